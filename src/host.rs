@@ -1,0 +1,186 @@
+//! The machine around the run: clock, randomness, environment, signals. Nothing else reads them.
+//!
+//! `--clock` and `--seed` replace the first two, so that every byte of output can be reproduced.
+
+use std::{
+    io,
+    os::unix::net::UnixStream,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use jiff::{Timestamp, Zoned};
+use sha2::{Digest, Sha256};
+
+/// Where the run takes its time, its ids and its environment from.
+#[derive(Debug)]
+pub struct Host {
+    clock: Clock,
+    random: Random,
+    interrupts: Interrupts,
+}
+
+#[derive(Debug)]
+enum Clock {
+    System,
+    /// Stands still: every reading is the same, every duration is zero.
+    Fixed(Zoned),
+}
+
+#[derive(Debug)]
+enum Random {
+    System,
+    /// A counter under SHA-256: the same seed gives the same ids in the same order.
+    Seeded { seed: u64, drawn: AtomicUsize },
+}
+
+/// A moment to measure a duration from.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment(Option<Instant>);
+
+impl Host {
+    /// The host of this process. `clock` fixes the time, `seed` the ids. Catches SIGINT, SIGTERM
+    /// and SIGHUP from here on.
+    pub fn new(clock: Option<Zoned>, seed: Option<u64>) -> io::Result<Self> {
+        Ok(Self {
+            clock: clock.map_or(Clock::System, Clock::Fixed),
+            random: seed.map_or(Random::System, |seed| Random::Seeded { seed, drawn: AtomicUsize::new(0) }),
+            interrupts: Interrupts::catch()?,
+        })
+    }
+
+    /// Now, in the local time zone.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    pub fn now(&self) -> Zoned {
+        match &self.clock {
+            Clock::System => Zoned::now(),
+            Clock::Fixed(at) => at.clone(),
+        }
+    }
+
+    /// Now, without a zone.
+    pub fn timestamp(&self) -> Timestamp {
+        self.now().timestamp()
+    }
+
+    /// Starts a measurement.
+    pub fn moment(&self) -> Moment {
+        match self.clock {
+            Clock::System => Moment(Some(Instant::now())),
+            Clock::Fixed(_) => Moment(None),
+        }
+    }
+
+    /// 16 bytes nobody has seen before; from the seed where one is given.
+    pub fn random_bytes(&self) -> [u8; 16] {
+        match &self.random {
+            Random::System => {
+                let mut bytes = [0; 16];
+                // Linux's getrandom cannot fail once the pool is up, and it is up before any user
+                // process; a short read would still leave bytes that differ per process.
+                let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+                bytes
+            }
+            Random::Seeded { seed, drawn } => {
+                let n = drawn.fetch_add(1, Ordering::Relaxed) as u64;
+                let digest = Sha256::new()
+                    .chain_update(b"oneact seed")
+                    .chain_update(seed.to_be_bytes())
+                    .chain_update(n.to_be_bytes())
+                    .finalize();
+                let mut bytes = [0; 16];
+                for (to, from) in bytes.iter_mut().zip(digest) {
+                    *to = from;
+                }
+                bytes
+            }
+        }
+    }
+
+    /// The signals caught so far, and a way to wait for the next.
+    pub fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
+    }
+}
+
+impl Moment {
+    /// Time since then; zero under a fixed clock.
+    pub fn elapsed(self) -> Duration {
+        self.0.map_or(Duration::ZERO, |start| start.elapsed())
+    }
+}
+
+/// A variable of the environment, if it is set and is Unicode.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// A signal that asks the run to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    Hangup,
+    Interrupt,
+    Terminate,
+}
+
+impl Interrupt {
+    const ALL: [Self; 3] = [Self::Hangup, Self::Interrupt, Self::Terminate];
+
+    /// The POSIX signal number: 1, 2 or 15.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Hangup => 1,
+            Self::Interrupt => 2,
+            Self::Terminate => 15,
+        }
+    }
+
+    /// The POSIX name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hangup => "SIGHUP",
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+        }
+    }
+}
+
+/// The signals that ask this run to stop. They never end the process by themselves: each stage
+/// looks here, undoes what it began, and the envelope says `cancelled`.
+#[derive(Debug)]
+pub struct Interrupts {
+    /// The number of the last signal caught; 0 while there is none.
+    caught: Arc<AtomicUsize>,
+    /// Becomes readable with the first signal and stays so: nobody reads from it.
+    wake: UnixStream,
+}
+
+impl Interrupts {
+    fn catch() -> io::Result<Self> {
+        let caught = Arc::new(AtomicUsize::new(0));
+        let (wake, ring) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        for interrupt in Interrupt::ALL {
+            let number = i32::from(interrupt.number());
+            signal_hook::flag::register_usize(number, Arc::clone(&caught), usize::from(interrupt.number()))?;
+            signal_hook::low_level::pipe::register(number, ring.try_clone()?)?;
+        }
+        Ok(Self { caught, wake })
+    }
+
+    /// The last signal caught, if any.
+    pub fn caught(&self) -> Option<Interrupt> {
+        let number = self.caught.load(Ordering::Relaxed);
+        Interrupt::ALL.into_iter().find(|each| usize::from(each.number()) == number)
+    }
+
+    /// A socket that becomes readable with the first signal: for `poll` and async waits. Do not
+    /// read from it; look at [`Interrupts::caught`] instead.
+    pub fn wake(&self) -> &UnixStream {
+        &self.wake
+    }
+}

@@ -1,0 +1,3 @@
+//! Tool servers inside the binary (`oneact serve NAME`): no logic beyond their tools.
+
+pub(crate) mod tool;
