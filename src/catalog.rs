@@ -1,0 +1,22 @@
+//! What may be done: `catalog.toml`, and how a [`Task`](crate::task::Task) becomes a [`Job`].
+//!
+//! The file is read strictly, but only the entries a task names are compiled: an unknown key or a
+//! wrong type is an error with file, line and nearest name.
+
+mod bind;
+mod configure;
+mod document;
+mod entry;
+mod job;
+mod raw;
+mod schema;
+mod server;
+
+pub(crate) use document::{Catalog, CatalogError};
+pub(crate) use entry::{Entry, FailureRule, ResultKind, RuleScope, SuccessRule, Take};
+pub(crate) use schema::{Misfit, Values};
+pub(crate) use job::{Job, Places, Step, StepOutput, resolve};
+pub(crate) use server::{Server, ServerProtocol};
+
+#[cfg(test)]
+mod tests;
