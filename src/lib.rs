@@ -1,5 +1,7 @@
 //! oneact performs one agent action: one JSON task on stdin, one JSON result on stdout.
 
+mod assets;
 pub mod cli;
 pub mod host;
 mod servers;
+pub mod task;

@@ -1,0 +1,5 @@
+//! The words of a run. Pure: no I/O.
+
+pub mod uri;
+
+pub use uri::{Uri, UriError};
