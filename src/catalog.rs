@@ -17,6 +17,3 @@ pub(crate) use entry::{Entry, FailureRule, ResultKind, RuleScope, SuccessRule, T
 pub(crate) use schema::{Misfit, Values};
 pub(crate) use job::{Job, Places, Step, StepOutput, resolve};
 pub(crate) use server::{Server, ServerProtocol};
-
-#[cfg(test)]
-mod tests;

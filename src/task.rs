@@ -6,6 +6,7 @@ mod format;
 mod ids;
 mod outcome;
 mod request;
+pub mod uri;
 
 pub use fault::{ErrorCode, Failure, Fault};
 pub use format::Format;
@@ -14,3 +15,4 @@ pub use outcome::{
     Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Produced, ServerReport, State, Timings,
 };
 pub use request::{Identity, InputRef, RefStatus, Resources, Task};
+pub use uri::{Location, Uri, UriError, redact_presigned};

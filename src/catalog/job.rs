@@ -139,7 +139,7 @@ fn outputs(task: &Task, entries: &[Entry], places: Places<'_>) -> Result<Vec<Opt
         return Err(Failure::new(Fault::InvalidShape, message));
     }
     let unnamed = makes - expected.len();
-    let mut made = 0;
+    let mut made = 0_usize;
     let mut outputs = Vec::with_capacity(entries.len());
     for (number, entry) in entries.iter().enumerate() {
         let (ResultKind::Asset { asset_type, format } | ResultKind::Analysis { asset_type, format }) = &entry.result.kind else {
@@ -215,13 +215,13 @@ impl Context<'_> {
     fn value(&self, source: &Source) -> Result<Option<String>, String> {
         match source {
             Source::Input { place: 0, form } => match (self.before, self.task.inputs.first()) {
-                (Some(before), _) => Ok(Some(local(&before.staged, *form))),
+                (Some(before), _) => local(&before.staged, *form).map(Some),
                 (None, Some(input)) => self.stored(input, *form).map(Some),
                 (None, None) => Ok(None),
             },
             Source::Input { place, form } => match (self.task.inputs.get(*place), self.before) {
                 (Some(input), _) => self.stored(input, *form).map(Some),
-                (None, Some(before)) => Ok(Some(local(&before.staged, *form))),
+                (None, Some(before)) => local(&before.staged, *form).map(Some),
                 (None, None) => Ok(None),
             },
             Source::Origin => Ok(self.task.inputs.first().map(|input| input.storage_uri.clone())),
@@ -229,7 +229,7 @@ impl Context<'_> {
                 let input = self.task.inputs.iter().find(|input| input.ref_id == *id);
                 input.map(|input| self.stored(input, *form)).transpose()
             }
-            Source::Output(form) => Ok(self.output.map(|output| local(&output.staged, *form))),
+            Source::Output(form) => self.output.map(|output| local(&output.staged, *form)).transpose(),
             Source::OutputRef => Ok(self.output.map(|output| output.ref_id.to_string())),
             Source::Session => Ok(Some(self.places.session.to_owned())),
             Source::TaskId => Ok(Some(self.task.task_id.clone())),
@@ -256,10 +256,10 @@ impl Context<'_> {
 }
 
 /// A path of ours, as the tool wants it.
-fn local(path: &Utf8Path, form: Form) -> String {
+fn local(path: &Utf8Path, form: Form) -> Result<String, String> {
     match form {
-        Form::Uri => Uri::from_path(path).as_str().to_owned(),
-        Form::Path => path.to_string(),
+        Form::Uri => Uri::from_path(path).map(|uri| uri.as_str().to_owned()).map_err(|error| error.to_string()),
+        Form::Path => Ok(path.to_string()),
     }
 }
 
