@@ -34,7 +34,10 @@ enum Clock {
 enum Random {
     System,
     /// A counter under SHA-256: the same seed gives the same ids in the same order.
-    Seeded { seed: u64, drawn: AtomicUsize },
+    Seeded {
+        seed: u64,
+        drawn: AtomicUsize,
+    },
 }
 
 /// A moment to measure a duration from.
@@ -47,13 +50,19 @@ impl Host {
     pub fn new(clock: Option<Zoned>, seed: Option<u64>) -> io::Result<Self> {
         Ok(Self {
             clock: clock.map_or(Clock::System, Clock::Fixed),
-            random: seed.map_or(Random::System, |seed| Random::Seeded { seed, drawn: AtomicUsize::new(0) }),
+            random: seed.map_or(Random::System, |seed| Random::Seeded {
+                seed,
+                drawn: AtomicUsize::new(0),
+            }),
             interrupts: Interrupts::catch()?,
         })
     }
 
     /// Now, in the local time zone.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the clock"
+    )]
     pub fn now(&self) -> Zoned {
         match &self.clock {
             Clock::System => Zoned::now(),
@@ -114,7 +123,10 @@ impl Moment {
 }
 
 /// A variable of the environment, if it is set and is Unicode.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the environment"
+)]
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -166,7 +178,11 @@ impl Interrupts {
         wake.set_nonblocking(true)?;
         for interrupt in Interrupt::ALL {
             let number = i32::from(interrupt.number());
-            signal_hook::flag::register_usize(number, Arc::clone(&caught), usize::from(interrupt.number()))?;
+            signal_hook::flag::register_usize(
+                number,
+                Arc::clone(&caught),
+                usize::from(interrupt.number()),
+            )?;
             signal_hook::low_level::pipe::register(number, ring.try_clone()?)?;
         }
         Ok(Self { caught, wake })
@@ -175,7 +191,9 @@ impl Interrupts {
     /// The last signal caught, if any.
     pub fn caught(&self) -> Option<Interrupt> {
         let number = self.caught.load(Ordering::Relaxed);
-        Interrupt::ALL.into_iter().find(|each| usize::from(each.number()) == number)
+        Interrupt::ALL
+            .into_iter()
+            .find(|each| usize::from(each.number()) == number)
     }
 
     /// A socket that becomes readable with the first signal: for `poll` and async waits. Do not

@@ -90,7 +90,11 @@ impl Run<'_> {
 
     /// Tells the caller how far the work is.
     pub(crate) fn progress(&self, done: f64, total: Option<f64>, message: &str) {
-        (self.report)(Progress { done, total, message: message.to_owned() });
+        (self.report)(Progress {
+            done,
+            total,
+            message: message.to_owned(),
+        });
     }
 }
 
@@ -102,7 +106,10 @@ pub(crate) enum ToolError {
     Cancelled,
     /// An argument is well-formed but cannot be used.
     #[error("invalid argument `{argument}`: {problem}")]
-    Argument { argument: &'static str, problem: String },
+    Argument {
+        argument: &'static str,
+        problem: String,
+    },
     /// The input is corrupt or incomplete, or not what it should be.
     #[error("input is corrupt or incomplete: {0}")]
     Corrupt(String),
