@@ -1,3 +1,74 @@
 //! Tool servers inside the binary (`oneact serve NAME`): no logic beyond their tools.
+//!
+//! A server here is a name, one line about it, and its tools. The protocol is `stdio`'s alone.
 
+mod media_processing;
+mod stdio;
 pub(crate) mod tool;
+
+pub(crate) use stdio::ServeError;
+use tool::Tool;
+
+/// A built-in server.
+struct Builtin {
+    name: &'static str,
+    about: &'static str,
+    tools: fn() -> Vec<Box<dyn Tool>>,
+}
+
+const BUILTIN: &[Builtin] = &[Builtin {
+    name: "media-processing",
+    about: "extracts the audio of media files",
+    tools: media_processing::tools,
+}];
+
+/// Each built-in server: its name, and one line about it.
+pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILTIN.iter().map(|each| (each.name, each.about))
+}
+
+/// Serves the built-in server `name` on stdin and stdout until stdin ends. Blocks.
+pub(crate) fn serve(name: &str) -> Result<(), ServeError> {
+    let Some(server) = BUILTIN.iter().find(|each| each.name == name) else {
+        let known: Vec<_> = names().map(|(name, _)| name).collect();
+        return Err(ServeError::Unknown {
+            name: name.to_owned(),
+            known: known.join(", "),
+        });
+    };
+    stdio::serve(server.name, (server.tools)())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_server_is_refused_with_the_known_names() {
+        let error = serve("media").expect_err("there is no such server");
+        assert_eq!(
+            error.to_string(),
+            "no built-in server is called `media`; there is: media-processing"
+        );
+    }
+
+    #[test]
+    fn every_tool_has_schemas_that_compile_and_a_name_of_its_own() {
+        for server in BUILTIN {
+            let mut names = Vec::new();
+            for tool in (server.tools)() {
+                let definition = tool.definition();
+                for schema in [&definition.input_schema, &definition.output_schema] {
+                    jsonschema::validator_for(schema).expect("schema compiles");
+                    assert_eq!(schema["type"], "object", "{}", definition.name);
+                }
+                assert!(
+                    !names.contains(&definition.name),
+                    "{} twice",
+                    definition.name
+                );
+                names.push(definition.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What the server answers: `tools/list` from the definitions, `tools/call` from the tools.
+//!
+//! An unknown tool is a JSON-RPC error. Everything else that goes wrong with a call (arguments that
+//! break the schema, a tool that fails or panics) is a result with `isError: true`, so that whoever
+//! asked can read it (SEP-1303).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use jsonschema::Validator;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+        ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+        ServerCapabilities, ServerConfig, Tool as ListedTool, ToolAnnotations,
+    },
+    service::{Peer, RequestContext},
+};
+use serde_json::{Map, Value};
+use tokio::{
+    sync::watch,
+    task::{JoinError, JoinHandle},
+    time::{MissedTickBehavior, interval},
+};
+
+use crate::servers::tool::{
+    Annotations, Definition, Effect, Progress, Repeat, Run, Tool, ToolError, World,
+};
+
+/// The least time between two progress notifications of a call.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
+
+/// Problems of one call's arguments named in the answer, at most.
+const PROBLEMS_SHOWN: usize = 8;
+
+/// Answers the requests of one client.
+pub(super) struct Handler {
+    name: &'static str,
+    tools: Vec<Served>,
+    client_gone: watch::Receiver<()>,
+}
+
+/// A tool with what is worked out once from its definition.
+struct Served {
+    tool: Arc<dyn Tool>,
+    listed: ListedTool,
+    arguments: Validator,
+}
+
+/// Why a tool cannot be served: a fault of this program, found when the server starts.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HandlerError {
+    #[error("the {which} schema of tool `{tool}` is not an object")]
+    NotAnObject {
+        tool: &'static str,
+        which: &'static str,
+    },
+    #[error("the input schema of tool `{tool}` does not compile: {source}")]
+    Schema {
+        tool: &'static str,
+        source: Box<jsonschema::ValidationError<'static>>,
+    },
+}
+
+impl Handler {
+    /// `client_gone` closes when the client has.
+    pub(super) fn new(
+        name: &'static str,
+        tools: Vec<Box<dyn Tool>>,
+        client_gone: watch::Receiver<()>,
+    ) -> Result<Self, HandlerError> {
+        let tools = tools
+            .into_iter()
+            .map(Served::new)
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            name,
+            tools,
+            client_gone,
+        })
+    }
+
+    /// Runs the tool on a thread of its own, passing on progress and cancellation until it returns.
+    async fn run(
+        &self,
+        tool: Arc<dyn Tool>,
+        arguments: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Result<Value, ToolError>, JoinError> {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let (latest, progress) = watch::channel(None);
+        let mut work = spawn(tool, arguments, Arc::clone(&cancelled), latest);
+        let mut reporter = context.meta.get_progress_token().map(|token| Reporter {
+            token,
+            peer: &context.peer,
+            progress,
+            reported: f64::NEG_INFINITY,
+        });
+        let mut gone = self.client_gone.clone();
+        let mut tick = interval(PROGRESS_PERIOD);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let asked = cancelled.load(Ordering::Relaxed);
+            tokio::select! {
+                result = &mut work => {
+                    if let Some(reporter) = &mut reporter {
+                        reporter.report().await;
+                    }
+                    return result;
+                }
+                () = context.ct.cancelled(), if !asked => cancelled.store(true, Ordering::Relaxed),
+                _ = gone.changed(), if !asked => cancelled.store(true, Ordering::Relaxed),
+                _ = tick.tick() => if let Some(reporter) = &mut reporter {
+                    reporter.report().await;
+                }
+            }
+        }
+    }
+}
+
+fn spawn(
+    tool: Arc<dyn Tool>,
+    arguments: Map<String, Value>,
+    cancelled: Arc<AtomicBool>,
+    latest: watch::Sender<Option<Progress>>,
+) -> JoinHandle<Result<Value, ToolError>> {
+    tokio::task::spawn_blocking(move || {
+        let report = |progress: Progress| {
+            latest.send_replace(Some(progress));
+        };
+        tool.call(
+            &arguments,
+            &Run {
+                cancelled: &cancelled,
+                report: &report,
+            },
+        )
+    })
+}
+
+/// Sends a call's latest progress to whoever asked for it.
+struct Reporter<'a> {
+    token: ProgressToken,
+    peer: &'a Peer<RoleServer>,
+    progress: watch::Receiver<Option<Progress>>,
+    reported: f64,
+}
+
+impl Reporter<'_> {
+    /// Sends the latest progress, unless it is no more than what was sent before.
+    async fn report(&mut self) {
+        let Some(Progress {
+            done,
+            total,
+            message,
+        }) = self.progress.borrow_and_update().clone()
+        else {
+            return;
+        };
+        if done <= self.reported {
+            return;
+        }
+        self.reported = done;
+        let mut param =
+            ProgressNotificationParam::new(self.token.clone(), done).with_message(message);
+        param.total = total;
+        if let Err(error) = self.peer.notify_progress(param).await {
+            tracing::debug!(%error, "progress not delivered");
+        }
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(
+            Implementation::new(format!("oneact-{}", self.name), env!("CARGO_PKG_VERSION")),
+        )
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(
+            self.tools.iter().map(|each| each.listed.clone()).collect(),
+        ))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(served) = self
+            .tools
+            .iter()
+            .find(|each| each.listed.name == request.name)
+        else {
+            let known: Vec<_> = self
+                .tools
+                .iter()
+                .map(|each| each.listed.name.as_ref())
+                .collect();
+            let problem = format!(
+                "unknown tool `{}`; this server has: {}",
+                request.name,
+                known.join(", ")
+            );
+            return Err(ErrorData::invalid_params(problem, None));
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        if let Some(problems) = served.problems(&arguments) {
+            return Ok(failure(problems).into());
+        }
+        let result = match self
+            .run(Arc::clone(&served.tool), arguments, &context)
+            .await
+        {
+            Ok(Ok(answer)) => CallToolResult::structured(answer),
+            Ok(Err(error)) => failure(error.to_string()),
+            Err(panic) => {
+                tracing::error!(tool = %request.name, %panic, "a tool panicked");
+                failure(format!(
+                    "tool `{}` broke down by a fault of its own; this is a bug",
+                    request.name
+                ))
+            }
+        };
+        Ok(result.into())
+    }
+}
+
+impl Served {
+    fn new(tool: Box<dyn Tool>) -> Result<Self, HandlerError> {
+        let Definition {
+            name,
+            title,
+            description,
+            input_schema,
+            output_schema,
+            annotations,
+        } = tool.definition();
+        let arguments =
+            jsonschema::validator_for(&input_schema).map_err(|source| HandlerError::Schema {
+                tool: name,
+                source: Box::new(source),
+            })?;
+        let listed = ListedTool::new(
+            name,
+            description,
+            Arc::new(object(input_schema, name, "input")?),
+        )
+        .with_title(title)
+        .with_raw_output_schema(Arc::new(object(output_schema, name, "output")?))
+        .with_annotations(hints(title, annotations));
+        Ok(Self {
+            tool: tool.into(),
+            listed,
+            arguments,
+        })
+    }
+
+    /// What is wrong with the arguments, each problem with its JSON Pointer; `None` if nothing is.
+    fn problems(&self, arguments: &Map<String, Value>) -> Option<String> {
+        let arguments = Value::Object(arguments.clone());
+        let problems: Vec<_> = self
+            .arguments
+            .iter_errors(&arguments)
+            .take(PROBLEMS_SHOWN)
+            .map(|error| match error.instance_path().as_str() {
+                "" => error.to_string(),
+                pointer => format!("{pointer}: {error}"),
+            })
+            .collect();
+        (!problems.is_empty()).then(|| format!("invalid arguments: {}", problems.join("; ")))
+    }
+}
+
+fn object(
+    schema: Value,
+    tool: &'static str,
+    which: &'static str,
+) -> Result<Map<String, Value>, HandlerError> {
+    match schema {
+        Value::Object(schema) => Ok(schema),
+        _ => Err(HandlerError::NotAnObject { tool, which }),
+    }
+}
+
+fn hints(
+    title: &str,
+    Annotations {
+        effect,
+        repeat,
+        world,
+    }: Annotations,
+) -> ToolAnnotations {
+    ToolAnnotations::with_title(title)
+        .read_only(matches!(effect, Effect::ReadOnly))
+        .destructive(false)
+        .idempotent(matches!(repeat, Repeat::Idempotent))
+        .open_world(matches!(world, World::Open))
+}
+
+fn failure(problem: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(problem)])
+}
