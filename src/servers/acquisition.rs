@@ -6,6 +6,7 @@
 
 mod address;
 mod downloader;
+mod failure;
 mod format;
 mod partial;
 mod redact;

@@ -109,12 +109,16 @@ impl Order {
             |argument: &'static str, problem: String| ToolError::Argument { argument, problem };
         let source = Source::parse(text("url").unwrap_or_default())
             .map_err(|e| wrong("url", e.to_string()))?;
-        let target = text("output_path").map(|path| {
-            // A folder's name stands for no file.
-            if path.is_empty() || path.ends_with('/') {
-                return Err(wrong("output_path", "names no file".to_owned()));
+        let target = text("output_path").map(|text| {
+            let path = local_path(text).map_err(|e| wrong("output_path", e.to_string()))?;
+            // A path that ends with `/` or `..` names a folder.
+            if text.ends_with('/') || path.file_name().is_none() {
+                return Err(wrong(
+                    "output_path",
+                    format!("{} names no file", path.display()),
+                ));
             }
-            local_path(path).map_err(|e| wrong("output_path", e.to_string()))
+            Ok(path)
         });
         let format = text("format").map(|name| {
             Format::parse(name)

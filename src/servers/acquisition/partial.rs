@@ -202,9 +202,16 @@ impl Part {
 
     /// Adds a block.
     pub(super) fn append(&mut self, block: &[u8]) -> Result<(), PartError> {
-        self.file
-            .write_all(block)
-            .map_err(|source| self.io("write", source))?;
+        if let Err(source) = self.file.write_all(block) {
+            if matches!(
+                source.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            ) {
+                // Nothing is kept for later on a full disk.
+                self.condemn();
+            }
+            return Err(self.io("write", source));
+        }
         self.seen.take(block);
         self.bytes = self.seen.bytes;
         Ok(())

@@ -37,6 +37,15 @@ fn web() -> Web {
     web_under(Policy::PrivateToo)
 }
 
+/// Waits for a silent server longer than any test runs.
+fn patient() -> Web {
+    let patience = Patience {
+        idle: Duration::from_hours(1),
+        ..Patience::default()
+    };
+    Web::new(Policy::PrivateToo, patience)
+}
+
 fn web_under(policy: Policy) -> Web {
     let patience = Patience {
         connect: Duration::from_secs(10),
@@ -49,6 +58,7 @@ fn web_under(policy: Policy) -> Web {
 /// Gives up on a silent server at once.
 fn hasty() -> Web {
     let patience = Patience {
+        connect: Duration::from_millis(200),
         idle: Duration::from_millis(200),
         ..Patience::default()
     };

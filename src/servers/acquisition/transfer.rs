@@ -6,10 +6,11 @@ use ureq::http::{StatusCode, header};
 use url::Url;
 
 use super::{
+    failure::WebError,
     format::{Format, HEAD},
     partial::{BLOCK, Origin, Part, PartError},
     redact::presentable,
-    web::{Answer, Ask, Web, WebError, read_block},
+    web::{Answer, Ask, Web, read_block},
 };
 use crate::servers::tool::{Run, ToolError};
 
@@ -195,12 +196,26 @@ impl<'a> Transfer<'a> {
         Ok(answer)
     }
 
-    /// The whole length, from a 206 that continues exactly what the part holds.
+    /// The whole length, from a 206 that continues exactly what the part holds. A server that
+    /// ignores `If-Range` still names what it sends.
     fn continuation(&mut self, answer: &Answer, from: u64) -> Result<Option<u64>, Stop> {
-        let known = self.part.origin().and_then(|origin| origin.length);
+        let origin = self.part.origin();
+        let known = origin.and_then(|origin| origin.length);
+        let changed = |now: Option<&str>, then: Option<&String>| {
+            now.is_some_and(|now| then.is_some_and(|then| then != now))
+        };
+        let same = !changed(
+            answer.header(header::ETAG),
+            origin.and_then(|origin| origin.etag.as_ref()),
+        ) && !changed(
+            answer.header(header::LAST_MODIFIED),
+            origin.and_then(|origin| origin.last_modified.as_ref()),
+        );
         match answer.header(header::CONTENT_RANGE).and_then(content_range) {
             Some((first, total))
-                if first == from && (known.is_none() || total.is_none() || known == total) =>
+                if same
+                    && first == from
+                    && (known.is_none() || total.is_none() || known == total) =>
             {
                 Ok(total
                     .or(known)
@@ -209,7 +224,7 @@ impl<'a> Transfer<'a> {
             _ => {
                 self.part.condemn();
                 Err(Stop::Dropped(
-                    "the server sent another range than was asked for".to_owned(),
+                    "the server sent another range or content than was asked for".to_owned(),
                 ))
             }
         }

@@ -7,9 +7,10 @@ use ureq::http::header;
 
 use super::{
     address::Policy,
+    failure::status_text,
     format::{HEAD, is_media, is_media_type},
     source::Source,
-    web::{Answer, Ask, Patience, Web, status_text},
+    web::{Answer, Ask, Patience, Web},
 };
 use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
 

@@ -14,12 +14,14 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ureq::{
     Agent, Body, BodyReader, Timeout,
     http::{HeaderMap, Request, Response, StatusCode, Uri, header},
+    tls::{RootCerts, TlsConfig},
     unversioned::transport::DefaultConnector,
 };
 use url::Url;
 
 use super::{
-    address::{CheckedResolver, Policy, Refused},
+    address::{CheckedResolver, Policy},
+    failure::WebError,
     redact::presentable,
 };
 use crate::servers::tool::{Run, ToolError};
@@ -81,35 +83,16 @@ pub(super) struct Answer {
     body: Body,
 }
 
-/// Why there is no answer, or no good one.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum WebError {
-    #[error("{url}: {refused}")]
-    Refused { url: String, refused: Box<Refused> },
-    #[error("{url} redirects {problem}")]
-    Redirect { url: String, problem: String },
-    #[error("timed out after {after:?} while {doing} {url}; retrying may help")]
-    TimedOut {
-        url: String,
-        doing: &'static str,
-        after: Duration,
-    },
-    #[error("cannot find the host of {url}: check the name, or retry later")]
-    HostNotFound { url: String },
-    #[error("cannot reach {url}: {cause}")]
-    Lost { url: String, cause: String },
-    #[error("{} from {url}{}; {}", status_text(*status), wait_text(wait.as_ref()), advice(*status))]
-    Status {
-        url: String,
-        status: StatusCode,
-        wait: Option<String>,
-    },
-}
-
 impl Web {
     pub(super) fn new(policy: Policy, patience: Patience) -> Self {
         let config = Agent::config_builder()
             .proxy(None)
+            // The machine's own certificates: a company's authority counts, and a withdrawn one does not.
+            .tls_config(
+                TlsConfig::builder()
+                    .root_certs(RootCerts::PlatformVerifier)
+                    .build(),
+            )
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -233,40 +216,18 @@ impl Web {
     }
 
     fn describe(&self, url: &Url, error: ureq::Error) -> WebError {
-        let url = presentable(url);
+        let late = |doing, after| WebError::TimedOut {
+            url: presentable(url),
+            doing,
+            after,
+        };
         match error {
-            ureq::Error::Timeout(Timeout::Resolve) => WebError::TimedOut {
-                url,
-                doing: "looking up the host of",
-                after: self.patience.connect,
-            },
-            ureq::Error::Timeout(Timeout::Connect) => WebError::TimedOut {
-                url,
-                doing: "connecting to",
-                after: self.patience.connect,
-            },
-            ureq::Error::Timeout(_) => WebError::TimedOut {
-                url,
-                doing: "waiting for data from",
-                after: self.patience.idle,
-            },
-            ureq::Error::HostNotFound => WebError::HostNotFound { url },
-            // Names the URL with all its secrets.
-            ureq::Error::BadUri(_) => WebError::Lost {
-                url,
-                cause: "the URL cannot be sent over HTTP".to_owned(),
-            },
-            ureq::Error::Other(other) => match other.downcast::<Refused>() {
-                Ok(refused) => WebError::Refused { url, refused },
-                Err(other) => WebError::Lost {
-                    url,
-                    cause: other.to_string(),
-                },
-            },
-            other => WebError::Lost {
-                url,
-                cause: other.to_string(),
-            },
+            ureq::Error::Timeout(Timeout::Resolve) => {
+                late("looking up the host of", self.patience.connect)
+            }
+            ureq::Error::Timeout(Timeout::Connect) => late("connecting to", self.patience.connect),
+            ureq::Error::Timeout(_) => late("waiting for data from", self.patience.idle),
+            other => WebError::of(presentable(url), other),
         }
     }
 }
@@ -296,41 +257,6 @@ impl Answer {
 
     pub(super) fn reader(&mut self) -> BodyReader<'_> {
         self.body.as_reader()
-    }
-}
-
-impl From<WebError> for ToolError {
-    fn from(error: WebError) -> Self {
-        match error {
-            WebError::Refused { .. } => Self::Argument {
-                argument: "url",
-                problem: error.to_string(),
-            },
-            other => Self::Failed(other.to_string()),
-        }
-    }
-}
-
-/// `HTTP 404 Not Found`; without a phrase for statuses nobody has named.
-pub(super) fn status_text(status: StatusCode) -> String {
-    match status.canonical_reason() {
-        Some(phrase) => format!("HTTP {} {phrase}", status.as_u16()),
-        None => format!("HTTP {}", status.as_u16()),
-    }
-}
-
-fn wait_text(wait: Option<&String>) -> String {
-    wait.map(|wait| format!(" (Retry-After: {wait})"))
-        .unwrap_or_default()
-}
-
-fn advice(status: StatusCode) -> &'static str {
-    match status.as_u16() {
-        401 | 403 => "the server wants other credentials, or the presigned URL has expired",
-        408 | 425 | 429 => "the server asks to slow down: retrying later may help",
-        501 | 505 => "retrying will not help",
-        500..=599 => "the server failed: retrying may help",
-        _ => "retrying will not help",
     }
 }
 

@@ -106,6 +106,10 @@ fn arguments_that_cannot_be_used_are_named() {
             "`output_path`",
         ),
         (
+            json!({"url": "http://a.example/", "output_path": "/tmp/.."}),
+            "`output_path`",
+        ),
+        (
             json!({"url": "http://a.example/", "format": "exe"}),
             "`format`",
         ),
@@ -186,6 +190,17 @@ fn a_silent_server_times_out_before_and_amid_the_answer() {
             .to_string();
         assert!(text.contains("timed out after 200ms"), "{text}");
     }
+}
+
+#[test]
+fn a_server_that_never_shakes_hands_over_tls_times_out() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    let (_folder, target) = folder();
+    let text = run(|run| download(&order(&url, Some(&target)), &hasty(), run))
+        .unwrap_err()
+        .to_string();
+    assert!(text.contains("timed out after 200ms"), "{text}");
 }
 
 #[test]

@@ -2,18 +2,22 @@
 
 use std::{
     fs,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
 };
 
 use serde_json::json;
 
 use super::{
-    fetch, film, folder, names, order, refused,
+    fetch, film, folder, names, order, patient, refused,
     server::{Reply, Server},
     sha256, web,
 };
 use crate::servers::{
-    acquisition::{downloader::download, partial::Part},
+    acquisition::{downloader::download, partial::Part, url_validator::validate},
     tool::{Progress, Run, ToolError},
 };
 
@@ -192,13 +196,12 @@ fn two_downloads_of_one_target_exclude_each_other() {
 }
 
 #[test]
-fn a_cancelled_download_stops_at_once_and_leaves_a_part_only_at_a_named_target() {
+fn a_cancelled_download_leaves_a_part_only_at_a_named_target() {
     let server = Server::start(|request| Reply::ranged(request, &film(), ETAG).hang_after(400_000));
     let (folder, target) = folder();
     for named in [Some(target.as_path()), None] {
         let cancelled = AtomicBool::new(false);
         let before = server.requests().len();
-        // Without the cut, the hanging server would hold this call for 30 s and fail otherwise.
         let report = |progress: Progress| cancelled.store(progress.done > 0.0, Ordering::Relaxed);
         let run = Run {
             cancelled: &cancelled,
@@ -209,4 +212,42 @@ fn a_cancelled_download_stops_at_once_and_leaves_a_part_only_at_a_named_target()
         assert_eq!(server.requests().len(), before + 1);
     }
     assert_eq!(names(&folder), ["a b.mp4.part", "a b.mp4.part.json"]);
+}
+
+#[test]
+fn a_cancelled_call_does_not_wait_for_a_silent_server() {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    let server = Server::start(move |_| {
+        flag.store(true, Ordering::Relaxed);
+        // No answer, ever: only a cut connection ends these calls within the hour.
+        loop {
+            thread::park();
+        }
+    });
+    let run = Run {
+        cancelled: &cancelled,
+        report: &|_| {},
+    };
+    let (folder, target) = folder();
+    let url = server.url("/");
+    let error = download(&order(url.as_str(), Some(&target)), &patient(), &run).unwrap_err();
+    assert!(matches!(error, ToolError::Cancelled), "{error}");
+    cancelled.store(false, Ordering::Relaxed);
+    let error = validate(url.as_str(), &patient(), &run).unwrap_err();
+    assert!(matches!(error, ToolError::Cancelled), "{error}");
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn changed_content_is_not_glued_on_even_if_the_server_ignores_if_range() {
+    let server = Server::start(|request| match request.nth {
+        0 => Reply::ranged(request, &film(), "\"old\"").cut_after(1000),
+        1 => Reply::ranged(request, &vec![b'x'; 700_032], "\"old\"").with("ETag", ETAG),
+        _ => Reply::ranged(request, &film(), ETAG),
+    });
+    let (_folder, target) = folder();
+    fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(server.requests()[1].header("range"), Some("bytes=1000-"));
+    assert_eq!(fs::read(&target).unwrap(), film());
 }
