@@ -12,8 +12,9 @@ mod raw;
 mod schema;
 mod server;
 
-pub(crate) use document::{Catalog, CatalogError};
-pub(crate) use entry::{Entry, FailureRule, ResultKind, RuleScope, SuccessRule, Take};
+pub(crate) use document::Catalog;
+pub(crate) use entry::{Entry, Repeatable, ResultKind, RuleScope, Take};
+pub(crate) use raw::OnFailure;
 pub(crate) use schema::{Misfit, Values};
-pub(crate) use job::{Job, Places, Step, StepOutput, resolve};
-pub(crate) use server::{Server, ServerProtocol};
+pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, resolve};
+pub(crate) use server::{PrivateNetwork, Server, ServerProtocol};

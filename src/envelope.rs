@@ -10,7 +10,7 @@ mod prose;
 mod read;
 mod strict;
 
-pub use adl::{Answered, envelope};
+pub use adl::{Answered, to_json};
 pub use read::{Received, read};
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};
 

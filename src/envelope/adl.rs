@@ -31,8 +31,13 @@ pub struct Answered<'a> {
     pub executed_at: &'a Zoned,
 }
 
-/// The envelope of that answer.
-pub fn envelope<'a>(answered: &Answered<'a>) -> impl Serialize + use<'a> {
+/// The envelope of that answer, as one line of JSON.
+pub fn to_json(answered: &Answered<'_>) -> Vec<u8> {
+    // Every part is a string, a number or a JSON value already: writing them to memory cannot fail.
+    serde_json::to_vec(&envelope(answered)).unwrap_or_default()
+}
+
+fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     let Answered { received, outcome, operation, executed_at } = *answered;
     let identity = &received.identity;
     Envelope {
