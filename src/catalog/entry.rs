@@ -10,9 +10,8 @@ use toml::Spanned;
 use crate::task::{Fault, Format};
 
 use super::{
-    CatalogError,
     bind::Source,
-    document::{Tables, unknown_key},
+    document::{CatalogError, Tables, unknown_key},
     schema::Schema,
     raw::{OnFailure, RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawResult, RawRetry},
 };
@@ -291,7 +290,7 @@ impl Compiler<'_> {
 
     fn format(&self, name: &Spanned<String>) -> Result<Format, CatalogError> {
         Format::named(name.get_ref()).ok_or_else(|| {
-            let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+            let known = Format::names();
             self.wrong_at(name, &format!("`{}` is no format whose content can be checked; known: {}", name.get_ref(), known.join(", ")))
         })
     }

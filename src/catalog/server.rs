@@ -6,8 +6,7 @@ use camino::Utf8PathBuf;
 use serde_json::Value;
 
 use super::{
-    CatalogError,
-    document::{Tables, nearest},
+    document::{CatalogError, Tables, nearest},
     entry::duration,
     raw::{RawProtocol, RawServer},
 };

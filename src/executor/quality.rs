@@ -32,7 +32,7 @@ pub(super) fn check(step: &Step, data: Option<&Value>) -> Checked {
     let mut checks = Checks::default();
     let result = observe(step, data, &mut checks);
     let sentence = match &step.output {
-        Some(output) => format!("Verified output file exists, is non-empty and is valid {}.", output.format.name()),
+        Some(output) => format!("Verified output file exists, is non-empty and is valid {}.", output.format),
         None => "Verified the result is present and complete.".to_owned(),
     };
     Checked { checks, result, sentence }
@@ -70,7 +70,7 @@ fn asset(step: &Step, output: &StepOutput, checks: &mut Checks) -> Result<(), Fa
     }
     checks.output_non_empty = true;
     format::check(&output.staged, output.format)
-        .map_err(|error| wrong(Fault::OutputFormat, format!("is not valid {}: {error}", output.format.name())))?;
+        .map_err(|error| wrong(Fault::OutputFormat, format!("is not valid {}: {error}", output.format)))?;
     checks.format_valid = true;
     Ok(())
 }

@@ -92,7 +92,7 @@ fn call(step: &Step, launch: &Launch, context: &Context<'_>) -> CallEnd {
     };
     mcp::call(launch.spec(), &call, context.host, &mut |progress| {
         let message = progress.message.as_deref();
-        (context.watch)(Seen { tool: &step.entry.tool, done: progress.progress, total: progress.total, message });
+        (context.watch)(Seen { tool: &step.entry.tool, done: progress.done, total: progress.total, message });
     })
 }
 
