@@ -14,12 +14,14 @@ use crate::{
     assets::{Staging, Store},
     catalog::{Catalog, Job, Places, resolve},
     envelope::{self, Answered, Received},
-    executor::{self, Context, Executed, Launch, Watch},
+    executor::{self, Context, Executed, Launch},
     host::Host,
     inputs,
     mcp::Closing,
     task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, State},
 };
+
+pub use crate::executor::{Seen, Watch};
 
 /// What the operator decided before any task arrived.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::{cell::OnceCell, io::IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::executor::Seen;
+use crate::perform::Seen;
 
 /// A bar that appears with the first progress a tool reports.
 pub(super) struct Bar(OnceCell<ProgressBar>);

@@ -85,7 +85,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-/// The key under which serde_json hands over a number with its text kept.
+/// The key under which serde_json hands over a number that is no 64-bit integer, with its text kept.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Visitor<'de> for Strict {
@@ -101,6 +101,14 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
         Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
