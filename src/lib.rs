@@ -2,4 +2,5 @@
 
 pub mod cli;
 pub mod host;
+mod mcp;
 mod servers;
