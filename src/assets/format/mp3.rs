@@ -20,7 +20,8 @@ const RATES: [[u16; 16]; 2] = [
     ],
 ];
 
-/// At least two frames that agree follow each other, and the last of those that do is whole.
+/// At least two frames that agree follow each other, the last of those that do is whole, and there
+/// are as many as the encoder says.
 pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     let tagged = skip_tags(source)?;
     let Some(first) = peek_frame(source)? else {
@@ -30,7 +31,8 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
             Err(Flaw::Other)
         };
     };
-    let mut frames = 0_u64;
+    let declared = declared_frames(source)?;
+    let mut frames = 0_u32;
     // What follows the last frame (ID3v1, APE, padding) is no concern of ours.
     while let Some(frame) = peek_frame(source)? {
         if (frame.version, frame.rate) != (first.version, first.rate) {
@@ -46,11 +48,33 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
         frames += 1;
         source.skip(frame.bytes, "an audio frame")?;
     }
-    match frames {
-        0 | 1 if tagged => broken("it has no two audio frames that follow each other"),
-        0 | 1 => Err(Flaw::Other),
+    match (frames, declared) {
+        (0 | 1, _) if tagged => broken("it has no two audio frames that follow each other"),
+        (0 | 1, _) => Err(Flaw::Other),
+        // The frame that declares them is not counted among them.
+        (frames, Some(declared)) if frames - 1 < declared => broken(format!(
+            "it should have {declared} audio frames, but has {}",
+            frames - 1
+        )),
         _ => Ok(()),
     }
+}
+
+/// The number of frames an encoder left in a Xing or Info header, in place of the first frame's
+/// sound: behind its 4 bytes of header and 9, 17 or 32 of side information.
+fn declared_frames(source: &mut Source) -> Result<Option<u32>, Flaw> {
+    let Some(start) = source.peek::<48>()? else {
+        return Ok(None);
+    };
+    Ok([13, 21, 36].iter().find_map(|at| match start.get(*at..)? {
+        [b'X', b'i', b'n', b'g', 0, 0, 0, flags, f3, f2, f1, f0, ..]
+        | [b'I', b'n', b'f', b'o', 0, 0, 0, flags, f3, f2, f1, f0, ..]
+            if flags & 1 == 1 =>
+        {
+            Some(u32::from_be_bytes([*f3, *f2, *f1, *f0]))
+        }
+        _ => None,
+    }))
 }
 
 /// Passes over `ID3v2` tags and the zeros some writers leave after them. Whether there was a tag.
