@@ -11,7 +11,6 @@ pub(crate) mod staging;
 pub(crate) mod store;
 
 pub(crate) use error::StoreError;
-pub(crate) use format::{Format, FormatError};
 pub(crate) use reach::{Reach, reach};
 pub(crate) use staging::Staging;
-pub(crate) use store::{Store, Stored};
+pub(crate) use store::Store;

@@ -14,7 +14,7 @@ mod server;
 
 pub(crate) use document::Catalog;
 pub(crate) use entry::{Entry, Repeatable, ResultKind, RuleScope, Take};
+pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, resolve};
 pub(crate) use raw::OnFailure;
 pub(crate) use schema::{Misfit, Values};
-pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, resolve};
 pub(crate) use server::{PrivateNetwork, Server, ServerProtocol};

@@ -20,33 +20,14 @@ mod text;
 mod wav;
 mod zip;
 
-use std::{fmt, fs::File, io, str::FromStr};
+use std::{fs::File, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use source::{Flaw, Source};
 
-/// A format the catalog can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    Wav,
-    Flac,
-    Mp3,
-    Ogg,
-    Mp4,
-    Mov,
-    Mkv,
-    WebM,
-    Json,
-    JsonLines,
-    Text,
-    Jpeg,
-    Png,
-    Zip,
-    /// Any regular file at all, also an empty one.
-    Any,
-}
+use crate::task::Format;
 
 /// A file that is what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +38,6 @@ pub(crate) struct Checked {
 /// Why a file is not what it should be.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FormatError {
-    /// The catalog names a format that no check is known for.
-    #[error("unknown format `{name}`; known are {}", known())]
-    Unknown { name: String },
     /// Something else altogether.
     #[error("`{path}`: expected {expected}, found {found}")]
     Other {
@@ -84,62 +62,6 @@ pub(crate) enum FormatError {
         path: Utf8PathBuf,
         error: io::Error,
     },
-}
-
-/// Name in the catalog, usual extension, and how people know it. One line per format.
-const TABLE: [(Format, &str, &str, &str); 15] = [
-    (Format::Wav, "wav", "wav", "WAV (RIFF/WAVE)"),
-    (Format::Flac, "flac", "flac", "FLAC"),
-    (Format::Mp3, "mp3", "mp3", "MP3 (MPEG audio layer III)"),
-    (Format::Ogg, "ogg", "ogg", "Ogg"),
-    (Format::Mp4, "mp4", "mp4", "MP4 (ISO base media)"),
-    (Format::Mov, "mov", "mov", "QuickTime movie"),
-    (Format::Mkv, "mkv", "mkv", "Matroska"),
-    (Format::WebM, "webm", "webm", "WebM"),
-    (Format::Json, "json", "json", "JSON"),
-    (Format::JsonLines, "jsonl", "jsonl", "JSON Lines"),
-    (Format::Text, "text", "txt", "UTF-8 text"),
-    (Format::Jpeg, "jpg", "jpg", "JPEG"),
-    (Format::Png, "png", "png", "PNG"),
-    (Format::Zip, "zip", "zip", "ZIP"),
-    (Format::Any, "any", "bin", "any file"),
-];
-
-impl Format {
-    /// The usual file name extension, without a dot.
-    pub(crate) fn extension(self) -> &'static str {
-        TABLE
-            .iter()
-            .find(|row| row.0 == self)
-            .map_or("bin", |row| row.2)
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            TABLE
-                .iter()
-                .find(|row| row.0 == *self)
-                .map_or("", |row| row.3),
-        )
-    }
-}
-
-impl FromStr for Format {
-    type Err = FormatError;
-
-    /// Reads the catalog's word, in lower case.
-    fn from_str(name: &str) -> Result<Self, FormatError> {
-        let row = TABLE.iter().find(|row| row.1 == name);
-        row.map(|row| row.0).ok_or_else(|| FormatError::Unknown {
-            name: name.to_owned(),
-        })
-    }
-}
-
-fn known() -> String {
-    TABLE.map(|row| row.1).join(", ")
 }
 
 /// Checks the file at `path`, reading as little of it as the format allows.

@@ -54,9 +54,15 @@ pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, Ca
     let Some((at, raw)) = tables.entry::<RawServer>("server", name)? else {
         return Ok(None);
     };
-    let wrong = |problem: String| tables.catalog().invalid(at, format!("server {name}: {problem}"));
+    let wrong = |problem: String| {
+        tables
+            .catalog()
+            .invalid(at, format!("server {name}: {problem}"))
+    };
     if raw.command.first().is_none_or(String::is_empty) {
-        return Err(wrong("`command` must name a program, as an array of arguments".to_owned()));
+        return Err(wrong(
+            "`command` must name a program, as an array of arguments".to_owned(),
+        ));
     }
     let text = |(key, value): (&String, &Value)| match value {
         Value::String(text) => Ok((key.clone(), text.clone())),
@@ -78,7 +84,11 @@ pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, Ca
             Some(RawProtocol::Modern) => ServerProtocol::Modern,
             Some(RawProtocol::Legacy) => ServerProtocol::Legacy,
         },
-        private_network: if raw.allow_private { PrivateNetwork::Allowed } else { PrivateNetwork::Refused },
+        private_network: if raw.allow_private {
+            PrivateNetwork::Allowed
+        } else {
+            PrivateNetwork::Refused
+        },
         command: raw.command,
     }))
 }

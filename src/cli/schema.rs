@@ -16,15 +16,34 @@ pub(super) struct SchemaArgs {
 
 /// Name, what it describes, text.
 const SCHEMAS: [(&str, &str, &str); 2] = [
-    ("task", "what goes in: a dispatch message, a wrapped task, or a bare one", include_str!("../../schemas/task.schema.json")),
-    ("envelope", "what comes out: the ADL envelope", include_str!("../../schemas/envelope.schema.json")),
+    (
+        "task",
+        "what goes in: a dispatch message, a wrapped task, or a bare one",
+        include_str!("../../schemas/task.schema.json"),
+    ),
+    (
+        "envelope",
+        "what comes out: the ADL envelope",
+        include_str!("../../schemas/envelope.schema.json"),
+    ),
 ];
 
 /// Prints a schema, or the list of them.
 pub(super) fn run(args: &SchemaArgs) -> ExitCode {
     let text = match &args.name {
-        Some(wanted) => SCHEMAS.iter().filter(|(name, _, _)| name == wanted).map(|(_, _, text)| (*text).to_owned()).collect(),
-        None => SCHEMAS.iter().map(|(name, what, _)| format!("{name:<10} {what}\n")).collect::<String>(),
+        Some(wanted) => SCHEMAS
+            .iter()
+            .filter(|(name, _, _)| name == wanted)
+            .map(|(_, _, text)| (*text).to_owned())
+            .collect(),
+        None => SCHEMAS
+            .iter()
+            .map(|(name, what, _)| format!("{name:<10} {what}\n"))
+            .collect::<String>(),
     };
-    if print(text.as_bytes()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if print(text.as_bytes()).is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -17,11 +17,13 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         CallError::NotFound { .. } => class(Fault::ServerNotFound),
         CallError::SpawnFailed { .. } => class(Fault::ServerUnreachable),
         CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => class(Fault::ToolTimeout),
-        CallError::ExitedBeforeReady { .. } | CallError::Died { .. } => match judge::class(entry, detail) {
-            // Nothing more is known than that it is gone.
-            (Fault::ToolError, _) => class(Fault::ServerUnreachable),
-            known => known,
-        },
+        CallError::ExitedBeforeReady { .. } | CallError::Died { .. } => {
+            match judge::class(entry, detail) {
+                // Nothing more is known than that it is gone.
+                (Fault::ToolError, _) => class(Fault::ServerUnreachable),
+                known => known,
+            }
+        }
         CallError::ArgumentsInvalid { .. } => class(Fault::ParamsInvalid),
         CallError::Rpc { .. } => judge::class(entry, detail),
         CallError::ProtocolMismatch { .. }
@@ -33,10 +35,16 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         CallError::Cancelled { .. } => class(Fault::Cancelled),
     };
     let causes = match error {
-        CallError::TimedOut { .. } => " The server may be overloaded, its network slow or rate limited, or the input large.",
+        CallError::TimedOut { .. } => {
+            " The server may be overloaded, its network slow or rate limited, or the input large."
+        }
         _ => "",
     };
-    Failure { fault, message: format!("{}: {detail}.{causes}", entry.tool), recoverable }
+    Failure {
+        fault,
+        message: format!("{}: {detail}.{causes}", entry.tool),
+        recoverable,
+    }
 }
 
 impl From<StoreError> for Failure {

@@ -24,11 +24,17 @@ pub(super) fn judge(entry: &Entry, answer: &ToolAnswer) -> Result<(), Judged> {
     if answer.is_error {
         return Err(failed(entry, words(&text, answer)));
     }
-    if let Some(rule) = entry.failure.iter().find(|rule| rule.scope == RuleScope::Any && rule.pattern.is_match(&text)) {
+    if let Some(rule) = entry
+        .failure
+        .iter()
+        .find(|rule| rule.scope == RuleScope::Any && rule.pattern.is_match(&text))
+    {
         let recoverable = rule.recoverable.unwrap_or(rule.fault.recoverable());
         return Err(judged(entry, rule.fault, recoverable, words(&text, answer)));
     }
-    let data = (!entry.success.is_empty()).then(|| take::data(answer)).flatten();
+    let data = (!entry.success.is_empty())
+        .then(|| take::data(answer))
+        .flatten();
     for rule in &entry.success {
         let at = |pointer: &String| data.as_ref().and_then(|data| data.pointer(pointer));
         if at(&rule.pointer) != Some(&rule.equals) {
@@ -74,8 +80,15 @@ fn failed(entry: &Entry, detail: String) -> Judged {
 
 /// The class of a failure text, and whether a retry may help.
 pub(super) fn class(entry: &Entry, text: &str) -> (Fault, bool) {
-    if let Some(rule) = entry.failure.iter().find(|rule| rule.pattern.is_match(text)) {
-        return (rule.fault, rule.recoverable.unwrap_or(rule.fault.recoverable()));
+    if let Some(rule) = entry
+        .failure
+        .iter()
+        .find(|rule| rule.pattern.is_match(text))
+    {
+        return (
+            rule.fault,
+            rule.recoverable.unwrap_or(rule.fault.recoverable()),
+        );
     }
     match classify::by_text(text) {
         Some(fault) => (fault, fault.recoverable()),
@@ -87,13 +100,22 @@ fn judged(entry: &Entry, fault: Fault, recoverable: bool, detail: String) -> Jud
     let detail = shorten(&redact_presigned(&detail));
     let meaning = match fault {
         Fault::InputCorrupt => "the input appears corrupt or incomplete",
-        Fault::OutOfMemory => "it ran out of memory; fewer or smaller inputs, or adjusted parameters, may help",
+        Fault::OutOfMemory => {
+            "it ran out of memory; fewer or smaller inputs, or adjusted parameters, may help"
+        }
         Fault::RateLimited => "it was rate limited; wait before trying again",
         Fault::ToolTimeout => "it timed out, possibly for network connectivity or rate limiting",
         _ => "it reported an error",
     };
     let message = format!("{} failed: {meaning}. Error detail: {detail}", entry.tool);
-    Judged { failure: Failure { fault, message, recoverable }, detail }
+    Judged {
+        failure: Failure {
+            fault,
+            message,
+            recoverable,
+        },
+        detail,
+    }
 }
 
 /// At most this many characters of a tool's words go into an envelope.
@@ -101,7 +123,11 @@ const LONGEST: usize = 2_000;
 
 fn shorten(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} … ({} bytes in all)", text.get(..end).unwrap_or(text), text.len()),
+        Some((end, _)) => format!(
+            "{} … ({} bytes in all)",
+            text.get(..end).unwrap_or(text),
+            text.len()
+        ),
         None => text.to_owned(),
     }
 }

@@ -43,6 +43,11 @@ const TABLE: [(Format, &str, &str, &str); 15] = [
 ];
 
 impl Format {
+    /// Every format.
+    pub fn all() -> [Self; TABLE.len()] {
+        TABLE.map(|row| row.0)
+    }
+
     /// The format of that name in a catalog.
     pub fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
@@ -66,5 +71,19 @@ impl Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.row().map_or("any file", |row| row.3))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_found_by_its_name() {
+        for (format, name) in Format::all().into_iter().zip(Format::names()) {
+            assert_eq!(Format::named(name), Some(format));
+        }
+        assert_eq!(Format::named("WAV"), None);
+        assert_eq!(Format::Text.extension(), "txt");
     }
 }
