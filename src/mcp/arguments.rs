@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     error::{ArgumentProblem, CallError, Phase},
-    message::Body,
+    message::{Body, excerpt},
     session::{Alarm, Limits, Session},
     spec::ToolCall,
 };
@@ -56,7 +56,7 @@ pub(super) async fn check(
         .take(MAX_PROBLEMS)
         .map(|error| ArgumentProblem {
             pointer: error.instance_path().to_string(),
-            message: session.secrets.cut(&error.to_string()),
+            message: excerpt(&session.secrets.cut(&error.to_string())),
         })
         .collect();
     if problems.is_empty() {

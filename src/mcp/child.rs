@@ -15,8 +15,8 @@ use std::{
 };
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group,
-    pidfd_open, set_child_subreaper, set_parent_process_death_signal, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, getppid,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, waitid,
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -142,9 +142,17 @@ impl Child {
         }
     }
 
-    pub(super) fn is_alive(&self) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        self.reaped.is_none() && matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
+    /// Looks without reaping: `None` while it runs. An error if it is no child of ours any more,
+    /// as when our parent had us ignore SIGCHLD and the kernel reaps by itself.
+    fn peek(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
+        waitid(
+            WaitId::Pid(self.pid),
+            WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT,
+        )
+    }
+
+    fn is_alive(&self) -> bool {
+        self.reaped.is_none() && matches!(self.peek(), Ok(None))
     }
 
     /// How it ended, if it has.
@@ -152,8 +160,7 @@ impl Child {
         if let Some(reaped) = &self.reaped {
             return reaped.status;
         }
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = waitid(WaitId::Pid(self.pid), options).ok()??;
+        let status = self.peek().ok()??;
         status
             .exit_status()
             .map(ExitDescription::Code)
@@ -162,7 +169,8 @@ impl Child {
 
     /// Sends a signal to the server and its group, while it has not been reaped.
     pub(super) fn signal(&self, signal: Signal) {
-        if self.reaped.is_none() {
+        // Once it is reaped, the id may be somebody else's.
+        if self.reaped.is_none() && self.peek().is_ok() {
             // It fails only if nobody is left, which is what we want.
             let _ = kill_process_group(self.pid, signal);
         }

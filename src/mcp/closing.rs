@@ -60,7 +60,8 @@ impl Closing {
     }
 
     /// Waits for the server's end, helping after its grace, and kills what it left behind. Takes
-    /// at most a second more than the grace.
+    /// half a second more than the grace at most, unless a process is stuck in the kernel: that
+    /// one is given up after another second.
     pub(crate) fn finish(mut self) -> ServerReport {
         self.end();
         std::mem::take(&mut self.report)

@@ -176,3 +176,35 @@ pub(super) fn is_number(json: &str, number: i64) -> bool {
     let digits = json.trim_matches('"');
     digits.strip_suffix(".0").unwrap_or(digits).parse() == Ok(number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_comes_back_as_a_number_a_float_or_a_string() {
+        for json in ["1", "1.0", "\"1\""] {
+            assert!(is_number(json, 1), "{json}");
+        }
+        for json in ["10", "null", "\"x\"", "1.5"] {
+            assert!(!is_number(json, 1), "{json}");
+        }
+    }
+
+    #[test]
+    fn only_an_object_that_says_jsonrpc_2_is_a_message() {
+        for line in [
+            "",
+            "text",
+            "[]",
+            "42",
+            "{}",
+            r#"{"id":1,"result":{}}"#,
+            r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+        ] {
+            assert!(matches!(read(line.as_bytes()).1, Inbound::Noise), "{line}");
+        }
+        let line = br#" {"jsonrpc":"2.0","method":"notifications/message","params":{}} "#;
+        assert!(matches!(read(line), ([], Inbound::Notification)));
+    }
+}

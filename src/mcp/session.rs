@@ -1,7 +1,7 @@
 //! A running server and the talk with it. Every wait here also ends when the server does, when a
 //! limit runs out and when a signal asks us to stop; none relies on the server for that.
 
-use std::{future::pending, io, sync::Arc, time::Duration};
+use std::{future::pending, io, pin::pin, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
@@ -36,6 +36,8 @@ pub(super) type Service = RunningService<RoleClient, Handler>;
 
 /// After the server's end, its last lines are waited for this long: a grandchild may hold a pipe.
 const LAST_WORDS: Duration = Duration::from_millis(50);
+/// Enough for a reader to wake up, to empty a pipe and to hand on what it found.
+const LAST_TURNS: u32 = 16;
 /// A server that does not read must not delay its own end.
 const CANCEL_NOTICE: Duration = Duration::from_millis(50);
 /// From SIGTERM to SIGKILL.
@@ -148,17 +150,20 @@ impl Session {
         limits: &Limits,
         work: impl Future<Output = T>,
     ) -> Result<T, Halt> {
-        let halt = select! {
+        let mut work = pin!(work);
+        select! {
             biased;
-            signal = alarm.rung() => Halt::Signal(signal),
-            done = work => return Ok(done),
-            () = self.child.ended() => Halt::Gone,
-            () = sleep_until(limits.until) => Halt::Late(Limit::Total, limits.total),
-        };
-        if matches!(halt, Halt::Gone) {
-            return Err(self.gone().await);
+            signal = alarm.rung() => return Err(Halt::Signal(signal)),
+            done = &mut work => return Ok(done),
+            () = self.child.ended() => {}
+            () = sleep_until(limits.until) => return Err(Halt::Late(Limit::Total, limits.total)),
         }
-        Err(halt)
+        // It may have answered before it ended.
+        select! {
+            biased;
+            done = &mut work => Ok(done),
+            halt = self.gone() => Err(halt),
+        }
     }
 
     /// Sends a request and waits for its answer. A server that ends may have answered before.
@@ -238,11 +243,11 @@ impl Session {
             );
         })
         .await;
+        // On a busy machine that time may pass without the readers' having had a turn.
+        for _ in 0..LAST_TURNS {
+            yield_now().await;
+        }
         self.desk.peek_end().map_or(Halt::Gone, Halt::from)
-    }
-
-    pub(super) fn is_alive(&self) -> bool {
-        self.child.is_alive()
     }
 
     /// The error of a wait that ended too early, in the words of its phase.

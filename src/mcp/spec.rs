@@ -1,13 +1,13 @@
 //! What a call needs to know: the server, the tool, the limits. All of it is resolved by the
 //! caller; nothing here reads a file, an environment or a default.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 
-/// How to start a server.
-#[derive(Debug, Clone)]
+/// How to start a server. Its `Debug` tells no value of `env` or `secrets`, nor of `argv`.
+#[derive(Clone)]
 pub(crate) struct ServerSpec {
     /// Its name in the catalog, for error texts.
     pub(crate) name: String,
@@ -26,6 +26,17 @@ pub(crate) struct ServerSpec {
     pub(crate) shutdown_grace: Duration,
     /// A longer line from the server ends the call. See [`ServerSpec::MAX_MESSAGE_BYTES`].
     pub(crate) max_message_bytes: usize,
+}
+
+impl fmt::Debug for ServerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSpec")
+            .field("name", &self.name)
+            .field("program", &self.argv.first())
+            .field("cwd", &self.cwd)
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ServerSpec {

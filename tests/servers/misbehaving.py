@@ -171,6 +171,8 @@ def tools_call(request):
             send({"id": "p", "method": "ping"})
     elif MODE == "input_required":
         answer(request, {"resultType": "input_required", "requestState": "s1", "inputRequests": {}})
+    elif MODE == "large":
+        answer(request, text("x" * (17 * 1024 * 1024)))
     elif MODE == "rpc_error":
         send({"id": request["id"],
               "error": {"code": -32603, "message": "no, hunter2", "data": {"k": ["hunter2"]}}})

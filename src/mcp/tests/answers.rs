@@ -282,3 +282,34 @@ fn a_schema_from_elsewhere_is_refused_not_fetched() {
     );
     assert_eq!(end.effect, Effect::None);
 }
+
+#[test]
+fn an_answer_larger_than_rmcp_would_take_comes_whole() {
+    let end = Stage::new("large").run();
+    assert_eq!(only_text(&end).len(), 17 * 1024 * 1024);
+}
+
+#[test]
+fn a_clock_that_stands_still_measures_nothing() {
+    let stage = Stage::new("echo");
+    let host = Host::new(
+        Some("2026-01-01T00:00:00+00:00[UTC]".parse().unwrap()),
+        None,
+    )
+    .unwrap();
+    let end = call(&stage.server, &stage.call, &host, &mut |_| ());
+    assert!(end.result.is_ok());
+    assert_eq!(end.elapsed, Duration::ZERO);
+    assert_eq!(end.closing.finish().timings, Timings::default());
+}
+
+#[test]
+fn the_debug_text_of_a_server_tells_no_secret() {
+    let mut stage = Stage::new("echo");
+    stage
+        .server
+        .env
+        .push(("TOKEN".to_owned(), SECRET.to_owned()));
+    stage.server.argv.push(SECRET.to_owned());
+    assert!(!format!("{:?}", stage.server).contains(SECRET));
+}
