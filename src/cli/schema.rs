@@ -30,20 +30,20 @@ const SCHEMAS: [(&str, &str, &str); 2] = [
 
 /// Prints a schema, or the list of them.
 pub(super) fn run(args: &SchemaArgs) -> ExitCode {
-    let text = match &args.name {
+    let lines: Vec<String> = match &args.name {
         Some(wanted) => SCHEMAS
             .iter()
             .filter(|(name, _, _)| name == wanted)
-            .map(|(_, _, text)| (*text).to_owned())
+            .map(|(_, _, text)| text.trim_end().to_owned())
             .collect(),
         None => SCHEMAS
             .iter()
-            .map(|(name, what, _)| format!("{name:<10} {what}\n"))
-            .collect::<String>(),
+            .map(|(name, what, _)| format!("{name:<10} {what}"))
+            .collect(),
     };
-    if print(text.as_bytes()).is_ok() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let text = lines.join("\n") + "\n";
+    match print(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }
