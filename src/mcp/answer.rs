@@ -6,7 +6,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     error::CallError,
-    message::{Body, RpcError, excerpt},
+    message::{Body, RpcError},
     session::Session,
 };
 
@@ -69,7 +69,7 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
     let malformed = |reason: String| CallError::Malformed {
         server: session.server.clone(),
         method: METHOD,
-        reason: session.secrets.cut(&reason),
+        reason: session.excerpt(&reason),
     };
     let raw = match body {
         Body::Result(raw) => raw,
@@ -80,7 +80,7 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
     if !raw.get().starts_with('{') {
         return Err(malformed(format!(
             "its `result` is not an object: {}",
-            excerpt(raw.get())
+            raw.get()
         )));
     }
     let wire: Wire = serde_json::from_str(raw.get())
@@ -98,8 +98,7 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
         }
         Some(other) => {
             return Err(malformed(format!(
-                "`{}` is no kind of result this client declared",
-                excerpt(other)
+                "`{other}` is no kind of result this client declared"
             )));
         }
     }

@@ -190,6 +190,14 @@ fn noise_is_counted_and_never_answered_and_a_message_behind_it_is_found() {
 }
 
 #[test]
+fn much_noise_is_counted_and_little_of_it_kept() {
+    let end = Stage::new("noisy").run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    let noise = end.closing.finish().stdout_noise;
+    assert_eq!((noise.lines, noise.sample.len()), (1000, 2048));
+}
+
+#[test]
 fn a_last_line_without_a_newline_counts() {
     assert_eq!(only_text(&Stage::new("no_newline").run()), "the end");
 }
