@@ -15,9 +15,10 @@ pub(super) struct SchemaArgs {
 }
 
 /// Name, what it describes, text.
-const SCHEMAS: [(&str, &str, &str); 2] = [
+const SCHEMAS: [(&str, &str, &str); 3] = [
     ("task", "what goes in: a dispatch message, a wrapped task, or a bare one", include_str!("../../schemas/task.schema.json")),
     ("envelope", "what comes out: the ADL envelope", include_str!("../../schemas/envelope.schema.json")),
+    ("catalog", "what may be done: catalog.toml, as JSON", include_str!("../../schemas/catalog.schema.json")),
 ];
 
 /// Prints a schema, or the list of them.
