@@ -5,9 +5,12 @@
 //! the store and the staging directory; nothing stays in staging, also after SIGKILL.
 
 mod error;
+pub(crate) mod format;
+pub(crate) mod reach;
 pub(crate) mod staging;
 pub(crate) mod store;
 
 pub(crate) use error::StoreError;
+pub(crate) use reach::{Reach, reach};
 pub(crate) use staging::Staging;
-pub(crate) use store::{Store, Stored};
+pub(crate) use store::Store;

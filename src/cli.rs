@@ -22,7 +22,12 @@ use run::RunArgs;
 /// The task names a capability. oneact looks it up in catalog.toml, calls the tool it maps to on a
 /// stdio MCP server, checks and stores what the tool made, and prints one envelope.
 #[derive(Debug, Parser)]
-#[command(name = "oneact", version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(
+    name = "oneact",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
 #[command(after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
@@ -53,7 +58,10 @@ enum Verb {
 
 /// Runs the command line and answers with its exit code.
 pub fn main() -> ExitCode {
-    #[expect(clippy::disallowed_methods, reason = "the door is where arguments come in")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the door is where arguments come in"
+    )]
     let args: Vec<OsString> = std::env::args_os().collect();
     match Cli::try_parse_from(&args) {
         Ok(cli) => {
@@ -71,12 +79,19 @@ pub fn main() -> ExitCode {
 
 /// Help and version are printed; bad flags of a run still get their envelope.
 fn refuse(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    let verb = args.iter().skip(1).find(|arg| !arg.to_string_lossy().starts_with('-'));
+    let verb = args
+        .iter()
+        .skip(1)
+        .find(|arg| !arg.to_string_lossy().starts_with('-'));
     let of_run = verb.is_none_or(|verb| verb == "run");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
-            if shown.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            if shown.is_ok() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
         }
         _ if of_run => run::refuse(error),
         _ => {

@@ -13,6 +13,3 @@ mod strict;
 pub use adl::{Answered, to_json};
 pub use read::{Received, read};
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};
-
-
-

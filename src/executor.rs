@@ -21,7 +21,9 @@ use crate::{
     catalog::{Delivery, Job, Step},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, Invocation, Outcome, Phase, Produced, ServerReport, State},
+    task::{
+        Checks, Effect, Failure, Fault, Invocation, Outcome, Phase, Produced, ServerReport, State,
+    },
 };
 
 pub(crate) use dry_run::planned;
@@ -74,7 +76,12 @@ struct Progress {
 }
 
 /// Runs the steps in order and stores what they made.
-pub(crate) fn execute(job: Job, launches: &[Launch], notes: Vec<String>, context: &Context<'_>) -> Executed {
+pub(crate) fn execute(
+    job: Job,
+    launches: &[Launch],
+    notes: Vec<String>,
+    context: &Context<'_>,
+) -> Executed {
     let mut progress = Progress {
         executed: Vec::new(),
         invocations: Vec::new(),
@@ -93,7 +100,12 @@ pub(crate) fn execute(job: Job, launches: &[Launch], notes: Vec<String>, context
     progress.finish(result)
 }
 
-fn steps(steps: &[Step], launches: &[Launch], context: &Context<'_>, progress: &mut Progress) -> Result<(), Failure> {
+fn steps(
+    steps: &[Step],
+    launches: &[Launch],
+    context: &Context<'_>,
+    progress: &mut Progress,
+) -> Result<(), Failure> {
     for (step, launch) in steps.iter().zip(launches) {
         interrupted(context.host)?;
         let end = tool::run(step, launch, context);
@@ -103,13 +115,23 @@ fn steps(steps: &[Step], launches: &[Launch], context: &Context<'_>, progress: &
 }
 
 /// Moves every asset that was asked for to its final place (R-000-71 … R-000-73).
-fn store(steps: &[Step], context: &Context<'_>, progress: &mut Progress) -> Result<Vec<Produced>, Failure> {
+fn store(
+    steps: &[Step],
+    context: &Context<'_>,
+    progress: &mut Progress,
+) -> Result<Vec<Produced>, Failure> {
     let mut produced = Vec::new();
     for step in steps {
-        let Some(output) = step.output.as_ref().filter(|output| output.delivery == Delivery::Stored) else {
+        let Some(output) = step
+            .output
+            .as_ref()
+            .filter(|output| output.delivery == Delivery::Stored)
+        else {
             continue;
         };
-        let stored = context.store.place(context.session_id, &output.file_name, &output.staged)?;
+        let stored = context
+            .store
+            .place(context.session_id, &output.file_name, &output.staged)?;
         produced.push(Produced {
             ref_id: output.ref_id.clone(),
             storage_uri: stored.uri.as_str().to_owned(),
@@ -126,7 +148,10 @@ fn store(steps: &[Step], context: &Context<'_>, progress: &mut Progress) -> Resu
 /// A signal that came in stops the run between any two steps.
 fn interrupted(host: &Host) -> Result<(), Failure> {
     match host.interrupts().caught() {
-        Some(interrupt) => Err(Failure::new(Fault::Cancelled, format!("cancelled by {}; nothing was stored", interrupt.name()))),
+        Some(interrupt) => Err(Failure::new(
+            Fault::Cancelled,
+            format!("cancelled by {}; nothing was stored", interrupt.name()),
+        )),
         None => Ok(()),
     }
 }
@@ -138,7 +163,10 @@ impl Progress {
             self.executed.push(step.entry.id.clone());
             self.invocations.push(invocation);
         }
-        self.checks = Some(self.checks.map_or(end.checks, |before| both(before, end.checks)));
+        self.checks = Some(
+            self.checks
+                .map_or(end.checks, |before| both(before, end.checks)),
+        );
         self.effect = worse(self.effect, end.effect);
         self.phase = end.phase;
         self.server = Some(end.server);
@@ -153,7 +181,11 @@ impl Progress {
         let (state, failure, produced, result_data) = match result {
             Ok(produced) => (State::Done, None, produced, self.result_data),
             Err(failure) => {
-                let state = if failure.fault == Fault::Cancelled { State::Cancelled } else { State::Failed };
+                let state = if failure.fault == Fault::Cancelled {
+                    State::Cancelled
+                } else {
+                    State::Failed
+                };
                 (state, Some(failure), Vec::new(), None)
             }
         };
@@ -172,7 +204,10 @@ impl Progress {
             reasoning: self.reasoning,
             notes: self.notes,
         };
-        Executed { outcome, closing: self.closing }
+        Executed {
+            outcome,
+            closing: self.closing,
+        }
     }
 }
 

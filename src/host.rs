@@ -133,7 +133,9 @@ pub fn variable(name: &str) -> Option<String> {
 
 /// The path of this program, to start it again as a built-in server.
 pub fn own_path() -> String {
-    let path = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+    let path = std::env::current_exe()
+        .ok()
+        .and_then(|path| path.into_os_string().into_string().ok());
     path.unwrap_or_else(|| "oneact".to_owned())
 }
 

@@ -13,8 +13,12 @@ pub(crate) fn check(task: &Task, root: &Utf8Path) -> Result<Vec<String>, Failure
     let mut notes = Vec::new();
     for input in &task.inputs {
         let id = &input.ref_id;
-        let uri = Uri::parse(&input.storage_uri)
-            .map_err(|error| Failure::new(Fault::InputUnresolved, format!("unresolved input reference: `{id}`: {error}")))?;
+        let uri = Uri::parse(&input.storage_uri).map_err(|error| {
+            Failure::new(
+                Fault::InputUnresolved,
+                format!("unresolved input reference: `{id}`: {error}"),
+            )
+        })?;
         if input.status == RefStatus::Reference {
             continue;
         }

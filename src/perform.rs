@@ -14,12 +14,14 @@ use crate::{
     assets::{Staging, Store},
     catalog::{Catalog, Job, Places, resolve},
     envelope::{self, Answered, Received},
-    executor::{self, Context, Executed, Launch, Watch},
+    executor::{self, Context, Executed, Launch},
     host::Host,
     inputs,
     mcp::Closing,
     task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, State},
 };
+
+pub use crate::executor::{Seen, Watch};
 
 /// What the operator decided before any task arrived.
 #[derive(Debug, Clone)]
@@ -55,7 +57,12 @@ pub struct Answer {
 }
 
 /// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
-pub fn perform(input: Result<Vec<u8>, Failure>, settings: &Settings, host: &Host, watch: Watch<'_>) -> Answer {
+pub fn perform(
+    input: Result<Vec<u8>, Failure>,
+    settings: &Settings,
+    host: &Host,
+    watch: Watch<'_>,
+) -> Answer {
     let executed_at = host.now();
     let operation = OperationId::new(&executed_at, host.random_bytes());
     let session = || format!("sess-{}", operation.as_str().trim_start_matches("op_"));
@@ -64,11 +71,20 @@ pub fn perform(input: Result<Vec<u8>, Failure>, settings: &Settings, host: &Host
         Err(failure) => Received::nobody(session(), failure),
     };
     let (executed, staging) = carry_out(&received, &operation, settings, host, watch);
-    let answered = Answered { received: &received, outcome: &executed.outcome, operation: &operation, executed_at: &executed_at };
+    let answered = Answered {
+        received: &received,
+        outcome: &executed.outcome,
+        operation: &operation,
+        executed_at: &executed_at,
+    };
     Answer {
         json: envelope::to_json(&answered),
         state: executed.outcome.state,
-        recoverable: executed.outcome.failure.as_ref().is_some_and(|failure| failure.recoverable),
+        recoverable: executed
+            .outcome
+            .failure
+            .as_ref()
+            .is_some_and(|failure| failure.recoverable),
         _closing: executed.closing,
         _staging: staging,
     }
@@ -90,7 +106,16 @@ fn carry_out(
         Err((phase, failure)) => return (rejected(phase, failure), None),
     };
     if settings.mode == Mode::DryRun {
-        return (executor::planned(ready.job, &ready.launches, &ready.store, session_id, ready.notes), None);
+        return (
+            executor::planned(
+                ready.job,
+                &ready.launches,
+                &ready.store,
+                session_id,
+                ready.notes,
+            ),
+            None,
+        );
     }
     let staging = match Staging::open(&settings.state_dir, operation.as_str()) {
         Ok(staging) => staging,
@@ -106,7 +131,10 @@ fn carry_out(
         budget: settings.budget,
         watch,
     };
-    (executor::execute(ready.job, &ready.launches, ready.notes, &context), Some(staging))
+    (
+        executor::execute(ready.job, &ready.launches, ready.notes, &context),
+        Some(staging),
+    )
 }
 
 /// A job with all that is needed to run it.
@@ -118,23 +146,53 @@ struct Ready {
 }
 
 /// Everything that can be found wrong before a tool is started (R-000-53, R-000-58).
-fn prepare(received: &Received, settings: &Settings, scratch: &Utf8Path) -> Result<Ready, (Phase, Failure)> {
+fn prepare(
+    received: &Received,
+    settings: &Settings,
+    scratch: &Utf8Path,
+) -> Result<Ready, (Phase, Failure)> {
     let at = |phase: Phase| move |failure: Failure| (phase, failure);
-    let task = received.task.as_ref().map_err(|failure| (Phase::Read, failure.clone()))?;
-    let catalog = Catalog::load(&settings.catalog).map_err(|error| (Phase::Catalog, error.into()))?;
-    let tables = catalog.tables().map_err(|error| (Phase::Catalog, error.into()))?;
-    let places = Places { root: &settings.root, staging: scratch, session: &received.identity.session_id };
+    let task = received
+        .task
+        .as_ref()
+        .map_err(|failure| (Phase::Read, failure.clone()))?;
+    let catalog =
+        Catalog::load(&settings.catalog).map_err(|error| (Phase::Catalog, error.into()))?;
+    let tables = catalog
+        .tables()
+        .map_err(|error| (Phase::Catalog, error.into()))?;
+    let places = Places {
+        root: &settings.root,
+        staging: scratch,
+        session: &received.identity.session_id,
+    };
     let job = resolve(task, &tables, places).map_err(at(Phase::Catalog))?;
-    let store = Store::open(&job.storage, &settings.root).map_err(|error| (Phase::Catalog, error.into()))?;
+    let store = Store::open(&job.storage, &settings.root)
+        .map_err(|error| (Phase::Catalog, error.into()))?;
     let notes = inputs::check(task, &settings.root).map_err(at(Phase::Inputs))?;
-    let launch = |step: &crate::catalog::Step| executor::launch(&step.server, &settings.root, scratch);
-    let launches = job.steps.iter().map(launch).collect::<Result<_, _>>().map_err(at(Phase::Spawn))?;
-    Ok(Ready { job, launches, store, notes })
+    let launch =
+        |step: &crate::catalog::Step| executor::launch(&step.server, &settings.root, scratch);
+    let launches = job
+        .steps
+        .iter()
+        .map(launch)
+        .collect::<Result<_, _>>()
+        .map_err(at(Phase::Spawn))?;
+    Ok(Ready {
+        job,
+        launches,
+        store,
+        notes,
+    })
 }
 
 /// Nothing ran.
 fn rejected(phase: Phase, failure: Failure) -> Executed {
-    let state = if failure.fault == Fault::Cancelled { State::Cancelled } else { State::Rejected };
+    let state = if failure.fault == Fault::Cancelled {
+        State::Cancelled
+    } else {
+        State::Rejected
+    };
     let outcome = Outcome {
         state,
         failure: Some(failure),
@@ -150,5 +208,8 @@ fn rejected(phase: Phase, failure: Failure) -> Executed {
         reasoning: Vec::new(),
         notes: Vec::new(),
     };
-    Executed { outcome, closing: Vec::new() }
+    Executed {
+        outcome,
+        closing: Vec::new(),
+    }
 }

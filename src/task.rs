@@ -12,7 +12,8 @@ pub use fault::{ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use ids::{MessageId, OperationId, RefId};
 pub use outcome::{
-    Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Produced, ServerReport, State, Timings,
+    Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
+    Produced, ServerReport, State, Timings,
 };
 pub use request::{Identity, InputRef, RefStatus, Resources, Task};
 pub use uri::{Location, Uri, UriError, redact_presigned};

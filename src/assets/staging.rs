@@ -31,6 +31,11 @@ pub(crate) struct Staging {
 const BLOCK: usize = 256 * 1024;
 
 impl Staging {
+    /// Where [`Staging::open`] makes its directory; creates nothing.
+    pub(crate) fn path(state_dir: &Utf8Path, operation_id: &str) -> Utf8PathBuf {
+        state_dir.join("staging").join(operation_id)
+    }
+
     /// Makes `<state_dir>/staging/<operation_id>/`, after removing what dead processes left
     /// beside it.
     pub(crate) fn open(state_dir: &Utf8Path, operation_id: &str) -> Result<Self, StoreError> {

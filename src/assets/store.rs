@@ -23,7 +23,7 @@ use super::{
     error::{StoreError, component},
     staging::Staging,
 };
-use crate::task::uri::{Location, Uri};
+use crate::task::Uri;
 
 /// A handle on the place where assets are kept; cheap to clone. S3 comes behind the same handle.
 #[derive(Debug, Clone)]

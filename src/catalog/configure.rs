@@ -20,9 +20,20 @@ pub(super) struct Configured {
 }
 
 /// Merges what is said of the parameters: task over action text over defaults (R-000-63, C-09).
-pub(super) fn configure(entry: &Entry, task: &Task, said: &Map<String, Value>) -> Result<Configured, Failure> {
-    if let Some((bound, _)) = entry.bind.iter().find(|(parameter, _)| said.contains_key(parameter)) {
-        let message = format!("parameter `{bound}` of {} is filled by oneact from the task's refs and cannot be set", entry.id);
+pub(super) fn configure(
+    entry: &Entry,
+    task: &Task,
+    said: &Map<String, Value>,
+) -> Result<Configured, Failure> {
+    if let Some((bound, _)) = entry
+        .bind
+        .iter()
+        .find(|(parameter, _)| said.contains_key(parameter))
+    {
+        let message = format!(
+            "parameter `{bound}` of {} is filled by oneact from the task's refs and cannot be set",
+            entry.id
+        );
         return Err(Failure::new(Fault::ParamsInvalid, message));
     }
     let mut reasoning = Vec::new();
@@ -34,7 +45,12 @@ pub(super) fn configure(entry: &Entry, task: &Task, said: &Map<String, Value>) -
         parameters.insert(name, value);
     }
     parameters.extend(said.clone());
-    let mut configured = Configured { parameters, timeout: entry.timeout, timeout_max: entry.timeout_max, reasoning };
+    let mut configured = Configured {
+        parameters,
+        timeout: entry.timeout,
+        timeout_max: entry.timeout_max,
+        reasoning,
+    };
     if task.attempt > 1 {
         adjust(&mut configured, entry, task.attempt);
     }
@@ -59,10 +75,16 @@ fn extracted(entry: &Entry, action: &str) -> Result<Vec<(String, Value)>, Failur
 
 /// A captured text as the type that the schema declares for the parameter.
 fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
-    let declared = property(entry, name).and_then(|property| property.get("type")).and_then(Value::as_str);
+    let declared = property(entry, name)
+        .and_then(|property| property.get("type"))
+        .and_then(Value::as_str);
     let value = match declared {
         Some("integer") => text.parse::<i64>().ok().map(Value::from),
-        Some("number") => text.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number),
+        Some("number") => text
+            .parse::<f64>()
+            .ok()
+            .and_then(Number::from_f64)
+            .map(Value::Number),
         Some("boolean") => text.parse::<bool>().ok().map(Value::Bool),
         _ => Some(Value::from(text)),
     };
@@ -85,8 +107,9 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32) {
         if let Some(factor) = rule.timeout_factor {
             let before = configured.timeout;
             let longer = before.as_secs_f64() * factor.powi(retries);
-            configured.timeout =
-                Duration::try_from_secs_f64(longer).unwrap_or(configured.timeout_max).min(configured.timeout_max);
+            configured.timeout = Duration::try_from_secs_f64(longer)
+                .unwrap_or(configured.timeout_max)
+                .min(configured.timeout_max);
             if configured.timeout != before {
                 configured.reasoning.push(format!(
                     "Raised the timeout from {before:?} to {:?} for attempt {attempt}.",
@@ -99,11 +122,16 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32) {
         }
         for (name, value) in &rule.set {
             configured.parameters.insert(name.clone(), value.clone());
-            configured.reasoning.push(format!("Set {name} to {value} for attempt {attempt}."));
+            configured
+                .reasoning
+                .push(format!("Set {name} to {value} for attempt {attempt}."));
         }
         for scale in &rule.multiply {
             if let Some(value) = scaled(configured, entry, scale, retries) {
-                configured.reasoning.push(format!("Set {} to {value} for attempt {attempt}.", scale.parameter));
+                configured.reasoning.push(format!(
+                    "Set {} to {value} for attempt {attempt}.",
+                    scale.parameter
+                ));
                 configured.parameters.insert(scale.parameter.clone(), value);
             }
         }
@@ -112,11 +140,20 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32) {
 
 /// The scaled parameter: whole where the schema wants it whole, never below the schema's minimum.
 fn scaled(configured: &Configured, entry: &Entry, scale: &Multiply, retries: i32) -> Option<Value> {
-    let now = configured.parameters.get(&scale.parameter).and_then(Value::as_f64).or(scale.start)?;
+    let now = configured
+        .parameters
+        .get(&scale.parameter)
+        .and_then(Value::as_f64)
+        .or(scale.start)?;
     let declared = property(entry, &scale.parameter);
-    let minimum = declared.and_then(|property| property.get("minimum")).and_then(Value::as_f64);
+    let minimum = declared
+        .and_then(|property| property.get("minimum"))
+        .and_then(Value::as_f64);
     let value = (now * scale.factor.powi(retries)).max(minimum.unwrap_or(f64::MIN));
-    let whole = declared.and_then(|property| property.get("type")).and_then(Value::as_str) == Some("integer");
+    let whole = declared
+        .and_then(|property| property.get("type"))
+        .and_then(Value::as_str)
+        == Some("integer");
     if whole {
         // Written without a fraction, the number parses back as the integer the schema wants.
         return serde_json::from_str(&format!("{:.0}", value.floor())).ok();

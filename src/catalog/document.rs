@@ -1,6 +1,6 @@
 //! The file: found, parsed, and its tables handed out one at a time, with lines for errors.
 
-use std::{collections::HashSet, fmt, fs, io};
+use std::{fmt, fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
@@ -12,7 +12,14 @@ use toml::{
 use crate::task::{Failure, Fault};
 
 /// The tables format 1 knows at the top; those after the gap belong to parts not built in yet.
-const TOP: [&str; 6] = ["catalog", "application", "defaults", "server", "storage", "capability"];
+const TOP: [&str; 6] = [
+    "catalog",
+    "application",
+    "defaults",
+    "server",
+    "storage",
+    "capability",
+];
 const LATER: [&str; 5] = ["catalog_dir", "profile", "ledger", "pipeline", "workflow"];
 
 /// A parsed `catalog.toml`. Its entries are compiled when they are asked for.
@@ -25,10 +32,15 @@ pub(crate) struct Catalog {
 /// Why the catalog, or a part of it, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogError {
-    #[error("there is no catalog at {path}; write one (README, \"Adding a capability\") or name one with --catalog")]
+    #[error(
+        "there is no catalog at {path}; write one (README, \"Adding a capability\") or name one with --catalog"
+    )]
     Missing { path: Utf8PathBuf },
     #[error("cannot read the catalog {path}: {source}")]
-    Unreadable { path: Utf8PathBuf, source: io::Error },
+    Unreadable {
+        path: Utf8PathBuf,
+        source: io::Error,
+    },
     #[error("{place}: {problem}")]
     Invalid { place: Place, problem: String },
 }
@@ -62,26 +74,45 @@ impl Catalog {
     /// Reads the file. Its syntax is checked by [`Catalog::tables`].
     pub(crate) fn load(path: &Utf8Path) -> Result<Self, CatalogError> {
         let text = fs::read_to_string(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => CatalogError::Missing { path: path.to_owned() },
-            _ => CatalogError::Unreadable { path: path.to_owned(), source },
+            io::ErrorKind::NotFound => CatalogError::Missing {
+                path: path.to_owned(),
+            },
+            _ => CatalogError::Unreadable {
+                path: path.to_owned(),
+                source,
+            },
         })?;
-        Ok(Self { path: path.to_owned(), text })
+        Ok(Self {
+            path: path.to_owned(),
+            text,
+        })
     }
 
     /// A catalog from text; `path` only names it in errors.
     #[cfg(test)]
     pub(crate) fn from_text(text: &str) -> Self {
-        Self { path: Utf8PathBuf::from("catalog.toml"), text: text.to_owned() }
+        Self {
+            path: Utf8PathBuf::from("catalog.toml"),
+            text: text.to_owned(),
+        }
     }
 
     /// Parses the text and checks what stands at the top.
     pub(crate) fn tables(&self) -> Result<Tables<'_>, CatalogError> {
-        let root = DeTable::parse(&self.text).map_err(|error| self.toml_error(&error))?.into_inner();
-        let tables = Tables { catalog: self, root };
+        let root = DeTable::parse(&self.text)
+            .map_err(|error| self.toml_error(&error))?
+            .into_inner();
+        let tables = Tables {
+            catalog: self,
+            root,
+        };
         for key in tables.root.keys() {
             let name = key.get_ref().as_ref();
             if LATER.contains(&name) {
-                return Err(self.invalid(key.span().start, format!("`{name}` is not built into this version of oneact")));
+                return Err(self.invalid(
+                    key.span().start,
+                    format!("`{name}` is not built into this version of oneact"),
+                ));
             }
             if !TOP.contains(&name) {
                 return Err(self.invalid(key.span().start, unknown_key(name, TOP)));
@@ -89,23 +120,33 @@ impl Catalog {
         }
         match tables.get::<i64>("catalog")? {
             Some(1) => Ok(tables),
-            Some(other) => {
-                Err(self.invalid(tables.start("catalog"), format!("catalog format {other} is unknown; this version reads format 1")))
-            }
-            None => Err(self.invalid(0, "the catalog does not name its format; begin it with `catalog = 1`".to_owned())),
+            Some(other) => Err(self.invalid(
+                tables.start("catalog"),
+                format!("catalog format {other} is unknown; this version reads format 1"),
+            )),
+            None => Err(self.invalid(
+                0,
+                "the catalog does not name its format; begin it with `catalog = 1`".to_owned(),
+            )),
         }
     }
 
     /// An error at that byte of the file.
     pub(crate) fn invalid(&self, at: usize, problem: String) -> CatalogError {
-        CatalogError::Invalid { place: self.place(at), problem }
+        CatalogError::Invalid {
+            place: self.place(at),
+            problem,
+        }
     }
 
     /// That byte of the file, for a person.
     pub(super) fn place(&self, at: usize) -> Place {
         let before = self.text.get(..at).unwrap_or(&self.text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        Place { path: self.path.clone(), line }
+        Place {
+            path: self.path.clone(),
+            line,
+        }
     }
 
     fn toml_error(&self, error: &toml::de::Error) -> CatalogError {
@@ -126,16 +167,24 @@ impl<'a> Tables<'a> {
     }
 
     /// The table `[group.name]` with its place in the file, read strictly.
-    pub(crate) fn entry<T: DeserializeOwned>(&self, group: &str, name: &str) -> Result<Option<(usize, T)>, CatalogError> {
+    pub(crate) fn entry<T: DeserializeOwned>(
+        &self,
+        group: &str,
+        name: &str,
+    ) -> Result<Option<(usize, T)>, CatalogError> {
         let Some(value) = self.group(group)?.and_then(|table| table.get(name)) else {
             return Ok(None);
         };
-        self.read(value).map(|entry| Some((value.span().start, entry)))
+        self.read(value)
+            .map(|entry| Some((value.span().start, entry)))
     }
 
     /// The names in a group, in the order of the file.
     pub(crate) fn names(&self, group: &str) -> Result<Vec<&str>, CatalogError> {
-        Ok(self.group(group)?.map(|table| table.keys().map(|key| key.get_ref().as_ref()).collect()).unwrap_or_default())
+        Ok(self
+            .group(group)?
+            .map(|table| table.keys().map(|key| key.get_ref().as_ref()).collect())
+            .unwrap_or_default())
     }
 
     fn group(&self, group: &str) -> Result<Option<&DeTable<'a>>, CatalogError> {
@@ -143,7 +192,12 @@ impl<'a> Tables<'a> {
             return Ok(None);
         };
         let table = value.get_ref().as_table();
-        let wrong = || self.catalog.invalid(value.span().start, format!("`{group}` must be a table of tables: [{group}.NAME]"));
+        let wrong = || {
+            self.catalog.invalid(
+                value.span().start,
+                format!("`{group}` must be a table of tables: [{group}.NAME]"),
+            )
+        };
         table.map(Some).ok_or_else(wrong)
     }
 
@@ -152,7 +206,8 @@ impl<'a> Tables<'a> {
     }
 
     fn read<T: DeserializeOwned>(&self, value: &Spanned<DeValue<'a>>) -> Result<T, CatalogError> {
-        T::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| self.catalog.toml_error(&error))
+        T::deserialize(ValueDeserializer::from(value.clone()))
+            .map_err(|error| self.catalog.toml_error(&error))
     }
 }
 
@@ -160,26 +215,37 @@ impl<'a> Tables<'a> {
 fn explain(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match quoted.split_first() {
-        Some((unknown, known)) if message.starts_with("unknown field") => unknown_key(unknown, known.iter().copied()),
+        Some((unknown, known)) if message.starts_with("unknown field") => {
+            unknown_key(unknown, known.iter().copied())
+        }
         _ => message.lines().next().unwrap_or(message).to_owned(),
     }
 }
 
-/// `unknown key`, with the name that was probably meant.
-pub(crate) fn unknown_key<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    match nearest(unknown, known.clone()) {
-        Some(near) => format!("unknown key `{unknown}`; did you mean `{near}`?"),
-        None => {
-            let known: Vec<&str> = known.into_iter().collect::<HashSet<_>>().into_iter().collect();
-            let mut known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
-            known.sort();
-            format!("unknown key `{unknown}`; known here: {}", known.join(", "))
-        }
+/// `unknown key`, with the name that was probably meant, or all that are known.
+pub(crate) fn unknown_key<'a>(
+    unknown: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> String {
+    if let Some(near) = nearest(unknown, known.clone()) {
+        return format!("unknown key `{unknown}`; did you mean `{near}`?");
     }
+    let mut known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
+    known.sort();
+    known.dedup();
+    format!("unknown key `{unknown}`; known here: {}", known.join(", "))
 }
 
 /// The known name most like this one, if any is like it.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.into_iter().map(|candidate| (strsim::normalized_damerau_levenshtein(name, candidate), candidate));
-    scored.filter(|(score, _)| *score >= 0.6).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
+    let scored = known.into_iter().map(|candidate| {
+        (
+            strsim::normalized_damerau_levenshtein(name, candidate),
+            candidate,
+        )
+    });
+    scored
+        .filter(|(score, _)| *score >= 0.6)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
 }

@@ -1,6 +1,9 @@
 //! The file's tables as they are written: serde shapes, nothing checked but keys and types.
 
-#![expect(dead_code, reason = "descriptive keys are read strictly here, and used by commands that list the catalog")]
+#![expect(
+    dead_code,
+    reason = "descriptive keys are read strictly here, and used by commands that list the catalog"
+)]
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -35,8 +35,12 @@ const PROBLEMS: usize = 5;
 impl Schema {
     /// Checks a value.
     pub(crate) fn check(&self, value: &Value, values: Values) -> Result<(), Misfit> {
-        let validator = jsonschema::validator_for(&self.value)
-            .map_err(|error| Misfit::Schema(format!("{}: the JSON Schema does not compile: {error}", self.place)))?;
+        let validator = jsonschema::validator_for(&self.value).map_err(|error| {
+            Misfit::Schema(format!(
+                "{}: the JSON Schema does not compile: {error}",
+                self.place
+            ))
+        })?;
         let problems: Vec<String> = validator
             .iter_errors(value)
             .take(PROBLEMS)
@@ -46,10 +50,18 @@ impl Schema {
                     Values::Hidden => error.masked().to_string(),
                     Values::Shown => error.to_string(),
                 };
-                if path.is_empty() { text } else { format!("{path}: {text}") }
+                if path.is_empty() {
+                    text
+                } else {
+                    format!("{path}: {text}")
+                }
             })
             .collect();
-        if problems.is_empty() { Ok(()) } else { Err(Misfit::Value(problems.join("; "))) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Misfit::Value(problems.join("; ")))
+        }
     }
 
     /// What the schema declares for a property: its sub-schema.
@@ -59,7 +71,11 @@ impl Schema {
 
     /// The properties in the order in which the catalog lists them.
     pub(crate) fn properties(&self) -> impl Iterator<Item = &String> {
-        self.value.get("properties").and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys)
+        self.value
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(serde_json::Map::keys)
     }
 
     /// Whether a value without this property cannot fit.

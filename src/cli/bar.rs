@@ -4,7 +4,7 @@ use std::{cell::OnceCell, io::IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::executor::Seen;
+use crate::perform::Seen;
 
 /// A bar that appears with the first progress a tool reports.
 pub(super) struct Bar(OnceCell<ProgressBar>);
@@ -24,7 +24,8 @@ impl Bar {
         }
         let bar = self.0.get_or_init(|| {
             let bar = ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3}% {elapsed} {msg}");
+            let style =
+                ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3}% {elapsed} {msg}");
             if let Ok(style) = style {
                 bar.set_style(style.progress_chars("=> "));
             }
@@ -37,7 +38,11 @@ impl Bar {
         match seen.total.filter(|total| *total > 0.0) {
             Some(total) => {
                 let share = (seen.done / total).clamp(0.0, 1.0);
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and WHOLE")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "between 0 and WHOLE"
+                )]
                 bar.set_position((share * 1000.0) as u64);
             }
             None => bar.tick(),

@@ -1,5 +1,7 @@
 //! stderr: people and logs.
 
+use std::io::IsTerminal;
+
 use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
@@ -29,7 +31,11 @@ pub(super) fn start(args: LogArgs) {
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    let builder = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
     match args.log {
         LogForm::Text => builder.without_time().compact().init(),
         LogForm::Json => builder.json().init(),

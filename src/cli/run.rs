@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::{
     envelope::MAX_BYTES,
     host::{Host, Interrupt},
-    perform::{Answer, Mode, Settings, perform},
+    perform::{Answer, Settings, perform},
     task::{Failure, Fault, State},
 };
 
@@ -25,8 +25,8 @@ use super::{bar::Bar, print, settings};
 /// Flags of a run.
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Where relative paths start and outputs go [default: $ONEACT_ROOT, else the nearest directory
-    /// upwards that holds catalog.toml, else the current one]
+    /// Where relative paths start and outputs go [default: `$ONEACT_ROOT`, else the nearest
+    /// directory upwards that holds catalog.toml, else the current one]
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<Utf8PathBuf>,
     /// The catalog [default: ROOT/catalog.toml]
@@ -48,7 +48,9 @@ pub(super) struct RunArgs {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "give a number of seconds, e.g. 30 or 0.5".to_owned())?;
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "give a number of seconds, e.g. 30 or 0.5".to_owned())?;
     let longest = 86_400.0;
     if seconds > 0.0 && seconds <= longest {
         return Ok(Duration::from_secs_f64(seconds));
@@ -57,7 +59,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn moment(text: &str) -> Result<Zoned, String> {
-    text.parse().map_err(|error| format!("{error}; write e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]"))
+    text.parse()
+        .map_err(|error| format!("{error}; write e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]"))
 }
 
 /// Performs the task on stdin.
@@ -81,16 +84,30 @@ pub(super) fn refuse(error: &clap::Error) -> ExitCode {
         return ExitCode::from(2);
     };
     let said = error.to_string();
-    let what = said.lines().next().unwrap_or("bad flags").trim_start_matches("error: ").to_owned();
-    let failure = Failure::new(Fault::InvalidUsage, format!("the command line cannot be used: {what}; see `oneact --help`"));
+    let what = said
+        .lines()
+        .next()
+        .unwrap_or("bad flags")
+        .trim_start_matches("error: ")
+        .to_owned();
+    let failure = Failure::new(
+        Fault::InvalidUsage,
+        format!("the command line cannot be used: {what}; see `oneact --help`"),
+    );
     answer(|| Err(failure.clone()), &settings::nowhere(), &host)
 }
 
 /// Reads, performs, prints: one envelope also when something panics.
-fn answer(input: impl Fn() -> Result<Vec<u8>, Failure>, settings: &Settings, host: &Host) -> ExitCode {
+fn answer(
+    input: impl Fn() -> Result<Vec<u8>, Failure>,
+    settings: &Settings,
+    host: &Host,
+) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let bar = Bar::new();
-    let attempt = panic::catch_unwind(AssertUnwindSafe(|| perform(input(), settings, host, &|seen| bar.show(seen))));
+    let attempt = panic::catch_unwind(AssertUnwindSafe(|| {
+        perform(input(), settings, host, &|seen| bar.show(seen))
+    }));
     let answer = attempt.unwrap_or_else(|_| {
         let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
         perform(Err(Failure::new(Fault::Internal, message)), settings, host, &|_| {})
@@ -111,7 +128,9 @@ fn exit_code(answer: &Answer, interrupt: Option<Interrupt>) -> ExitCode {
         State::Rejected => ExitCode::from(2),
         State::Failed if answer.recoverable => ExitCode::from(75),
         State::Failed => ExitCode::FAILURE,
-        State::Cancelled => ExitCode::from(128 + interrupt.unwrap_or(Interrupt::Terminate).number()),
+        State::Cancelled => {
+            ExitCode::from(128 + interrupt.unwrap_or(Interrupt::Terminate).number())
+        }
     }
 }
 
@@ -119,15 +138,25 @@ fn exit_code(answer: &Answer, interrupt: Option<Interrupt>) -> ExitCode {
 fn read(host: &Host) -> Result<Vec<u8>, Failure> {
     let mut stdin = io::stdin().lock();
     if stdin.is_terminal() {
-        tracing::warn!("reading a task from this terminal; end it with Ctrl-D (`oneact --help` explains)");
+        tracing::warn!(
+            "reading a task from this terminal; end it with Ctrl-D (`oneact --help` explains)"
+        );
     }
-    let failed = |error: io::Error| Failure::new(Fault::InvalidJson, format!("cannot read the task from stdin: {error}"));
+    let failed = |error: io::Error| {
+        Failure::new(
+            Fault::InvalidJson,
+            format!("cannot read the task from stdin: {error}"),
+        )
+    };
     let mut bytes = Vec::new();
     let mut block = vec![0; 64 * 1024];
     loop {
         wait(host, stdin.as_fd()).map_err(failed)?;
         if let Some(interrupt) = host.interrupts().caught() {
-            return Err(Failure::new(Fault::Cancelled, format!("cancelled by {} before the task was read", interrupt.name())));
+            return Err(Failure::new(
+                Fault::Cancelled,
+                format!("cancelled by {} before the task was read", interrupt.name()),
+            ));
         }
         let read = stdin.read(&mut block).map_err(failed)?;
         if read == 0 || bytes.len() > MAX_BYTES {
@@ -140,7 +169,10 @@ fn read(host: &Host) -> Result<Vec<u8>, Failure> {
 
 /// Waits until stdin can be read, or a signal has come.
 fn wait(host: &Host, stdin: impl AsFd) -> io::Result<()> {
-    let mut ready = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(host.interrupts().wake(), PollFlags::IN)];
+    let mut ready = [
+        PollFd::new(&stdin, PollFlags::IN),
+        PollFd::new(host.interrupts().wake(), PollFlags::IN),
+    ];
     loop {
         match poll(&mut ready, None) {
             Ok(_) => return Ok(()),

@@ -12,14 +12,25 @@ use super::run::RunArgs;
 /// The settings of a run.
 pub(super) fn settle(args: &RunArgs) -> Settings {
     let here = here();
-    let root = args.root.clone().or_else(|| host::variable("ONEACT_ROOT").map(Utf8PathBuf::from));
+    let root = args
+        .root
+        .clone()
+        .or_else(|| host::variable("ONEACT_ROOT").map(Utf8PathBuf::from));
     let root = root.map_or_else(|| nearest(&here), |root| here.join(root));
-    let state_dir = host::variable("ONEACT_STATE_DIR").map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
+    let state_dir = host::variable("ONEACT_STATE_DIR")
+        .map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
     Settings {
-        catalog: args.catalog.as_ref().map_or_else(|| root.join("catalog.toml"), |catalog| here.join(catalog)),
+        catalog: args
+            .catalog
+            .as_ref()
+            .map_or_else(|| root.join("catalog.toml"), |catalog| here.join(catalog)),
         state_dir,
         root,
-        mode: if args.dry_run { Mode::DryRun } else { Mode::Run },
+        mode: if args.dry_run {
+            Mode::DryRun
+        } else {
+            Mode::Run
+        },
         budget: args.timeout,
     }
 }
@@ -38,11 +49,15 @@ pub(super) fn nowhere() -> Settings {
 
 /// The nearest directory upwards that holds a catalog, else this one.
 fn nearest(here: &Utf8Path) -> Utf8PathBuf {
-    let found = here.ancestors().find(|dir| dir.join("catalog.toml").is_file());
+    let found = here
+        .ancestors()
+        .find(|dir| dir.join("catalog.toml").is_file());
     found.unwrap_or(here).to_owned()
 }
 
 fn here() -> Utf8PathBuf {
-    let here = std::env::current_dir().ok().and_then(|dir| Utf8PathBuf::from_path_buf(dir).ok());
+    let here = std::env::current_dir()
+        .ok()
+        .and_then(|dir| Utf8PathBuf::from_path_buf(dir).ok());
     here.unwrap_or_else(|| Utf8PathBuf::from("/"))
 }

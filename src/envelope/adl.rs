@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value, json};
 
 use crate::task::{
-    Checks, Effect, ErrorCode, Invocation, InvocationStatus, MessageId, OperationId, Outcome, Phase, Plan, Produced, Resources,
-    ServerReport, State,
+    Checks, Effect, ErrorCode, Invocation, InvocationStatus, MessageId, OperationId, Outcome,
+    Phase, Plan, Produced, RefId, Resources, ServerReport, State,
 };
 
 use super::{prose, read::Received};
@@ -38,18 +38,33 @@ pub fn to_json(answered: &Answered<'_>) -> Vec<u8> {
 }
 
 fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
-    let Answered { received, outcome, operation, executed_at } = *answered;
+    let Answered {
+        received,
+        outcome,
+        operation,
+        executed_at,
+    } = *answered;
     let identity = &received.identity;
     Envelope {
         message_id: MessageId::new(executed_at, operation).as_str().to_owned(),
         timestamp: Timestamp::new(executed_at),
-        agent: Agent { name: "action_agent", r#type: "executional" },
-        input: Input { source: "dispatch_agent", content: &received.echo },
+        agent: Agent {
+            name: "action_agent",
+            r#type: "executional",
+        },
+        input: Input {
+            source: "dispatch_agent",
+            content: &received.echo,
+        },
         output: Output {
             content: Content {
                 task_result: TaskResult {
                     task_id: &received.task_id,
-                    status: if succeeded(outcome) { "complete" } else { "failed" },
+                    status: if succeeded(outcome) {
+                        "complete"
+                    } else {
+                        "failed"
+                    },
                     capability_ids_executed: &outcome.executed,
                     tool_invocations: outcome.invocations.iter().map(ToolInvocation).collect(),
                     output_refs_produced: outcome.produced.iter().map(OutputRef::new).collect(),
@@ -75,17 +90,30 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
             },
             content_type: "task_result",
         },
-        next_agent: NextAgent { name: "dispatch_agent", reason: prose::next_reason(outcome.state) },
+        next_agent: NextAgent {
+            name: "dispatch_agent",
+            reason: prose::next_reason(outcome.state),
+        },
         status: Status {
-            code: if succeeded(outcome) { "success" } else { "failed" },
+            code: if succeeded(outcome) {
+                "success"
+            } else {
+                "failed"
+            },
             message: prose::status_message(&received.task_id, outcome),
         },
         error: ErrorBlock {
             has_error: outcome.failure.is_some(),
             error_code: outcome.failure.as_ref().map(|failure| failure.fault.code()),
-            error_message: outcome.failure.as_ref().map(|failure| failure.message.as_str()),
+            error_message: outcome
+                .failure
+                .as_ref()
+                .map(|failure| failure.message.as_str()),
             retry_count: received.attempt - 1,
-            recoverable: outcome.failure.as_ref().is_some_and(|failure| failure.recoverable),
+            recoverable: outcome
+                .failure
+                .as_ref()
+                .is_some_and(|failure| failure.recoverable),
         },
         metadata: Metadata {
             session_id: &identity.session_id,
@@ -93,7 +121,11 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
             sequence_number: identity.sequence_number,
             parent_message_id: identity.parent_message_id.as_deref(),
         },
-        resources: resources(&received.resources, &outcome.produced, identity.sequence_number),
+        resources: resources(
+            &received.resources,
+            &outcome.produced,
+            identity.sequence_number,
+        ),
         audit: Audit {
             compliance_notes: prose::compliance_notes(received, outcome),
             governance_files_consulted: GOVERNANCE,
@@ -108,14 +140,14 @@ fn succeeded(outcome: &Outcome) -> bool {
 
 /// The inherited resources with what was produced added; a pending entry of the same ref is
 /// fulfilled where it stands (R-000-33, C-02).
-fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> ResourcesBlock {
-    let mut block = ResourcesBlock {
+fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> ResourceLists {
+    let mut block = ResourceLists {
         source_refs: inherited.source_refs.clone(),
         storage_refs: inherited.storage_refs.clone(),
         derived_refs: inherited.derived_refs.clone(),
     };
     for each in produced {
-        let parent = each.parent_ref_id.as_ref().map(|parent| parent.as_str());
+        let parent = each.parent_ref_id.as_ref().map(RefId::as_str);
         let ref_id = each.ref_id.as_str();
         let (list, entry) = if ref_id.starts_with("store_") {
             let entry = json!({
@@ -131,7 +163,8 @@ fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> Res
             (&mut block.derived_refs, entry)
         };
         let pending = |old: &&mut Value| {
-            old.get("ref_id").and_then(Value::as_str) == Some(ref_id) && old.get("status").and_then(Value::as_str) == Some("pending")
+            old.get("ref_id").and_then(Value::as_str) == Some(ref_id)
+                && old.get("status").and_then(Value::as_str) == Some("pending")
         };
         match list.iter_mut().find(pending) {
             Some(old) => *old = entry,
@@ -152,7 +185,7 @@ struct Envelope<'a> {
     status: Status,
     error: ErrorBlock<'a>,
     metadata: Metadata<'a>,
-    resources: ResourcesBlock,
+    resources: ResourceLists,
     audit: Audit,
 }
 
@@ -220,7 +253,8 @@ impl Serialize for ToolInvocation<'_> {
             InvocationStatus::Success => ("success", None),
             InvocationStatus::Error { detail } => ("error", Some(detail)),
         };
-        let mut fields = serializer.serialize_struct("ToolInvocation", 5 + usize::from(detail.is_some()))?;
+        let mut fields =
+            serializer.serialize_struct("ToolInvocation", 5 + usize::from(detail.is_some()))?;
         fields.serialize_field("tool_name", &call.tool_name)?;
         fields.serialize_field("mcp_server", &call.mcp_server)?;
         fields.serialize_field::<Map<String, Value>>("parameters", &call.parameters)?;
@@ -257,7 +291,10 @@ struct QualityChecks(Checks);
 impl Serialize for QualityChecks {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let checks = self.0;
-        let mut fields = serializer.serialize_struct("QualityChecks", 3 + usize::from(checks.result_complete.is_some()))?;
+        let mut fields = serializer.serialize_struct(
+            "QualityChecks",
+            3 + usize::from(checks.result_complete.is_some()),
+        )?;
         fields.serialize_field("output_exists", &checks.output_exists)?;
         fields.serialize_field("output_non_empty", &checks.output_non_empty)?;
         fields.serialize_field("format_valid", &checks.format_valid)?;
@@ -320,7 +357,8 @@ struct Metadata<'a> {
 }
 
 #[derive(Serialize)]
-struct ResourcesBlock {
+#[expect(clippy::struct_field_names, reason = "the wire's own names")]
+struct ResourceLists {
     source_refs: Vec<Value>,
     storage_refs: Vec<Value>,
     derived_refs: Vec<Value>,

@@ -13,14 +13,21 @@ pub(super) struct Around {
 }
 
 /// Reads metadata and resources. Absent parts get defaults and a note.
-pub(super) fn read(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> String) -> Around {
+pub(super) fn read(
+    document: &Value,
+    notes: &mut Vec<String>,
+    fresh: impl FnOnce() -> String,
+) -> Around {
     let mut problem = None;
     let mut text = |path: &str| match document.pointer(path) {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.clone()),
         Some(_) => {
             let field = path.trim_start_matches('/').replace('/', ".");
-            problem = Some(Failure::new(Fault::InvalidShape, format!("`{field}` must be a string")));
+            problem = Some(Failure::new(
+                Fault::InvalidShape,
+                format!("`{field}` must be a string"),
+            ));
             None
         }
     };
@@ -38,23 +45,24 @@ pub(super) fn read(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce
             number
         }
     };
-    let session_id = match session {
-        Some(session) => match unusable(&session) {
-            None => session,
-            Some(why) => {
-                problem = Some(Failure::new(Fault::InvalidShape, format!("`metadata.session_id` {why}")));
-                fresh()
-            }
-        },
-        None => {
-            let session = fresh();
-            notes.push(format!("The message names no session; {session} was made for this answer."));
-            session
-        }
+    let unusable = session.as_deref().and_then(unusable);
+    if let Some(why) = unusable {
+        let message = format!("`metadata.session_id` {why}");
+        problem = Some(Failure::new(Fault::InvalidShape, message));
+    } else if session.is_none() {
+        notes.push("The message names no session; one was made for this answer.".to_owned());
+    }
+    let session_id = session.filter(|_| unusable.is_none()).unwrap_or_else(fresh);
+    let identity = Identity {
+        session_id,
+        request_id,
+        sequence_number: sequence.map_or(1, |n| n + 1),
+        parent_message_id,
     };
-    let identity = Identity { session_id, request_id, sequence_number: sequence.map_or(1, |n| n + 1), parent_message_id };
     let list = |key: &str| {
-        let list = document.get("resources").and_then(|resources| resources.get(key));
+        let list = document
+            .get("resources")
+            .and_then(|resources| resources.get(key));
         list.and_then(Value::as_array).cloned().unwrap_or_default()
     };
     let resources = Resources {
@@ -62,7 +70,11 @@ pub(super) fn read(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce
         storage_refs: list("storage_refs"),
         derived_refs: list("derived_refs"),
     };
-    Around { identity, resources, problem }
+    Around {
+        identity,
+        resources,
+        problem,
+    }
 }
 
 /// Why a session id cannot be used: it names a directory in the store.
@@ -73,7 +85,10 @@ fn unusable(session: &str) -> Option<&'static str> {
     if session.starts_with('.') {
         return Some("must not start with `.`");
     }
-    if session.chars().any(|c| c == '/' || c == '\\' || c.is_control()) {
+    if session
+        .chars()
+        .any(|c| c == '/' || c == '\\' || c.is_control())
+    {
         return Some("must not hold slashes or control characters: it names a directory of assets");
     }
     None

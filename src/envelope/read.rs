@@ -45,7 +45,11 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     Received {
         identity: around.identity,
         resources: around.resources,
-        task_id: shown.get("task_id").and_then(Value::as_str).unwrap_or("unknown").to_owned(),
+        task_id: shown
+            .get("task_id")
+            .and_then(Value::as_str)
+            .unwrap_or("unknown")
+            .to_owned(),
         attempt: dispatch::attempt(shown).unwrap_or(1),
         echo: shown.clone(),
         notes,
@@ -57,7 +61,12 @@ impl Received {
     /// Nothing readable arrived, or nothing was read.
     pub fn nobody(session_id: String, failure: Failure) -> Self {
         Self {
-            identity: Identity { session_id, request_id: None, sequence_number: 1, parent_message_id: None },
+            identity: Identity {
+                session_id,
+                request_id: None,
+                sequence_number: 1,
+                parent_message_id: None,
+            },
             echo: Value::Null,
             resources: Resources::default(),
             task_id: "unknown".to_owned(),
@@ -75,8 +84,13 @@ impl<'a> Found<'a> {
     fn new(value: &'a Value, place: &str) -> Result<Self, Failure> {
         match value {
             Value::Object(object) => Ok(Self(value, object)),
-            Value::Array(items) => Err(multiple(&format!("an array of {} in {place}", items.len()))),
-            _ => Err(Failure::new(Fault::InvalidShape, format!("{place} must be an object that holds one task"))),
+            Value::Array(items) => {
+                Err(multiple(&format!("an array of {} in {place}", items.len())))
+            }
+            _ => Err(Failure::new(
+                Fault::InvalidShape,
+                format!("{place} must be an object that holds one task"),
+            )),
         }
     }
 
@@ -93,7 +107,9 @@ impl<'a> Found<'a> {
 fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let whole = Found::new(document, "the input")?;
     no_several(whole.object())?;
-    let wrapped = document.pointer("/output/content/dispatch").map(|task| (task, "`output.content.dispatch`"));
+    let wrapped = document
+        .pointer("/output/content/dispatch")
+        .map(|task| (task, "`output.content.dispatch`"));
     let wrapped = wrapped.or_else(|| document.get("dispatch").map(|task| (task, "`dispatch`")));
     if let Some((task, place)) = wrapped {
         let found = Found::new(task, place)?;
@@ -113,17 +129,26 @@ fn find(document: &Value) -> Result<Found<'_>, Failure> {
 /// Refuses several tasks, a list of them, or a workflow of them (R-000-108, R-000-112).
 fn no_several(object: &Map<String, Value>) -> Result<(), Failure> {
     for key in ["tasks", "task_decomposition", "execution_groups"] {
-        if object.get(key).is_some_and(|value| value.is_array() || value.is_object()) {
+        if object
+            .get(key)
+            .is_some_and(|value| value.is_array() || value.is_object())
+        {
             return Err(multiple(&format!("a list under `{key}`")));
         }
     }
-    match object.values().filter(|value| value.get("task_id").is_some()).count() {
+    match object
+        .values()
+        .filter(|value| value.get("task_id").is_some())
+        .count()
+    {
         0 | 1 => Ok(()),
         several => Err(multiple(&format!("{several} objects with a `task_id`"))),
     }
 }
 
 fn multiple(what: &str) -> Failure {
-    let message = format!("multiple tasks: found {what}; oneact performs exactly one task, so send them one at a time");
+    let message = format!(
+        "multiple tasks: found {what}; oneact performs exactly one task, so send them one at a time"
+    );
     Failure::new(Fault::MultipleTasks, message)
 }

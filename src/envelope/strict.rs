@@ -28,7 +28,11 @@ pub enum JsonError {
     #[error("the input contains the reserved key {NUMBER:?}")]
     ReservedKey,
     #[error("not valid JSON: {problem} at line {line}, column {column}")]
-    Syntax { problem: String, line: usize, column: usize },
+    Syntax {
+        problem: String,
+        line: usize,
+        column: usize,
+    },
 }
 
 /// Reads one JSON document and nothing after it.
@@ -39,7 +43,9 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         return Err(JsonError::ByteOrderMark);
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 { offset: error.valid_up_to() })?;
+    let text = std::str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
+        offset: error.valid_up_to(),
+    })?;
     if text.trim_ascii().is_empty() {
         return Err(JsonError::Empty);
     }
@@ -51,7 +57,11 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
     Strict { depth: 0 }
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value))
-        .map_err(|error| JsonError::Syntax { problem: problem(&error), line: error.line(), column: error.column() })
+        .map_err(|error| JsonError::Syntax {
+            problem: problem(&error),
+            line: error.line(),
+            column: error.column(),
+        })
 }
 
 /// serde's message without the position it appends.
@@ -71,9 +81,13 @@ struct Strict {
 impl Strict {
     fn deeper<E: de::Error>(&self) -> Result<Self, E> {
         if self.depth >= MAX_DEPTH {
-            return Err(E::custom(format_args!("more than {MAX_DEPTH} levels of arrays and objects")));
+            return Err(E::custom(format_args!(
+                "more than {MAX_DEPTH} levels of arrays and objects"
+            )));
         }
-        Ok(Self { depth: self.depth + 1 })
+        Ok(Self {
+            depth: self.depth + 1,
+        })
     }
 }
 
@@ -85,7 +99,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-/// The key under which serde_json hands over a number with its text kept.
+/// The key under which a number that is no 64-bit integer is handed over, with its text kept.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Visitor<'de> for Strict {
@@ -101,6 +115,14 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
         Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -124,7 +146,10 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = entries.next_key::<String>()? {
             if key == NUMBER {
                 let text: String = entries.next_value()?;
-                return text.parse::<Number>().map(Value::Number).map_err(de::Error::custom);
+                return text
+                    .parse::<Number>()
+                    .map(Value::Number)
+                    .map_err(de::Error::custom);
             }
             if object.contains_key(&key) {
                 return Err(de::Error::custom(format_args!("duplicate key {key:?}")));

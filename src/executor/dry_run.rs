@@ -9,8 +9,19 @@ use crate::{
 use super::{Executed, launch::Launch, quality, tool};
 
 /// The outcome that shows the job as it would be run.
-pub(crate) fn planned(job: Job, launches: &[Launch], store: &Store, session_id: &str, notes: Vec<String>) -> Executed {
-    let steps = job.steps.iter().zip(launches).map(|(step, launch)| describe(step, launch, store, session_id)).collect();
+pub(crate) fn planned(
+    job: Job,
+    launches: &[Launch],
+    store: &Store,
+    session_id: &str,
+    notes: Vec<String>,
+) -> Executed {
+    let steps = job
+        .steps
+        .iter()
+        .zip(launches)
+        .map(|(step, launch)| describe(step, launch, store, session_id))
+        .collect();
     let outcome = Outcome {
         state: State::Planned,
         failure: None,
@@ -26,11 +37,17 @@ pub(crate) fn planned(job: Job, launches: &[Launch], store: &Store, session_id: 
         reasoning: job.reasoning,
         notes,
     };
-    Executed { outcome, closing: Vec::new() }
+    Executed {
+        outcome,
+        closing: Vec::new(),
+    }
 }
 
 fn describe(step: &Step, launch: &Launch, store: &Store, session_id: &str) -> PlannedStep {
-    let stored = step.output.as_ref().filter(|output| output.delivery == Delivery::Stored);
+    let stored = step
+        .output
+        .as_ref()
+        .filter(|output| output.delivery == Delivery::Stored);
     let output = stored.and_then(|output| {
         let uri = store.uri_of(session_id, &output.file_name).ok()?;
         Some(PlannedOutput {

@@ -16,16 +16,40 @@ pub(crate) struct Launch(ServerSpec);
 /// What a program needs to find itself, its files and its language; everything else of the
 /// environment stays here, unless the entry names it.
 const BASE: [&str; 12] = [
-    "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TERM", "TZ", "USER",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TZ",
+    "USER",
 ];
 
 /// Resolves the server: `{self}` and `{root}` in its command, its directory, its environment.
 /// `scratch` becomes its `TMPDIR`, so that what it leaves there is cleared away with this run.
-pub(crate) fn launch(server: &Server, root: &Utf8Path, scratch: &Utf8Path) -> Result<Launch, Failure> {
+pub(crate) fn launch(
+    server: &Server,
+    root: &Utf8Path,
+    scratch: &Utf8Path,
+) -> Result<Launch, Failure> {
     let own = host::own_path();
-    let argv = server.command.iter().map(|part| part.replace("{self}", &own).replace("{root}", root.as_str())).collect();
-    let mut env: Vec<(String, String)> =
-        BASE.iter().filter_map(|name| Some(((*name).to_owned(), host::variable(name)?))).collect();
+    let argv = server
+        .command
+        .iter()
+        .map(|part| {
+            part.replace("{self}", &own)
+                .replace("{root}", root.as_str())
+        })
+        .collect();
+    let mut env: Vec<(String, String)> = BASE
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), host::variable(name)?)))
+        .collect();
     env.push(("TMPDIR".to_owned(), scratch.to_string()));
     if server.private_network == PrivateNetwork::Allowed {
         env.push(("ONEACT_ALLOW_PRIVATE".to_owned(), "1".to_owned()));

@@ -24,7 +24,10 @@ pub(super) struct Checked {
 pub(super) fn names(step: &Step) -> Vec<String> {
     let classic = ["output_exists", "output_non_empty", "format_valid"].map(str::to_owned);
     let complete = !matches!(step.entry.result.kind, ResultKind::Asset { .. });
-    classic.into_iter().chain(complete.then(|| "result_complete".to_owned())).collect()
+    classic
+        .into_iter()
+        .chain(complete.then(|| "result_complete".to_owned()))
+        .collect()
 }
 
 /// Checks the staged asset and the result data of a step.
@@ -32,10 +35,17 @@ pub(super) fn check(step: &Step, data: Option<&Value>) -> Checked {
     let mut checks = Checks::default();
     let result = observe(step, data, &mut checks);
     let sentence = match &step.output {
-        Some(output) => format!("Verified output file exists, is non-empty and is valid {}.", output.format.name()),
+        Some(output) => format!(
+            "Verified output file exists, is non-empty and is valid {}.",
+            output.format
+        ),
         None => "Verified the result is present and complete.".to_owned(),
     };
-    Checked { checks, result, sentence }
+    Checked {
+        checks,
+        result,
+        sentence,
+    }
 }
 
 fn observe(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<(), Failure> {
@@ -57,20 +67,42 @@ fn observe(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<(),
 /// R-000-81 … R-000-83.
 fn asset(step: &Step, output: &StepOutput, checks: &mut Checks) -> Result<(), Failure> {
     let tool = &step.entry.tool;
-    let wrong = |fault, what: String| Failure::new(fault, format!("the output {} of {tool} {what}", output.ref_id));
-    let found = fs::symlink_metadata(&output.staged).ok().filter(fs::Metadata::is_file);
-    let found = found.ok_or_else(|| wrong(Fault::OutputMissing, "is not there, or is no regular file".to_owned()))?;
+    let wrong = |fault, what: String| {
+        Failure::new(
+            fault,
+            format!("the output {} of {tool} {what}", output.ref_id),
+        )
+    };
+    let found = fs::symlink_metadata(&output.staged)
+        .ok()
+        .filter(fs::Metadata::is_file);
+    let found = found.ok_or_else(|| {
+        wrong(
+            Fault::OutputMissing,
+            "is not there, or is no regular file".to_owned(),
+        )
+    })?;
     checks.output_exists = true;
     if found.len() == 0 {
         return Err(wrong(Fault::OutputEmpty, "is empty".to_owned()));
     }
     if found.len() < step.entry.result.min_bytes {
         let least = step.entry.result.min_bytes;
-        return Err(wrong(Fault::OutputEmpty, format!("has {} bytes, fewer than the {least} it must have", found.len())));
+        return Err(wrong(
+            Fault::OutputEmpty,
+            format!(
+                "has {} bytes, fewer than the {least} it must have",
+                found.len()
+            ),
+        ));
     }
     checks.output_non_empty = true;
-    format::check(&output.staged, output.format)
-        .map_err(|error| wrong(Fault::OutputFormat, format!("is not valid {}: {error}", output.format.name())))?;
+    format::check(&output.staged, output.format).map_err(|error| {
+        wrong(
+            Fault::OutputFormat,
+            format!("is not valid {}: {error}", output.format),
+        )
+    })?;
     checks.format_valid = true;
     Ok(())
 }
@@ -78,7 +110,12 @@ fn asset(step: &Step, output: &StepOutput, checks: &mut Checks) -> Result<(), Fa
 /// The same three for a result without an asset (C-07).
 fn document(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<(), Failure> {
     let tool = &step.entry.tool;
-    let missing = || Failure::new(Fault::OutputMissing, format!("{tool} reported success, but its answer holds no result"));
+    let missing = || {
+        Failure::new(
+            Fault::OutputMissing,
+            format!("{tool} reported success, but its answer holds no result"),
+        )
+    };
     let data = data.ok_or_else(missing)?;
     checks.output_exists = true;
     let empty = match data {
@@ -89,7 +126,10 @@ fn document(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<()
         Value::Bool(_) | Value::Number(_) => false,
     };
     if empty {
-        return Err(Failure::new(Fault::OutputEmpty, format!("the result of {tool} is empty")));
+        return Err(Failure::new(
+            Fault::OutputEmpty,
+            format!("the result of {tool} is empty"),
+        ));
     }
     checks.output_non_empty = true;
     // It was parsed as JSON to get here; what its shape must be is `result_complete`.
@@ -102,11 +142,16 @@ fn complete(step: &Step, data: Option<&Value>) -> Result<(), Failure> {
     let Some(schema) = &step.entry.result.schema else {
         return Ok(());
     };
-    schema.check(data.unwrap_or(&Value::Null), Values::Shown).map_err(|misfit| match misfit {
-        Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
-        Misfit::Value(problems) => {
-            let message = format!("the result of {} is not complete: {problems}", step.entry.tool);
-            Failure::new(Fault::ResultIncomplete, message)
-        }
-    })
+    schema
+        .check(data.unwrap_or(&Value::Null), Values::Shown)
+        .map_err(|misfit| match misfit {
+            Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
+            Misfit::Value(problems) => {
+                let message = format!(
+                    "the result of {} is not complete: {problems}",
+                    step.entry.tool
+                );
+                Failure::new(Fault::ResultIncomplete, message)
+            }
+        })
 }

@@ -57,7 +57,11 @@ pub(super) fn asset(
     data: Option<&Value>,
     context: &Context<'_>,
 ) -> Result<(), Failure> {
-    let taker = Taker { step, output, context };
+    let taker = Taker {
+        step,
+        output,
+        context,
+    };
     for place in &step.entry.result.take {
         if taker.from(place, answer, data)? {
             return Ok(());
@@ -92,10 +96,18 @@ struct Taker<'a> {
 
 impl Taker<'_> {
     /// Whether the asset was there and is staged now.
-    fn from(&self, place: &Take, answer: &ToolAnswer, data: Option<&Value>) -> Result<bool, Failure> {
+    fn from(
+        &self,
+        place: &Take,
+        answer: &ToolAnswer,
+        data: Option<&Value>,
+    ) -> Result<bool, Failure> {
         match place {
             Take::Output => Ok(fs::symlink_metadata(&self.output.staged).is_ok()),
-            Take::Pointer(pointer) => match data.and_then(|data| data.pointer(pointer)).and_then(Value::as_str) {
+            Take::Pointer(pointer) => match data
+                .and_then(|data| data.pointer(pointer))
+                .and_then(Value::as_str)
+            {
                 Some(location) => self.fetch(location).map(|()| true),
                 None => Ok(false),
             },
@@ -109,7 +121,10 @@ impl Taker<'_> {
             Take::Blob => {
                 for block in &answer.content {
                     match block {
-                        Content::Blob { base64, .. } => self.context.staging.write_base64(&self.output.file_name, base64)?,
+                        Content::Blob { base64, .. } => self
+                            .context
+                            .staging
+                            .write_base64(&self.output.file_name, base64)?,
                         Content::TextResource { text, .. } => self.write(text.as_bytes())?,
                         _ => continue,
                     };
@@ -144,28 +159,41 @@ impl Taker<'_> {
     fn fetch(&self, location: &str) -> Result<(), Failure> {
         let tool = &self.step.entry.tool;
         let shown = redact_presigned(location);
-        let missing = |why: String| Failure::new(Fault::OutputMissing, format!("{tool} says its asset is at {shown}, {why}"));
-        let uri = Uri::parse(location).map_err(|error| missing(format!("which cannot be used: {error}")))?;
+        let missing = |why: String| {
+            Failure::new(
+                Fault::OutputMissing,
+                format!("{tool} says its asset is at {shown}, {why}"),
+            )
+        };
+        let uri = Uri::parse(location)
+            .map_err(|error| missing(format!("which cannot be used: {error}")))?;
         let base = self.context.root.join(&self.step.server.cwd);
-        let path = uri.local_path(&base).ok_or_else(|| missing("which is not on this machine".to_owned()))?;
+        let path = uri
+            .local_path(&base)
+            .ok_or_else(|| missing("which is not on this machine".to_owned()))?;
         if path == self.output.staged {
             return Ok(());
         }
-        let found = fs::symlink_metadata(&path).map_err(|error| missing(format!("which cannot be read: {error}")))?;
+        let found = fs::symlink_metadata(&path)
+            .map_err(|error| missing(format!("which cannot be read: {error}")))?;
         if !found.is_file() {
             return Err(missing("which is no regular file".to_owned()));
         }
         if self.made_here(&path) && fs::rename(&path, &self.output.staged).is_ok() {
             return Ok(());
         }
-        let file = File::open(&path).map_err(|error| missing(format!("which cannot be read: {error}")))?;
+        let file =
+            File::open(&path).map_err(|error| missing(format!("which cannot be read: {error}")))?;
         self.context.staging.write(&self.output.file_name, file)?;
         Ok(())
     }
 
     /// Whether the path lies in this run's scratch directory, links resolved.
     fn made_here(&self, path: &Utf8Path) -> bool {
-        match (path.canonicalize_utf8(), self.context.staging.dir().canonicalize_utf8()) {
+        match (
+            path.canonicalize_utf8(),
+            self.context.staging.dir().canonicalize_utf8(),
+        ) {
             (Ok(path), Ok(dir)) => path.starts_with(dir),
             _ => false,
         }

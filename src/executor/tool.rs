@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 use crate::{
     catalog::{Entry, Repeatable, Step},
     mcp::{self, CallEnd, CallError, ToolAnswer, ToolCall},
-    task::{Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Phase, ServerReport, Timings, redact_presigned},
+    task::{
+        Checks, Effect, Failure, Invocation, InvocationStatus, Phase, ServerReport, Timings,
+        redact_presigned,
+    },
 };
 
 use super::{Context, Seen, failure, judge, launch::Launch, quality, take};
@@ -29,7 +32,13 @@ pub(super) struct End {
 /// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
 pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
     let entry = &step.entry;
-    let CallEnd { result, effect, phase, elapsed, closing } = call(step, launch, context);
+    let CallEnd {
+        result,
+        effect,
+        phase,
+        elapsed,
+        closing,
+    } = call(step, launch, context);
     let sent = effect != mcp::Effect::None;
     let mut end = End {
         result: Ok(None),
@@ -62,7 +71,8 @@ pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
     }
     end.result = match verdict {
         Ok(answer) => {
-            end.reasoning.push(format!("Executed {} successfully.", entry.tool));
+            end.reasoning
+                .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
             finish(step, &answer, context, &mut end)
         }
@@ -78,7 +88,9 @@ pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
 }
 
 fn call(step: &Step, launch: &Launch, context: &Context<'_>) -> CallEnd {
-    let left = context.budget.map(|budget| budget.saturating_sub(context.begun.elapsed()));
+    let left = context
+        .budget
+        .map(|budget| budget.saturating_sub(context.begun.elapsed()));
     let total = left.map_or(step.timeout_max, |left| left.min(step.timeout_max));
     let call = ToolCall {
         tool: step.entry.tool.clone(),
@@ -92,14 +104,22 @@ fn call(step: &Step, launch: &Launch, context: &Context<'_>) -> CallEnd {
     };
     mcp::call(launch.spec(), &call, context.host, &mut |progress| {
         let message = progress.message.as_deref();
-        (context.watch)(Seen { tool: &step.entry.tool, done: progress.progress, total: progress.total, message });
+        (context.watch)(Seen {
+            tool: &step.entry.tool,
+            done: progress.done,
+            total: progress.total,
+            message,
+        });
     })
 }
 
 /// A call without an answer, as a judgement.
 fn failed_call(entry: &Entry, error: &CallError) -> judge::Judged {
     let detail = redact_presigned(&error.to_string()).into_owned();
-    judge::Judged { failure: failure::of_call(entry, error, &detail), detail }
+    judge::Judged {
+        failure: failure::of_call(entry, error, &detail),
+        detail,
+    }
 }
 
 /// A call that may have taken effect, and may not take effect twice, is never sent again by itself.
@@ -112,7 +132,12 @@ fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
 }
 
 /// Takes the asset, completes the result and checks both (000 §Step 6, 7).
-fn finish(step: &Step, answer: &ToolAnswer, context: &Context<'_>, end: &mut End) -> Result<Option<Value>, Failure> {
+fn finish(
+    step: &Step,
+    answer: &ToolAnswer,
+    context: &Context<'_>,
+    end: &mut End,
+) -> Result<Option<Value>, Failure> {
     let data = take::data(answer);
     if let Some(output) = &step.output {
         take::asset(step, output, answer, data.as_ref(), context)?;
@@ -165,8 +190,13 @@ fn report(name: &str, report: &mcp::ServerReport, known: Known) -> ServerReport 
     let ended = known == Known::Ended;
     ServerReport {
         name: name.to_owned(),
-        exit_status: report.exit_status.filter(|_| ended).map(|status| status.to_string()),
-        stderr_tail: ended.then(|| report.stderr_tail.clone()).filter(|tail| !tail.is_empty()),
+        exit_status: report
+            .exit_status
+            .filter(|_| ended)
+            .map(|status| status.to_string()),
+        stderr_tail: ended
+            .then(|| report.stderr_tail.clone())
+            .filter(|tail| !tail.is_empty()),
         stdout_noise: report.stdout_noise.lines,
         protocol: report.protocol.clone(),
         timings: Timings {

@@ -152,7 +152,12 @@ impl Fault {
             Self::Cancelled => ("cancelled", ProcessingError, Yes, 5011),
             Self::Internal => ("internal", ProcessingError, No, 5999),
         };
-        Row { name, code, recoverable, number }
+        Row {
+            name,
+            code,
+            recoverable,
+            number,
+        }
     }
 
     /// The class's name, as catalogs write it (`class = "oom"`).
@@ -194,7 +199,11 @@ pub struct Failure {
 impl Failure {
     /// A failure of this class, recoverable as the table says.
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), recoverable: fault.recoverable() }
+        Self {
+            fault,
+            message: message.into(),
+            recoverable: fault.recoverable(),
+        }
     }
 }
 

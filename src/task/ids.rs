@@ -6,8 +6,8 @@ use jiff::Zoned;
 
 /// Crockford's base 32, as ULIDs use it.
 const BASE32: [char; 32] = [
-    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'J', 'K', 'M', 'N', 'P', 'Q', 'R',
-    'S', 'T', 'V', 'W', 'X', 'Y', 'Z',
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'J',
+    'K', 'M', 'N', 'P', 'Q', 'R', 'S', 'T', 'V', 'W', 'X', 'Y', 'Z',
 ];
 
 /// This run: `op_` and a ULID (48 bits of milliseconds, 80 random bits).
@@ -23,7 +23,10 @@ impl OperationId {
             let five = usize::try_from((bits >> (5 * place)) & 31).unwrap_or_default();
             BASE32.get(five).copied().unwrap_or('0')
         };
-        Self(format!("op_{}", (0..26).rev().map(digit).collect::<String>()))
+        Self(format!(
+            "op_{}",
+            (0..26).rev().map(digit).collect::<String>()
+        ))
     }
 
     /// The text, `op_…`.
@@ -52,7 +55,11 @@ pub struct MessageId(String);
 impl MessageId {
     /// The id of the answer of that run; its second is the one of `executed_at` (C-12).
     pub fn new(executed_at: &Zoned, operation: &OperationId) -> Self {
-        Self(format!("msg-act-{}-{}", executed_at.strftime("%Y%m%d-%H%M%S"), operation.suffix()))
+        Self(format!(
+            "msg-act-{}-{}",
+            executed_at.strftime("%Y%m%d-%H%M%S"),
+            operation.suffix()
+        ))
     }
 
     /// The text.
@@ -76,7 +83,9 @@ impl RefId {
         }
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         if !text.chars().all(fits) || text.starts_with('.') {
-            return Err("a ref id has letters, digits, `_`, `-` and `.` only, and does not start with `.`");
+            return Err(
+                "a ref id has letters, digits, `_`, `-` and `.` only, and does not start with `.`",
+            );
         }
         Ok(Self(text.to_owned()))
     }

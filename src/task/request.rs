@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{RefId, ids};
+use super::RefId;
 
 /// One task (R-000-03): a single unit of work with capability ids and resolved input references.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,13 +51,17 @@ pub enum RefStatus {
 
 impl RefStatus {
     /// Reads a status for that ref; answers what is wrong with it (C-13).
-    pub fn parse(status: &str, ref_id: &ids::RefId) -> Result<Self, String> {
+    pub fn parse(status: &str, ref_id: &RefId) -> Result<Self, String> {
         match status {
             "stored" => Ok(Self::Stored),
             "created" => Ok(Self::Created),
             "reference" if ref_id.as_str().starts_with("src_") => Ok(Self::Reference),
-            "reference" => Err(format!("`{ref_id}` has status `reference`, which only sources (src_N) may have")),
-            other => Err(format!("`{ref_id}` has status `{other}`; it must be `stored`, `created` or, for sources, `reference`")),
+            "reference" => Err(format!(
+                "`{ref_id}` has status `reference`, which only sources (src_N) may have"
+            )),
+            other => Err(format!(
+                "`{ref_id}` has status `{other}`; it must be `stored`, `created` or, for sources, `reference`"
+            )),
         }
     }
 }

@@ -369,3 +369,27 @@ fn a_full_disk_leaves_the_old_asset_and_nothing_else() {
     );
     assert_eq!(files_under(staging.dir()), Vec::<String>::new());
 }
+
+#[test]
+fn a_store_that_may_not_be_written_is_told_from_a_full_one() {
+    let place = place();
+    let Some(disk) = SmallDisk::mount(&place.root.join("disk")) else {
+        return;
+    };
+    let store = Store::open(disk.0.join("store").as_str(), &place.root).unwrap();
+    let remount = Command::new("mount")
+        .args(["-o", "remount,ro", disk.0.as_str()])
+        .status();
+    assert!(remount.unwrap().success());
+    let error = store.place("s", "f", &place.staged("x")).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::PermissionDenied {
+                operation: "create",
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
