@@ -15,7 +15,7 @@ pub(super) struct SchemaArgs {
 }
 
 /// Name, what it describes, text.
-const SCHEMAS: [(&str, &str, &str); 2] = [
+const SCHEMAS: [(&str, &str, &str); 3] = [
     (
         "task",
         "what goes in: a dispatch message, a wrapped task, or a bare one",
@@ -25,6 +25,11 @@ const SCHEMAS: [(&str, &str, &str); 2] = [
         "envelope",
         "what comes out: the ADL envelope",
         include_str!("../../schemas/envelope.schema.json"),
+    ),
+    (
+        "catalog",
+        "what may be done: catalog.toml, as JSON",
+        include_str!("../../schemas/catalog.schema.json"),
     ),
 ];
 
