@@ -1,6 +1,111 @@
-//! The door: the command line, and the only writer of stdout.
+//! The door: the command line, and the only writer of stdout. One file per verb.
+
+mod bar;
+mod logs;
+mod run;
+mod schema;
+mod serve;
+mod settings;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand, error::ErrorKind};
+
+use run::RunArgs;
+
+/// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
+///
+/// The task names a capability. oneact looks it up in catalog.toml, calls the tool it maps to on a
+/// stdio MCP server, checks and stores what the tool made, and prints one envelope.
+#[derive(Debug, Parser)]
+#[command(
+    name = "oneact",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
+#[command(after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    logs: logs::LogArgs,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes of a run:
+  0    complete
+  1    failed; do not retry
+  2    rejected: nothing ran, fix the request
+  75   failed, worth retrying (error.recoverable is true)
+  130, 143   cancelled by SIGINT, SIGTERM; what had begun is undone";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Perform the task on stdin (the default)
+    Run(RunArgs),
+    /// Be a built-in tool server on stdio, for any MCP client
+    Serve(serve::ServeArgs),
+    /// Print the JSON Schema of a document that goes in or out
+    Schema(schema::SchemaArgs),
+}
 
 /// Runs the command line and answers with its exit code.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the door is where arguments come in"
+    )]
+    let args: Vec<OsString> = std::env::args_os().collect();
+    match Cli::try_parse_from(&args) {
+        Ok(cli) => {
+            logs::start(cli.logs);
+            match cli.verb {
+                None => run::run(&cli.run),
+                Some(Verb::Run(args)) => run::run(&args),
+                Some(Verb::Serve(args)) => serve::run(&args),
+                Some(Verb::Schema(args)) => schema::run(&args),
+            }
+        }
+        Err(error) => refuse(&error, &args),
+    }
+}
+
+/// Help and version are printed; bad flags of a run still get their envelope.
+fn refuse(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let verb = args
+        .iter()
+        .skip(1)
+        .find(|arg| !arg.to_string_lossy().starts_with('-'));
+    let of_run = verb.is_none_or(|verb| verb == "run");
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let shown = error.print();
+            if shown.is_ok() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        _ if of_run => run::refuse(error),
+        _ => {
+            // Nothing can be done when even stderr is gone.
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Writes to stdout, whole and flushed, or says on stderr why not.
+fn print(bytes: &[u8]) -> Result<(), io::Error> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).inspect_err(|error| {
+        tracing::error!(%error, "cannot write to stdout; its reader is gone, or its disk is full");
+    })
 }

@@ -131,6 +131,14 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// The path of this program, to start it again as a built-in server.
+pub fn own_path() -> String {
+    let path = std::env::current_exe()
+        .ok()
+        .and_then(|path| path.into_os_string().into_string().ok());
+    path.unwrap_or_else(|| "oneact".to_owned())
+}
+
 /// A signal that asks the run to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupt {

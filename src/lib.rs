@@ -1,5 +1,42 @@
 //! oneact performs one agent action: one JSON task on stdin, one JSON result on stdout.
+//!
+//! The rooms, in reading order:
+//!
+//! | room | what it knows |
+//! |---|---|
+//! | [`cli`] | the door: flags, stdin, stdout, exit codes |
+//! | [`perform`] | the way of a task, as a table of contents |
+//! | [`task`] | the words: `Task`, `Outcome`, `Fault` (the one error table), `Uri`, `Format` |
+//! | [`envelope`] | JSON in, JSON out: strict reader, dialects, projections |
+//! | `catalog` | what may be done: `catalog.toml`, and how a task becomes a job |
+//! | `inputs` | whether the inputs are there |
+//! | `executor` | how it is done: call, judge, take, check, store |
+//! | `mcp` | one tool call over MCP, and no process left behind |
+//! | `assets` | where bytes live: store, scratch directory, content checks |
+//! | `servers` | tool servers inside the binary (`oneact serve`) |
+//! | [`host`] | clock, ids, environment, signals |
+//!
+//! Invariants, held by types and tests:
+//!
+//! 1. stdout carries exactly one JSON document, written once, by `cli`. In `serve` it belongs to
+//!    the protocol.
+//! 2. `task` and `envelope` do no I/O. Only `host` reads clock, randomness and environment.
+//! 3. Nothing half-written is ever at an asset's final place: files are made and checked in the
+//!    run's scratch directory, and moved when the whole task is good.
+//! 4. Only `assets` and the tools of `servers` write files; `executor` moves them within scratch.
+//! 5. Every failure has a `Fault`; exit code and envelope are functions of it.
+//! 6. Secrets (environment values, `secret` pointers, presign parts) appear in no envelope or log;
+//!    the echo of the task is the caller's own.
+//! 7. A child process never outlives the run, nor does its group.
 
+mod assets;
+mod catalog;
 pub mod cli;
+pub mod envelope;
+mod executor;
 pub mod host;
+mod inputs;
+mod mcp;
+pub mod perform;
 mod servers;
+pub mod task;

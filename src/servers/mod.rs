@@ -2,6 +2,7 @@
 //!
 //! A server here is a name, one line about it, and its tools. The protocol is `stdio`'s alone.
 
+mod acquisition;
 mod media_processing;
 mod stdio;
 pub(crate) mod tool;
@@ -16,11 +17,18 @@ struct Builtin {
     tools: fn() -> Vec<Box<dyn Tool>>,
 }
 
-const BUILTIN: &[Builtin] = &[Builtin {
-    name: "media-processing",
-    about: "extracts the audio of media files",
-    tools: media_processing::tools,
-}];
+const BUILTIN: &[Builtin] = &[
+    Builtin {
+        name: "acquisition",
+        about: "checks and downloads sources",
+        tools: acquisition::tools,
+    },
+    Builtin {
+        name: "media-processing",
+        about: "extracts the audio of media files",
+        tools: media_processing::tools,
+    },
+];
 
 /// Each built-in server: its name, and one line about it.
 pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -48,7 +56,7 @@ mod tests {
         let error = serve("media").expect_err("there is no such server");
         assert_eq!(
             error.to_string(),
-            "no built-in server is called `media`; there is: media-processing"
+            "no built-in server is called `media`; there is: acquisition, media-processing"
         );
     }
 

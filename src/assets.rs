@@ -1,0 +1,16 @@
+//! Where bytes live: one store handle, a scratch directory per operation, and two questions about
+//! an asset: can it be reached, and is it what it should be.
+//!
+//! Promises: an asset appears under its final name whole or not at all; nothing is written outside
+//! the store and the staging directory; nothing stays in staging, also after SIGKILL.
+
+mod error;
+pub(crate) mod format;
+pub(crate) mod reach;
+pub(crate) mod staging;
+pub(crate) mod store;
+
+pub(crate) use error::StoreError;
+pub(crate) use reach::{Reach, reach};
+pub(crate) use staging::Staging;
+pub(crate) use store::Store;

@@ -1,0 +1,123 @@
+//! Whether a file is what it should be (R-000-83): judged by its structure, never by its name.
+//!
+//! Each check walks the file's own skeleton with bounded memory and seeks over payloads, so that a
+//! file cut short, zeroed or of another kind is found without decoding it. A file that passes has
+//! a sound skeleton; whether its payload can be decoded is for the tool that does so.
+
+mod bmff;
+mod ebml;
+mod flac;
+mod found;
+mod jpeg;
+mod json;
+mod mp3;
+mod ogg;
+mod png;
+mod source;
+#[cfg(test)]
+mod tests;
+mod text;
+mod wav;
+mod zip;
+
+use std::{fs::File, io};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{Mode, OFlags};
+
+use source::{Flaw, Source};
+
+use crate::task::Format;
+
+/// A file that is what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Checked {
+    pub(crate) bytes: u64,
+}
+
+/// Why a file is not what it should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FormatError {
+    /// Something else altogether.
+    #[error("`{path}`: expected {expected}, found {found}")]
+    Other {
+        path: Utf8PathBuf,
+        expected: Format,
+        found: String,
+    },
+    /// The right kind of file, cut short or otherwise broken.
+    #[error("`{path}` is corrupt or incomplete {format}: {problem}")]
+    Broken {
+        path: Utf8PathBuf,
+        format: Format,
+        problem: String,
+    },
+    /// A directory, device, pipe or socket.
+    #[error("`{path}` is not a regular file")]
+    NotAFile { path: Utf8PathBuf },
+    /// The operating system would not let us look.
+    #[error("cannot {operation} `{path}`: {error}")]
+    Io {
+        operation: &'static str,
+        path: Utf8PathBuf,
+        error: io::Error,
+    },
+}
+
+/// Checks the file at `path`, reading as little of it as the format allows.
+pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<Checked, FormatError> {
+    let io = |operation| {
+        move |error| FormatError::Io {
+            operation,
+            path: path.to_owned(),
+            error,
+        }
+    };
+    // Not waiting for a writer, should this be a pipe.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path.as_std_path(), flags, Mode::empty())
+        .map(File::from)
+        .map_err(|errno| io("open")(errno.into()))?;
+    let metadata = file.metadata().map_err(io("look at"))?;
+    if !metadata.is_file() {
+        return Err(FormatError::NotAFile {
+            path: path.to_owned(),
+        });
+    }
+    let bytes = metadata.len();
+    let mut source = Source::new(file, bytes);
+    let judged = match format {
+        Format::Wav => wav::check(&mut source),
+        Format::Flac => flac::check(&mut source),
+        Format::Mp3 => mp3::check(&mut source),
+        Format::Ogg => ogg::check(&mut source),
+        Format::Mp4 => bmff::check(&mut source, bmff::Brand::Mp4),
+        Format::Mov => bmff::check(&mut source, bmff::Brand::QuickTime),
+        Format::Mkv => ebml::check(&mut source, &["matroska", "webm"]),
+        Format::WebM => ebml::check(&mut source, &["webm"]),
+        Format::Json => json::check(&mut source),
+        Format::JsonLines => json::check_lines(&mut source),
+        Format::Text => text::check(&mut source),
+        Format::Jpeg => jpeg::check(&mut source),
+        Format::Png => png::check(&mut source),
+        Format::Zip => zip::check(&mut source),
+        Format::Any => Ok(()),
+    };
+    match judged {
+        Ok(()) => Ok(Checked { bytes }),
+        Err(Flaw::Other) => {
+            let found = found::name(&mut source).map_err(io("read"))?;
+            Err(FormatError::Other {
+                path: path.to_owned(),
+                expected: format,
+                found,
+            })
+        }
+        Err(Flaw::Broken(problem)) => Err(FormatError::Broken {
+            path: path.to_owned(),
+            format,
+            problem,
+        }),
+        Err(Flaw::Read(error)) => Err(io("read")(error)),
+    }
+}

@@ -1,0 +1,152 @@
+//! MP4 and `QuickTime`: boxes in boxes (ISO/IEC 14496-12).
+
+use super::source::{Flaw, Source, broken};
+
+/// Which of the two relatives is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Brand {
+    Mp4,
+    /// Old ones have no `ftyp` box.
+    QuickTime,
+}
+
+/// What of a movie has been seen.
+#[derive(Debug, Default)]
+struct Seen {
+    movie_header: bool,
+    track: bool,
+    media_data: bool,
+}
+
+struct BoxHeader {
+    kind: [u8; 4],
+    /// Where the next box begins.
+    end: u64,
+}
+
+/// Boxes whose content is boxes, as far as we look.
+const CONTAINERS: [&[u8; 4]; 5] = [b"moov", b"trak", b"mdia", b"minf", b"stbl"];
+/// What a file of this family may begin with.
+const FIRST: [&[u8; 4]; 7] = [
+    b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot",
+];
+
+/// Every box fits where it lies; `moov` has a header and a track; `mdat` has content, and no
+/// track looks for its samples beyond the end. The order does not matter, nor do fragments.
+pub(super) fn check(source: &mut Source, brand: Brand) -> Result<(), Flaw> {
+    let Some([_, _, _, _, k0, k1, k2, k3]) = source.peek::<8>()? else {
+        return Err(Flaw::Other);
+    };
+    let first = [k0, k1, k2, k3];
+    if !FIRST.contains(&&first) || (brand == Brand::Mp4 && &first != b"ftyp") {
+        return Err(Flaw::Other);
+    }
+    if &first == b"ftyp" && !is_branded(source, brand)? {
+        return Err(Flaw::Other);
+    }
+    let mut seen = Seen::default();
+    let len = source.len();
+    inside(source, len, &mut seen, CONTAINERS.len())?;
+    match seen {
+        Seen {
+            movie_header: false,
+            ..
+        } => broken("it has no moov box with a movie header (never finished?)"),
+        Seen { track: false, .. } => broken("its moov box has no track"),
+        Seen {
+            media_data: false, ..
+        } => broken("it has no media data (mdat)"),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the major brand is of the family asked for. Still pictures are of neither.
+fn is_branded(source: &mut Source, brand: Brand) -> Result<bool, Flaw> {
+    let Some([_, _, _, _, _, _, _, _, major @ ..]) = source.peek::<12>()? else {
+        return Err(source.ends_within("the ftyp box"));
+    };
+    Ok(match &major {
+        b"qt  " => brand == Brand::QuickTime,
+        b"heic" | b"heix" | b"mif1" | b"msf1" | b"avif" | b"avis" | b"crx " => false,
+        _ => brand == Brand::Mp4,
+    })
+}
+
+/// Containers nest each once in a sound file; `depth` bounds the recursion in any other.
+fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Result<(), Flaw> {
+    while source.at() < end {
+        // QuickTime ends some containers with four zero bytes.
+        if end - source.at() < 8 && end < source.len() {
+            break;
+        }
+        let BoxHeader { kind, end: next } = header(source, end)?;
+        match &kind {
+            b"mvhd" => seen.movie_header = true,
+            b"trak" => seen.track = true,
+            b"mdat" => seen.media_data |= next > source.at(),
+            b"stco" => offsets(source, next, |source| {
+                source.exact("stco").map(u32::from_be_bytes).map(u64::from)
+            })?,
+            b"co64" => offsets(source, next, |source| {
+                source.exact("co64").map(u64::from_be_bytes)
+            })?,
+            _ => {}
+        }
+        if CONTAINERS.contains(&&kind) && depth > 0 {
+            inside(source, next, seen, depth - 1)?;
+        }
+        source.seek(next, "a box")?;
+    }
+    Ok(())
+}
+
+fn header(source: &mut Source, end: u64) -> Result<BoxHeader, Flaw> {
+    let start = source.at();
+    let size = u32::from_be_bytes(source.exact("a box header")?);
+    let kind: [u8; 4] = source.exact("a box header")?;
+    let size = match size {
+        0 => end - start,
+        1 => u64::from_be_bytes(source.exact("a box header")?),
+        size => u64::from(size),
+    };
+    let name = kind.escape_ascii();
+    if start
+        .checked_add(size)
+        .is_none_or(|next| next < source.at())
+    {
+        return broken(format!(
+            "the box `{name}` at byte {start} says it has {size} bytes"
+        ));
+    }
+    let next = start + size;
+    if next > end {
+        return broken(format!(
+            "the box `{name}` at byte {start} needs {size} bytes, but only {} are left",
+            end - start
+        ));
+    }
+    Ok(BoxHeader { kind, end: next })
+}
+
+/// The chunk offsets of a track: each must lie in the file.
+fn offsets(
+    source: &mut Source,
+    end: u64,
+    read: impl Fn(&mut Source) -> Result<u64, Flaw>,
+) -> Result<(), Flaw> {
+    source.skip(4, "a table of chunk offsets")?;
+    let count = u32::from_be_bytes(source.exact("a table of chunk offsets")?);
+    for _ in 0..count {
+        if source.at() >= end {
+            return broken("a table of chunk offsets is longer than its box");
+        }
+        let offset = read(source)?;
+        if offset >= source.len() {
+            return broken(format!(
+                "a track has samples at byte {offset}, but the file ends at byte {}",
+                source.len()
+            ));
+        }
+    }
+    Ok(())
+}

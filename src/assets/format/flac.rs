@@ -1,0 +1,151 @@
+//! FLAC: metadata blocks, then frames (RFC 9639).
+
+use crc::{CRC_16_UMTS, Crc};
+
+use super::source::{Flaw, Source, broken};
+
+/// RFC 9639 §9.3: over the whole frame, itself included, it comes to nothing.
+static CHECKSUM: Crc<u16> = Crc::<u16>::new(&CRC_16_UMTS);
+const STREAM_INFO: u8 = 0;
+const FORBIDDEN: u8 = 127;
+
+/// What of STREAMINFO tells where the stream must end.
+struct StreamInfo {
+    block_samples: u64,
+    /// No frame is longer: every sample stored as it is.
+    longest_frame: u64,
+    /// 0 where the writer did not know.
+    samples: u64,
+}
+
+/// STREAMINFO first; audio frames after the metadata; and the last frame whole, by its checksum
+/// and, where the number of samples is known, by its own number.
+pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
+    if source.peek()? != Some(*b"fLaC") {
+        return Err(Flaw::Other);
+    }
+    source.skip(4, "the marker")?;
+    let info = metadata(source)?;
+    match source.peek()? {
+        Some([0xFF, 0xF8 | 0xF9]) => last_frame(source, &info),
+        Some(_) => broken(format!("at byte {} there is no audio frame", source.at())),
+        None => broken("it has no audio frames"),
+    }
+}
+
+fn metadata(source: &mut Source) -> Result<StreamInfo, Flaw> {
+    let first = block(source)?;
+    if first.kind != STREAM_INFO {
+        return broken("its first metadata block is not STREAMINFO");
+    }
+    let info = stream_info(source)?;
+    if source.at() > first.end {
+        return broken("its STREAMINFO is too short");
+    }
+    let mut current = first;
+    loop {
+        source.seek(current.end, "a metadata block")?;
+        if current.last {
+            return Ok(info);
+        }
+        current = block(source)?;
+        if current.kind == FORBIDDEN {
+            return broken(format!(
+                "at byte {} there is no metadata block",
+                source.at() - 4
+            ));
+        }
+    }
+}
+
+struct Block {
+    kind: u8,
+    last: bool,
+    /// Where the next begins.
+    end: u64,
+}
+
+fn block(source: &mut Source) -> Result<Block, Flaw> {
+    let [head, s2, s1, s0] = source.exact("a metadata block")?;
+    let end = source.at() + u64::from(u32::from_be_bytes([0, s2, s1, s0]));
+    Ok(Block {
+        kind: head & 0x7F,
+        last: head & 0x80 != 0,
+        end,
+    })
+}
+
+fn stream_info(source: &mut Source) -> Result<StreamInfo, Flaw> {
+    let [_, _, b1, b0, _, _, _, _, _, _] = source.exact::<10>("STREAMINFO")?;
+    let packed = u64::from_be_bytes(source.exact("STREAMINFO")?);
+    source.skip(16, "STREAMINFO")?;
+    let block_samples = u64::from(u16::from_be_bytes([b1, b0]));
+    let rate = packed >> 44;
+    let channels = ((packed >> 41) & 0x7) + 1;
+    let bits = ((packed >> 36) & 0x1F) + 1;
+    if rate == 0 || block_samples < 16 {
+        return broken(format!(
+            "its STREAMINFO says {rate} Hz in blocks of {block_samples} samples"
+        ));
+    }
+    Ok(StreamInfo {
+        block_samples,
+        longest_frame: block_samples * channels * (bits / 8 + 1) + 64,
+        samples: packed & 0xF_FFFF_FFFF,
+    })
+}
+
+/// Finds the frame that ends with the file.
+fn last_frame(source: &mut Source, info: &StreamInfo) -> Result<(), Flaw> {
+    let length = source.left().min(info.longest_frame + ID3V1);
+    source.seek(source.len() - length, "the last frame")?;
+    let tail = source.bytes(length, "the last frame")?;
+    let tail = without_tag(&tail);
+    // From the back: over several whole frames the checksum comes to nothing as well.
+    let begins = |rest: &&[u8]| matches!(rest, [0xFF, 0xF8 | 0xF9, ..]);
+    let frame = (0..tail.len())
+        .rev()
+        .filter_map(|at| tail.get(at..))
+        .filter(begins)
+        .find(|rest| CHECKSUM.checksum(rest) == 0);
+    let Some(frame) = frame else {
+        return broken("it does not end with a whole audio frame");
+    };
+    match (info.samples.checked_sub(1), number(frame)) {
+        // Blocks of one size are numbered; the last may be shorter.
+        (Some(last), Some(number)) if number < last / info.block_samples => broken(format!(
+            "it should have {} audio frames, but the last one is number {}",
+            last / info.block_samples + 1,
+            number + 1
+        )),
+        _ => Ok(()),
+    }
+}
+
+const ID3V1: u64 = 128;
+
+/// Some taggers put an `ID3v1` tag behind.
+fn without_tag(tail: &[u8]) -> &[u8] {
+    match tail.split_last_chunk::<128>() {
+        Some((frames, [b'T', b'A', b'G', ..])) => frames,
+        _ => tail,
+    }
+}
+
+/// The number of a frame of a stream with one block size, counted from 0; coded like UTF-8.
+fn number(frame: &[u8]) -> Option<u64> {
+    let [0xFF, 0xF8, _, _, first, rest @ ..] = frame else {
+        return None;
+    };
+    let more = match first.leading_ones() {
+        0 => 0,
+        1 => return None,
+        ones => ones - 1,
+    };
+    let start = u64::from(first & (0x7F_u8 >> more));
+    let rest = rest.get(..usize::try_from(more).ok()?)?;
+    Some(
+        rest.iter()
+            .fold(start, |number, byte| (number << 6) | u64::from(byte & 0x3F)),
+    )
+}

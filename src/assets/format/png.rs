@@ -1,0 +1,52 @@
+//! PNG: a signature and chunks with checksums (ISO/IEC 15948).
+
+use crc::{CRC_32_ISO_HDLC, Crc};
+
+use super::source::{Flaw, Source, broken};
+
+static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+const SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
+
+/// IHDR first, image data, IEND, and every checksum right.
+pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
+    if source.peek()? != Some(SIGNATURE) {
+        return Err(Flaw::Other);
+    }
+    source.skip(8, "the signature")?;
+    let mut image_data = false;
+    let mut first = true;
+    loop {
+        let start = source.at();
+        let size = u32::from_be_bytes(source.exact("a chunk header")?);
+        let kind: [u8; 4] = source.exact("a chunk header")?;
+        let name = kind.escape_ascii();
+        if first && (&kind != b"IHDR" || size != 13) {
+            return broken("its first chunk is no image header (IHDR)");
+        }
+        if first {
+            let Some([w0, w1, w2, w3, h0, h1, h2, h3]) = source.peek()? else {
+                return Err(source.ends_within("the image header"));
+            };
+            if u32::from_be_bytes([w0, w1, w2, w3]) == 0
+                || u32::from_be_bytes([h0, h1, h2, h3]) == 0
+            {
+                return broken("its image header says that it has no pixels");
+            }
+        }
+        first = false;
+        let mut digest = CHECKSUM.digest();
+        digest.update(&kind);
+        source.blocks(size.into(), "a chunk", |block| digest.update(block))?;
+        if digest.finalize() != u32::from_be_bytes(source.exact("a chunk's checksum")?) {
+            return broken(format!(
+                "the chunk `{name}` at byte {start} has a wrong checksum"
+            ));
+        }
+        match &kind {
+            b"IDAT" => image_data |= size > 0,
+            b"IEND" if image_data => return Ok(()),
+            b"IEND" => return broken("it has no image data (IDAT)"),
+            _ => {}
+        }
+    }
+}

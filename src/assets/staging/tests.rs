@@ -1,0 +1,223 @@
+use std::{
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+    thread,
+};
+
+use super::*;
+
+fn state() -> (tempfile::TempDir, Utf8PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = Utf8PathBuf::from_path_buf(dir.path().join("state")).unwrap();
+    (dir, path)
+}
+
+/// The names in a directory, but for the lock that stays.
+fn names(dir: &Utf8Path) -> Vec<String> {
+    dir.read_dir_utf8()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_owned())
+        .filter(|name| name != "lock")
+        .collect()
+}
+
+#[test]
+fn a_staging_directory_is_private_and_gone_when_dropped() {
+    let (_keep, state) = state();
+    let staging = Staging::open(&state, "op-1").unwrap();
+    assert_eq!(staging.dir(), state.join("staging/op-1"));
+    for dir in [state.as_path(), &state.join("staging"), staging.dir()] {
+        assert_eq!(
+            fs::metadata(dir).unwrap().permissions().mode() & 0o777,
+            0o700,
+            "{dir}"
+        );
+    }
+    fs::create_dir_all(staging.dir().join("a/b")).unwrap();
+    fs::write(staging.dir().join("a/b/c"), "x").unwrap();
+    drop(staging);
+    assert_eq!(names(&state.join("staging")), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_by_the_next_run_and_not_before() {
+    let (_keep, state) = state();
+    let left = state.join("staging/left");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join("half.wav"), "RIFF").unwrap();
+    // flock(1) opens and locks the file as we do, then becomes the sleeper.
+    let lock = lock_path(&left);
+    let mut owner = Command::new("flock")
+        .args([
+            "--no-fork",
+            lock.as_str(),
+            "sh",
+            "-c",
+            "echo locked; exec sleep 1000",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this test needs flock(1) of util-linux");
+    let mut said = [0; 6];
+    owner
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut said)
+        .unwrap();
+
+    drop(Staging::open(&state, "first").unwrap());
+    assert!(left.join("half.wav").exists(), "its owner lives");
+    assert!(matches!(
+        Staging::open(&state, "left"),
+        Err(StoreError::Busy { .. })
+    ));
+
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    drop(Staging::open(&state, "second").unwrap());
+    assert_eq!(names(&state.join("staging")), Vec::<String>::new());
+}
+
+#[test]
+fn the_same_operation_after_a_kill_starts_with_an_empty_directory() {
+    let (_keep, state) = state();
+    let left = state.join("staging/op");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join("old"), "x").unwrap();
+    let staging = Staging::open(&state, "op").unwrap();
+    assert_eq!(names(staging.dir()), Vec::<String>::new());
+}
+
+/// Each opens the lock file for itself, so that flock(2) treats the threads as processes.
+#[test]
+fn sixteen_runs_at_once_never_remove_one_that_lives() {
+    let (_keep, state) = state();
+    thread::scope(|scope| {
+        for runner in 0..16 {
+            let state = &state;
+            scope.spawn(move || {
+                for round in 0..25 {
+                    let id = format!("run-{runner}-{round}");
+                    let staging = Staging::open(state, &id).unwrap();
+                    let path = staging.write("asset", id.as_bytes()).unwrap();
+                    thread::yield_now();
+                    assert_eq!(fs::read_to_string(&path).unwrap(), id);
+                    // One that died: its lock file is there and nobody holds it.
+                    let dead = state.join("staging").join(format!("dead-{runner}-{round}"));
+                    fs::create_dir(&dead).unwrap();
+                    fs::write(lock_path(&dead), "").unwrap();
+                }
+            });
+        }
+    });
+    drop(Staging::open(&state, "last").unwrap());
+    assert_eq!(names(&state.join("staging")), Vec::<String>::new());
+}
+
+#[test]
+fn sixteen_runs_of_one_operation_are_one_at_a_time() {
+    let (_keep, state) = state();
+    let held = Staging::open(&state, "same").unwrap();
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let second = Staging::open(&state, "same");
+                assert!(matches!(second, Err(StoreError::Busy { .. })));
+            });
+        }
+    });
+    assert!(held.dir().exists());
+}
+
+#[test]
+fn bytes_are_written_once_and_a_second_time_is_refused() {
+    let (_keep, state) = state();
+    let staging = Staging::open(&state, "op").unwrap();
+    let long: Vec<u8> = (0..BLOCK * 3 + 7)
+        .map(|n| u8::try_from(n % 251).unwrap())
+        .collect();
+    let path = staging.write("a b ü.bin", long.as_slice()).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), long);
+    let again = staging.write("a b ü.bin", &b"other"[..]).unwrap_err();
+    assert!(
+        matches!(
+            again,
+            StoreError::Io {
+                operation: "create",
+                ..
+            }
+        ),
+        "{again}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), long);
+}
+
+#[test]
+fn a_source_that_fails_leaves_no_file() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("gone"))
+        }
+    }
+    let (_keep, state) = state();
+    let staging = Staging::open(&state, "op").unwrap();
+    let error = staging
+        .write("x", (&b"some"[..]).chain(Broken))
+        .unwrap_err();
+    assert!(matches!(error, StoreError::Source { .. }), "{error}");
+    assert_eq!(names(staging.dir()), Vec::<String>::new());
+}
+
+#[test]
+fn base64_is_decoded_in_blocks_and_checked() {
+    use base64::Engine;
+    let (_keep, state) = state();
+    let staging = Staging::open(&state, "op").unwrap();
+    let long = vec![0xA5; 1_000_001];
+    let path = staging
+        .write_base64("long", &STANDARD.encode(&long))
+        .unwrap();
+    assert_eq!(fs::read(path).unwrap(), long);
+    assert_eq!(
+        fs::read(staging.write_base64("empty", "").unwrap()).unwrap(),
+        b""
+    );
+    for wrong in ["!", "AAAA AAAA", "QQ", "QQ=", "QUJD\n", "ü", "QUJDRA==QUJD"] {
+        let error = staging.write_base64("wrong", wrong).unwrap_err();
+        assert!(
+            matches!(error, StoreError::NotBase64 { .. }),
+            "{wrong}: {error}"
+        );
+        assert!(!staging.file("wrong").unwrap().exists());
+    }
+}
+
+#[test]
+fn a_name_that_is_no_single_component_is_refused() {
+    let (_keep, state) = state();
+    let long = "x".repeat(201);
+    for name in ["", ".", "..", "a/b", "/a", "a\0", "a\n", "\u{85}", &long] {
+        assert!(
+            matches!(
+                Staging::open(&state, name),
+                Err(StoreError::UnsafeName { .. })
+            ),
+            "{name:?}"
+        );
+    }
+    let staging = Staging::open(&state, &long[1..]).unwrap();
+    assert!(matches!(
+        staging.file("../x"),
+        Err(StoreError::UnsafeName { .. })
+    ));
+    assert!(matches!(
+        staging.write("a/b", &b""[..]),
+        Err(StoreError::UnsafeName { .. })
+    ));
+    assert_eq!(
+        staging.file("..a b.WAV").unwrap(),
+        staging.dir().join("..a b.WAV")
+    );
+}

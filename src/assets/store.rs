@@ -1,0 +1,202 @@
+//! The store: where finished assets are kept, behind one handle.
+//!
+//! A file becomes an asset in one step, `rename` within the store's file system, after its bytes
+//! are on the disk. Below the store's own directory no symbolic link is followed.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs::{self, File},
+    io,
+    os::{fd::OwnedFd, unix::fs::MetadataExt},
+    sync::Arc,
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::{
+    fs::{AtFlags, CWD, FileType, Mode, OFlags},
+    io::Errno,
+};
+
+use super::{
+    error::{StoreError, component},
+    staging::Staging,
+};
+use crate::task::Uri;
+
+/// A handle on the place where assets are kept; cheap to clone. S3 comes behind the same handle.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    /// Absolute; need not exist before the first asset. May itself be reached through links: it
+    /// is the operator's choice.
+    dir: Arc<Utf8Path>,
+}
+
+/// An asset that is in its place (R-000-71, R-000-72).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    /// `file:///…/{session_id}/{file_name}`.
+    pub(crate) uri: Uri,
+    pub(crate) path: Utf8PathBuf,
+    pub(crate) bytes: u64,
+}
+
+impl Store {
+    /// The store at `uri` (the catalog's `[storage] uri`, by default `agent_outputs/assets`); a
+    /// relative path is taken from `root`. Creates nothing.
+    pub(crate) fn open(uri: &str, root: &Utf8Path) -> Result<Self, StoreError> {
+        let uri = Uri::parse(uri).map_err(StoreError::BadUri)?;
+        let Some(dir) = uri.local_path(root) else {
+            return Err(StoreError::Unsupported {
+                uri: uri.redacted().into_owned(),
+            });
+        };
+        let dir = camino::absolute_utf8(&dir).map_err(StoreError::io("find", &dir))?;
+        Ok(Self { dir: dir.into() })
+    }
+
+    /// The URI an asset will have once placed. Does no I/O.
+    pub(crate) fn uri_of(&self, session_id: &str, file_name: &str) -> Result<Uri, StoreError> {
+        let session = component("session id", session_id)?;
+        let name = component("file name", file_name)?;
+        Uri::from_path(&self.dir.join(session).join(name)).map_err(StoreError::BadUri)
+    }
+
+    /// Moves a finished file to its place, replacing an asset of the same name in one step. The
+    /// file must be a regular one, not a link to one. After an error the
+    /// place is as it was; only if the very last sync fails, the new file may be there already.
+    pub(crate) fn place(
+        &self,
+        session_id: &str,
+        file_name: &str,
+        staged: &Utf8Path,
+    ) -> Result<Stored, StoreError> {
+        let uri = self.uri_of(session_id, file_name)?;
+        let session = self.dir.join(session_id);
+        let path = session.join(file_name);
+        let file = open_regular(staged)?;
+        let bytes = file
+            .metadata()
+            .map_err(StoreError::io("look at", staged))?
+            .len();
+        let session_dir = self.session_dir(session_id, &session)?;
+
+        file.sync_all().map_err(StoreError::io("sync", staged))?;
+        let moved = rustix::fs::renameat(CWD, staged.as_std_path(), &session_dir, file_name);
+        match moved {
+            Err(Errno::XDEV) => self.copy_in(file, staged, &session_dir, &path)?,
+            _ => moved.map_err(StoreError::os("put an asset at", &path))?,
+        }
+        rustix::fs::fsync(&session_dir).map_err(StoreError::os("sync", &session))?;
+        if moved.is_err() {
+            // A copy that is safe makes the original waste, not its removal a condition.
+            if let Err(error) = fs::remove_file(staged) {
+                tracing::warn!(file = %staged, %error, "copied into the store, but cannot be removed");
+            }
+        }
+        Ok(Stored { uri, path, bytes })
+    }
+
+    /// Whether a file is under the store already, links resolved; false if it does not exist.
+    pub(crate) fn contains(&self, path: &Utf8Path) -> bool {
+        let (Ok(path), Ok(dir)) = (path.canonicalize_utf8(), self.dir.canonicalize_utf8()) else {
+            return false;
+        };
+        path != dir && path.starts_with(dir)
+    }
+
+    /// From another file system: copied into a staging directory of the store's own first, so that
+    /// the last step is a rename here too, and a killed copy is swept away by the next.
+    fn copy_in(
+        &self,
+        from: File,
+        staged: &Utf8Path,
+        session_dir: &OwnedFd,
+        path: &Utf8Path,
+    ) -> Result<(), StoreError> {
+        let identity = from.metadata().map_err(StoreError::io("look at", staged))?;
+        // Nobody else can hold a copy of this very file while it lives.
+        let id = format!(
+            "{:x}-{:x}-{}",
+            identity.dev(),
+            identity.ino(),
+            std::process::id()
+        );
+        let staging = Staging::beneath(&self.dir.join(".incoming"), &id)?;
+        let copy = staging.write("copy", from)?;
+        let name = path.file_name().unwrap_or_default();
+        rustix::fs::renameat(CWD, copy.as_std_path(), session_dir, name)
+            .map_err(StoreError::os("put an asset at", path))
+    }
+
+    /// The session's directory, made if missing, opened without following a link in its place.
+    fn session_dir(&self, session_id: &str, path: &Utf8Path) -> Result<OwnedFd, StoreError> {
+        create_durably(&self.dir)?;
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let store = rustix::fs::open(self.dir.as_std_path(), flags, Mode::empty())
+            .map_err(StoreError::os("open", &self.dir))?;
+        match rustix::fs::mkdirat(&store, session_id, Mode::from_raw_mode(0o777)) {
+            Ok(()) => rustix::fs::fsync(&store).map_err(StoreError::os("sync", &self.dir))?,
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(StoreError::os("create", path)(errno)),
+        }
+        let opened =
+            rustix::fs::openat(&store, session_id, flags | OFlags::NOFOLLOW, Mode::empty());
+        opened.map_err(|errno| {
+            // With O_DIRECTORY a link answers ENOTDIR, as a file does.
+            let there = rustix::fs::statat(&store, session_id, AtFlags::SYMLINK_NOFOLLOW);
+            let kind = there.map(|stat| FileType::from_raw_mode(stat.st_mode));
+            match kind {
+                Ok(FileType::Symlink) => StoreError::Symlink {
+                    path: path.to_owned(),
+                },
+                _ => StoreError::os("open", path)(errno),
+            }
+        })
+    }
+}
+
+/// Opens a file to be moved: a link is refused, and a pipe is not waited for.
+fn open_regular(path: &Utf8Path) -> Result<File, StoreError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
+        Ok(descriptor) => File::from(descriptor),
+        Err(Errno::LOOP) => {
+            return Err(StoreError::Symlink {
+                path: path.to_owned(),
+            });
+        }
+        Err(Errno::NXIO) => {
+            return Err(StoreError::NotAFile {
+                path: path.to_owned(),
+            });
+        }
+        Err(errno) => return Err(StoreError::os("open", path)(errno)),
+    };
+    let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
+    if !metadata.is_file() {
+        return Err(StoreError::NotAFile {
+            path: path.to_owned(),
+        });
+    }
+    Ok(file)
+}
+
+/// Makes a directory and its parents; each new name is synced in the directory that holds it.
+fn create_durably(dir: &Utf8Path) -> Result<(), StoreError> {
+    let Some(parent) = dir.parent() else {
+        return Ok(());
+    };
+    if dir.is_dir() {
+        return Ok(());
+    }
+    create_durably(parent)?;
+    match fs::create_dir(dir) {
+        Ok(()) => File::open(parent)
+            .and_then(|opened| opened.sync_all())
+            .map_err(StoreError::io("sync", parent)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(StoreError::io("create", dir)(error)),
+    }
+}

@@ -1,0 +1,395 @@
+use std::{
+    io::Read,
+    os::unix::fs::{FileTypeExt, symlink},
+    process::Command,
+    thread,
+};
+
+use super::*;
+
+struct Place {
+    _keep: tempfile::TempDir,
+    root: Utf8PathBuf,
+    store: Store,
+}
+
+fn place() -> Place {
+    let keep = tempfile::tempdir().unwrap();
+    let root = Utf8PathBuf::from_path_buf(keep.path().canonicalize().unwrap()).unwrap();
+    let store = Store::open("agent_outputs/assets", &root).unwrap();
+    Place {
+        _keep: keep,
+        root,
+        store,
+    }
+}
+
+impl Place {
+    fn staged(&self, content: &str) -> Utf8PathBuf {
+        let path = self.root.join("staged");
+        fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+fn files_under(dir: &Utf8Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in dir.read_dir_utf8().unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files_under(entry.path()));
+        } else if !entry.path().as_str().ends_with("/lock") {
+            found.push(entry.path().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_placed_file_is_at_its_uri_and_gone_from_staging() {
+    let place = place();
+    let staged = place.staged("hello");
+    let stored = place.store.place("sess 1", "ü.txt", &staged).unwrap();
+    assert_eq!(
+        stored.path,
+        place.root.join("agent_outputs/assets/sess 1/ü.txt")
+    );
+    assert_eq!(stored.uri, place.store.uri_of("sess 1", "ü.txt").unwrap());
+    assert!(
+        stored
+            .uri
+            .as_str()
+            .ends_with("/agent_outputs/assets/sess%201/%C3%BC.txt")
+    );
+    assert_eq!(stored.bytes, 5);
+    assert_eq!(fs::read_to_string(&stored.path).unwrap(), "hello");
+    assert!(!staged.exists());
+}
+
+#[test]
+fn the_store_is_where_its_uri_says() {
+    let root = Utf8Path::new("/root");
+    let uri = |store: &str| {
+        Store::open(store, root)
+            .unwrap()
+            .uri_of("s", "f")
+            .unwrap()
+            .as_str()
+            .to_owned()
+    };
+    assert_eq!(
+        uri("agent_outputs/assets"),
+        "file:///root/agent_outputs/assets/s/f"
+    );
+    assert_eq!(uri("file:///big%20disk"), "file:///big%20disk/s/f");
+    assert_eq!(uri("/big disk/"), "file:///big%20disk/s/f");
+}
+
+#[test]
+fn a_store_of_another_kind_is_refused_without_its_secrets() {
+    for uri in [
+        "s3://key:secret@bucket/p",
+        "https://u:secret@h/",
+        "gs://b?sig=secret",
+    ] {
+        let error = Store::open(uri, Utf8Path::new("/")).unwrap_err();
+        assert!(matches!(error, StoreError::Unsupported { .. }));
+        let text = error.to_string();
+        assert!(
+            text.contains("local files only") && !text.contains("secret"),
+            "{text}"
+        );
+    }
+    assert!(matches!(
+        Store::open("", Utf8Path::new("/")),
+        Err(StoreError::BadUri(_))
+    ));
+}
+
+#[test]
+fn an_unsafe_name_is_refused_and_nothing_is_created() {
+    let place = place();
+    let staged = place.staged("x");
+    for bad in [
+        "",
+        ".",
+        "..",
+        "../x",
+        "a/b",
+        "a\0",
+        "a\u{7f}",
+        &"é".repeat(101),
+    ] {
+        assert!(
+            matches!(
+                place.store.uri_of(bad, "f"),
+                Err(StoreError::UnsafeName { .. })
+            ),
+            "{bad:?}"
+        );
+        assert!(
+            matches!(
+                place.store.uri_of("s", bad),
+                Err(StoreError::UnsafeName { .. })
+            ),
+            "{bad:?}"
+        );
+        assert!(
+            matches!(
+                place.store.place(bad, "f", &staged),
+                Err(StoreError::UnsafeName { .. })
+            ),
+            "{bad:?}"
+        );
+        assert!(
+            matches!(
+                place.store.place("s", bad, &staged),
+                Err(StoreError::UnsafeName { .. })
+            ),
+            "{bad:?}"
+        );
+    }
+    assert!(staged.exists() && !place.root.join("agent_outputs").exists());
+}
+
+#[test]
+fn an_asset_of_the_same_name_is_replaced_and_never_half_seen() {
+    let place = place();
+    let path = place
+        .store
+        .place("s", "f", &place.staged(&"0".repeat(50_000)))
+        .unwrap()
+        .path;
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for round in 1..=60 {
+                let staged = place.staged(&(round % 10).to_string().repeat(50_000));
+                place.store.place("s", "f", &staged).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let seen = fs::read(&path).unwrap();
+            assert_eq!(seen.len(), 50_000);
+            assert!(seen.iter().all(|byte| *byte == seen[0]));
+        }
+    });
+}
+
+#[test]
+fn a_link_or_a_pipe_or_a_directory_is_not_taken_for_a_file() {
+    let place = place();
+    let link = place.root.join("link");
+    symlink("/etc/passwd", &link).unwrap();
+    assert!(matches!(
+        place.store.place("s", "f", &link),
+        Err(StoreError::Symlink { .. })
+    ));
+    let pipe = place.root.join("pipe");
+    rustix::fs::mkfifoat(CWD, pipe.as_std_path(), Mode::from_raw_mode(0o600)).unwrap();
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    assert!(matches!(
+        place.store.place("s", "f", &pipe),
+        Err(StoreError::NotAFile { .. })
+    ));
+    assert!(matches!(
+        place.store.place("s", "f", &place.root),
+        Err(StoreError::NotAFile { .. })
+    ));
+    let socket = place.root.join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    assert!(matches!(
+        place.store.place("s", "f", &socket),
+        Err(StoreError::NotAFile { .. })
+    ));
+    let missing = place
+        .store
+        .place("s", "f", &place.root.join("none"))
+        .unwrap_err();
+    assert!(
+        matches!(
+            missing,
+            StoreError::Io {
+                operation: "open",
+                ..
+            }
+        ),
+        "{missing}"
+    );
+}
+
+#[test]
+fn a_session_directory_that_is_a_link_is_not_followed() {
+    let place = place();
+    let outside = place.root.join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::create_dir_all(place.root.join("agent_outputs/assets")).unwrap();
+    symlink(&outside, place.root.join("agent_outputs/assets/s")).unwrap();
+    let error = place.store.place("s", "f", &place.staged("x")).unwrap_err();
+    assert!(matches!(error, StoreError::Symlink { .. }), "{error}");
+    assert_eq!(files_under(&outside), Vec::<String>::new());
+}
+
+#[test]
+fn a_link_at_the_final_name_is_replaced_and_its_target_untouched() {
+    let place = place();
+    let path = place
+        .store
+        .place("s", "f", &place.staged("old"))
+        .unwrap()
+        .path;
+    let target = place.root.join("target");
+    fs::write(&target, "target").unwrap();
+    fs::remove_file(&path).unwrap();
+    symlink(&target, &path).unwrap();
+    place.store.place("s", "f", &place.staged("new")).unwrap();
+    assert_eq!(fs::read_to_string(&target).unwrap(), "target");
+    assert!(fs::symlink_metadata(&path).unwrap().is_file());
+}
+
+#[test]
+fn what_is_under_the_store_is_known_whatever_way_leads_there() {
+    let place = place();
+    let path = place
+        .store
+        .place("s", "f", &place.staged("x"))
+        .unwrap()
+        .path;
+    assert!(place.store.contains(&path));
+    assert!(
+        place
+            .store
+            .contains(&place.root.join("agent_outputs/assets/s/../s/f"))
+    );
+    assert!(
+        !place
+            .store
+            .contains(&place.root.join("agent_outputs/assets/../x"))
+    );
+    assert!(
+        !place
+            .store
+            .contains(&place.root.join("agent_outputs/assets"))
+    );
+    assert!(!place.store.contains(&place.staged("y")));
+    symlink(&path, place.root.join("link")).unwrap();
+    assert!(place.store.contains(&place.root.join("link")));
+    symlink(
+        place.staged("y"),
+        place.root.join("agent_outputs/assets/s/out"),
+    )
+    .unwrap();
+    assert!(
+        !place
+            .store
+            .contains(&place.root.join("agent_outputs/assets/s/out"))
+    );
+}
+
+/// A file system of its own: 1 MiB of tmpfs, gone when dropped; none where mounting is forbidden.
+struct SmallDisk(Utf8PathBuf);
+
+impl SmallDisk {
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    fn mount(at: &Utf8Path) -> Option<Self> {
+        fs::create_dir(at).unwrap();
+        let options = ["-t", "tmpfs", "-o", "size=1m", "oneact-test", at.as_str()];
+        let mounted = Command::new("mount").args(options).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at.to_owned()));
+        }
+        eprintln!("skipped: cannot mount a tmpfs here (needs root)");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn from_another_file_system_a_file_arrives_whole_and_alone() {
+    let place = place();
+    let Some(disk) = SmallDisk::mount(&place.root.join("disk")) else {
+        return;
+    };
+    let store = Store::open(disk.0.join("store").as_str(), &place.root).unwrap();
+    let staged = place.staged(&"ab".repeat(200_000));
+    let stored = store.place("s", "f", &staged).unwrap();
+    assert_eq!(stored.bytes, 400_000);
+    assert_eq!(
+        fs::read_to_string(&stored.path).unwrap(),
+        "ab".repeat(200_000)
+    );
+    assert!(!staged.exists());
+    assert_eq!(files_under(&disk.0), [stored.path.to_string()]);
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_asset_and_nothing_else() {
+    let place = place();
+    let Some(disk) = SmallDisk::mount(&place.root.join("disk")) else {
+        return;
+    };
+    let store = Store::open(disk.0.join("store").as_str(), &place.root).unwrap();
+    let old = store.place("s", "f", &place.staged("old")).unwrap();
+    let staged = place.staged(&"new".repeat(1 << 20));
+
+    let error = store.place("s", "f", &staged).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::DiskFull {
+                operation: "write",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(&old.path).unwrap(), "old");
+    assert_eq!(files_under(&disk.0), [old.path.to_string()]);
+    assert!(
+        staged.exists(),
+        "the next attempt finds the file where it was"
+    );
+
+    let staging = Staging::open(&disk.0.join("state"), "op").unwrap();
+    let error = staging
+        .write("big", io::repeat(7).take(4 << 20))
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::DiskFull {
+                operation: "write",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(files_under(staging.dir()), Vec::<String>::new());
+}
+
+#[test]
+fn a_store_that_may_not_be_written_is_told_from_a_full_one() {
+    let place = place();
+    let Some(disk) = SmallDisk::mount(&place.root.join("disk")) else {
+        return;
+    };
+    let store = Store::open(disk.0.join("store").as_str(), &place.root).unwrap();
+    let remount = Command::new("mount")
+        .args(["-o", "remount,ro", disk.0.as_str()])
+        .status();
+    assert!(remount.unwrap().success());
+    let error = store.place("s", "f", &place.staged("x")).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::PermissionDenied {
+                operation: "create",
+                ..
+            }
+        ),
+        "{error}"
+    );
+}

@@ -1,0 +1,22 @@
+//! What may be done: `catalog.toml`, and how a [`Task`](crate::task::Task) becomes a [`Job`].
+//!
+//! The file is read strictly, but only the entries a task names are compiled: an unknown key or a
+//! wrong type is an error with file, line and nearest name.
+
+mod bind;
+mod compile;
+mod configure;
+mod document;
+mod entry;
+mod fill;
+mod job;
+mod outputs;
+mod raw;
+mod schema;
+mod server;
+
+pub(crate) use document::Catalog;
+pub(crate) use entry::{Entry, FailureRule, OnFailure, Repeatable, ResultKind, RuleScope, Take};
+pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, resolve};
+pub(crate) use schema::{Misfit, Values};
+pub(crate) use server::{PrivateNetwork, Server, ServerProtocol};

@@ -1,0 +1,75 @@
+//! Where a bound parameter gets its value: the little language of `bind`.
+
+use crate::task::RefId;
+
+/// The source of a bound parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The n-th input, counted from 0: `input.uri`, `input_2.path`. It must be stored: a raw source
+    /// never reaches a tool that expects a storage URI (R-000-140).
+    Input { place: usize, form: Form },
+    /// The first input, a source as it is: `source.uri`.
+    Origin,
+    /// An input by its ref id, wherever it stands: `ref.store_1.uri`.
+    Ref { id: RefId, form: Form },
+    /// Where the tool shall write its asset: `output.path`, `output.uri`.
+    Output(Form),
+    /// `output.ref_id`
+    OutputRef,
+    /// `session.id`
+    Session,
+    /// `task.id`
+    TaskId,
+    /// `task.action`
+    Action,
+}
+
+/// How a place is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As received, or a `file://` URI for what oneact itself made.
+    Uri,
+    /// An absolute path on this machine.
+    Path,
+}
+
+impl Source {
+    /// Reads a source; answers what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split('.').collect();
+        match parts.as_slice() {
+            ["output", "ref_id"] => Ok(Self::OutputRef),
+            ["output", form] => Form::parse(form).map(Self::Output),
+            ["source", "uri"] => Ok(Self::Origin),
+            ["session", "id"] => Ok(Self::Session),
+            ["task", "id"] => Ok(Self::TaskId),
+            ["task", "action"] => Ok(Self::Action),
+            ["ref", id, form] => {
+                let id = RefId::parse(id).map_err(str::to_owned)?;
+                Ok(Self::Ref { id, form: Form::parse(form)? })
+            }
+            [input, form] if input.starts_with("input") => {
+                let place = match input.strip_prefix("input_") {
+                    None if *input == "input" => Some(0),
+                    None => None,
+                    Some(number) => number.parse::<usize>().ok().and_then(|number| number.checked_sub(1)),
+                };
+                let place = place.ok_or_else(|| format!("`{input}` is no input; write `input`, `input_2`, `input_3` …"))?;
+                Ok(Self::Input { place, form: Form::parse(form)? })
+            }
+            _ => Err("write `input.uri`, `input_2.path`, `source.uri`, `ref.store_1.uri`, `output.path`, `output.uri`, `output.ref_id`, \
+                      `session.id`, `task.id` or `task.action`"
+                .to_owned()),
+        }
+    }
+}
+
+impl Form {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "uri" => Ok(Self::Uri),
+            "path" => Ok(Self::Path),
+            other => Err(format!("`{other}` is neither `uri` nor `path`")),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a capability is called with: defaults, the action text, the task's own parameters, and on a
+//! retry what the entry changes (000 §Step 4).
+
+use std::time::Duration;
+
+use serde_json::{Map, Number, Value};
+
+use crate::task::{Failure, Fault, Task};
+
+use super::entry::{Entry, Multiply};
+
+/// The parameters before anything is bound, and the time the call may take.
+#[derive(Debug)]
+pub(super) struct Configured {
+    pub(super) parameters: Map<String, Value>,
+    pub(super) timeout: Duration,
+    pub(super) timeout_max: Duration,
+    /// What was decided, for `audit.reasoning`.
+    pub(super) reasoning: Vec<String>,
+}
+
+/// Merges what is said of the parameters: task over action text over defaults (R-000-63, C-09).
+pub(super) fn configure(
+    entry: &Entry,
+    task: &Task,
+    said: &Map<String, Value>,
+) -> Result<Configured, Failure> {
+    if let Some((bound, _)) = entry
+        .bind
+        .iter()
+        .find(|(parameter, _)| said.contains_key(parameter))
+    {
+        let message = format!(
+            "parameter `{bound}` of {} is filled by oneact from the task's refs and cannot be set",
+            entry.id
+        );
+        return Err(Failure::new(Fault::ParamsInvalid, message));
+    }
+    let mut reasoning = Vec::new();
+    let mut parameters = entry.defaults.clone();
+    for (name, value) in extracted(entry, &task.action)? {
+        if !said.contains_key(&name) {
+            reasoning.push(format!("Took {name} = {value} from the action text."));
+        }
+        parameters.insert(name, value);
+    }
+    parameters.extend(said.clone());
+    let mut configured = Configured {
+        parameters,
+        timeout: entry.timeout,
+        timeout_max: entry.timeout_max,
+        reasoning,
+    };
+    if task.attempt > 1 {
+        adjust(&mut configured, entry, task.attempt);
+    }
+    Ok(configured)
+}
+
+/// The named captures of the entry's patterns: all that free text may decide (C-09).
+fn extracted(entry: &Entry, action: &str) -> Result<Vec<(String, Value)>, Failure> {
+    let mut found = Vec::new();
+    for pattern in &entry.extract {
+        let Some(captures) = pattern.captures(action) else {
+            continue;
+        };
+        for name in pattern.capture_names().flatten() {
+            if let Some(text) = captures.name(name) {
+                found.push((name.to_owned(), typed(entry, name, text.as_str())?));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A captured text as the type that the schema declares for the parameter.
+fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
+    let declared = property(entry, name)
+        .and_then(|property| property.get("type"))
+        .and_then(Value::as_str);
+    let value = match declared {
+        Some("integer") => text.parse::<i64>().ok().map(Value::from),
+        Some("number") => text
+            .parse::<f64>()
+            .ok()
+            .and_then(Number::from_f64)
+            .map(Value::Number),
+        Some("boolean") => text.parse::<bool>().ok().map(Value::Bool),
+        _ => Some(Value::from(text)),
+    };
+    value.ok_or_else(|| {
+        let declared = declared.unwrap_or("string");
+        let message = format!("the action text says {name} = {text:?}, which is no {declared}");
+        Failure::new(Fault::ParamsInvalid, message)
+    })
+}
+
+fn property<'a>(entry: &'a Entry, name: &str) -> Option<&'a Value> {
+    entry.schema.as_ref()?.property(name)
+}
+
+/// Applies the retry rules (R-000-64 … R-000-66). Why the last attempt failed is not known here, so
+/// a rule with `after` only lengthens the time; lowering quality wants a known reason.
+fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32) {
+    let retries = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
+    for rule in &entry.retry {
+        if let Some(factor) = rule.timeout_factor {
+            let before = configured.timeout;
+            let longer = before.as_secs_f64() * factor.powi(retries);
+            configured.timeout = Duration::try_from_secs_f64(longer)
+                .unwrap_or(configured.timeout_max)
+                .min(configured.timeout_max);
+            if configured.timeout != before {
+                configured.reasoning.push(format!(
+                    "Raised the timeout from {before:?} to {:?} for attempt {attempt}.",
+                    configured.timeout
+                ));
+            }
+        }
+        if !rule.after.is_empty() {
+            continue;
+        }
+        for (name, value) in &rule.set {
+            configured.parameters.insert(name.clone(), value.clone());
+            configured
+                .reasoning
+                .push(format!("Set {name} to {value} for attempt {attempt}."));
+        }
+        for scale in &rule.multiply {
+            if let Some(value) = scaled(configured, entry, scale, retries) {
+                configured.reasoning.push(format!(
+                    "Set {} to {value} for attempt {attempt}.",
+                    scale.parameter
+                ));
+                configured.parameters.insert(scale.parameter.clone(), value);
+            }
+        }
+    }
+}
+
+/// The scaled parameter: whole where the schema wants it whole, never below the schema's minimum.
+fn scaled(configured: &Configured, entry: &Entry, scale: &Multiply, retries: i32) -> Option<Value> {
+    let now = configured
+        .parameters
+        .get(&scale.parameter)
+        .and_then(Value::as_f64)
+        .or(scale.start)?;
+    let declared = property(entry, &scale.parameter);
+    let minimum = declared
+        .and_then(|property| property.get("minimum"))
+        .and_then(Value::as_f64);
+    let value = (now * scale.factor.powi(retries)).max(minimum.unwrap_or(f64::MIN));
+    let whole = declared
+        .and_then(|property| property.get("type"))
+        .and_then(Value::as_str)
+        == Some("integer");
+    if whole {
+        // Written without a fraction, the number parses back as the integer the schema wants.
+        return serde_json::from_str(&format!("{:.0}", value.floor())).ok();
+    }
+    Number::from_f64(value).map(Value::Number)
+}

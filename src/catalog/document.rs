@@ -1,0 +1,251 @@
+//! The file: found, parsed, and its tables handed out one at a time, with lines for errors.
+
+use std::{fmt, fs, io};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::de::DeserializeOwned;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue, ValueDeserializer},
+};
+
+use crate::task::{Failure, Fault};
+
+/// The tables format 1 knows at the top; those after the gap belong to parts not built in yet.
+const TOP: [&str; 6] = [
+    "catalog",
+    "application",
+    "defaults",
+    "server",
+    "storage",
+    "capability",
+];
+const LATER: [&str; 5] = ["catalog_dir", "profile", "ledger", "pipeline", "workflow"];
+
+/// A parsed `catalog.toml`. Its entries are compiled when they are asked for.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    path: Utf8PathBuf,
+    text: String,
+}
+
+/// Why the catalog, or a part of it, cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CatalogError {
+    #[error(
+        "there is no catalog at {path}; write one (README, \"Adding a capability\") or name one with --catalog"
+    )]
+    Missing { path: Utf8PathBuf },
+    #[error("cannot read the catalog {path}: {source}")]
+    Unreadable {
+        path: Utf8PathBuf,
+        source: io::Error,
+    },
+    #[error("{place}: {problem}")]
+    Invalid { place: Place, problem: String },
+}
+
+impl From<CatalogError> for Failure {
+    fn from(error: CatalogError) -> Self {
+        Self::new(Fault::CatalogInvalid, error.to_string())
+    }
+}
+
+/// `catalog.toml:131`, for a person to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    path: Utf8PathBuf,
+    line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.path, self.line)
+    }
+}
+
+/// The parsed tables, borrowing the catalog's text.
+pub(crate) struct Tables<'a> {
+    catalog: &'a Catalog,
+    root: DeTable<'a>,
+}
+
+impl Catalog {
+    /// Reads the file. Its syntax is checked by [`Catalog::tables`].
+    pub(crate) fn load(path: &Utf8Path) -> Result<Self, CatalogError> {
+        let text = fs::read_to_string(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => CatalogError::Missing {
+                path: path.to_owned(),
+            },
+            _ => CatalogError::Unreadable {
+                path: path.to_owned(),
+                source,
+            },
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            text,
+        })
+    }
+
+    /// A catalog from text; `path` only names it in errors.
+    #[cfg(test)]
+    pub(crate) fn from_text(text: &str) -> Self {
+        Self {
+            path: Utf8PathBuf::from("catalog.toml"),
+            text: text.to_owned(),
+        }
+    }
+
+    /// Parses the text and checks what stands at the top.
+    pub(crate) fn tables(&self) -> Result<Tables<'_>, CatalogError> {
+        let root = DeTable::parse(&self.text)
+            .map_err(|error| self.toml_error(&error))?
+            .into_inner();
+        let tables = Tables {
+            catalog: self,
+            root,
+        };
+        for key in tables.root.keys() {
+            let name = key.get_ref().as_ref();
+            if LATER.contains(&name) {
+                return Err(self.invalid(
+                    key.span().start,
+                    format!("`{name}` is not built into this version of oneact"),
+                ));
+            }
+            if !TOP.contains(&name) {
+                return Err(self.invalid(key.span().start, unknown_key(name, TOP)));
+            }
+        }
+        match tables.get::<i64>("catalog")? {
+            Some(1) => Ok(tables),
+            Some(other) => Err(self.invalid(
+                tables.start("catalog"),
+                format!("catalog format {other} is unknown; this version reads format 1"),
+            )),
+            None => Err(self.invalid(
+                0,
+                "the catalog does not name its format; begin it with `catalog = 1`".to_owned(),
+            )),
+        }
+    }
+
+    /// An error at that byte of the file.
+    pub(crate) fn invalid(&self, at: usize, problem: String) -> CatalogError {
+        CatalogError::Invalid {
+            place: self.place(at),
+            problem,
+        }
+    }
+
+    /// That byte of the file, for a person.
+    pub(super) fn place(&self, at: usize) -> Place {
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        Place {
+            path: self.path.clone(),
+            line,
+        }
+    }
+
+    fn toml_error(&self, error: &toml::de::Error) -> CatalogError {
+        let at = error.span().map_or(0, |span| span.start);
+        self.invalid(at, explain(error.message()))
+    }
+}
+
+impl<'a> Tables<'a> {
+    /// The file these come from, for errors.
+    pub(crate) fn catalog(&self) -> &'a Catalog {
+        self.catalog
+    }
+
+    /// A top-level value, read strictly.
+    pub(crate) fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, CatalogError> {
+        self.root.get(key).map(|value| self.read(value)).transpose()
+    }
+
+    /// The table `[group.name]` with its place in the file, read strictly.
+    pub(crate) fn entry<T: DeserializeOwned>(
+        &self,
+        group: &str,
+        name: &str,
+    ) -> Result<Option<(usize, T)>, CatalogError> {
+        let Some(value) = self.group(group)?.and_then(|table| table.get(name)) else {
+            return Ok(None);
+        };
+        self.read(value)
+            .map(|entry| Some((value.span().start, entry)))
+    }
+
+    /// The names in a group, in the order of the file.
+    pub(crate) fn names(&self, group: &str) -> Result<Vec<&str>, CatalogError> {
+        Ok(self
+            .group(group)?
+            .map(|table| table.keys().map(|key| key.get_ref().as_ref()).collect())
+            .unwrap_or_default())
+    }
+
+    fn group(&self, group: &str) -> Result<Option<&DeTable<'a>>, CatalogError> {
+        let Some(value) = self.root.get(group) else {
+            return Ok(None);
+        };
+        let table = value.get_ref().as_table();
+        let wrong = || {
+            self.catalog.invalid(
+                value.span().start,
+                format!("`{group}` must be a table of tables: [{group}.NAME]"),
+            )
+        };
+        table.map(Some).ok_or_else(wrong)
+    }
+
+    fn start(&self, key: &str) -> usize {
+        self.root.get(key).map_or(0, |value| value.span().start)
+    }
+
+    fn read<T: DeserializeOwned>(&self, value: &Spanned<DeValue<'a>>) -> Result<T, CatalogError> {
+        T::deserialize(ValueDeserializer::from(value.clone()))
+            .map_err(|error| self.catalog.toml_error(&error))
+    }
+}
+
+/// serde's message for an unknown key, with the nearest known name instead of all of them.
+fn explain(message: &str) -> String {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match quoted.split_first() {
+        Some((unknown, known)) if message.starts_with("unknown field") => {
+            unknown_key(unknown, known.iter().copied())
+        }
+        _ => message.lines().next().unwrap_or(message).to_owned(),
+    }
+}
+
+/// `unknown key`, with the name that was probably meant, or all that are known.
+pub(crate) fn unknown_key<'a>(
+    unknown: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> String {
+    if let Some(near) = nearest(unknown, known.clone()) {
+        return format!("unknown key `{unknown}`; did you mean `{near}`?");
+    }
+    let mut known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
+    known.sort();
+    known.dedup();
+    format!("unknown key `{unknown}`; known here: {}", known.join(", "))
+}
+
+/// The known name most like this one, if any is like it.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|candidate| {
+        (
+            strsim::normalized_damerau_levenshtein(name, candidate),
+            candidate,
+        )
+    });
+    scored
+        .filter(|(score, _)| *score >= 0.6)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,119 @@
+//! One capability, compiled: every pattern, duration, source and rule of it is known to be good.
+
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::task::{Fault, Format};
+
+use super::{bind::Source, schema::Schema};
+
+pub(crate) use super::raw::{OnFailure, RuleScope};
+
+/// A capability that can be run.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: String,
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    /// Without progress, a call ends after this.
+    pub(crate) timeout: Duration,
+    /// With progress too.
+    pub(crate) timeout_max: Duration,
+    pub(crate) defaults: Map<String, Value>,
+    pub(crate) bind: Vec<(String, Source)>,
+    pub(crate) schema: Option<Schema>,
+    pub(crate) extract: Vec<Regex>,
+    pub(crate) retry: Vec<Retry>,
+    /// JSON Pointers into the parameters whose values are kept out of every record.
+    pub(crate) secret: Vec<String>,
+    pub(crate) result: ResultRule,
+    pub(crate) failure: Vec<FailureRule>,
+    pub(crate) success: Vec<SuccessRule>,
+    pub(crate) on_failure: OnFailure,
+    /// Whether a call that may have happened may be sent again.
+    pub(crate) repeatable: Repeatable,
+}
+
+/// May an unanswered call be repeated? `idempotent` or `read_only` in `effects`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeatable {
+    Yes,
+    Once,
+}
+
+/// What changes on attempt > 1.
+#[derive(Debug)]
+pub(crate) struct Retry {
+    /// The failures it answers; empty = any.
+    pub(crate) after: Vec<Fault>,
+    pub(crate) timeout_factor: Option<f64>,
+    pub(crate) set: Map<String, Value>,
+    pub(crate) multiply: Vec<Multiply>,
+}
+
+/// A parameter that is scaled, once per attempt after the first.
+#[derive(Debug)]
+pub(crate) struct Multiply {
+    pub(crate) parameter: String,
+    pub(crate) factor: f64,
+    /// The value to scale where none is set.
+    pub(crate) start: Option<f64>,
+}
+
+/// What the tool gives, and what is made of it (000 §Step 6).
+#[derive(Debug)]
+pub(crate) struct ResultRule {
+    pub(crate) kind: ResultKind,
+    /// Where the tool puts its asset, in order of trial.
+    pub(crate) take: Vec<Take>,
+    pub(crate) schema: Option<Schema>,
+    pub(crate) min_bytes: u64,
+}
+
+/// The three kinds of task in 000 §Step 6.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    /// A file, and no result data.
+    Asset { asset_type: String, format: Format },
+    /// Result data, stored as a file too.
+    Analysis { asset_type: String, format: Format },
+    /// Result data alone.
+    Metadata,
+}
+
+/// A place where a tool may put its asset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// The file the tool was told to write: a parameter bound to `output.path` or `output.uri`.
+    Output,
+    /// A URI or path at this JSON Pointer of the structured content.
+    Pointer(String),
+    /// A resource link.
+    ResourceLink,
+    /// Bytes in the answer: image, audio, or embedded resource.
+    Blob,
+    /// The text of the answer.
+    Text,
+    /// The structured content itself, as JSON.
+    Data,
+}
+
+/// A text that tells a failure's class.
+#[derive(Debug)]
+pub(crate) struct FailureRule {
+    pub(crate) pattern: Regex,
+    pub(crate) fault: Fault,
+    pub(crate) recoverable: Option<bool>,
+    pub(crate) scope: RuleScope,
+}
+
+/// A value that must be there for a call to have succeeded.
+#[derive(Debug)]
+pub(crate) struct SuccessRule {
+    pub(crate) pointer: String,
+    pub(crate) equals: Value,
+    /// Where the tool says why not.
+    pub(crate) message: Option<String>,
+}

@@ -1,0 +1,86 @@
+//! JSON Schemas of the catalog: compiled when a value must be checked, never before.
+//!
+//! A `$ref` to somewhere else is never fetched: it is an error of the schema.
+
+use serde_json::Value;
+
+use super::document::Place;
+
+/// A JSON Schema with its place in the catalog.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub(crate) value: Value,
+    pub(crate) place: Place,
+}
+
+/// Why a value did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// The schema itself is wrong: the catalog's fault.
+    Schema(String),
+    /// The value does not fit: what, and where in it.
+    Value(String),
+}
+
+/// Whether a message may show the value that does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Values {
+    Shown,
+    Hidden,
+}
+
+/// More problems than this help nobody.
+const PROBLEMS: usize = 5;
+
+impl Schema {
+    /// Checks a value.
+    pub(crate) fn check(&self, value: &Value, values: Values) -> Result<(), Misfit> {
+        let validator = jsonschema::validator_for(&self.value).map_err(|error| {
+            Misfit::Schema(format!(
+                "{}: the JSON Schema does not compile: {error}",
+                self.place
+            ))
+        })?;
+        let problems: Vec<String> = validator
+            .iter_errors(value)
+            .take(PROBLEMS)
+            .map(|error| {
+                let path = error.instance_path().to_string();
+                let text = match values {
+                    Values::Hidden => error.masked().to_string(),
+                    Values::Shown => error.to_string(),
+                };
+                if path.is_empty() {
+                    text
+                } else {
+                    format!("{path}: {text}")
+                }
+            })
+            .collect();
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Misfit::Value(problems.join("; ")))
+        }
+    }
+
+    /// What the schema declares for a property: its sub-schema.
+    pub(crate) fn property(&self, name: &str) -> Option<&Value> {
+        self.value.get("properties")?.get(name)
+    }
+
+    /// The properties in the order in which the catalog lists them.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = &String> {
+        self.value
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(serde_json::Map::keys)
+    }
+
+    /// Whether a value without this property cannot fit.
+    pub(crate) fn requires(&self, name: &str) -> bool {
+        let required = self.value.get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))
+    }
+}

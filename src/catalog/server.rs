@@ -1,0 +1,114 @@
+//! A tool server's entry, checked: how it is started.
+
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use serde_json::Value;
+
+use crate::task::{Failure, Fault};
+
+use super::{
+    compile::duration,
+    document::{CatalogError, Tables, nearest},
+    raw::{RawProtocol, RawServer},
+};
+
+/// A `[server.NAME]` that can be started.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    pub(crate) name: String,
+    /// argv; `{self}` and `{root}` still stand in it.
+    pub(crate) command: Vec<String>,
+    /// Relative to the root.
+    pub(crate) cwd: Utf8PathBuf,
+    pub(crate) env: Vec<(String, String)>,
+    /// Names handed on from oneact's own environment.
+    pub(crate) env_pass: Vec<String>,
+    pub(crate) startup_timeout: Duration,
+    pub(crate) shutdown_grace: Duration,
+    pub(crate) protocol: ServerProtocol,
+    pub(crate) private_network: PrivateNetwork,
+}
+
+/// The era of MCP the server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerProtocol {
+    Auto,
+    /// Stateless, 2026-07-28.
+    Modern,
+    /// With `initialize`, up to 2025-11-25.
+    Legacy,
+}
+
+/// Whether oneact's own downloader may reach private addresses for this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PrivateNetwork {
+    Refused,
+    Allowed,
+}
+
+/// Cold `npx` and `uvx` servers need long; a server that is ready sooner costs nothing.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
+
+/// Reads the server of that name; there must be one (R-000-100).
+pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Server, Failure> {
+    match tables.entry::<RawServer>("server", name)? {
+        Some((at, raw)) => Ok(check(tables, name, at, raw)?),
+        None => Err(Failure::new(Fault::ServerNotFound, missing(tables, name)?)),
+    }
+}
+
+fn check(
+    tables: &Tables<'_>,
+    name: &str,
+    at: usize,
+    raw: RawServer,
+) -> Result<Server, CatalogError> {
+    let wrong = |problem: String| {
+        tables
+            .catalog()
+            .invalid(at, format!("server {name}: {problem}"))
+    };
+    if raw.command.first().is_none_or(String::is_empty) {
+        return Err(wrong(
+            "`command` must name a program, as an array of arguments".to_owned(),
+        ));
+    }
+    let text = |(key, value): (&String, &Value)| match value {
+        Value::String(text) => Ok((key.clone(), text.clone())),
+        _ => Err(wrong(format!("`env.{key}` must be a string"))),
+    };
+    let time = |value: &Option<toml::Spanned<String>>, default| match value {
+        Some(text) => duration(text.get_ref()).map_err(&wrong),
+        None => Ok(default),
+    };
+    Ok(Server {
+        name: name.to_owned(),
+        cwd: Utf8PathBuf::from(raw.cwd.as_deref().unwrap_or(".")),
+        env: raw.env.iter().map(text).collect::<Result<_, _>>()?,
+        env_pass: raw.env_pass.clone(),
+        startup_timeout: time(&raw.startup_timeout, STARTUP_TIMEOUT)?,
+        shutdown_grace: time(&raw.shutdown_grace, SHUTDOWN_GRACE)?,
+        protocol: match raw.protocol {
+            None | Some(RawProtocol::Auto) => ServerProtocol::Auto,
+            Some(RawProtocol::Modern) => ServerProtocol::Modern,
+            Some(RawProtocol::Legacy) => ServerProtocol::Legacy,
+        },
+        private_network: if raw.allow_private {
+            PrivateNetwork::Allowed
+        } else {
+            PrivateNetwork::Refused
+        },
+        command: raw.command,
+    })
+}
+
+/// The server names of the catalog, for a message about one that is not there.
+fn missing(tables: &Tables<'_>, name: &str) -> Result<String, CatalogError> {
+    let names = tables.names("server")?;
+    Ok(match nearest(name, names.iter().copied()) {
+        Some(near) => format!("the catalog has no [server.{name}]; did you mean `{near}`?"),
+        None => format!("the catalog has no [server.{name}]; add one with its `command`"),
+    })
+}

@@ -1,0 +1,183 @@
+//! `oneact run`: a task in, an envelope out, an exit code.
+
+use std::{
+    io::{self, IsTerminal, Read},
+    os::fd::AsFd,
+    panic::{self, AssertUnwindSafe},
+    process::ExitCode,
+    time::Duration,
+};
+
+use camino::Utf8PathBuf;
+use clap::Args;
+use jiff::Zoned;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::{
+    envelope::MAX_BYTES,
+    host::{Host, Interrupt},
+    perform::{Answer, Settings, perform},
+    task::{Failure, Fault, State},
+};
+
+use super::{bar::Bar, print, settings};
+
+/// Flags of a run.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Where relative paths start and outputs go [default: `$ONEACT_ROOT`, else the nearest
+    /// directory upwards that holds catalog.toml, else the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(super) root: Option<Utf8PathBuf>,
+    /// The catalog [default: ROOT/catalog.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(super) catalog: Option<Utf8PathBuf>,
+    /// Resolve and check everything, print what would be done, start nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// The longest the run may take, in seconds
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    pub(super) timeout: Option<Duration>,
+    /// Let the clock stand still at this moment (RFC 9557, e.g.
+    /// 2026-02-24T10:00:00+08:00[Asia/Singapore]): durations are 0, output is reproducible
+    #[arg(long, value_name = "RFC9557", value_parser = moment)]
+    pub(super) clock: Option<Zoned>,
+    /// Make all ids from this number: with --clock, every byte of output is reproducible
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "give a number of seconds, e.g. 30 or 0.5".to_owned())?;
+    let longest = 86_400.0;
+    if seconds > 0.0 && seconds <= longest {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err("give more than 0 and at most 86400 seconds".to_owned())
+}
+
+fn moment(text: &str) -> Result<Zoned, String> {
+    text.parse()
+        .map_err(|error| format!("{error}; write e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]"))
+}
+
+/// Performs the task on stdin.
+pub(super) fn run(args: &RunArgs) -> ExitCode {
+    let host = match Host::new(args.clock.clone(), args.seed) {
+        Ok(host) => host,
+        Err(error) => {
+            tracing::error!(%error, "cannot catch signals");
+            return ExitCode::FAILURE;
+        }
+    };
+    let settings = settings::settle(args);
+    answer(|| read(&host), &settings, &host)
+}
+
+/// Answers a command line that cannot be used: an envelope, and the reason for people.
+pub(super) fn refuse(error: &clap::Error) -> ExitCode {
+    // Nothing can be done when even stderr is gone; the envelope says the same.
+    let _ = error.print();
+    let Ok(host) = Host::new(None, None) else {
+        return ExitCode::from(2);
+    };
+    let said = error.to_string();
+    let what = said
+        .lines()
+        .next()
+        .unwrap_or("bad flags")
+        .trim_start_matches("error: ")
+        .to_owned();
+    let failure = Failure::new(
+        Fault::InvalidUsage,
+        format!("the command line cannot be used: {what}; see `oneact --help`"),
+    );
+    answer(|| Err(failure.clone()), &settings::nowhere(), &host)
+}
+
+/// Reads, performs, prints: one envelope also when something panics.
+fn answer(
+    input: impl Fn() -> Result<Vec<u8>, Failure>,
+    settings: &Settings,
+    host: &Host,
+) -> ExitCode {
+    panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    let bar = Bar::new();
+    let attempt = panic::catch_unwind(AssertUnwindSafe(|| {
+        perform(input(), settings, host, &|seen| bar.show(seen))
+    }));
+    let answer = attempt.unwrap_or_else(|_| {
+        let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
+        perform(Err(Failure::new(Fault::Internal, message)), settings, host, &|_| {})
+    });
+    bar.clear();
+    let mut line = answer.json.clone();
+    line.push(b'\n');
+    if print(&line).is_err() {
+        return ExitCode::FAILURE;
+    }
+    exit_code(&answer, host.interrupts().caught())
+}
+
+/// The exit code is a function of how the run ended (invariant 6).
+fn exit_code(answer: &Answer, interrupt: Option<Interrupt>) -> ExitCode {
+    match answer.state {
+        State::Done | State::Planned => ExitCode::SUCCESS,
+        State::Rejected => ExitCode::from(2),
+        State::Failed if answer.recoverable => ExitCode::from(75),
+        State::Failed => ExitCode::FAILURE,
+        State::Cancelled => {
+            ExitCode::from(128 + interrupt.unwrap_or(Interrupt::Terminate).number())
+        }
+    }
+}
+
+/// Reads stdin to its end, or until a signal comes, or until it is too much.
+fn read(host: &Host) -> Result<Vec<u8>, Failure> {
+    let mut stdin = io::stdin().lock();
+    if stdin.is_terminal() {
+        tracing::warn!(
+            "reading a task from this terminal; end it with Ctrl-D (`oneact --help` explains)"
+        );
+    }
+    let failed = |error: io::Error| {
+        Failure::new(
+            Fault::InvalidJson,
+            format!("cannot read the task from stdin: {error}"),
+        )
+    };
+    let mut bytes = Vec::new();
+    let mut block = vec![0; 64 * 1024];
+    loop {
+        wait(host, stdin.as_fd()).map_err(failed)?;
+        if let Some(interrupt) = host.interrupts().caught() {
+            return Err(Failure::new(
+                Fault::Cancelled,
+                format!("cancelled by {} before the task was read", interrupt.name()),
+            ));
+        }
+        let read = stdin.read(&mut block).map_err(failed)?;
+        if read == 0 || bytes.len() > MAX_BYTES {
+            // One byte too many is enough: the reader of JSON refuses it by its size.
+            return Ok(bytes);
+        }
+        bytes.extend(block.iter().take(read));
+    }
+}
+
+/// Waits until stdin can be read, or a signal has come.
+fn wait(host: &Host, stdin: impl AsFd) -> io::Result<()> {
+    let mut ready = [
+        PollFd::new(&stdin, PollFlags::IN),
+        PollFd::new(host.interrupts().wake(), PollFlags::IN),
+    ];
+    loop {
+        match poll(&mut ready, None) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! From flags and environment to settings: where everything is.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::{
+    host,
+    perform::{Mode, Settings},
+};
+
+use super::run::RunArgs;
+
+/// The settings of a run.
+pub(super) fn settle(args: &RunArgs) -> Settings {
+    let here = here();
+    let root = args
+        .root
+        .clone()
+        .or_else(|| host::variable("ONEACT_ROOT").map(Utf8PathBuf::from));
+    let root = root.map_or_else(|| nearest(&here), |root| here.join(root));
+    let state_dir = host::variable("ONEACT_STATE_DIR")
+        .map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
+    Settings {
+        catalog: args
+            .catalog
+            .as_ref()
+            .map_or_else(|| root.join("catalog.toml"), |catalog| here.join(catalog)),
+        state_dir,
+        root,
+        mode: if args.dry_run {
+            Mode::DryRun
+        } else {
+            Mode::Run
+        },
+        budget: args.timeout,
+    }
+}
+
+/// Settings for a run that performs nothing.
+pub(super) fn nowhere() -> Settings {
+    let here = here();
+    Settings {
+        catalog: here.join("catalog.toml"),
+        state_dir: here.join(".oneact"),
+        root: here,
+        mode: Mode::DryRun,
+        budget: None,
+    }
+}
+
+/// The nearest directory upwards that holds a catalog, else this one.
+fn nearest(here: &Utf8Path) -> Utf8PathBuf {
+    let found = here
+        .ancestors()
+        .find(|dir| dir.join("catalog.toml").is_file());
+    found.unwrap_or(here).to_owned()
+}
+
+fn here() -> Utf8PathBuf {
+    let here = std::env::current_dir()
+        .ok()
+        .and_then(|dir| Utf8PathBuf::from_path_buf(dir).ok());
+    here.unwrap_or_else(|| Utf8PathBuf::from("/"))
+}

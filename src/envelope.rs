@@ -1,0 +1,15 @@
+//! JSON in, JSON out: the strict reader, one file per dialect, one per projection.
+//!
+//! Dialects exist only here. What lies between reading and answering knows one [`Task`] and one
+//! [`Outcome`](crate::task::Outcome). Pure: bytes in, values out.
+
+mod adl;
+mod dispatch;
+mod message;
+mod prose;
+mod read;
+mod strict;
+
+pub use adl::{Answered, to_json};
+pub use read::{Received, read};
+pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};

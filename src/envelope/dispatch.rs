@@ -1,0 +1,228 @@
+//! The dispatch dialect: the task of a dispatch agent's message (000 §Step 1).
+//!
+//! Required are `task_id` and `capability_ids`. Everything else may be missing, as it is in real
+//! messages (R-000-95).
+
+use serde_json::{Map, Value};
+
+use crate::task::{Failure, Fault, InputRef, RefId, RefStatus, Task};
+
+use super::read::Found;
+
+/// The fields this dialect knows; others are ignored, and said to be.
+const KNOWN: [&str; 12] = [
+    "task_id",
+    "action",
+    "capability_ids",
+    "input_refs_resolved",
+    "output_refs_expected",
+    "parameters",
+    "attempt",
+    // Known, and of no consequence for one task:
+    "execution_group",
+    "workflow_progress",
+    "metadata",
+    "resources",
+    "message_id",
+];
+
+/// Reads the task. The first thing wrong is the answer.
+pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Task, Failure> {
+    let object = found.object();
+    let task_id = required_text(object, "task_id")?;
+    let capability_ids = capability_ids(object)?;
+    let action = optional(object, "action", "a string", |value| {
+        value.as_str().map(str::to_owned)
+    })?
+    .unwrap_or_default();
+    let inputs = inputs(object)?;
+    let expected = expected(object)?;
+    let parameters = parameters(object, &capability_ids)?;
+    let attempt = match object.get("attempt") {
+        None | Some(Value::Null) => {
+            notes.push("The task names no attempt; it was taken as the first.".to_owned());
+            1
+        }
+        Some(value) => {
+            number(value).ok_or_else(|| shape("`attempt` must be a whole number of 1 or more"))?
+        }
+    };
+    let ignored: Vec<String> = object
+        .keys()
+        .filter(|key| !KNOWN.contains(&key.as_str()))
+        .map(|key| format!("`{}`", key.escape_debug()))
+        .collect();
+    if !ignored.is_empty() {
+        notes.push(format!(
+            "Ignored fields of the task: {}.",
+            ignored.join(", ")
+        ));
+    }
+    Ok(Task {
+        task_id,
+        action,
+        capability_ids,
+        inputs,
+        expected,
+        parameters,
+        attempt,
+    })
+}
+
+/// The attempt, if it is said and makes sense.
+pub(super) fn attempt(task: &Value) -> Option<u32> {
+    task.get("attempt").and_then(number)
+}
+
+fn number(value: &Value) -> Option<u32> {
+    value
+        .as_u64()
+        .and_then(|attempt| u32::try_from(attempt).ok())
+        .filter(|attempt| *attempt >= 1)
+}
+
+fn shape(message: impl Into<String>) -> Failure {
+    Failure::new(Fault::InvalidShape, message)
+}
+
+fn required_text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
+    match object.get(key) {
+        Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
+        Some(_) => Err(shape(format!("`{key}` must be a string that is not empty"))),
+        None => Err(shape(format!("`{key}` is missing"))),
+    }
+}
+
+fn optional<T>(
+    object: &Map<String, Value>,
+    key: &str,
+    what: &str,
+    take: impl FnOnce(&Value) -> Option<T>,
+) -> Result<Option<T>, Failure> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => take(value)
+            .map(Some)
+            .ok_or_else(|| shape(format!("`{key}` must be {what}"))),
+    }
+}
+
+/// R-000-109: no ids, no task.
+fn capability_ids(object: &Map<String, Value>) -> Result<Vec<String>, Failure> {
+    let none = || {
+        Failure::new(
+            Fault::NoCapability,
+            "the task has no `capability_ids`; name at least one capability",
+        )
+    };
+    let ids = match object.get("capability_ids") {
+        None | Some(Value::Null) => return Err(none()),
+        Some(Value::Array(ids)) => ids,
+        Some(_) => return Err(shape("`capability_ids` must be an array of strings")),
+    };
+    if ids.is_empty() {
+        return Err(none());
+    }
+    let text = |id: &Value| match id {
+        Value::String(id) if !id.is_empty() => Ok(id.clone()),
+        _ => Err(shape(
+            "`capability_ids` must be an array of strings that are not empty",
+        )),
+    };
+    ids.iter().map(text).collect()
+}
+
+/// R-000-54, R-000-55, R-000-113, C-13.
+fn inputs(object: &Map<String, Value>) -> Result<Vec<InputRef>, Failure> {
+    let refs = optional(object, "input_refs_resolved", "an array", |value| {
+        value.as_array().cloned()
+    })?
+    .unwrap_or_default();
+    refs.iter()
+        .enumerate()
+        .map(|(place, each)| input(place, each))
+        .collect()
+}
+
+fn input(place: usize, value: &Value) -> Result<InputRef, Failure> {
+    let field = |key: &str| value.get(key).filter(|value| !value.is_null());
+    let text = |key: &str| match field(key) {
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(shape(format!(
+            "`input_refs_resolved[{place}].{key}` must be a string"
+        ))),
+        None => Ok(None),
+    };
+    let ref_id = text("ref_id")?
+        .ok_or_else(|| shape(format!("`input_refs_resolved[{place}].ref_id` is missing")))?;
+    let ref_id = RefId::parse(&ref_id).map_err(|why| {
+        shape(format!(
+            "`input_refs_resolved[{place}].ref_id` {ref_id:?}: {why}"
+        ))
+    })?;
+    let unresolved = |why: String| {
+        Failure::new(
+            Fault::InputUnresolved,
+            format!("unresolved input reference: {why}"),
+        )
+    };
+    let storage_uri = text("storage_uri")?
+        .filter(|uri| !uri.is_empty())
+        .ok_or_else(|| {
+            unresolved(format!(
+                "`{ref_id}` has no storage_uri; resolve it before dispatching the task"
+            ))
+        })?;
+    let status = text("status")?.ok_or_else(|| unresolved(format!("`{ref_id}` has no status")))?;
+    let status = RefStatus::parse(&status, &ref_id).map_err(unresolved)?;
+    Ok(InputRef {
+        ref_id,
+        storage_uri,
+        status,
+    })
+}
+
+fn expected(object: &Map<String, Value>) -> Result<Vec<RefId>, Failure> {
+    let refs = optional(object, "output_refs_expected", "an array", |value| {
+        value.as_array().cloned()
+    })?
+    .unwrap_or_default();
+    let mut expected: Vec<RefId> = Vec::with_capacity(refs.len());
+    for (place, each) in refs.iter().enumerate() {
+        let text = each
+            .as_str()
+            .ok_or_else(|| shape(format!("`output_refs_expected[{place}]` must be a string")))?;
+        let id = RefId::parse(text)
+            .map_err(|why| shape(format!("`output_refs_expected[{place}]` {text:?}: {why}")))?;
+        if expected.contains(&id) {
+            return Err(shape(format!("`output_refs_expected` names `{id}` twice")));
+        }
+        expected.push(id);
+    }
+    Ok(expected)
+}
+
+/// One object for the one capability; with several, an object per capability id.
+fn parameters(
+    object: &Map<String, Value>,
+    ids: &[String],
+) -> Result<Vec<Map<String, Value>>, Failure> {
+    let said = optional(object, "parameters", "an object", |value| {
+        value.as_object().cloned()
+    })?
+    .unwrap_or_default();
+    if ids.len() == 1 {
+        return Ok(vec![said]);
+    }
+    if let Some(stranger) = said.keys().find(|key| !ids.contains(key)) {
+        return Err(shape(format!(
+            "`parameters` of a task with several capabilities has one object per capability id; `{stranger}` is none of them"
+        )));
+    }
+    let own = |id: &String| match said.get(id) {
+        None => Ok(Map::new()),
+        Some(Value::Object(own)) => Ok(own.clone()),
+        Some(_) => Err(shape(format!("`parameters.{id}` must be an object"))),
+    };
+    ids.iter().map(own).collect()
+}

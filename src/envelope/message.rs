@@ -1,0 +1,95 @@
+//! What stands around the task in a message: metadata and inherited resources.
+
+use serde_json::Value;
+
+use crate::task::{Failure, Fault, Identity, Resources};
+
+/// The message without its task.
+pub(super) struct Around {
+    pub(super) identity: Identity,
+    pub(super) resources: Resources,
+    /// What makes the message unusable, if anything does.
+    pub(super) problem: Option<Failure>,
+}
+
+/// Reads metadata and resources. Absent parts get defaults and a note.
+pub(super) fn read(
+    document: &Value,
+    notes: &mut Vec<String>,
+    fresh: impl FnOnce() -> String,
+) -> Around {
+    let mut problem = None;
+    let mut text = |path: &str| match document.pointer(path) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(_) => {
+            let field = path.trim_start_matches('/').replace('/', ".");
+            problem = Some(Failure::new(
+                Fault::InvalidShape,
+                format!("`{field}` must be a string"),
+            ));
+            None
+        }
+    };
+    let session = text("/metadata/session_id");
+    let request_id = text("/metadata/request_id");
+    let parent_message_id = text("/message_id");
+    let sequence = match document.pointer("/metadata/sequence_number") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let number = value.as_u64().filter(|number| *number < u64::MAX);
+            if number.is_none() {
+                let message = "`metadata.sequence_number` must be a whole number of 0 or more";
+                problem = Some(Failure::new(Fault::InvalidShape, message));
+            }
+            number
+        }
+    };
+    let unusable = session.as_deref().and_then(unusable);
+    if let Some(why) = unusable {
+        let message = format!("`metadata.session_id` {why}");
+        problem = Some(Failure::new(Fault::InvalidShape, message));
+    } else if session.is_none() {
+        notes.push("The message names no session; one was made for this answer.".to_owned());
+    }
+    let session_id = session.filter(|_| unusable.is_none()).unwrap_or_else(fresh);
+    let identity = Identity {
+        session_id,
+        request_id,
+        sequence_number: sequence.map_or(1, |n| n + 1),
+        parent_message_id,
+    };
+    let list = |key: &str| {
+        let list = document
+            .get("resources")
+            .and_then(|resources| resources.get(key));
+        list.and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let resources = Resources {
+        source_refs: list("source_refs"),
+        storage_refs: list("storage_refs"),
+        derived_refs: list("derived_refs"),
+    };
+    Around {
+        identity,
+        resources,
+        problem,
+    }
+}
+
+/// Why a session id cannot be used: it names a directory in the store.
+fn unusable(session: &str) -> Option<&'static str> {
+    if session.is_empty() || session.len() > 128 {
+        return Some("must have 1 to 128 bytes");
+    }
+    if session.starts_with('.') {
+        return Some("must not start with `.`");
+    }
+    if session
+        .chars()
+        .any(|c| c == '/' || c == '\\' || c.is_control())
+    {
+        return Some("must not hold slashes or control characters: it names a directory of assets");
+    }
+    None
+}

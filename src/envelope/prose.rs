@@ -1,0 +1,98 @@
+//! The sentences of an answer: the same facts always give the same words.
+
+use crate::task::{Outcome, State};
+
+use super::read::Received;
+
+/// `next_agent.reason` (R-000-29, R-000-90).
+pub(super) fn next_reason(state: State) -> &'static str {
+    match state {
+        State::Done => {
+            "Task execution complete. Returning to dispatch agent for workflow state update."
+        }
+        State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
+        State::Rejected | State::Failed | State::Cancelled => {
+            "Task failed. Returning to dispatch agent for error handling."
+        }
+    }
+}
+
+/// `status.message`: one line.
+pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
+    let task = title(task_id);
+    let class = outcome
+        .failure
+        .as_ref()
+        .map_or("unknown", |failure| failure.fault.name())
+        .replace('_', " ");
+    match outcome.state {
+        State::Done => format!("{task} completed successfully"),
+        State::Planned => format!("{task} was resolved and checked; nothing was started"),
+        State::Rejected => format!("{task} was rejected: {class}"),
+        State::Failed => format!("{task} failed: {class}"),
+        State::Cancelled => format!("{task} was cancelled"),
+    }
+}
+
+/// `task_5` reads as `Task 5`, as the specification's examples write it.
+fn title(task_id: &str) -> String {
+    match task_id.strip_prefix("task_") {
+        Some(number) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("Task {number}")
+        }
+        _ => format!("Task {task_id}"),
+    }
+}
+
+/// `audit.compliance_notes` (R-000-35).
+pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String {
+    let mut sentences = Vec::new();
+    sentences.push(match &received.task {
+        Ok(_) => "Input parsed successfully.".to_owned(),
+        Err(failure) => format!("Input could not be used ({}).", failure.fault.name()),
+    });
+    let executed = outcome.executed.join(", ");
+    sentences.push(match outcome.state {
+        State::Done => format!("Execution of {executed} completed within quality constraints."),
+        State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),
+        State::Rejected => "Nothing was executed.".to_owned(),
+        State::Failed if executed.is_empty() => {
+            "Task execution failed before a tool was called.".to_owned()
+        }
+        State::Failed => format!("Execution of {executed} failed."),
+        State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
+    });
+    for produced in &outcome.produced {
+        sentences.push(format!("Ref {} successfully produced.", produced.ref_id));
+    }
+    sentences.extend(received.notes.iter().chain(&outcome.notes).cloned());
+    sentences.join(" ")
+}
+
+/// `audit.reasoning` (R-000-36): what happened, in order, and who goes on.
+pub(super) fn reasoning(received: &Received, outcome: &Outcome) -> String {
+    let mut sentences = vec![format!(
+        "Received {} from dispatch_agent.",
+        received.task_id
+    )];
+    sentences.extend(outcome.reasoning.iter().cloned());
+    if let Some(failure) = &outcome.failure {
+        sentences.push(format!(
+            "Stopped: {}.",
+            failure.message.trim_end_matches('.')
+        ));
+    }
+    let refs: Vec<&str> = outcome
+        .produced
+        .iter()
+        .map(|produced| produced.ref_id.as_str())
+        .collect();
+    sentences.push(match refs.as_slice() {
+        [] => "Returning control to dispatch_agent.".to_owned(),
+        refs => format!(
+            "Wrote {} to output_refs_produced and returning control to dispatch_agent.",
+            refs.join(", ")
+        ),
+    });
+    sentences.join(" ")
+}

@@ -1,0 +1,162 @@
+//! The strict JSON reader: what two parsers could read differently is refused.
+//!
+//! Refused are duplicate keys, a byte order mark, invalid UTF-8, lone surrogates, NaN and Infinity,
+//! more than 64 levels and more than 16 MiB. Numbers keep their text, so large integers stay exact.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// The largest input: 16 MiB.
+pub const MAX_BYTES: usize = 16 << 20;
+
+/// The deepest nesting of arrays and objects.
+pub const MAX_DEPTH: usize = 64;
+
+/// Why bytes are not acceptable JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    #[error("the input is empty; send one JSON task")]
+    Empty,
+    #[error("the input is larger than {} MiB; pass large data by reference", MAX_BYTES >> 20)]
+    TooLarge,
+    #[error("the input starts with a byte order mark (U+FEFF); send plain UTF-8")]
+    ByteOrderMark,
+    #[error("the input is not UTF-8: invalid byte at offset {offset}")]
+    NotUtf8 { offset: usize },
+    #[error("the input contains the reserved key {NUMBER:?}")]
+    ReservedKey,
+    #[error("not valid JSON: {problem} at line {line}, column {column}")]
+    Syntax {
+        problem: String,
+        line: usize,
+        column: usize,
+    },
+}
+
+/// Reads one JSON document and nothing after it.
+pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(JsonError::TooLarge);
+    }
+    if bytes.starts_with(b"\xEF\xBB\xBF") {
+        return Err(JsonError::ByteOrderMark);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
+        offset: error.valid_up_to(),
+    })?;
+    if text.trim_ascii().is_empty() {
+        return Err(JsonError::Empty);
+    }
+    // serde_json hands numbers over as an object with this key; nobody else may write it.
+    if text.contains(NUMBER) {
+        return Err(JsonError::ReservedKey);
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    Strict { depth: 0 }
+        .deserialize(&mut reader)
+        .and_then(|value| reader.end().map(|()| value))
+        .map_err(|error| JsonError::Syntax {
+            problem: problem(&error),
+            line: error.line(),
+            column: error.column(),
+        })
+}
+
+/// serde's message without the position it appends.
+fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}
+
+/// Builds a [`Value`] at this depth, refusing what [`serde_json::Value`] would let through.
+struct Strict {
+    depth: usize,
+}
+
+impl Strict {
+    fn deeper<E: de::Error>(&self) -> Result<Self, E> {
+        if self.depth >= MAX_DEPTH {
+            return Err(E::custom(format_args!(
+                "more than {MAX_DEPTH} levels of arrays and objects"
+            )));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+/// The key under which a number that is no 64-bit integer is handed over, with its text kept.
+const NUMBER: &str = "$serde_json::private::Number";
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(self.deeper()?)? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if key == NUMBER {
+                let text: String = entries.next_value()?;
+                return text
+                    .parse::<Number>()
+                    .map(Value::Number)
+                    .map_err(de::Error::custom);
+            }
+            if object.contains_key(&key) {
+                return Err(de::Error::custom(format_args!("duplicate key {key:?}")));
+            }
+            let value = entries.next_value_seed(self.deeper()?)?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}

@@ -1,0 +1,71 @@
+//! `--dry-run`: what would be done, with nothing started.
+
+use crate::{
+    assets::Store,
+    catalog::{Delivery, Job, Step},
+    task::{Checks, Effect, Outcome, Phase, Plan, PlannedOutput, PlannedStep, State},
+};
+
+use super::{Executed, launch::Launch, quality, tool};
+
+/// The outcome that shows the job as it would be run.
+pub(crate) fn planned(
+    job: Job,
+    launches: &[Launch],
+    store: &Store,
+    session_id: &str,
+    notes: Vec<String>,
+) -> Executed {
+    let steps = job
+        .steps
+        .iter()
+        .zip(launches)
+        .map(|(step, launch)| describe(step, launch, store, session_id))
+        .collect();
+    let outcome = Outcome {
+        state: State::Planned,
+        failure: None,
+        executed: Vec::new(),
+        invocations: Vec::new(),
+        produced: Vec::new(),
+        result_data: None,
+        checks: Checks::default(),
+        effect: Effect::None,
+        phase: Phase::Spawn,
+        server: None,
+        plan: Some(Plan { steps }),
+        reasoning: job.reasoning,
+        notes,
+    };
+    Executed {
+        outcome,
+        closing: Vec::new(),
+    }
+}
+
+fn describe(step: &Step, launch: &Launch, store: &Store, session_id: &str) -> PlannedStep {
+    let stored = step
+        .output
+        .as_ref()
+        .filter(|output| output.delivery == Delivery::Stored);
+    let output = stored.and_then(|output| {
+        let uri = store.uri_of(session_id, &output.file_name).ok()?;
+        Some(PlannedOutput {
+            ref_id: output.ref_id.to_string(),
+            storage_uri: uri.as_str().to_owned(),
+            asset_type: output.asset_type.clone(),
+        })
+    });
+    PlannedStep {
+        capability_id: step.entry.id.clone(),
+        mcp_server: step.server.name.clone(),
+        tool_name: step.entry.tool.clone(),
+        command: launch.command().to_vec(),
+        cwd: launch.directory().to_string(),
+        environment: launch.variables(),
+        parameters: tool::shown(&step.entry, &step.parameters),
+        timeout_seconds: step.timeout.as_secs_f64(),
+        checks: quality::names(step),
+        output,
+    }
+}

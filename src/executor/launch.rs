@@ -1,0 +1,114 @@
+//! From a server's entry to a process that can be started: argv, directory, environment.
+
+use camino::Utf8Path;
+
+use crate::{
+    catalog::{PrivateNetwork, Server, ServerProtocol},
+    host,
+    mcp::{Protocol, ServerSpec},
+    task::{Failure, Fault},
+};
+
+/// A server, ready to be started.
+#[derive(Debug)]
+pub(crate) struct Launch(ServerSpec);
+
+/// What a program needs to find itself, its files and its language; everything else of the
+/// environment stays here, unless the entry names it.
+const BASE: [&str; 12] = [
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TZ",
+    "USER",
+];
+
+/// Resolves the server: `{self}` and `{root}` in its command, its directory, its environment.
+/// `scratch` becomes its `TMPDIR`, so that what it leaves there is cleared away with this run.
+pub(crate) fn launch(
+    server: &Server,
+    root: &Utf8Path,
+    scratch: &Utf8Path,
+) -> Result<Launch, Failure> {
+    let own = host::own_path();
+    let argv = server
+        .command
+        .iter()
+        .map(|part| {
+            part.replace("{self}", &own)
+                .replace("{root}", root.as_str())
+        })
+        .collect();
+    let mut env: Vec<(String, String)> = BASE
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), host::variable(name)?)))
+        .collect();
+    env.push(("TMPDIR".to_owned(), scratch.to_string()));
+    if server.private_network == PrivateNetwork::Allowed {
+        env.push(("ONEACT_ALLOW_PRIVATE".to_owned(), "1".to_owned()));
+    }
+    let mut secrets = Vec::new();
+    for name in &server.env_pass {
+        let value = host::variable(name).ok_or_else(|| {
+            let message = format!("server `{}` needs the environment variable {name}, which is not set; set it and try again", server.name);
+            Failure::new(Fault::ServerNotFound, message)
+        })?;
+        // A value as short as a flag is no secret, and cutting it out would garble every text.
+        if value.len() >= 4 {
+            secrets.push(value.clone());
+        }
+        put(&mut env, name, value);
+    }
+    for (name, value) in &server.env {
+        put(&mut env, name, value.clone());
+    }
+    Ok(Launch(ServerSpec {
+        name: server.name.clone(),
+        argv,
+        cwd: root.join(&server.cwd),
+        env,
+        secrets,
+        protocol: match server.protocol {
+            ServerProtocol::Auto => Protocol::Auto,
+            ServerProtocol::Modern => Protocol::Modern,
+            ServerProtocol::Legacy => Protocol::Legacy,
+        },
+        startup_timeout: server.startup_timeout,
+        shutdown_grace: server.shutdown_grace,
+        max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
+    }))
+}
+
+fn put(env: &mut Vec<(String, String)>, name: &str, value: String) {
+    env.retain(|(known, _)| known != name);
+    env.push((name.to_owned(), value));
+}
+
+impl Launch {
+    /// For the room that starts it.
+    pub(super) fn spec(&self) -> &ServerSpec {
+        &self.0
+    }
+
+    /// The argv that will be started.
+    pub(crate) fn command(&self) -> &[String] {
+        &self.0.argv
+    }
+
+    /// Where it will be started.
+    pub(crate) fn directory(&self) -> &Utf8Path {
+        &self.0.cwd
+    }
+
+    /// The names of the variables it will see, never their values.
+    pub(crate) fn variables(&self) -> Vec<String> {
+        self.0.env.iter().map(|(name, _)| name.clone()).collect()
+    }
+}

@@ -1,0 +1,157 @@
+//! The quality checks, made on what is there and not on what was said (000 §Step 7).
+//!
+//! Where a task makes no asset, the three classic checks speak of its result document (C-07).
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    assets::format,
+    catalog::{Misfit, ResultKind, Step, StepOutput, Values},
+    task::{Checks, Failure, Fault},
+};
+
+/// What was observed, and the first check that failed.
+pub(super) struct Checked {
+    pub(super) checks: Checks,
+    pub(super) result: Result<(), Failure>,
+    /// For `audit.reasoning`.
+    pub(super) sentence: String,
+}
+
+/// The names of the checks a step will get, for `--dry-run`.
+pub(super) fn names(step: &Step) -> Vec<String> {
+    let classic = ["output_exists", "output_non_empty", "format_valid"].map(str::to_owned);
+    let complete = !matches!(step.entry.result.kind, ResultKind::Asset { .. });
+    classic
+        .into_iter()
+        .chain(complete.then(|| "result_complete".to_owned()))
+        .collect()
+}
+
+/// Checks the staged asset and the result data of a step.
+pub(super) fn check(step: &Step, data: Option<&Value>) -> Checked {
+    let mut checks = Checks::default();
+    let result = observe(step, data, &mut checks);
+    let sentence = match &step.output {
+        Some(output) => format!(
+            "Verified output file exists, is non-empty and is valid {}.",
+            output.format
+        ),
+        None => "Verified the result is present and complete.".to_owned(),
+    };
+    Checked {
+        checks,
+        result,
+        sentence,
+    }
+}
+
+fn observe(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<(), Failure> {
+    let wants_data = !matches!(step.entry.result.kind, ResultKind::Asset { .. });
+    if wants_data {
+        checks.result_complete = Some(false);
+    }
+    match &step.output {
+        Some(output) => asset(step, output, checks)?,
+        None => document(step, data, checks)?,
+    }
+    if wants_data {
+        complete(step, data)?;
+        checks.result_complete = Some(true);
+    }
+    Ok(())
+}
+
+/// R-000-81 … R-000-83.
+fn asset(step: &Step, output: &StepOutput, checks: &mut Checks) -> Result<(), Failure> {
+    let tool = &step.entry.tool;
+    let wrong = |fault, what: String| {
+        Failure::new(
+            fault,
+            format!("the output {} of {tool} {what}", output.ref_id),
+        )
+    };
+    let found = fs::symlink_metadata(&output.staged)
+        .ok()
+        .filter(fs::Metadata::is_file);
+    let found = found.ok_or_else(|| {
+        wrong(
+            Fault::OutputMissing,
+            "is not there, or is no regular file".to_owned(),
+        )
+    })?;
+    checks.output_exists = true;
+    if found.len() == 0 {
+        return Err(wrong(Fault::OutputEmpty, "is empty".to_owned()));
+    }
+    if found.len() < step.entry.result.min_bytes {
+        let least = step.entry.result.min_bytes;
+        return Err(wrong(
+            Fault::OutputEmpty,
+            format!(
+                "has {} bytes, fewer than the {least} it must have",
+                found.len()
+            ),
+        ));
+    }
+    checks.output_non_empty = true;
+    format::check(&output.staged, output.format).map_err(|error| {
+        wrong(
+            Fault::OutputFormat,
+            format!("is not valid {}: {error}", output.format),
+        )
+    })?;
+    checks.format_valid = true;
+    Ok(())
+}
+
+/// The same three for a result without an asset (C-07).
+fn document(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<(), Failure> {
+    let tool = &step.entry.tool;
+    let missing = || {
+        Failure::new(
+            Fault::OutputMissing,
+            format!("{tool} reported success, but its answer holds no result"),
+        )
+    };
+    let data = data.ok_or_else(missing)?;
+    checks.output_exists = true;
+    let empty = match data {
+        Value::Null => true,
+        Value::Object(object) => object.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    if empty {
+        return Err(Failure::new(
+            Fault::OutputEmpty,
+            format!("the result of {tool} is empty"),
+        ));
+    }
+    checks.output_non_empty = true;
+    // It was parsed as JSON to get here; what its shape must be is `result_complete`.
+    checks.format_valid = true;
+    Ok(())
+}
+
+/// R-000-84: the result has all expected fields.
+fn complete(step: &Step, data: Option<&Value>) -> Result<(), Failure> {
+    let Some(schema) = &step.entry.result.schema else {
+        return Ok(());
+    };
+    schema
+        .check(data.unwrap_or(&Value::Null), Values::Shown)
+        .map_err(|misfit| match misfit {
+            Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
+            Misfit::Value(problems) => {
+                let message = format!(
+                    "the result of {} is not complete: {problems}",
+                    step.entry.tool
+                );
+                Failure::new(Fault::ResultIncomplete, message)
+            }
+        })
+}

@@ -1,0 +1,201 @@
+//! What a tool gave: its result data, and its asset, wherever it put it (000 §Step 6).
+
+use std::fs::{self, File};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+
+use crate::{
+    catalog::{Entry, ResultKind, Step, StepOutput, Take},
+    mcp::{Content, ToolAnswer},
+    task::{Failure, Fault, Uri, redact_presigned},
+};
+
+use super::Context;
+
+/// The result document: the structured content, else the text as JSON, else the text.
+pub(super) fn data(answer: &ToolAnswer) -> Option<Value> {
+    if let Some(structured) = &answer.structured {
+        return Some(structured.clone());
+    }
+    let mut texts = answer.content.iter().filter_map(text_of);
+    let first = texts.next()?;
+    if texts.next().is_none() {
+        // Servers older than structured content send their JSON as text.
+        if let Ok(object @ Value::Object(_)) = serde_json::from_str(first) {
+            return Some(object);
+        }
+    }
+    let all: Vec<&str> = answer.content.iter().filter_map(text_of).collect();
+    Some(json!({ "text": all.join("\n") }))
+}
+
+fn text_of(block: &Content) -> Option<&str> {
+    match block {
+        Content::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// `result_data` of the answer: null where the asset is all there is (R-000-27, R-000-44).
+pub(super) fn result_data(entry: &Entry, data: Option<Value>) -> Option<Value> {
+    match entry.result.kind {
+        ResultKind::Asset { .. } => None,
+        ResultKind::Analysis { .. } | ResultKind::Metadata => data.map(|data| match data {
+            object @ Value::Object(_) => object,
+            // The envelope's field is an object or null.
+            other => json!({ "value": other }),
+        }),
+    }
+}
+
+/// Brings the asset to its staged place, from the first of the entry's places that has it.
+pub(super) fn asset(
+    step: &Step,
+    output: &StepOutput,
+    answer: &ToolAnswer,
+    data: Option<&Value>,
+    context: &Context<'_>,
+) -> Result<(), Failure> {
+    let taker = Taker {
+        step,
+        output,
+        context,
+    };
+    for place in &step.entry.result.take {
+        if taker.from(place, answer, data)? {
+            return Ok(());
+        }
+    }
+    let places: Vec<String> = step.entry.result.take.iter().map(describe).collect();
+    let message = format!(
+        "{} reported success, but gave no asset for {}: looked for {}",
+        step.entry.tool,
+        output.ref_id,
+        places.join(", ")
+    );
+    Err(Failure::new(Fault::OutputMissing, message))
+}
+
+fn describe(place: &Take) -> String {
+    match place {
+        Take::Output => "the file it was told to write".to_owned(),
+        Take::Pointer(pointer) => format!("a URI at `{pointer}`"),
+        Take::ResourceLink => "a resource link".to_owned(),
+        Take::Blob => "embedded bytes".to_owned(),
+        Take::Text => "text".to_owned(),
+        Take::Data => "structured content".to_owned(),
+    }
+}
+
+struct Taker<'a> {
+    step: &'a Step,
+    output: &'a StepOutput,
+    context: &'a Context<'a>,
+}
+
+impl Taker<'_> {
+    /// Whether the asset was there and is staged now.
+    fn from(
+        &self,
+        place: &Take,
+        answer: &ToolAnswer,
+        data: Option<&Value>,
+    ) -> Result<bool, Failure> {
+        match place {
+            Take::Output => Ok(fs::symlink_metadata(&self.output.staged).is_ok()),
+            Take::Pointer(pointer) => match data
+                .and_then(|data| data.pointer(pointer))
+                .and_then(Value::as_str)
+            {
+                Some(location) => self.fetch(location).map(|()| true),
+                None => Ok(false),
+            },
+            Take::ResourceLink => {
+                let link = answer.content.iter().find_map(|block| match block {
+                    Content::ResourceLink { uri, .. } => Some(uri),
+                    _ => None,
+                });
+                link.map_or(Ok(false), |uri| self.fetch(uri).map(|()| true))
+            }
+            Take::Blob => {
+                for block in &answer.content {
+                    match block {
+                        Content::Blob { base64, .. } => self
+                            .context
+                            .staging
+                            .write_base64(&self.output.file_name, base64)?,
+                        Content::TextResource { text, .. } => self.write(text.as_bytes())?,
+                        _ => continue,
+                    };
+                    return Ok(true);
+                }
+                Ok(false)
+            }
+            Take::Text => {
+                let texts: Vec<&str> = answer.content.iter().filter_map(text_of).collect();
+                if texts.is_empty() {
+                    return Ok(false);
+                }
+                self.write(texts.join("\n").as_bytes())?;
+                Ok(true)
+            }
+            Take::Data => {
+                let Some(data) = data else { return Ok(false) };
+                let mut text = data.to_string();
+                text.push('\n');
+                self.write(text.as_bytes())?;
+                Ok(true)
+            }
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<Utf8PathBuf, Failure> {
+        Ok(self.context.staging.write(&self.output.file_name, bytes)?)
+    }
+
+    /// Takes over the file a tool names. What it made in this run's scratch directory is moved; any
+    /// other file is not ours to move, and is copied.
+    fn fetch(&self, location: &str) -> Result<(), Failure> {
+        let tool = &self.step.entry.tool;
+        let shown = redact_presigned(location);
+        let missing = |why: String| {
+            Failure::new(
+                Fault::OutputMissing,
+                format!("{tool} says its asset is at {shown}, {why}"),
+            )
+        };
+        let uri = Uri::parse(location)
+            .map_err(|error| missing(format!("which cannot be used: {error}")))?;
+        let base = self.context.root.join(&self.step.server.cwd);
+        let path = uri
+            .local_path(&base)
+            .ok_or_else(|| missing("which is not on this machine".to_owned()))?;
+        if path == self.output.staged {
+            return Ok(());
+        }
+        let found = fs::symlink_metadata(&path)
+            .map_err(|error| missing(format!("which cannot be read: {error}")))?;
+        if !found.is_file() {
+            return Err(missing("which is no regular file".to_owned()));
+        }
+        if self.made_here(&path) && fs::rename(&path, &self.output.staged).is_ok() {
+            return Ok(());
+        }
+        let file =
+            File::open(&path).map_err(|error| missing(format!("which cannot be read: {error}")))?;
+        self.context.staging.write(&self.output.file_name, file)?;
+        Ok(())
+    }
+
+    /// Whether the path lies in this run's scratch directory, links resolved.
+    fn made_here(&self, path: &Utf8Path) -> bool {
+        match (
+            path.canonicalize_utf8(),
+            self.context.staging.dir().canonicalize_utf8(),
+        ) {
+            (Ok(path), Ok(dir)) => path.starts_with(dir),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! One step: one tool call, judged, taken and checked.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    catalog::{Entry, Repeatable, Step},
+    mcp::{self, CallEnd, CallError, ToolAnswer, ToolCall},
+    task::{
+        Checks, Effect, Failure, Invocation, InvocationStatus, Phase, ServerReport, Timings,
+        redact_presigned,
+    },
+};
+
+use super::{Context, Seen, failure, judge, launch::Launch, quality, take};
+
+/// What one step came to.
+pub(super) struct End {
+    /// Its result data, or why there is none.
+    pub(super) result: Result<Option<Value>, Failure>,
+    /// Present once the call was sent (R-000-42).
+    pub(super) invocation: Option<Invocation>,
+    pub(super) checks: Checks,
+    pub(super) effect: Effect,
+    pub(super) phase: Phase,
+    pub(super) server: ServerReport,
+    pub(super) reasoning: Vec<String>,
+    pub(super) notes: Vec<String>,
+    /// The server of a good answer: it ends while the answer is checked and printed.
+    pub(super) closing: Option<mcp::Closing>,
+}
+
+/// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
+pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
+    let entry = &step.entry;
+    let CallEnd {
+        result,
+        effect,
+        phase,
+        elapsed,
+        closing,
+    } = call(step, launch, context);
+    let sent = effect != mcp::Effect::None;
+    let mut end = End {
+        result: Ok(None),
+        invocation: None,
+        checks: Checks::default(),
+        effect: effect.into(),
+        phase: phase.into(),
+        server: report(&step.server.name, &closing.report(), Known::Soon),
+        reasoning: Vec::new(),
+        notes: Vec::new(),
+        closing: None,
+    };
+    let verdict = match result {
+        Ok(answer) => judge::judge(entry, &answer).map(|()| answer),
+        Err(error) => Err(failed_call(entry, &error)),
+    };
+    let detail = verdict.as_ref().err().map(|failure| failure.detail.clone());
+    if sent {
+        let status = match detail {
+            None => InvocationStatus::Success,
+            Some(detail) => InvocationStatus::Error { detail },
+        };
+        end.invocation = Some(Invocation {
+            tool_name: entry.tool.clone(),
+            mcp_server: step.server.name.clone(),
+            parameters: shown(entry, &step.parameters),
+            execution_time_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            status,
+        });
+    }
+    end.result = match verdict {
+        Ok(answer) => {
+            end.reasoning
+                .push(format!("Executed {} successfully.", entry.tool));
+            end.phase = Phase::Quality;
+            finish(step, &answer, context, &mut end)
+        }
+        Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
+    };
+    if end.result.is_ok() {
+        end.closing = Some(closing);
+    } else {
+        // What a failed server said last belongs into the answer, so its end is waited for here.
+        end.server = report(&step.server.name, &closing.finish(), Known::Ended);
+    }
+    end
+}
+
+fn call(step: &Step, launch: &Launch, context: &Context<'_>) -> CallEnd {
+    let left = context
+        .budget
+        .map(|budget| budget.saturating_sub(context.begun.elapsed()));
+    let total = left.map_or(step.timeout_max, |left| left.min(step.timeout_max));
+    let call = ToolCall {
+        tool: step.entry.tool.clone(),
+        arguments: step.parameters.clone(),
+        idle_timeout: Some(step.timeout.min(total)),
+        total_timeout: total,
+        check_arguments: match step.entry.schema {
+            Some(_) => mcp::ArgumentCheck::Done,
+            None => mcp::ArgumentCheck::AgainstServer,
+        },
+    };
+    mcp::call(launch.spec(), &call, context.host, &mut |progress| {
+        let message = progress.message.as_deref();
+        (context.watch)(Seen {
+            tool: &step.entry.tool,
+            done: progress.done,
+            total: progress.total,
+            message,
+        });
+    })
+}
+
+/// A call without an answer, as a judgement.
+fn failed_call(entry: &Entry, error: &CallError) -> judge::Judged {
+    let detail = redact_presigned(&error.to_string()).into_owned();
+    judge::Judged {
+        failure: failure::of_call(entry, error, &detail),
+        detail,
+    }
+}
+
+/// A call that may have taken effect, and may not take effect twice, is never sent again by itself.
+fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
+    if effect == Effect::Unknown && entry.repeatable == Repeatable::Once && failure.recoverable {
+        failure.recoverable = false;
+        failure.message.push_str(" Whether it took effect is unknown, and it must not happen twice: a person has to look.");
+    }
+    failure
+}
+
+/// Takes the asset, completes the result and checks both (000 §Step 6, 7).
+fn finish(
+    step: &Step,
+    answer: &ToolAnswer,
+    context: &Context<'_>,
+    end: &mut End,
+) -> Result<Option<Value>, Failure> {
+    let data = take::data(answer);
+    if let Some(output) = &step.output {
+        take::asset(step, output, answer, data.as_ref(), context)?;
+    }
+    let checked = quality::check(step, data.as_ref());
+    end.checks = checked.checks;
+    checked.result?;
+    end.reasoning.push(checked.sentence);
+    Ok(take::result_data(&step.entry, data))
+}
+
+/// The parameters as records may show them: secrets and presign parts cut out (invariant 7).
+pub(super) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<String, Value> {
+    let mut all = Value::Object(parameters.clone());
+    for pointer in &entry.secret {
+        if let Some(secret) = all.pointer_mut(pointer) {
+            *secret = Value::from("***");
+        }
+    }
+    redact(&mut all);
+    match all {
+        Value::Object(shown) => shown,
+        _ => Map::new(),
+    }
+}
+
+fn redact(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let std::borrow::Cow::Owned(cut) = redact_presigned(text) {
+                *text = cut;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(redact),
+        Value::Object(object) => object.values_mut().for_each(redact),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Whether the server's end is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It may be ending right now: what it says meanwhile is left out, so that the same run always
+    /// gives the same answer.
+    Soon,
+    Ended,
+}
+
+fn report(name: &str, report: &mcp::ServerReport, known: Known) -> ServerReport {
+    let ended = known == Known::Ended;
+    ServerReport {
+        name: name.to_owned(),
+        exit_status: report
+            .exit_status
+            .filter(|_| ended)
+            .map(|status| status.to_string()),
+        stderr_tail: ended
+            .then(|| report.stderr_tail.clone())
+            .filter(|tail| !tail.is_empty()),
+        stdout_noise: report.stdout_noise.lines,
+        protocol: report.protocol.clone(),
+        timings: Timings {
+            spawn_ms: report.timings.spawn,
+            negotiate_ms: report.timings.negotiate,
+            call_ms: report.timings.call,
+        },
+    }
+}
+
+impl From<mcp::Effect> for Effect {
+    fn from(effect: mcp::Effect) -> Self {
+        match effect {
+            mcp::Effect::None => Self::None,
+            mcp::Effect::Unknown => Self::Unknown,
+            mcp::Effect::Done => Self::Done,
+        }
+    }
+}
+
+impl From<mcp::Phase> for Phase {
+    fn from(phase: mcp::Phase) -> Self {
+        match phase {
+            mcp::Phase::Spawn => Self::Spawn,
+            mcp::Phase::Negotiate => Self::Negotiate,
+            mcp::Phase::ValidateArguments => Self::ValidateArguments,
+            mcp::Phase::Call => Self::Call,
+            mcp::Phase::Complete => Self::Complete,
+        }
+    }
+}

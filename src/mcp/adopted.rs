@@ -1,0 +1,85 @@
+//! Processes that became children of ours because their own parent ended (see `child`).
+//!
+//! Told from those we started ourselves: the kernel gives orphans to the first thread, and what
+//! that thread had before the call is left alone. Nothing else is ever signalled.
+
+use std::{fs, thread, time::Duration};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
+
+use super::report::Killed;
+
+/// A process that takes longer than this to die is stuck in the kernel: nobody can end it.
+const ROUNDS: u32 = 500;
+const ROUND: Duration = Duration::from_millis(1);
+
+/// The children we had before.
+#[derive(Debug)]
+pub(super) struct Adopted {
+    before: Vec<Pid>,
+}
+
+impl Adopted {
+    pub(super) fn from_now_on() -> Self {
+        Self { before: children() }
+    }
+
+    /// The adopted that are alive. Those that have ended already are reaped.
+    pub(super) fn note(&self, leader: Pid) -> Vec<Killed> {
+        self.living(leader).into_iter().map(described).collect()
+    }
+
+    /// Kills the adopted until there are none: each may leave children of its own.
+    pub(super) fn sweep(&self, leader: Pid, killed: &mut Vec<Killed>) {
+        for _ in 0..ROUNDS {
+            let living = self.living(leader);
+            if living.is_empty() {
+                return;
+            }
+            for pid in living {
+                if !killed.iter().any(|known| known.pid == pid.as_raw_pid()) {
+                    killed.push(described(pid));
+                }
+                // It is our child and not reaped, so this id is still its own.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            thread::sleep(ROUND);
+        }
+    }
+
+    fn living(&self, leader: Pid) -> Vec<Pid> {
+        let mut adopted = children();
+        adopted.retain(|pid| *pid != leader && !self.before.contains(pid) && is_alive(*pid));
+        adopted
+    }
+}
+
+/// The children of our first thread, zombies included (proc(5), `/proc/PID/task/TID/children`).
+fn children() -> Vec<Pid> {
+    let own = getpid().as_raw_pid();
+    fs::read_to_string(format!("/proc/self/task/{own}/children"))
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+        .collect()
+}
+
+/// Whether a child of ours still runs; if not, it is reaped.
+fn is_alive(pid: Pid) -> bool {
+    matches!(
+        waitid(
+            WaitId::Pid(pid),
+            WaitIdOptions::EXITED | WaitIdOptions::NOHANG
+        ),
+        Ok(None)
+    )
+}
+
+fn described(pid: Pid) -> Killed {
+    let pid = pid.as_raw_pid();
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Killed {
+        pid,
+        name: name.trim_end().to_owned(),
+    }
+}

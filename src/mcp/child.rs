@@ -1,0 +1,260 @@
+//! The server's process: its own group, nothing inherited, and dead when we are.
+//!
+//! It is spawned by the calling thread, which must live as long as the call does: Linux ends a
+//! child with `PR_SET_PDEATHSIG` when the *thread* that made it ends. Of what the server starts,
+//! we find everything but its own daemons by the process group, and those because we are their
+//! subreaper: when their parent ends they become children of ours. Only the server itself dies
+//! with us when we are killed; what it has started then sees its pipes close, no more.
+
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::process::CommandExt},
+    process::{Child as Process, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, getppid,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, waitid,
+};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    process::{ChildStderr, ChildStdin, ChildStdout},
+};
+
+use super::{
+    adopted::Adopted,
+    error::CallError,
+    report::{ExitDescription, Killed},
+    spec::ServerSpec,
+};
+
+/// How often a system without pidfds is asked whether the server has ended.
+const POLL: Duration = Duration::from_millis(5);
+
+/// How long a killed process may take to die.
+const DEATH_ROUNDS: u32 = 500;
+const DEATH_ROUND: Duration = Duration::from_millis(1);
+
+/// A spawned server. Dropping it ends it, its group and what they left behind.
+#[derive(Debug)]
+pub(super) struct Child {
+    process: Process,
+    pid: Pid,
+    /// Readable once the process has ended; none where the system has no pidfds.
+    pidfd: Option<AsyncFd<OwnedFd>>,
+    adopted: Adopted,
+    reaped: Option<Reaped>,
+}
+
+/// The end of a server and its descendants.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reaped {
+    pub(super) status: Option<ExitDescription>,
+    pub(super) killed: Vec<Killed>,
+}
+
+/// Our ends of the server's three pipes.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+}
+
+impl Child {
+    /// Starts the server. Needs a runtime around it.
+    pub(super) fn spawn(spec: &ServerSpec) -> Result<(Self, Pipes), CallError> {
+        let failed = |operation| {
+            move |source| CallError::SpawnFailed {
+                server: spec.name.clone(),
+                operation,
+                source,
+            }
+        };
+        let Some((program, arguments)) = spec.argv.split_first() else {
+            let reason = "its `command` is empty".to_owned();
+            return Err(CallError::NotFound {
+                server: spec.name.clone(),
+                program: String::new(),
+                reason,
+            });
+        };
+        set_child_subreaper(Some(getpid()))
+            .map_err(io::Error::from)
+            .map_err(failed("adopt orphans"))?;
+        let adopted = Adopted::from_now_on();
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(&spec.cwd)
+            .env_clear()
+            .envs(spec.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        die_with_parent(&mut command, getpid());
+        let mut process = command
+            .spawn()
+            .map_err(|source| not_started(spec, program, source))?;
+        let pipes = (
+            process.stdin.take(),
+            process.stdout.take(),
+            process.stderr.take(),
+        );
+        // From here on, dropping `child` cleans up whatever fails.
+        let pid = Pid::from_child(&process);
+        let mut child = Self {
+            process,
+            pid,
+            pidfd: None,
+            adopted,
+            reaped: None,
+        };
+        child.pidfd = pidfd_open(pid, PidfdFlags::NONBLOCK)
+            .ok()
+            .map(watched)
+            .transpose()
+            .map_err(failed("watch it"))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(failed("open its pipes")(io::ErrorKind::BrokenPipe.into()));
+        };
+        let pipes = Pipes {
+            stdin: ChildStdin::from_std(stdin).map_err(failed("open its stdin"))?,
+            stdout: ChildStdout::from_std(stdout).map_err(failed("open its stdout"))?,
+            stderr: ChildStderr::from_std(stderr).map_err(failed("open its stderr"))?,
+        };
+        Ok((child, pipes))
+    }
+
+    /// Waits until the server's own process has ended. It stays a zombie until [`Child::reap`], so
+    /// that its id, which is also the group's, belongs to nobody else meanwhile.
+    pub(super) async fn ended(&self) {
+        if let Some(pidfd) = &self.pidfd
+            && pidfd.readable().await.is_ok()
+        {
+            return;
+        }
+        while self.is_alive() {
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Looks without reaping: `None` while it runs. An error if it is no child of ours any more,
+    /// as when our parent had us ignore SIGCHLD and the kernel reaps by itself.
+    fn peek(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
+        waitid(
+            WaitId::Pid(self.pid),
+            WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT,
+        )
+    }
+
+    fn is_alive(&self) -> bool {
+        self.reaped.is_none() && matches!(self.peek(), Ok(None))
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn status(&self) -> Option<ExitDescription> {
+        if let Some(reaped) = &self.reaped {
+            return reaped.status;
+        }
+        let status = self.peek().ok()??;
+        status
+            .exit_status()
+            .map(ExitDescription::Code)
+            .or(status.terminating_signal().map(ExitDescription::Signal))
+    }
+
+    /// Sends a signal to the server and its group, while it has not been reaped.
+    pub(super) fn signal(&self, signal: Signal) {
+        // Once it is reaped, the id may be somebody else's.
+        if self.reaped.is_none() && self.peek().is_ok() {
+            // It fails only if nobody is left, which is what we want.
+            let _ = kill_process_group(self.pid, signal);
+        }
+    }
+
+    /// Kills the server's group and everything it left behind, and reaps it.
+    pub(super) fn reap(&mut self) -> Reaped {
+        if let Some(reaped) = &self.reaped {
+            return reaped.clone();
+        }
+        let mut killed = self.adopted.note(self.pid);
+        self.signal(Signal::KILL);
+        for _ in 0..DEATH_ROUNDS {
+            if !self.is_alive() {
+                break;
+            }
+            thread::sleep(DEATH_ROUND);
+        }
+        let status = self.status();
+        // Does not block: it has ended, or it is stuck in the kernel and nobody can end it.
+        let _ = self.process.try_wait();
+        self.adopted.sweep(self.pid, &mut killed);
+        self.reaped.insert(Reaped { status, killed }).clone()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.reap();
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe, and an `OwnedFd` gives what that one asks for"
+)]
+fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(pidfd, Interest::READABLE)
+}
+
+/// Between fork and exec: ask the kernel to kill the child when the thread that made it ends.
+#[expect(
+    unsafe_code,
+    reason = "the only door to what happens between fork and exec"
+)]
+fn die_with_parent(command: &mut Command, parent: Pid) {
+    let ask = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before we asked: then nobody will ever tell us.
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    };
+    // SAFETY: the closure makes two system calls and neither allocates, locks nor touches memory
+    // of other threads.
+    unsafe { command.pre_exec(ask) };
+}
+
+/// Sorts a failed spawn: what the catalog can correct, and what it cannot.
+fn not_started(spec: &ServerSpec, program: &str, source: io::Error) -> CallError {
+    let reason = match source.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::NotADirectory
+            if !spec.cwd.is_dir() =>
+        {
+            format!("its working directory {} is not there", spec.cwd)
+        }
+        io::ErrorKind::NotFound => "no such program (or its `#!` line names none)".to_owned(),
+        io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of its path is no directory".to_owned(),
+        _ => {
+            return CallError::SpawnFailed {
+                server: spec.name.clone(),
+                operation: "start its process",
+                source,
+            };
+        }
+    };
+    CallError::NotFound {
+        server: spec.name.clone(),
+        program: program.to_owned(),
+        reason,
+    }
+}

@@ -1,0 +1,301 @@
+//! Where the two tasks of a call meet: the reader of stdout puts down what came, the call takes
+//! it. One request is awaited at a time; its answer is kept as the bytes that came.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, GetMeta, JsonRpcMessage, NumberOrString},
+    service::{RoleClient, TxJsonRpcMessage},
+};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use tokio::sync::Notify;
+
+use super::{
+    message::{Body, Response, is_number},
+    redact::Secrets,
+    report::Noise,
+    spec::Progress,
+};
+
+/// How much noise is kept.
+const SAMPLE_BYTES: usize = 2048;
+/// More requests from a server than this within one call are a fault, not a conversation.
+const MAX_SERVER_REQUESTS: u32 = 10_000;
+
+/// Shared by the call, the transport and the reader of stdout.
+#[derive(Debug)]
+pub(super) struct Desk {
+    secrets: Secrets,
+    state: Mutex<State>,
+    bell: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    awaited: Awaited,
+    answer: Option<Body>,
+    progress: Option<Progress>,
+    end: Option<End>,
+    call: CallLine,
+    noise: u64,
+    sample: Vec<u8>,
+    asked: Option<String>,
+    requests: u32,
+}
+
+/// The request whose answer the call waits for.
+#[derive(Debug, Default)]
+enum Awaited {
+    /// None of ours: answers belong to the handshake.
+    #[default]
+    Nothing,
+    /// The next one that goes out.
+    Next,
+    Sent {
+        id: i64,
+        token: Option<i64>,
+    },
+}
+
+/// Whether `tools/call` is on its way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum CallLine {
+    #[default]
+    Unsent,
+    /// The whole line is in the pipe: the server may act on it.
+    Delivered,
+}
+
+/// Why nothing more will come.
+#[derive(Debug, Clone)]
+pub(super) enum End {
+    /// The pipe is closed at the other end.
+    Closed,
+    TooBig,
+    Malformed(String),
+}
+
+/// What came since the last look.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pub(super) answer: Option<Body>,
+    pub(super) progress: Option<Progress>,
+    pub(super) end: Option<End>,
+}
+
+/// What the transport does after a line is out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outgoing {
+    /// The awaited `tools/call`.
+    Call,
+    /// Another request that is awaited.
+    Awaited,
+    /// A handshake, an answer or a notification.
+    Other,
+}
+
+/// Whom an answer is for.
+#[derive(Debug)]
+pub(super) enum Addressee<'a> {
+    /// The call has it now.
+    Call,
+    /// The handshake: rmcp reads it.
+    Handshake(Response<'a>),
+    /// Nobody any more.
+    Nobody,
+}
+
+impl Desk {
+    pub(super) fn new(secrets: &Secrets) -> Self {
+        Self {
+            secrets: secrets.clone(),
+            state: Mutex::default(),
+            bell: Notify::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next request that goes out is the one whose answer the call waits for.
+    pub(super) fn await_next(&self) {
+        let mut state = self.state();
+        state.awaited = Awaited::Next;
+        state.answer = None;
+        state.progress = None;
+    }
+
+    /// A message is about to be written.
+    pub(super) fn outgoing(&self, message: &TxJsonRpcMessage<RoleClient>) -> Outgoing {
+        let JsonRpcMessage::Request(line) = message else {
+            return Outgoing::Other;
+        };
+        let kind = match &line.request {
+            ClientRequest::CallToolRequest(_) => Outgoing::Call,
+            ClientRequest::ListToolsRequest(_) => Outgoing::Awaited,
+            _ => return Outgoing::Other,
+        };
+        let mut state = self.state();
+        if let (Awaited::Next, NumberOrString::Number(id)) = (&state.awaited, &line.id) {
+            state.awaited = Awaited::Sent {
+                id: *id,
+                token: progress_token(message),
+            };
+        }
+        kind
+    }
+
+    /// It is out, or cannot be written any more.
+    pub(super) fn written(&self, kind: Outgoing, delivery: Result<(), ()>) {
+        match (kind, delivery) {
+            (Outgoing::Call, Ok(())) => self.state().call = CallLine::Delivered,
+            (Outgoing::Call | Outgoing::Awaited, Err(())) => self.end(End::Closed),
+            _ => {}
+        }
+    }
+
+    /// An answer came.
+    pub(super) fn answer<'a>(&self, response: Response<'a>) -> Addressee<'a> {
+        let mut state = self.state();
+        let ours = match (&state.awaited, &response.id) {
+            (Awaited::Nothing, _) => return Addressee::Handshake(response),
+            (Awaited::Next, _) => false,
+            (Awaited::Sent { id, .. }, Some(text)) => is_number(text, *id),
+            (Awaited::Sent { .. }, None) => {
+                state.call == CallLine::Delivered
+                    && matches!(&response.body, Body::Error(error) if error.is_about_an_unread_request())
+            }
+        };
+        if !ours {
+            return Addressee::Nobody;
+        }
+        // A second answer to the same request changes nothing.
+        state.answer.get_or_insert(response.body);
+        drop(state);
+        self.bell.notify_one();
+        Addressee::Call
+    }
+
+    /// Progress came; kept if it is about the awaited request.
+    pub(super) fn progress(&self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            progress_token: Value,
+            progress: f64,
+            total: Option<f64>,
+            message: Option<String>,
+        }
+        let Some(params) =
+            params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok())
+        else {
+            return;
+        };
+        let mut state = self.state();
+        let Awaited::Sent {
+            token: Some(token), ..
+        } = state.awaited
+        else {
+            return;
+        };
+        if is_number(&params.progress_token.to_string(), token) {
+            state.progress = Some(Progress {
+                done: params.progress,
+                total: params.total,
+                message: params.message,
+            });
+            drop(state);
+            self.bell.notify_one();
+        }
+    }
+
+    /// A request came; an error once there are too many.
+    pub(super) fn request(&self) -> Result<(), End> {
+        let mut state = self.state();
+        state.requests += 1;
+        if state.requests > MAX_SERVER_REQUESTS {
+            return Err(End::Malformed(format!(
+                "it sent more than {MAX_SERVER_REQUESTS} requests of its own"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn noise(&self, line: &[u8]) {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return;
+        }
+        let mut state = self.state();
+        state.noise += 1;
+        // A secret that reaches out of the sample has to be seen whole to be cut.
+        let most = SAMPLE_BYTES + self.secrets.longest();
+        if !state.sample.is_empty() && state.sample.len() < most {
+            state.sample.push(b'\n');
+        }
+        let room = most.saturating_sub(state.sample.len());
+        state.sample.extend(line.iter().take(room));
+    }
+
+    /// The server asked a person for something.
+    pub(super) fn asked(&self, question: String) {
+        self.state().asked.get_or_insert(question);
+    }
+
+    /// Nothing more will come; the first reason counts.
+    pub(super) fn end(&self, end: End) {
+        self.state().end.get_or_insert(end);
+        self.bell.notify_one();
+    }
+
+    /// Waits for news.
+    pub(super) async fn rung(&self) {
+        self.bell.notified().await;
+    }
+
+    pub(super) fn news(&self) -> News {
+        let mut state = self.state();
+        News {
+            answer: state.answer.take(),
+            progress: state.progress.take(),
+            end: state.end.clone(),
+        }
+    }
+
+    /// Why nothing more will come, if that is so.
+    pub(super) fn peek_end(&self) -> Option<End> {
+        self.state().end.clone()
+    }
+
+    pub(super) fn call_line(&self) -> CallLine {
+        self.state().call
+    }
+
+    /// What the server asked a person for.
+    pub(super) fn question(&self) -> Option<String> {
+        self.state().asked.clone()
+    }
+
+    /// The noise so far, without secrets.
+    pub(super) fn noise_so_far(&self) -> Noise {
+        let state = self.state();
+        Noise {
+            lines: state.noise,
+            sample: self.secrets.cut_within(&state.sample, 0..SAMPLE_BYTES),
+        }
+    }
+}
+
+/// The progress token rmcp put into a request.
+fn progress_token(message: &ClientJsonRpcMessage) -> Option<i64> {
+    let JsonRpcMessage::Request(line) = message else {
+        return None;
+    };
+    match line.request.get_meta().get_progress_token()?.0 {
+        NumberOrString::Number(token) => Some(token),
+        NumberOrString::String(_) => None,
+    }
+}

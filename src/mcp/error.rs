@@ -1,0 +1,264 @@
+//! Why a call gave no answer, how far it came, and whether it can have had an effect.
+
+use std::{fmt::Write as _, io, time::Duration};
+
+use serde_json::Value;
+
+use super::report::ExitDescription;
+use crate::host::Interrupt;
+
+/// How far a call came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Spawn,
+    Negotiate,
+    ValidateArguments,
+    Call,
+    Complete,
+}
+
+/// Whether the tool can have done something: what a caller needs to know before it tries again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The request was never handed over in full.
+    None,
+    /// It was, and no answer came.
+    Unknown,
+    /// The server answered, for better or worse.
+    Done,
+}
+
+/// Which limit ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    Idle,
+    Total,
+}
+
+/// What is wrong with one argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ArgumentProblem {
+    /// JSON Pointer into the arguments; empty for the whole.
+    pub(crate) pointer: String,
+    pub(crate) message: String,
+}
+
+/// Every text names the server and what to do; none carries a secret of the server's spec.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error(
+        "server `{server}`: cannot start `{program}`: {reason}; correct its `command` or `cwd` in the catalog"
+    )]
+    NotFound {
+        server: String,
+        program: String,
+        reason: String,
+    },
+
+    #[error("server `{server}`: cannot {operation}: {source}; look at the limits of this machine")]
+    SpawnFailed {
+        server: String,
+        operation: &'static str,
+        source: io::Error,
+    },
+
+    #[error(
+        "server `{server}` was not ready after {}{}; raise its `startup_timeout`, or set its `protocol` if it \
+         does not speak `initialize`", seconds(*after), last_words(stderr_tail)
+    )]
+    StartupTimeout {
+        server: String,
+        after: Duration,
+        stderr_tail: String,
+    },
+
+    #[error(
+        "server `{server}` {} before it was ready{}; start it by hand to see why",
+        ending(*ended), last_words(stderr_tail)
+    )]
+    ExitedBeforeReady {
+        server: String,
+        ended: Option<ExitDescription>,
+        stderr_tail: String,
+    },
+
+    #[error(
+        "server `{server}` and this client share no protocol version: {reason}; set its `protocol` in the catalog"
+    )]
+    ProtocolMismatch { server: String, reason: String },
+
+    #[error(
+        "server `{server}` has no tool `{tool}`{}; correct the capability's `tool` in the catalog",
+        or_near(near)
+    )]
+    UnknownTool {
+        server: String,
+        tool: String,
+        near: Vec<String>,
+        available: Vec<String>,
+    },
+
+    #[error(
+        "arguments for `{tool}` of server `{server}` do not fit its input schema: {}",
+        listed(problems)
+    )]
+    ArgumentsInvalid {
+        server: String,
+        tool: String,
+        problems: Vec<ArgumentProblem>,
+    },
+
+    #[error(
+        "server `{server}`: the input schema of `{tool}` cannot be used: {reason}; report it to the server's author"
+    )]
+    SchemaUnusable {
+        server: String,
+        tool: String,
+        reason: String,
+    },
+
+    #[error(
+        "`{method}` on server `{server}` took longer than its {} of {}{}; raise the limit or give it less to do",
+        limit_name(*limit), seconds(*after), question(asked.as_deref())
+    )]
+    TimedOut {
+        server: String,
+        method: &'static str,
+        limit: Limit,
+        after: Duration,
+        asked: Option<String>,
+    },
+
+    #[error(
+        "server `{server}` {} during `{method}`{}; the request may have been carried out",
+        ending(*ended), last_words(stderr_tail)
+    )]
+    Died {
+        server: String,
+        method: &'static str,
+        ended: Option<ExitDescription>,
+        stderr_tail: String,
+    },
+
+    #[error("server `{server}` answered `{method}` with error {code}: {message}{}", question(asked.as_deref()))]
+    Rpc {
+        server: String,
+        method: &'static str,
+        code: i64,
+        message: String,
+        data: Option<Box<Value>>,
+        asked: Option<String>,
+    },
+
+    #[error(
+        "server `{server}` broke the protocol in its answer to `{method}`: {reason}; report it to the server's author"
+    )]
+    Malformed {
+        server: String,
+        method: &'static str,
+        reason: String,
+    },
+
+    #[error(
+        "server `{server}` sent a line of more than {limit} bytes; let the tool write a file instead, or raise \
+         `max_message_bytes`"
+    )]
+    TooBig { server: String, limit: usize },
+
+    #[error(
+        "tool `{tool}` of server `{server}` wants more input before it goes on; answer it and send the task again"
+    )]
+    InputRequired {
+        server: String,
+        tool: String,
+        /// The result as received: `inputRequests` and `requestState` (2026-07-28, multi round-trip requests).
+        result: Value,
+    },
+
+    #[error("{} stopped the call to server `{server}`", signal.name())]
+    Cancelled { server: String, signal: Interrupt },
+}
+
+impl CallError {
+    /// Whether the server still follows the protocol and may end at its leisure.
+    pub(super) fn leaves_server_sound(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownTool { .. }
+                | Self::ArgumentsInvalid { .. }
+                | Self::SchemaUnusable { .. }
+                | Self::Rpc { .. }
+                | Self::InputRequired { .. }
+        )
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+fn ending(ended: Option<ExitDescription>) -> String {
+    ended.map_or_else(
+        || "is gone, or has closed its pipes,".to_owned(),
+        |ended| format!("ended with {ended}"),
+    )
+}
+
+const fn limit_name(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Idle => "idle limit",
+        Limit::Total => "time limit",
+    }
+}
+
+/// The last line of stderr: usually the exception's own.
+fn last_words(stderr: &str) -> String {
+    let line = stderr
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
+    if line.is_empty() {
+        String::new()
+    } else {
+        format!(" (stderr: {})", line.chars().take(300).collect::<String>())
+    }
+}
+
+fn question(asked: Option<&str>) -> String {
+    asked.map_or_else(String::new, |asked| {
+        format!(" (it asked a person, and was refused: {asked})")
+    })
+}
+
+fn or_near(near: &[String]) -> String {
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!(", but `{}`", near.join("`, `"))
+    }
+}
+
+fn listed(problems: &[ArgumentProblem]) -> String {
+    let mut text = String::new();
+    for problem in problems {
+        let separator = if text.is_empty() { "" } else { "; " };
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "{separator}{}: {}",
+            at(&problem.pointer),
+            problem.message
+        );
+    }
+    text
+}
+
+fn at(pointer: &str) -> &str {
+    if pointer.is_empty() {
+        "the arguments"
+    } else {
+        pointer
+    }
+}

@@ -1,0 +1,200 @@
+//! One line of a server's stdout, read no further than its head (JSON-RPC 2.0): the parts that
+//! say what it is. Everything below stays the bytes that came.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, value::RawValue};
+
+/// How a line starts if something was printed before it without a newline.
+const GLUED: &[u8] = br#"{"jsonrpc""#;
+
+/// What a line is.
+#[derive(Debug)]
+pub(super) enum Inbound<'a> {
+    /// No message of the protocol.
+    Noise,
+    Response(Response<'a>),
+    Progress(Option<&'a RawValue>),
+    /// Any other notification: nothing a single call waits for.
+    Notification,
+    Request,
+}
+
+/// An answer. `id` is its JSON text; none with some errors.
+#[derive(Debug)]
+pub(super) struct Response<'a> {
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) body: Body,
+}
+
+/// What an answer says.
+#[derive(Debug, Clone)]
+pub(super) enum Body {
+    Result(Box<RawValue>),
+    Error(RpcError),
+    /// Neither, and why.
+    Malformed(String),
+}
+
+/// The `error` member (JSON-RPC 2.0, section 5.1).
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct RpcError {
+    pub(super) code: i64,
+    pub(super) message: String,
+    #[serde(default)]
+    pub(super) data: Option<Value>,
+}
+
+impl RpcError {
+    /// The server could not read a request of ours, and so could not say which.
+    pub(super) fn is_about_an_unread_request(&self) -> bool {
+        matches!(self.code, -32700 | -32600)
+    }
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// Tells `null` from absent.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// The message of a line, and the noise printed before it on the same line.
+pub(super) fn read(line: &[u8]) -> (&[u8], Inbound<'_>) {
+    let whole = parse(line);
+    if !matches!(whole, Inbound::Noise) {
+        return (&[], whole);
+    }
+    let glued = line
+        .windows(GLUED.len())
+        .position(|window| window == GLUED)
+        .and_then(|at| line.split_at_checked(at));
+    match glued.map(|(noise, rest)| (noise, parse(rest))) {
+        Some((noise, message)) if !matches!(message, Inbound::Noise) => (noise, message),
+        _ => (line, Inbound::Noise),
+    }
+}
+
+fn parse(line: &[u8]) -> Inbound<'_> {
+    // A struct also reads from an array, and most noise starts with something else.
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return Inbound::Noise;
+    }
+    let head = match std::str::from_utf8(line) {
+        Ok(text) => serde_json::from_str::<Head<'_>>(text).map_err(|error| error.to_string()),
+        Err(error) => Err(format!("it is not UTF-8: {error}")),
+    };
+    match head {
+        Ok(head)
+            if head
+                .jsonrpc
+                .is_some_and(|version| version.get() == r#""2.0""#) =>
+        {
+            classify(&head)
+        }
+        Ok(_) => Inbound::Noise,
+        Err(reason) => garbled(line, reason),
+    }
+}
+
+fn classify<'a>(head: &Head<'a>) -> Inbound<'a> {
+    match (head.method.as_deref(), head.id) {
+        (Some(_), Some(_)) => Inbound::Request,
+        (Some("notifications/progress"), None) => Inbound::Progress(head.params),
+        (Some(_), None) => Inbound::Notification,
+        (None, id) if id.is_some() || head.error.is_some() => Inbound::Response(Response {
+            id: id.map(|id| Cow::Borrowed(id.get())),
+            body: body(head),
+        }),
+        (None, _) => Inbound::Noise,
+    }
+}
+
+fn body(head: &Head<'_>) -> Body {
+    match (head.error, head.result) {
+        (Some(error), _) => serde_json::from_str(error.get()).map_or_else(
+            |reason| {
+                Body::Malformed(format!(
+                    "its `error` is not one ({reason}): {}",
+                    error.get()
+                ))
+            },
+            Body::Error,
+        ),
+        (None, Some(result)) if result.get() != "null" => Body::Result(result.to_owned()),
+        (None, Some(_)) => Body::Malformed("its `result` is null".to_owned()),
+        (None, None) => Body::Malformed("it has neither `result` nor `error`".to_owned()),
+    }
+}
+
+/// A line that is nearly JSON: an answer must end its call even then, rather than be waited for.
+fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
+    let Ok(Value::Object(head)) = serde_json::from_str(&String::from_utf8_lossy(line)) else {
+        return Inbound::Noise;
+    };
+    match head.get("id") {
+        Some(id)
+            if head.get("jsonrpc").is_some_and(|version| version == "2.0")
+                && !head.contains_key("method") =>
+        {
+            Inbound::Response(Response {
+                id: Some(Cow::Owned(id.to_string())),
+                body: Body::Malformed(reason),
+            })
+        }
+        _ => Inbound::Noise,
+    }
+}
+
+/// Whether the JSON text of an id is the number we sent; `"1"` and `1.0` are taken for `1`.
+pub(super) fn is_number(json: &str, number: i64) -> bool {
+    let digits = json.trim_matches('"');
+    digits.strip_suffix(".0").unwrap_or(digits).parse() == Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_comes_back_as_a_number_a_float_or_a_string() {
+        for json in ["1", "1.0", "\"1\""] {
+            assert!(is_number(json, 1), "{json}");
+        }
+        for json in ["10", "null", "\"x\"", "1.5"] {
+            assert!(!is_number(json, 1), "{json}");
+        }
+    }
+
+    #[test]
+    fn only_an_object_that_says_jsonrpc_2_is_a_message() {
+        for line in [
+            "",
+            "text",
+            "[]",
+            "42",
+            "{}",
+            r#"{"id":1,"result":{}}"#,
+            r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+        ] {
+            assert!(matches!(read(line.as_bytes()).1, Inbound::Noise), "{line}");
+        }
+        let line = br#" {"jsonrpc":"2.0","method":"notifications/message","params":{}} "#;
+        assert!(matches!(read(line), ([], Inbound::Notification)));
+    }
+}

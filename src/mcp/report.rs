@@ -1,0 +1,89 @@
+//! What is known about a server once the call is over: the autopsy an envelope carries.
+
+use std::fmt;
+
+/// Everything here is free of the secrets named in the server's spec.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ServerReport {
+    /// None while it still runs, or if its end could not be read.
+    pub(crate) exit_status: Option<ExitDescription>,
+    /// The last 8 KiB it wrote to stderr, invalid UTF-8 replaced.
+    pub(crate) stderr_tail: String,
+    /// All it wrote to stderr.
+    pub(crate) stderr_bytes: u64,
+    pub(crate) stdout_noise: Noise,
+    /// The negotiated version, such as `2025-11-25`.
+    pub(crate) protocol: Option<String>,
+    /// Name and version, as the server gives them.
+    pub(crate) server_info: Option<(String, String)>,
+    /// What it asked a person for (elicitation); we refused.
+    pub(crate) asked: Option<String>,
+    pub(crate) timings: Timings,
+    /// Processes it left behind, which we ended.
+    pub(crate) killed: Vec<Killed>,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitDescription {
+    Code(i32),
+    Signal(i32),
+}
+
+impl fmt::Display for ExitDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(number) => match signal_name(*number) {
+                Some(name) => write!(f, "signal {number} ({name})"),
+                None => write!(f, "signal {number}"),
+            },
+        }
+    }
+}
+
+/// The signals a server usually ends by.
+const fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        _ => return None,
+    })
+}
+
+/// Lines on stdout that were no messages of the protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Noise {
+    pub(crate) lines: u64,
+    /// The first 2 KiB of them.
+    pub(crate) sample: String,
+}
+
+/// Whole milliseconds; all zero under a fixed clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Timings {
+    pub(crate) spawn: u64,
+    /// From the spawn to the end of the handshake.
+    pub(crate) negotiate: u64,
+    /// `tools/list` and the check of the arguments.
+    pub(crate) validate: u64,
+    pub(crate) call: u64,
+    /// From the closing of its stdin to its end.
+    pub(crate) shutdown: u64,
+}
+
+/// A process that outlived the server's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Killed {
+    pub(crate) pid: i32,
+    /// As in `/proc/PID/comm`: at most 15 bytes.
+    pub(crate) name: String,
+}

@@ -1,0 +1,349 @@
+//! A running server and the talk with it. Every wait here also ends when the server does, when a
+//! limit runs out and when a signal asks us to stop; none relies on the server for that.
+
+use std::{future::pending, io, pin::pin, sync::Arc, time::Duration};
+
+use rmcp::{
+    RoleClient,
+    model::ClientRequest,
+    service::{PeerRequestOptions, RunningService},
+};
+use rustix::process::Signal;
+use tokio::{
+    join,
+    net::UnixStream,
+    select,
+    task::yield_now,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{
+    child::{Child, Reaped},
+    desk::{Desk, End},
+    error::{CallError, Limit, Phase},
+    handler::Handler,
+    message::Body,
+    redact::Secrets,
+    report::{ServerReport, Timings},
+    spec::{Progress, ServerSpec},
+    stderr::Stderr,
+    wire::Wire,
+};
+use crate::host::{Host, Interrupt, Interrupts, Moment};
+
+/// rmcp's side of a session.
+pub(super) type Service = RunningService<RoleClient, Handler>;
+
+/// After the server's end, its last lines are waited for this long: a grandchild may hold a pipe.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+/// Enough for a reader to wake up, to empty a pipe and to hand on what it found.
+const LAST_TURNS: u32 = 16;
+/// A server that does not read must not delay its own end.
+const CANCEL_NOTICE: Duration = Duration::from_millis(50);
+/// From SIGTERM to SIGKILL.
+const TERM_GRACE: Duration = Duration::from_millis(500);
+
+/// One server process and our ends of its pipes.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) server: String,
+    pub(super) wire: Wire,
+    pub(super) desk: Arc<Desk>,
+    pub(super) secrets: Secrets,
+    /// Since the handshake.
+    pub(super) service: Option<Service>,
+    pub(super) timings: Timings,
+    pub(super) started: Moment,
+    child: Child,
+    stderr: Stderr,
+    max_message_bytes: usize,
+    /// The end of the server and of what it left behind.
+    reaped: Reaped,
+}
+
+/// Why a wait gave nothing.
+#[derive(Debug)]
+pub(super) enum Halt {
+    Signal(Interrupt),
+    Late(Limit, Duration),
+    Gone,
+    TooBig,
+    Malformed(String),
+}
+
+impl From<End> for Halt {
+    fn from(end: End) -> Self {
+        match end {
+            End::Closed => Self::Gone,
+            End::TooBig => Self::TooBig,
+            End::Malformed(reason) => Self::Malformed(reason),
+        }
+    }
+}
+
+/// How long an exchange may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) idle: Option<Duration>,
+    pub(super) total: Duration,
+    pub(super) until: Instant,
+}
+
+/// Wakes up when a signal asks the run to stop.
+#[derive(Debug)]
+pub(super) struct Alarm<'h> {
+    wake: UnixStream,
+    interrupts: &'h Interrupts,
+}
+
+impl<'h> Alarm<'h> {
+    pub(super) fn new(host: &'h Host) -> io::Result<Self> {
+        let interrupts = host.interrupts();
+        let wake = UnixStream::from_std(interrupts.wake().try_clone()?)?;
+        Ok(Self { wake, interrupts })
+    }
+
+    async fn rung(&self) -> Interrupt {
+        loop {
+            // Only a runtime that shuts down fails here.
+            if self.wake.readable().await.is_err() {
+                return pending().await;
+            }
+            // Readable stays so: the byte is there because a signal is noted.
+            match self.interrupts.caught() {
+                Some(interrupt) => return interrupt,
+                None => yield_now().await,
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Starts the server and begins to read from it. Needs a runtime around it.
+    pub(super) fn open(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
+        let started = host.moment();
+        let (child, pipes) = Child::spawn(spec)?;
+        let secrets = Secrets::new(&spec.secrets);
+        let desk = Arc::new(Desk::new(&secrets));
+        Ok(Self {
+            server: spec.name.clone(),
+            wire: Wire::new(pipes.stdin, pipes.stdout, spec.max_message_bytes, &desk),
+            stderr: Stderr::drain(pipes.stderr, &secrets),
+            desk,
+            secrets,
+            service: None,
+            timings: Timings {
+                spawn: millis(started.elapsed()),
+                ..Timings::default()
+            },
+            started,
+            child,
+            max_message_bytes: spec.max_message_bytes,
+            reaped: Reaped::default(),
+        })
+    }
+
+    /// Does `work` (a part of the handshake) until it is done or something ends it.
+    pub(super) async fn guard<T>(
+        &self,
+        alarm: &Alarm<'_>,
+        limits: &Limits,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Halt> {
+        let mut work = pin!(work);
+        select! {
+            biased;
+            signal = alarm.rung() => return Err(Halt::Signal(signal)),
+            done = &mut work => return Ok(done),
+            () = self.child.ended() => {}
+            () = sleep_until(limits.until) => return Err(Halt::Late(Limit::Total, limits.total)),
+        }
+        // It may have answered before it ended.
+        select! {
+            biased;
+            done = &mut work => Ok(done),
+            halt = self.gone() => Err(halt),
+        }
+    }
+
+    /// Sends a request and waits for its answer. A server that ends may have answered before.
+    pub(super) async fn exchange(
+        &self,
+        alarm: &Alarm<'_>,
+        limits: &Limits,
+        request: ClientRequest,
+        on_progress: &mut dyn FnMut(Progress),
+    ) -> Result<Body, Halt> {
+        self.desk.await_next();
+        let Some(service) = &self.service else {
+            return Err(Halt::Gone);
+        };
+        let Ok(handle) = service
+            .send_cancellable_request(request, PeerRequestOptions::no_options())
+            .await
+        else {
+            return Err(self.gone().await);
+        };
+        let idle = limits.idle.unwrap_or(limits.total);
+        let mut idle_until = Instant::now() + idle;
+        let halt = loop {
+            // Limits first: a server that never stops talking must not outrun them.
+            select! {
+                biased;
+                signal = alarm.rung() => break Halt::Signal(signal),
+                () = sleep_until(limits.until) => break Halt::Late(Limit::Total, limits.total),
+                () = sleep_until(idle_until) => break Halt::Late(Limit::Idle, idle),
+                () = self.child.ended() => break Halt::Gone,
+                () = self.desk.rung() => {}
+            }
+            let news = self.desk.news();
+            if let Some(progress) = news.progress {
+                idle_until = Instant::now() + idle;
+                on_progress(self.without_secrets(progress));
+            }
+            match (news.answer, news.end) {
+                (Some(answer), _) => return Ok(answer),
+                (None, Some(end)) => break end.into(),
+                (None, None) => {}
+            }
+        };
+        let halt = if matches!(halt, Halt::Gone) {
+            self.gone().await
+        } else {
+            halt
+        };
+        if let Some(answer) = self.desk.news().answer {
+            return Ok(answer);
+        }
+        if matches!(halt, Halt::Late(..) | Halt::Signal(_)) {
+            let reason = if matches!(halt, Halt::Signal(_)) {
+                "cancelled"
+            } else {
+                "timed out"
+            };
+            let _ = timeout(CANCEL_NOTICE, handle.cancel(Some(reason.to_owned()))).await;
+        }
+        Err(halt)
+    }
+
+    /// The start of a text from the server, without secrets: for an error.
+    pub(super) fn excerpt(&self, text: &str) -> String {
+        const KEPT: usize = 300;
+        let text = self.secrets.cut(text);
+        let mut start: String = text.chars().take(KEPT).collect();
+        if start.len() < text.len() {
+            start.push('…');
+        }
+        start
+    }
+
+    fn without_secrets(&self, progress: Progress) -> Progress {
+        Progress {
+            message: progress.message.map(|message| self.secrets.cut(&message)),
+            ..progress
+        }
+    }
+
+    /// The pipes are closed or the process has ended: takes in what is left, and says which.
+    pub(super) async fn gone(&self) -> Halt {
+        let _ = timeout(LAST_WORDS, async {
+            join!(
+                self.child.ended(),
+                self.wire.read_out(),
+                self.stderr.read_out()
+            );
+        })
+        .await;
+        // On a busy machine that time may pass without the readers' having had a turn.
+        for _ in 0..LAST_TURNS {
+            yield_now().await;
+        }
+        self.desk.peek_end().map_or(Halt::Gone, Halt::from)
+    }
+
+    /// The error of a wait that ended too early, in the words of its phase.
+    pub(super) fn error(&self, halt: Halt, phase: Phase, method: &'static str) -> CallError {
+        let server = self.server.clone();
+        let stderr_tail = self.stderr.so_far(&self.secrets).0;
+        let ended = self.child.status();
+        match halt {
+            Halt::Signal(signal) => CallError::Cancelled { server, signal },
+            Halt::TooBig => CallError::TooBig {
+                server,
+                limit: self.max_message_bytes,
+            },
+            Halt::Malformed(reason) => CallError::Malformed {
+                server,
+                method,
+                reason: self.excerpt(&reason),
+            },
+            Halt::Late(_, after) if phase <= Phase::Negotiate => CallError::StartupTimeout {
+                server,
+                after,
+                stderr_tail,
+            },
+            Halt::Late(limit, after) => CallError::TimedOut {
+                server,
+                method,
+                limit,
+                after,
+                asked: self.question(),
+            },
+            Halt::Gone if phase <= Phase::Negotiate => CallError::ExitedBeforeReady {
+                server,
+                ended,
+                stderr_tail,
+            },
+            Halt::Gone => CallError::Died {
+                server,
+                method,
+                ended,
+                stderr_tail,
+            },
+        }
+    }
+
+    /// What the server asked a person for.
+    pub(super) fn question(&self) -> Option<String> {
+        self.desk
+            .question()
+            .map(|question| self.secrets.cut(&question))
+    }
+
+    /// Ends the server: stdin closed, time to end by itself, SIGTERM to its group, SIGKILL.
+    pub(super) async fn stop(&mut self, grace: Duration) {
+        self.wire.close_stdin();
+        if timeout(grace, self.child.ended()).await.is_err() {
+            self.child.signal(Signal::TERM);
+            // What is still alive after this, `reap` kills.
+            let _ = timeout(TERM_GRACE, self.child.ended()).await;
+        }
+        self.reaped = self.child.reap();
+        let _ = timeout(LAST_WORDS, self.stderr.read_out()).await;
+    }
+
+    pub(super) fn report(&self) -> ServerReport {
+        let (stderr_tail, stderr_bytes) = self.stderr.so_far(&self.secrets);
+        let peer = self
+            .service
+            .as_ref()
+            .and_then(|service| service.peer_info());
+        let info = peer.as_ref().and_then(|peer| peer.server_info.as_ref());
+        ServerReport {
+            exit_status: self.child.status(),
+            stderr_tail,
+            stderr_bytes,
+            stdout_noise: self.desk.noise_so_far(),
+            protocol: peer.as_ref().map(|peer| peer.protocol_version.to_string()),
+            server_info: info.map(|info| (info.name.clone(), info.version.clone())),
+            asked: self.question(),
+            timings: self.timings,
+            killed: self.reaped.killed.clone(),
+        }
+    }
+}
+
+/// Whole milliseconds.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,88 @@
+//! What a call needs to know: the server, the tool, the limits. All of it is resolved by the
+//! caller; nothing here reads a file, an environment or a default.
+
+use std::{fmt, time::Duration};
+
+use camino::Utf8PathBuf;
+use serde_json::{Map, Value};
+
+/// How to start a server. Its `Debug` tells no value of `env` or `secrets`, nor of `argv`.
+#[derive(Clone)]
+pub(crate) struct ServerSpec {
+    /// Its name in the catalog, for error texts.
+    pub(crate) name: String,
+    /// Program and arguments. A program without a slash is looked up in the `PATH` of `env`, one
+    /// with a slash is taken relative to `cwd`.
+    pub(crate) argv: Vec<String>,
+    pub(crate) cwd: Utf8PathBuf,
+    /// The child's whole environment: nothing of ours is inherited.
+    pub(crate) env: Vec<(String, String)>,
+    /// Values that must never leave this room: cut out of stderr, noise samples and error texts.
+    pub(crate) secrets: Vec<String>,
+    pub(crate) protocol: Protocol,
+    /// From the spawn to the end of the handshake.
+    pub(crate) startup_timeout: Duration,
+    /// How long a server may take to end by itself once its stdin is closed.
+    pub(crate) shutdown_grace: Duration,
+    /// A longer line from the server ends the call. See [`ServerSpec::MAX_MESSAGE_BYTES`].
+    pub(crate) max_message_bytes: usize,
+}
+
+impl fmt::Debug for ServerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSpec")
+            .field("name", &self.name)
+            .field("program", &self.argv.first())
+            .field("cwd", &self.cwd)
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ServerSpec {
+    /// Room for an answer with a large base64 asset; four times what rmcp allows.
+    pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+    /// Python servers need 150–240 ms to end; waiting longer is rarely worth it.
+    pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
+}
+
+/// The era a server speaks (MCP, Versioning).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Legacy first, modern if that is refused; see `era`.
+    Auto,
+    /// 2026-07-28: no handshake, everything a request needs is in its `_meta`.
+    Modern,
+    /// `initialize`, up to 2025-11-25.
+    Legacy,
+}
+
+/// One `tools/call`.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolCall {
+    pub(crate) tool: String,
+    pub(crate) arguments: Map<String, Value>,
+    /// Longest silence; progress for this call starts it anew. None: only the total counts.
+    pub(crate) idle_timeout: Option<Duration>,
+    /// From the end of the handshake to the answer, progress or not.
+    pub(crate) total_timeout: Duration,
+    pub(crate) check_arguments: ArgumentCheck,
+}
+
+/// Who checks the arguments before the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ArgumentCheck {
+    /// This room: `tools/list` first, then the tool's own `inputSchema`.
+    AgainstServer,
+    /// The caller did, from a schema it pinned: the call is the first request.
+    Done,
+}
+
+/// A `notifications/progress` for our call. Some are left out when they come faster than we look.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Progress {
+    /// How much is done, in the server's own units.
+    pub(crate) done: f64,
+    pub(crate) total: Option<f64>,
+    pub(crate) message: Option<String>,
+}

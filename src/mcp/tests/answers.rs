@@ -1,0 +1,323 @@
+//! What a call gives back.
+
+use super::*;
+
+#[test]
+fn arguments_reach_the_tool_unchanged_and_the_answer_comes_back() {
+    let mut stage = Stage::new("echo");
+    let text = r#"{"z":123456789012345678901234567890,"a":1e2,"text":"ü","nested":{"b":[0.10]}}"#;
+    stage.call.arguments = serde_json::from_str(text).unwrap();
+
+    let end = stage.run();
+
+    assert_eq!(end.phase, Phase::Complete);
+    assert_eq!(end.effect, Effect::Done);
+    assert_eq!(
+        stage.methods(),
+        ["initialize", "notifications/initialized", "tools/call"]
+    );
+    let line = fs::read_to_string(stage.folder.join("received")).unwrap();
+    assert!(
+        line.contains(r#""arguments":{"z":123456789012345678901234567890,"a":"#),
+        "{line}"
+    );
+    let sent = stage.received().pop().unwrap();
+    assert_eq!(
+        sent["params"]["arguments"],
+        Value::Object(stage.call.arguments.clone())
+    );
+    assert!(only_text(&end).contains("\"nested\""));
+    let report = end.closing.finish();
+    assert_eq!(report.protocol.as_deref(), Some("2025-11-25"));
+    assert_eq!(
+        report.server_info,
+        Some(("misbehaving".to_owned(), "1.2".to_owned()))
+    );
+    assert_eq!(report.exit_status, Some(ExitDescription::Code(0)));
+    assert_eq!(
+        (report.killed, report.stdout_noise),
+        (vec![], Noise::default())
+    );
+}
+
+#[test]
+fn the_server_sees_the_environment_it_was_given_and_no_other() {
+    let stage = Stage::new("environment");
+    let end = stage.run();
+    let names: Vec<String> = serde_json::from_str(only_text(&end)).unwrap();
+    assert_eq!(names, ["PATH", "PIDS", "RECEIVED"]);
+}
+
+#[test]
+fn the_raw_result_is_the_bytes_that_came() {
+    let answer = Stage::new("odd:exact").run().result.unwrap();
+    assert_eq!(
+        answer.raw.get(),
+        r#"{"zeta":1e2, "structuredContent":123456789012345678901234567890,"content":[],"tools":[]}"#
+    );
+    assert_eq!(
+        answer.structured.unwrap().to_string(),
+        "123456789012345678901234567890"
+    );
+}
+
+#[test]
+fn every_kind_of_content_is_read_and_an_unknown_kind_is_kept() {
+    let answer = Stage::new("contents").run().result.unwrap();
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(answer.structured, Some(Value::Null));
+    assert_eq!(
+        answer.content,
+        [
+            Content::Text("t".to_owned()),
+            Content::Blob {
+                mime: some("image/png"),
+                base64: "aW1n".to_owned(),
+                uri: None
+            },
+            Content::Blob {
+                mime: some("audio/wav"),
+                base64: "YXVk".to_owned(),
+                uri: None
+            },
+            Content::Blob {
+                mime: some("a/b"),
+                base64: "Yg==".to_owned(),
+                uri: some("file:///b")
+            },
+            Content::TextResource {
+                uri: "file:///t".to_owned(),
+                mime: None,
+                text: "words".to_owned()
+            },
+            Content::ResourceLink {
+                uri: "file:///l".to_owned(),
+                name: some("link"),
+                mime: None
+            },
+            Content::Other(json!({"type": "hologram", "n": 1})),
+            Content::Other(json!({"type": "text"})),
+        ]
+    );
+}
+
+#[test]
+fn a_tool_that_failed_has_answered() {
+    let end = Stage::new("is_error").run();
+    assert_eq!((end.effect, end.phase), (Effect::Done, Phase::Complete));
+    assert!(end.result.unwrap().is_error);
+}
+
+#[test]
+fn an_error_answer_comes_with_its_code_and_without_secrets() {
+    let end = Stage::new("rpc_error").run();
+    assert_eq!((end.effect, end.phase), (Effect::Done, Phase::Call));
+    let error = end.result.unwrap_err();
+    let CallError::Rpc {
+        code,
+        message,
+        data,
+        ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
+    assert_eq!((*code, message.as_str()), (-32603, "no, ***"));
+    assert_eq!(**data.as_ref().unwrap(), json!({"k": ["***"]}));
+}
+
+#[test]
+fn odd_answers_that_can_be_understood_are() {
+    for mode in ["odd:error_null", "odd:string_id"] {
+        let end = Stage::new(mode).run();
+        assert!(end.result.is_ok(), "{mode}: {:?}", end.result);
+    }
+}
+
+#[test]
+fn odd_answers_that_cannot_end_the_call_at_once() {
+    for mode in [
+        "error_string",
+        "code_string",
+        "result_null",
+        "result_array",
+        "neither",
+        "twice",
+        "task",
+        "content_text",
+        "not_utf8",
+    ] {
+        let end = Stage::new(&format!("odd:{mode}")).run();
+        assert!(
+            matches!(end.result, Err(CallError::Malformed { .. })),
+            "{mode}: {:?}",
+            end.result
+        );
+        assert_eq!(
+            (end.effect, end.phase),
+            (Effect::Done, Phase::Call),
+            "{mode}"
+        );
+    }
+}
+
+#[test]
+fn an_error_that_could_not_name_its_request_is_taken_for_ours() {
+    let end = Stage::new("odd:unread").run();
+    assert!(
+        matches!(end.result, Err(CallError::Rpc { code: -32700, .. })),
+        "{:?}",
+        end.result
+    );
+}
+
+#[test]
+fn noise_is_counted_and_never_answered_and_a_message_behind_it_is_found() {
+    let stage = Stage::new("noise");
+    let end = stage.run();
+    assert_eq!(only_text(&end), "loaded");
+    let noise = end.closing.finish().stdout_noise;
+    assert_eq!(noise.lines, 6);
+    assert_eq!(
+        noise.sample,
+        "starting\n{\"level\":\"info\"}\n42\n[1,2]\nÿ\nLoading..."
+    );
+    assert_eq!(
+        stage.methods().len(),
+        stage.received().len(),
+        "only requests and notifications went out"
+    );
+}
+
+#[test]
+fn much_noise_is_counted_and_little_of_it_kept() {
+    let end = Stage::new("noisy").run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    let noise = end.closing.finish().stdout_noise;
+    assert_eq!((noise.lines, noise.sample.len()), (1000, 2048));
+}
+
+#[test]
+fn a_last_line_without_a_newline_counts() {
+    assert_eq!(only_text(&Stage::new("no_newline").run()), "the end");
+}
+
+#[test]
+fn a_ping_is_answered_and_every_other_question_refused() {
+    let end = Stage::new("asks").run();
+    let told: Value = serde_json::from_str(only_text(&end)).unwrap();
+    assert_eq!(
+        told,
+        json!({"ping": "answered", "roots/list": -32601, "sampling/createMessage": -32601, "elicitation/create": -32601})
+    );
+    assert_eq!(end.closing.finish().asked.as_deref(), Some("Your name?"));
+}
+
+#[test]
+fn arguments_are_checked_against_the_page_that_has_the_tool() {
+    let stage = Stage::new("echo").checked();
+    let end = stage.run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    assert_eq!(
+        stage
+            .methods()
+            .iter()
+            .filter(|method| *method == "tools/list")
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn wrong_arguments_never_reach_the_tool() {
+    let mut stage = Stage::new("echo").checked();
+    stage.call.arguments = object(json!({"text": 7}));
+    let end = stage.run();
+    assert_eq!(
+        (end.effect, end.phase),
+        (Effect::None, Phase::ValidateArguments)
+    );
+    let error = end.result.unwrap_err();
+    let CallError::ArgumentsInvalid { problems, .. } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        problems
+            .iter()
+            .map(|problem| problem.pointer.as_str())
+            .collect::<Vec<_>>(),
+        ["/text"]
+    );
+    assert!(!stage.methods().contains(&"tools/call".to_owned()));
+}
+
+#[test]
+fn an_unknown_tool_is_told_with_its_nearest_names() {
+    let mut stage = Stage::new("echo").checked();
+    stage.call.tool = "ecko".to_owned();
+    let error = stage.run().result.unwrap_err();
+    let CallError::UnknownTool {
+        near, available, ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (near.as_slice(), available.len()),
+        (["echo".to_owned()].as_slice(), 3)
+    );
+}
+
+#[test]
+fn pages_without_end_end() {
+    let mut stage = Stage::new("endless_pages").checked();
+    stage.call.tool = "none".to_owned();
+    assert!(matches!(
+        stage.run().result,
+        Err(CallError::UnknownTool { .. })
+    ));
+}
+
+#[test]
+fn a_schema_from_elsewhere_is_refused_not_fetched() {
+    let mut stage = Stage::new("echo").checked();
+    stage.call.tool = "remote".to_owned();
+    let end = stage.run();
+    assert!(
+        matches!(end.result, Err(CallError::SchemaUnusable { .. })),
+        "{:?}",
+        end.result
+    );
+    assert_eq!(end.effect, Effect::None);
+}
+
+#[test]
+fn an_answer_larger_than_rmcp_would_take_comes_whole() {
+    let end = Stage::new("large").run();
+    assert_eq!(only_text(&end).len(), 17 * 1024 * 1024);
+}
+
+#[test]
+fn a_clock_that_stands_still_measures_nothing() {
+    let stage = Stage::new("echo");
+    let host = Host::new(
+        Some("2026-01-01T00:00:00+00:00[UTC]".parse().unwrap()),
+        None,
+    )
+    .unwrap();
+    let end = call(&stage.server, &stage.call, &host, &mut |_| ());
+    assert!(end.result.is_ok());
+    assert_eq!(end.elapsed, Duration::ZERO);
+    assert_eq!(end.closing.finish().timings, Timings::default());
+}
+
+#[test]
+fn the_debug_text_of_a_server_tells_no_secret() {
+    let mut stage = Stage::new("echo");
+    stage
+        .server
+        .env
+        .push(("TOKEN".to_owned(), SECRET.to_owned()));
+    stage.server.argv.push(SECRET.to_owned());
+    assert!(!format!("{:?}", stage.server).contains(SECRET));
+}

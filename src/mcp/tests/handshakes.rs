@@ -1,0 +1,126 @@
+//! How a session begins, in both eras.
+
+use super::*;
+
+#[test]
+fn auto_takes_a_legacy_server_as_it_is() {
+    let stage = Stage::new("echo").speaking(Protocol::Auto);
+    assert!(stage.run().result.is_ok());
+    assert_eq!(
+        stage.methods(),
+        ["initialize", "notifications/initialized", "tools/call"]
+    );
+}
+
+#[test]
+fn auto_goes_on_with_the_same_process_when_initialize_is_refused() {
+    let stage = Stage::new("modern").speaking(Protocol::Auto);
+    let end = stage.run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    assert_eq!(
+        stage.methods(),
+        ["initialize", "server/discover", "tools/call"]
+    );
+    let report = end.closing.finish();
+    assert_eq!(report.protocol.as_deref(), Some("2026-07-28"));
+    assert_eq!(report.server_info, Some(("new".to_owned(), "2".to_owned())));
+    stage.assert_nobody_left(&["server"]);
+}
+
+#[test]
+fn auto_starts_a_server_again_that_refused_and_ended() {
+    let stage = Stage::new("modern_once").speaking(Protocol::Auto);
+    let end = stage.run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    assert_eq!(stage.methods().last().unwrap(), "tools/call");
+    end.closing.finish();
+    stage.assert_nobody_left(&["server", "server"]);
+}
+
+#[test]
+fn a_server_that_refuses_both_eras_is_told_with_both_reasons() {
+    let end = Stage::new("no_era").speaking(Protocol::Auto).run();
+    assert_eq!((end.effect, end.phase), (Effect::None, Phase::Negotiate));
+    let error = end.result.unwrap_err();
+    assert!(
+        matches!(error, CallError::ProtocolMismatch { .. }),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("no database") && error.to_string().contains("no such method"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_modern_server_gets_the_call_first_with_all_it_needs() {
+    let stage = Stage::new("modern").speaking(Protocol::Modern);
+    assert!(stage.run().result.is_ok());
+    let received = stage.received();
+    let [call] = received.as_slice() else {
+        panic!("more than the call: {received:?}")
+    };
+    let meta = &call["params"]["_meta"];
+    assert_eq!(
+        meta["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
+    assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "oneact");
+    assert_eq!(
+        meta["io.modelcontextprotocol/clientCapabilities"],
+        json!({})
+    );
+}
+
+#[test]
+fn a_modern_server_that_wants_input_says_what() {
+    let end = Stage::new("input_required")
+        .speaking(Protocol::Modern)
+        .run();
+    let error = end.result.unwrap_err();
+    let CallError::InputRequired { result, .. } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(result["requestState"], "s1");
+}
+
+#[test]
+fn an_older_version_is_taken() {
+    let end = Stage::new("old").run();
+    assert!(end.result.is_ok());
+    assert_eq!(end.closing.finish().protocol.as_deref(), Some("2024-11-05"));
+}
+
+#[test]
+fn an_unknown_version_is_not() {
+    let end = Stage::new("bad_version").run();
+    let error = end.result.unwrap_err();
+    assert!(
+        matches!(error, CallError::ProtocolMismatch { .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("2099-01-01"), "{error}");
+    assert_eq!(end.effect, Effect::None);
+}
+
+#[test]
+fn a_legacy_handshake_that_is_refused_is_the_servers_error() {
+    let error = Stage::new("no_era").run().result.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            CallError::Rpc {
+                method: "initialize",
+                code: -32603,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_malformed_handshake_ends_it_at_once() {
+    let error = Stage::new("init_malformed").run().result.unwrap_err();
+    assert!(matches!(error, CallError::Malformed { .. }), "{error}");
+}

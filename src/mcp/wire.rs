@@ -1,0 +1,228 @@
+//! The lines between us and the server, as a transport for rmcp.
+//!
+//! rmcp keeps the handshake, the ids, the progress tokens and the server's requests. Answers to
+//! our own requests and progress go to the [`Desk`] and never through its typed parse: that drops
+//! members, rounds numbers, and turns an answer it cannot read into silence. Everything else it
+//! gets by way of a [`Value`]: with `arbitrary_precision`, its untagged enums misread numbers when
+//! they read straight from text.
+
+use std::{
+    future::poll_fn,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::Poll,
+};
+
+use rmcp::{
+    service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, BufReader},
+    process::{ChildStdin, ChildStdout},
+    sync::{Mutex as Turn, mpsc, watch},
+};
+
+use super::{
+    desk::{Addressee, Desk, End},
+    message::{self, Inbound},
+};
+
+/// What is read from a pipe at once: all it can hold.
+const PIPE_BYTES: usize = 64 * 1024;
+/// Messages rmcp may be behind.
+const INBOX: usize = 16;
+
+/// Both directions. A clone is the same wire: a second handshake goes on where the first ended.
+#[derive(Debug, Clone)]
+pub(super) struct Wire {
+    stdin: Stdin,
+    inbox: Arc<Turn<mpsc::Receiver<RxJsonRpcMessage<RoleClient>>>>,
+    desk: Arc<Desk>,
+    /// Closed when the reader of stdout is done.
+    reading: watch::Receiver<()>,
+}
+
+/// A line could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendError {
+    #[error("cannot write a message as JSON: {0}")]
+    Serialize(serde_json::Error),
+    #[error("cannot write to the server's stdin: {0}")]
+    Write(io::Error),
+}
+
+impl Wire {
+    /// Starts to read. A line of more than `limit` bytes ends it.
+    pub(super) fn new(
+        stdin: ChildStdin,
+        stdout: ChildStdout,
+        limit: usize,
+        desk: &Arc<Desk>,
+    ) -> Self {
+        let (to_rmcp, inbox) = mpsc::channel(INBOX);
+        let (done, reading) = watch::channel(());
+        let reader = Arc::clone(desk);
+        tokio::spawn(async move {
+            let end = read(stdout, limit, &to_rmcp, &reader).await;
+            reader.end(end);
+            drop(done);
+        });
+        Self {
+            stdin: Stdin {
+                turn: Arc::default(),
+                pipe: Arc::new(Mutex::new(Some(stdin))),
+            },
+            inbox: Arc::new(Turn::new(inbox)),
+            desk: Arc::clone(desk),
+            reading,
+        }
+    }
+
+    /// Closes the server's stdin at once, also under a write that is stuck.
+    pub(super) fn close_stdin(&self) {
+        self.stdin.close();
+    }
+
+    /// Waits until stdout has nothing more to give.
+    pub(super) async fn read_out(&self) {
+        // The sender never sends; an error says that it is gone.
+        let _ = self.reading.clone().changed().await;
+    }
+}
+
+impl Transport<RoleClient> for Wire {
+    type Error = SendError;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
+        let desk = Arc::clone(&self.desk);
+        let stdin = self.stdin.clone();
+        let kind = desk.outgoing(&message);
+        async move {
+            let written = match serde_json::to_vec(&message) {
+                Ok(line) => stdin.write_line(line).await.map_err(SendError::Write),
+                Err(error) => Err(SendError::Serialize(error)),
+            };
+            desk.written(kind, written.as_ref().map(|&()| ()).map_err(|_| ()));
+            written
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.inbox.lock().await.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), SendError> {
+        self.close_stdin();
+        Ok(())
+    }
+}
+
+/// The server's stdin: lines take turns, closing waits for nobody.
+#[derive(Debug, Clone)]
+struct Stdin {
+    turn: Arc<Turn<()>>,
+    pipe: Arc<Mutex<Option<ChildStdin>>>,
+}
+
+impl Stdin {
+    async fn write_line(&self, mut line: Vec<u8>) -> io::Result<()> {
+        line.push(b'\n');
+        let _turn = self.turn.lock().await;
+        let mut rest = line.as_slice();
+        while !rest.is_empty() {
+            let written = poll_fn(|context| {
+                // Held for one write only, so that `close` is never kept waiting.
+                let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
+                match pipe.as_mut() {
+                    Some(pipe) => Pin::new(pipe).poll_write(context, rest),
+                    None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+                }
+            })
+            .await?;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            rest = rest.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn close(&self) {
+        self.pipe
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+    }
+}
+
+/// Reads stdout to its end and hands out every line.
+async fn read(
+    stdout: ChildStdout,
+    limit: usize,
+    to_rmcp: &mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
+    desk: &Desk,
+) -> End {
+    let mut stdout = BufReader::with_capacity(PIPE_BYTES, stdout);
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // A pipe that fails is as good as closed. A last line without a newline counts.
+        match (&mut stdout).take(most).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return End::Closed,
+            Ok(_) => {}
+        }
+        if line.len() > limit {
+            return End::TooBig;
+        }
+        match hand_out(&line, desk) {
+            Ok(Some(message)) => {
+                // rmcp is gone only when the call is over: stdout is read on all the same, so that
+                // the server never blocks on it.
+                let _ = to_rmcp.send(message).await;
+            }
+            Ok(None) => {}
+            Err(end) => return end,
+        }
+    }
+}
+
+/// Gives a line to whom it concerns; what rmcp has to see comes back.
+fn hand_out(line: &[u8], desk: &Desk) -> Result<Option<RxJsonRpcMessage<RoleClient>>, End> {
+    let (noise, message) = message::read(line);
+    desk.noise(noise);
+    match message {
+        Inbound::Noise | Inbound::Notification => Ok(None),
+        Inbound::Progress(params) => {
+            desk.progress(params);
+            Ok(None)
+        }
+        Inbound::Request => {
+            desk.request()?;
+            Ok(typed(line.get(noise.len()..).unwrap_or_default()).ok())
+        }
+        Inbound::Response(response) => match desk.answer(response) {
+            Addressee::Call | Addressee::Nobody => Ok(None),
+            Addressee::Handshake(response) => match response.body {
+                message::Body::Malformed(reason) => Err(End::Malformed(reason)),
+                message::Body::Result(_) | message::Body::Error(_) => {
+                    typed(line.get(noise.len()..).unwrap_or_default())
+                        .map(Some)
+                        .map_err(End::Malformed)
+                }
+            },
+        },
+    }
+}
+
+fn typed(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, String> {
+    serde_json::from_slice::<Value>(line)
+        .and_then(serde_json::from_value)
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,51 @@
+//! The built-in server `acquisition`: looks at the address of a recording, and fetches it.
+//!
+//! Promises of every tool here: a file appears under its final name whole or not at all, nothing
+//! that exists is overwritten, no connection goes to an address the policy refuses, and no text
+//! that leaves carries a signature or a password of the URL.
+
+mod address;
+mod downloader;
+mod failure;
+mod format;
+mod partial;
+mod redact;
+mod source;
+#[cfg(test)]
+mod tests;
+mod transfer;
+mod url_validator;
+mod web;
+
+use downloader::{Downloader, Formats};
+use url_validator::UrlValidator;
+
+use super::tool::Tool;
+
+/// The tools of the server, in the order of the catalog (CAP-ACQ-001 …). The four downloaders are
+/// one implementation under the catalog's names and the specification's example (R-000-127).
+pub(crate) fn tools() -> Vec<Box<dyn Tool>> {
+    vec![
+        Box::new(UrlValidator),
+        Box::new(Downloader {
+            name: "platform_a_downloader",
+            title: "Download from platform A",
+            formats: Formats::Choosable,
+        }),
+        Box::new(Downloader {
+            name: "platform_b_downloader",
+            title: "Download from platform B",
+            formats: Formats::AsSent,
+        }),
+        Box::new(Downloader {
+            name: "platform_c_downloader",
+            title: "Download from platform C",
+            formats: Formats::AsSent,
+        }),
+        Box::new(Downloader {
+            name: "video_downloader",
+            title: "Download a recording",
+            formats: Formats::Choosable,
+        }),
+    ]
+}

@@ -1,0 +1,145 @@
+//! Where a recording comes from: an `http` or `https` URL, or a file of this machine.
+
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+use super::redact::presentable;
+
+/// A parsed source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// `http` or `https`, with a host.
+    Web(Url),
+    /// An absolute path.
+    Local(PathBuf),
+}
+
+/// Why a text is no source. Never carries the text: what cannot be parsed cannot be redacted.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(super) enum SourceError {
+    #[error("not a URL ({0}), and not a path either: those begin with `/`, `./` or `../`")]
+    NotAUrl(url::ParseError),
+    #[error("the scheme `{0}` is not supported: use http, https or file")]
+    Scheme(String),
+    #[error("a file URL must name an absolute path of this machine, as in file:///tmp/a.mp4")]
+    FileUrl,
+    #[error("the path cannot be made absolute: {0}")]
+    Path(String),
+}
+
+impl Source {
+    /// Parses an `http`, `https` or `file` URL, or a path that begins with `/`, `./` or `../`.
+    pub(super) fn parse(text: &str) -> Result<Self, SourceError> {
+        if ["/", "./", "../"]
+            .iter()
+            .any(|start| text.starts_with(start))
+        {
+            return absolute(Path::new(text)).map(Self::Local);
+        }
+        let url = Url::parse(text).map_err(SourceError::NotAUrl)?;
+        match url.scheme() {
+            "http" | "https" => Ok(Self::Web(url)),
+            "file" => url
+                .to_file_path()
+                .map(Self::Local)
+                .map_err(|()| SourceError::FileUrl),
+            other => Err(SourceError::Scheme(other.to_owned())),
+        }
+    }
+
+    /// As it may be shown: a URL without its secrets.
+    pub(super) fn presentable(&self) -> String {
+        match self {
+            Self::Web(url) => presentable(url),
+            Self::Local(path) => file_uri(path),
+        }
+    }
+
+    /// The last part of the path, if it has one.
+    pub(super) fn file_name(&self) -> Option<String> {
+        match self {
+            Self::Web(url) => {
+                let last = url.path_segments()?.next_back()?;
+                let decoded = percent_encoding::percent_decode_str(last)
+                    .decode_utf8()
+                    .ok()?;
+                (!decoded.is_empty()).then(|| decoded.into_owned())
+            }
+            Self::Local(path) => Some(path.file_name()?.to_string_lossy().into_owned()),
+        }
+    }
+}
+
+/// A `file://` URI or a local path, made absolute.
+pub(super) fn local_path(text: &str) -> Result<PathBuf, SourceError> {
+    match Url::parse(text) {
+        Ok(url) if url.scheme() == "file" => url.to_file_path().map_err(|()| SourceError::FileUrl),
+        Ok(url) if text.contains("://") => Err(SourceError::Scheme(url.scheme().to_owned())),
+        _ => absolute(Path::new(text)),
+    }
+}
+
+/// The percent-encoded `file://` URI of an absolute path.
+pub(super) fn file_uri(path: &Path) -> String {
+    Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, SourceError> {
+    std::path::absolute(path).map_err(|error| SourceError::Path(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_and_paths_are_told_apart() {
+        assert!(matches!(
+            Source::parse("https://a.example/v.mp4"),
+            Ok(Source::Web(_))
+        ));
+        assert_eq!(
+            Source::parse("file:///tmp/a%20b.mp4"),
+            Ok(Source::Local("/tmp/a b.mp4".into()))
+        );
+        assert_eq!(
+            Source::parse("/tmp/a?b.mp4"),
+            Ok(Source::Local("/tmp/a?b.mp4".into()))
+        );
+        assert_eq!(
+            Source::parse("ftp://a.example/v"),
+            Err(SourceError::Scheme("ftp".to_owned()))
+        );
+        assert!(matches!(
+            Source::parse("not a url"),
+            Err(SourceError::NotAUrl(_))
+        ));
+        assert!(matches!(
+            Source::parse("https://"),
+            Err(SourceError::NotAUrl(_))
+        ));
+        assert_eq!(
+            Source::parse("file://elsewhere/tmp/a"),
+            Err(SourceError::FileUrl)
+        );
+    }
+
+    #[test]
+    fn a_target_is_a_path_or_a_file_uri_and_nothing_else() {
+        assert_eq!(local_path("file:///tmp/a%20b"), Ok("/tmp/a b".into()));
+        assert!(local_path("videos/a.mp4").unwrap().is_absolute());
+        assert_eq!(
+            local_path("s3://bucket/key"),
+            Err(SourceError::Scheme("s3".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_file_uri_is_percent_encoded() {
+        assert_eq!(
+            file_uri(Path::new("/tmp/a b#c.mp4")),
+            "file:///tmp/a%20b%23c.mp4"
+        );
+    }
+}

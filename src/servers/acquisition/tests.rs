@@ -1,0 +1,145 @@
+//! The tools against a real server on loopback and real files.
+
+mod downloads;
+mod refusals;
+mod resuming;
+mod server;
+mod validation;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+use url::Url;
+
+use super::{
+    address::Policy,
+    downloader::{Order, download},
+    tools,
+    web::{Patience, Web},
+};
+use crate::servers::tool::{Run, ToolError};
+
+/// 700 kB that begin like an MP4 file.
+fn film() -> Vec<u8> {
+    let mut film = b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41".to_vec();
+    film.extend((0..700_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8));
+    film
+}
+
+fn web() -> Web {
+    web_under(Policy::PrivateToo)
+}
+
+/// Waits for a silent server longer than any test runs.
+fn patient() -> Web {
+    let patience = Patience {
+        idle: Duration::from_hours(1),
+        ..Patience::default()
+    };
+    Web::new(Policy::PrivateToo, patience)
+}
+
+fn web_under(policy: Policy) -> Web {
+    let patience = Patience {
+        connect: Duration::from_secs(10),
+        idle: Duration::from_secs(30),
+        pause: Duration::from_millis(1),
+    };
+    Web::new(policy, patience)
+}
+
+/// Gives up on a silent server at once.
+fn hasty() -> Web {
+    let patience = Patience {
+        connect: Duration::from_millis(200),
+        idle: Duration::from_millis(200),
+        ..Patience::default()
+    };
+    Web::new(Policy::PrivateToo, patience)
+}
+
+fn order(url: &str, target: Option<&Path>) -> Order {
+    let mut arguments = json!({ "url": url });
+    if let Some(target) = target {
+        arguments["output_path"] = json!(target.to_str().unwrap());
+    }
+    Order::parse(arguments.as_object().unwrap()).unwrap()
+}
+
+fn ordered_as(url: &str, target: &Path, format: &str) -> Order {
+    let arguments = json!({"url": url, "output_path": target.to_str().unwrap(), "format": format});
+    Order::parse(arguments.as_object().unwrap()).unwrap()
+}
+
+fn run<T>(work: impl FnOnce(&Run<'_>) -> T) -> T {
+    work(&Run {
+        cancelled: &AtomicBool::new(false),
+        report: &|_| {},
+    })
+}
+
+fn fetch(url: &Url, target: &Path) -> Result<Value, ToolError> {
+    run(|run| download(&order(url.as_str(), Some(target)), &web(), run))
+}
+
+fn refused(url: &Url, target: &Path) -> String {
+    fetch(url, target).unwrap_err().to_string()
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a b.mp4");
+    (folder, target)
+}
+
+fn names(folder: &TempDir) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+#[test]
+fn every_tool_of_the_catalog_is_there_and_answers_as_its_schema_says() {
+    let (folder, _) = folder();
+    let from = folder.path().join("from.mp4");
+    fs::write(&from, film()).unwrap();
+    let mut seen = Vec::new();
+    for tool in tools() {
+        let definition = tool.definition();
+        seen.push(definition.name);
+        let mut arguments = json!({"url": from.to_str().unwrap()});
+        if definition.name != "url_validator" {
+            arguments["output_path"] = json!(folder.path().join(definition.name).to_str().unwrap());
+        }
+        assert!(jsonschema::is_valid(&definition.input_schema, &arguments));
+        let answer = run(|run| tool.call(arguments.as_object().unwrap(), run)).unwrap();
+        assert!(
+            jsonschema::is_valid(&definition.output_schema, &answer),
+            "{answer}"
+        );
+    }
+    let catalog = [
+        "url_validator",
+        "platform_a_downloader",
+        "platform_b_downloader",
+        "platform_c_downloader",
+        "video_downloader",
+    ];
+    assert_eq!(seen, catalog);
+}

@@ -1,0 +1,253 @@
+//! What an interrupted download leaves, and how it goes on.
+
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use serde_json::json;
+
+use super::{
+    fetch, film, folder, names, order, patient, refused,
+    server::{Reply, Server},
+    sha256, web,
+};
+use crate::servers::{
+    acquisition::{downloader::download, partial::Part, url_validator::validate},
+    tool::{Progress, Run, ToolError},
+};
+
+const ETAG: &str = "\"one\"";
+
+/// Sends the whole film but for the first `drops` requests, which end after 300 kB each.
+fn dropping(drops: usize) -> Server {
+    Server::start(move |request| {
+        let reply = Reply::ranged(request, &film(), ETAG);
+        if request.nth < drops {
+            reply.cut_after(300_000)
+        } else {
+            reply
+        }
+    })
+}
+
+#[test]
+fn dropped_connections_are_resumed_within_the_call() {
+    let server = dropping(2);
+    let (folder, target) = folder();
+    let receipt = fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), film());
+    assert_eq!(receipt["sha256"], json!(sha256(&film())));
+    assert_eq!(receipt["resumed"], json!(true));
+    assert_eq!(names(&folder), ["a b.mp4"]);
+    let requests = server.requests();
+    let ranges: Vec<Option<&str>> = requests
+        .iter()
+        .map(|request| request.header("range"))
+        .collect();
+    assert_eq!(ranges, [None, Some("bytes=300000-"), Some("bytes=600000-")]);
+    assert_eq!(requests[1].header("if-range"), Some(ETAG));
+}
+
+#[test]
+fn a_failed_download_is_resumed_by_the_next_call() {
+    // Six attempts of one call get 50 kB each; the next call gets the rest.
+    let server = Server::start(|request| {
+        let reply = Reply::ranged(request, &film(), ETAG);
+        if request.nth < 6 {
+            reply.cut_after(50_000)
+        } else {
+            reply
+        }
+    });
+    let (folder, target) = folder();
+    let text = refused(&server.url("/v?sig=one"), &target);
+    assert!(
+        text.contains("incomplete: 300000 of 700032 bytes"),
+        "{text}"
+    );
+    assert!(!text.contains("sig"), "{text}");
+    assert_eq!(names(&folder), ["a b.mp4.part", "a b.mp4.part.json"]);
+    assert!(
+        !fs::read_to_string(folder.path().join("a b.mp4.part.json"))
+            .unwrap()
+            .contains("sig")
+    );
+    // Signed anew, it is still the same file.
+    let receipt = fetch(&server.url("/v?sig=two"), &target).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), film());
+    assert_eq!(receipt["sha256"], json!(sha256(&film())));
+    assert_eq!(receipt["resumed"], json!(true));
+    assert_eq!(server.requests()[6].header("range"), Some("bytes=300000-"));
+    assert_eq!(names(&folder), ["a b.mp4"]);
+}
+
+#[test]
+fn content_that_changed_in_between_is_fetched_anew() {
+    let server = Server::start(|request| {
+        if request.nth == 0 {
+            Reply::ranged(request, &vec![b'x'; 400_000], "\"old\"").cut_after(200_000)
+        } else {
+            Reply::ranged(request, &film(), ETAG)
+        }
+    });
+    let (_folder, target) = folder();
+    let receipt = fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(server.requests()[1].header("if-range"), Some("\"old\""));
+    assert_eq!(fs::read(&target).unwrap(), film());
+    assert_eq!(receipt["resumed"], json!(false));
+}
+
+#[test]
+fn content_without_a_validator_is_never_continued() {
+    let server = Server::start(|request| {
+        let reply = Reply::content(&film());
+        if request.nth == 0 {
+            reply.cut_after(10_000)
+        } else {
+            reply
+        }
+    });
+    let (_folder, target) = folder();
+    fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), film());
+    assert!(
+        server
+            .requests()
+            .iter()
+            .all(|request| request.header("range").is_none())
+    );
+}
+
+#[test]
+fn a_range_that_was_not_asked_for_is_not_glued_on() {
+    let server = Server::start(|request| match request.nth {
+        0 => Reply::ranged(request, &film(), ETAG).cut_after(1000),
+        1 => {
+            Reply::ranged(request, &film(), ETAG).with("Content-Range", "bytes 2000-700031/700032")
+        }
+        _ => Reply::ranged(request, &film(), ETAG),
+    });
+    let (_folder, target) = folder();
+    fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), film());
+}
+
+#[test]
+fn a_complete_part_whose_rest_is_empty_begins_anew() {
+    let server = Server::start(|request| Reply::ranged(request, &film(), ETAG));
+    let (folder, target) = folder();
+    let note = json!({"url": server.url("/").as_str(), "etag": ETAG, "last_modified": null, "length": film().len()});
+    fs::write(folder.path().join("a b.mp4.part"), film()).unwrap();
+    fs::write(folder.path().join("a b.mp4.part.json"), note.to_string()).unwrap();
+    fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), film());
+}
+
+#[test]
+fn a_body_shorter_than_announced_is_incomplete_and_leaves_nothing_at_the_target() {
+    let server = Server::start(|_| Reply::content(b"half").with("Content-Length", "8"));
+    let (folder, target) = folder();
+    let text = refused(&server.url("/"), &target);
+    assert!(text.contains("incomplete: 4 of 8 bytes"), "{text}");
+    assert_eq!(server.requests().len(), 6);
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn a_rest_longer_than_the_whole_is_refused() {
+    let server = Server::start(|request| {
+        let reply = Reply::ranged(request, &film(), ETAG);
+        if request.nth == 0 {
+            reply.cut_after(600_000)
+        } else {
+            let longer = Reply::content(&vec![0; 200_000]).with("ETag", ETAG);
+            longer.partial("bytes 600000-700031/700032")
+        }
+    });
+    let (folder, target) = folder();
+    let text = refused(&server.url("/"), &target);
+    assert!(text.contains("more bytes came than the 700032"), "{text}");
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn a_strangers_part_file_is_left_alone() {
+    let server = Server::start(|_| Reply::content(&film()));
+    let (folder, target) = folder();
+    let stranger = folder.path().join("a b.mp4.part");
+    fs::write(&stranger, "mine").unwrap();
+    assert!(refused(&server.url("/"), &target).contains("in the way"));
+    assert_eq!(fs::read(&stranger).unwrap(), b"mine");
+}
+
+#[test]
+fn two_downloads_of_one_target_exclude_each_other() {
+    let server = Server::start(|_| Reply::content(&film()));
+    let (_folder, target) = folder();
+    let first = Part::open(&target, "elsewhere").unwrap();
+    assert!(refused(&server.url("/"), &target).contains("another download"));
+    drop(first);
+    fetch(&server.url("/"), &target).unwrap();
+}
+
+#[test]
+fn a_cancelled_download_leaves_a_part_only_at_a_named_target() {
+    let server = Server::start(|request| Reply::ranged(request, &film(), ETAG).hang_after(400_000));
+    let (folder, target) = folder();
+    for named in [Some(target.as_path()), None] {
+        let cancelled = AtomicBool::new(false);
+        let before = server.requests().len();
+        let report = |progress: Progress| cancelled.store(progress.done > 0.0, Ordering::Relaxed);
+        let run = Run {
+            cancelled: &cancelled,
+            report: &report,
+        };
+        let error = download(&order(server.url("/").as_str(), named), &web(), &run).unwrap_err();
+        assert!(matches!(error, ToolError::Cancelled), "{error}");
+        assert_eq!(server.requests().len(), before + 1);
+    }
+    assert_eq!(names(&folder), ["a b.mp4.part", "a b.mp4.part.json"]);
+}
+
+#[test]
+fn a_cancelled_call_does_not_wait_for_a_silent_server() {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    let server = Server::start(move |_| {
+        flag.store(true, Ordering::Relaxed);
+        // No answer, ever: only a cut connection ends these calls within the hour.
+        loop {
+            thread::park();
+        }
+    });
+    let run = Run {
+        cancelled: &cancelled,
+        report: &|_| {},
+    };
+    let (folder, target) = folder();
+    let url = server.url("/");
+    let error = download(&order(url.as_str(), Some(&target)), &patient(), &run).unwrap_err();
+    assert!(matches!(error, ToolError::Cancelled), "{error}");
+    cancelled.store(false, Ordering::Relaxed);
+    let error = validate(url.as_str(), &patient(), &run).unwrap_err();
+    assert!(matches!(error, ToolError::Cancelled), "{error}");
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn changed_content_is_not_glued_on_even_if_the_server_ignores_if_range() {
+    let server = Server::start(|request| match request.nth {
+        0 => Reply::ranged(request, &film(), "\"old\"").cut_after(1000),
+        1 => Reply::ranged(request, &vec![b'x'; 700_032], "\"old\"").with("ETag", ETAG),
+        _ => Reply::ranged(request, &film(), ETAG),
+    });
+    let (_folder, target) = folder();
+    fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(server.requests()[1].header("range"), Some("bytes=1000-"));
+    assert_eq!(fs::read(&target).unwrap(), film());
+}

@@ -1,0 +1,359 @@
+//! Moving the bytes of a source into a [`Part`]: in blocks, counted, continued after a drop.
+
+use std::{fs::File, io::Read, path::Path};
+
+use ureq::http::{StatusCode, header};
+use url::Url;
+
+use super::{
+    failure::WebError,
+    format::{Format, HEAD},
+    partial::{BLOCK, Origin, Part, PartError},
+    redact::presentable,
+    web::{Answer, Ask, Web, read_block},
+};
+use crate::servers::tool::{Run, ToolError};
+
+/// The largest file that is fetched: 16 GiB.
+pub(super) const MAX_BYTES: u64 = 16 << 30;
+
+/// How often a dropped connection is taken up again within one call.
+const MAX_RESUMPTIONS: u32 = 5;
+
+/// What is true of a whole transfer.
+#[derive(Debug)]
+pub(super) struct Transferred {
+    /// The `Content-Type`, if the server gave one.
+    pub(super) content_type: Option<String>,
+    /// Where the bytes came from in the end, as it may be shown.
+    pub(super) url: String,
+    pub(super) start: Start,
+}
+
+/// Where a transfer's bytes begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// All came over one connection of this call.
+    Fresh,
+    /// Bytes of an earlier connection, of this call or another, were kept.
+    Resumed,
+}
+
+/// One transfer into one part.
+pub(super) struct Transfer<'a> {
+    pub(super) part: &'a mut Part,
+    pub(super) format: Option<Format>,
+    pub(super) max_bytes: u64,
+    pub(super) run: &'a Run<'a>,
+    /// The most that was reported: progress never goes back, a restarted transfer does.
+    reported: u64,
+}
+
+/// Why an attempt ended early.
+enum Stop {
+    /// Another attempt may do better.
+    Dropped(String),
+    Final(ToolError),
+}
+
+impl<'a> Transfer<'a> {
+    pub(super) fn new(
+        part: &'a mut Part,
+        format: Option<Format>,
+        max_bytes: u64,
+        run: &'a Run<'a>,
+    ) -> Self {
+        Self {
+            part,
+            format,
+            max_bytes,
+            run,
+            reported: 0,
+        }
+    }
+
+    /// Fetches `url`, continuing what the part holds, and taking up a dropped connection again.
+    pub(super) fn fetch(mut self, url: &Url, web: &Web) -> Result<Transferred, ToolError> {
+        let mut start = Start::Fresh;
+        let mut why = String::new();
+        for attempt in 0..=MAX_RESUMPTIONS {
+            if attempt > 0 {
+                web.pause(attempt, self.run)?;
+            }
+            match self.attempt(url, web, attempt, &mut start) {
+                Ok(answer) => {
+                    return Ok(Transferred {
+                        content_type: answer.header(header::CONTENT_TYPE).map(str::to_owned),
+                        url: presentable(&answer.url),
+                        start,
+                    });
+                }
+                Err(Stop::Dropped(reason)) => why = reason,
+                Err(Stop::Final(error)) => return Err(error),
+            }
+        }
+        let length = self.part.origin().and_then(|origin| origin.length);
+        Err(ToolError::Failed(format!(
+            "the download of {} is incomplete: {} of {} bytes after {MAX_RESUMPTIONS} resumptions ({why}); retrying may help",
+            presentable(url),
+            self.part.bytes(),
+            length.map_or_else(
+                || "an unknown number of".to_owned(),
+                |length| length.to_string()
+            ),
+        )))
+    }
+
+    /// Copies a file of this machine.
+    pub(super) fn copy(mut self, path: &Path, shown: String) -> Result<Transferred, ToolError> {
+        let failed =
+            |what: &str| ToolError::Failed(format!("cannot read {}: {what}", path.display()));
+        // Looked at before it is opened: opening a pipe would wait for its writer.
+        let about = path
+            .metadata()
+            .map_err(|error| failed(&error.to_string()))?;
+        if !about.is_file() {
+            return Err(failed("it is not a regular file"));
+        }
+        let mut file = File::open(path).map_err(|error| failed(&error.to_string()))?;
+        let length = Some(about.len());
+        self.part.begin(Origin {
+            url: shown.clone(),
+            etag: None,
+            last_modified: None,
+            length,
+        })?;
+        self.refuse_too_large(length)?;
+        match self.pour(&mut file, length, &mut |error| {
+            Stop::Final(failed(&error.to_string()))
+        }) {
+            Ok(()) => Ok(Transferred {
+                content_type: None,
+                url: shown,
+                start: Start::Fresh,
+            }),
+            Err(Stop::Final(error)) => Err(error),
+            Err(Stop::Dropped(why)) => Err(failed(&format!("the copy is incomplete: {why}"))),
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        url: &Url,
+        web: &Web,
+        attempt: u32,
+        start: &mut Start,
+    ) -> Result<Answer, Stop> {
+        let ask = match self.part.resumable() {
+            Some((from, validator)) => Ask::Rest {
+                from,
+                validator: validator.to_owned(),
+            },
+            None => Ask::Whole,
+        };
+        let mut answer = match web.ask(url, &ask) {
+            // A server that answered once may be coming back.
+            Err(error @ WebError::Lost { .. }) if attempt > 0 => {
+                return Err(Stop::Dropped(error.to_string()));
+            }
+            other => other?,
+        };
+        refuse_encoded(&answer)?;
+        let length = match (answer.status, &ask) {
+            (StatusCode::OK, _) => {
+                *start = Start::Fresh;
+                let origin = Origin {
+                    url: presentable(url),
+                    etag: answer.header(header::ETAG).map(str::to_owned),
+                    last_modified: answer.header(header::LAST_MODIFIED).map(str::to_owned),
+                    length: answer.content_length(),
+                };
+                self.part.begin(origin)?;
+                answer.content_length()
+            }
+            (StatusCode::PARTIAL_CONTENT, Ask::Rest { from, .. }) => {
+                let total = self.continuation(&answer, *from)?;
+                *start = Start::Resumed;
+                self.part.resume(self.run)?;
+                total
+            }
+            (StatusCode::RANGE_NOT_SATISFIABLE, Ask::Rest { .. }) => {
+                self.part.condemn();
+                return Err(Stop::Dropped("the server has no such range".to_owned()));
+            }
+            _ => return Err(answer.failure().into()),
+        };
+        self.refuse_too_large(length)?;
+        let from = answer.url.clone();
+        self.pour(
+            &mut answer.reader(),
+            length,
+            &mut |error| match web.read_error(&from, error) {
+                late @ WebError::TimedOut { .. } => late.into(),
+                lost => Stop::Dropped(lost.to_string()),
+            },
+        )?;
+        Ok(answer)
+    }
+
+    /// The whole length, from a 206 that continues exactly what the part holds. A server that
+    /// ignores `If-Range` still names what it sends.
+    fn continuation(&mut self, answer: &Answer, from: u64) -> Result<Option<u64>, Stop> {
+        let origin = self.part.origin();
+        let known = origin.and_then(|origin| origin.length);
+        let changed = |now: Option<&str>, then: Option<&String>| {
+            now.is_some_and(|now| then.is_some_and(|then| then != now))
+        };
+        let same = !changed(
+            answer.header(header::ETAG),
+            origin.and_then(|origin| origin.etag.as_ref()),
+        ) && !changed(
+            answer.header(header::LAST_MODIFIED),
+            origin.and_then(|origin| origin.last_modified.as_ref()),
+        );
+        match answer.header(header::CONTENT_RANGE).and_then(content_range) {
+            Some((first, total))
+                if same
+                    && first == from
+                    && (known.is_none() || total.is_none() || known == total) =>
+            {
+                Ok(total
+                    .or(known)
+                    .or_else(|| answer.content_length().map(|rest| from + rest)))
+            }
+            _ => {
+                self.part.condemn();
+                Err(Stop::Dropped(
+                    "the server sent another range or content than was asked for".to_owned(),
+                ))
+            }
+        }
+    }
+
+    /// Moves blocks until the reader ends, and holds it to `length` bytes in all.
+    fn pour(
+        &mut self,
+        reader: &mut dyn Read,
+        length: Option<u64>,
+        on_error: &mut dyn FnMut(std::io::Error) -> Stop,
+    ) -> Result<(), Stop> {
+        let mut block = vec![0; BLOCK];
+        loop {
+            self.run.check_cancelled()?;
+            let n = read_block(reader, &mut block).map_err(&mut *on_error)?;
+            if n == 0 {
+                break;
+            }
+            let before = self.part.bytes();
+            self.part.append(block.get(..n).unwrap_or_default())?;
+            let bytes = self.part.bytes();
+            if length.is_some_and(|length| bytes > length) {
+                self.part.condemn();
+                let text = format!(
+                    "more bytes came than the {} that were announced",
+                    length.unwrap_or_default()
+                );
+                return Err(Stop::Final(ToolError::Corrupt(text)));
+            }
+            self.refuse_too_large(Some(bytes))?;
+            if before < HEAD as u64 && bytes >= HEAD as u64 {
+                self.check_format()?;
+            }
+            self.report(bytes, length);
+        }
+        match length {
+            Some(length) if self.part.bytes() < length => Err(Stop::Dropped(format!(
+                "the data ended after {} of {length} bytes",
+                self.part.bytes()
+            ))),
+            _ if self.part.bytes() == 0 => Err(Stop::Final(ToolError::Corrupt(
+                "the source is empty".to_owned(),
+            ))),
+            _ => Ok(self.check_format()?),
+        }
+    }
+
+    fn check_format(&mut self) -> Result<(), ToolError> {
+        let Some(format) = self.format else {
+            return Ok(());
+        };
+        format.check(self.part.head()).map_err(|found| {
+            self.part.condemn();
+            ToolError::Corrupt(format!(
+                "the content is {found}, not {} as `format` asks",
+                format.name()
+            ))
+        })
+    }
+
+    fn refuse_too_large(&mut self, bytes: Option<u64>) -> Result<(), ToolError> {
+        let max = self.max_bytes;
+        match bytes {
+            Some(bytes) if bytes > max => {
+                self.part.condemn();
+                Err(ToolError::Failed(format!(
+                    "the source is too large: {bytes} bytes or more, at most {max} are fetched"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reports at most about a hundred times where the length is known, else every 4 MiB.
+    #[expect(clippy::cast_precision_loss, reason = "16 GiB is far below 2^53")]
+    fn report(&mut self, bytes: u64, length: Option<u64>) {
+        let step = length.map_or(4 << 20, |length| (length / 100).max(256 << 10));
+        if bytes >= self.reported + step || (Some(bytes) == length && bytes > self.reported) {
+            self.reported = bytes;
+            self.run.progress(
+                bytes as f64,
+                length.map(|length| length as f64),
+                "downloading (bytes)",
+            );
+        }
+    }
+}
+
+impl From<ToolError> for Stop {
+    fn from(error: ToolError) -> Self {
+        Self::Final(error)
+    }
+}
+
+impl From<WebError> for Stop {
+    fn from(error: WebError) -> Self {
+        Self::Final(error.into())
+    }
+}
+
+impl From<PartError> for Stop {
+    fn from(error: PartError) -> Self {
+        Self::Final(error.into())
+    }
+}
+
+/// Compressed content has another length and other ranges than the file; it was not asked for.
+fn refuse_encoded(answer: &Answer) -> Result<(), ToolError> {
+    match answer.header(header::CONTENT_ENCODING) {
+        None | Some("" | "identity") => Ok(()),
+        Some(encoding) => Err(ToolError::Failed(format!(
+            "{} sends the content compressed ({encoding}) although it was asked not to",
+            presentable(&answer.url)
+        ))),
+    }
+}
+
+/// The first byte's position and the whole length of a `Content-Range` (RFC 9110, 14.4).
+fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (range, total) = text
+        .trim()
+        .strip_prefix("bytes")?
+        .trim_start()
+        .split_once('/')?;
+    let (first, _) = range.split_once('-')?;
+    let total = match total {
+        "*" => None,
+        digits => Some(digits.parse().ok()?),
+    };
+    Some((first.parse().ok()?, total))
+}

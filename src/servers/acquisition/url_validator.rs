@@ -1,0 +1,158 @@
+//! `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): does this URL lead to a recording?
+
+use std::{fs::File, io::Read, path::Path};
+
+use serde_json::{Map, Value, json};
+use ureq::http::header;
+
+use super::{
+    address::Policy,
+    failure::status_text,
+    format::{HEAD, is_media, is_media_type},
+    source::Source,
+    web::{Answer, Ask, Patience, Web},
+};
+use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
+
+const DEFAULT_PLATFORM: &str = "generic_video_platform";
+
+/// The tool.
+pub(super) struct UrlValidator;
+
+/// What was found out about a URL; the four keys of the answer but for the platform.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// No usable URL.
+    Invalid(String),
+    /// A good URL that leads to no recording, or not for us.
+    Unavailable(String),
+    Available,
+}
+
+impl Tool for UrlValidator {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "url_validator",
+            title: "Validate a recording's URL",
+            description: "Check that an http(s) or file URL, or an absolute path, leads to a video or audio recording \
+                one may read, without downloading it. A URL that does not is an answer, not an error; an unreachable \
+                server is an error. Loopback and private addresses are refused unless the server entry says \
+                allow_private = true. Connects directly: proxy variables are not used.",
+            input_schema: json!({
+                "type": "object", "required": ["url"], "additionalProperties": false,
+                "properties": {
+                    "url": {"type": "string", "description": "http, https or file URL, or an absolute path"},
+                    "platform": {
+                        "type": "string", "minLength": 1, "default": DEFAULT_PLATFORM,
+                        "description": "comes back as it is"
+                    }
+                }
+            }),
+            output_schema: json!({
+                "type": "object", "required": ["url_valid", "platform", "video_available", "restrictions"],
+                "additionalProperties": false,
+                "properties": {
+                    "url_valid": {"type": "boolean"},
+                    "platform": {"type": "string"},
+                    "video_available": {"type": "boolean"},
+                    "restrictions": {
+                        "type": ["string", "null"],
+                        "description": "what stands in the way, such as `HTTP 403 Forbidden`"
+                    }
+                }
+            }),
+            annotations: Annotations {
+                effect: Effect::ReadOnly,
+                repeat: Repeat::Idempotent,
+                world: World::Open,
+            },
+        }
+    }
+
+    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+        let web = Web::new(Policy::from_environment(), Patience::default());
+        let verdict = validate(text("url").unwrap_or_default(), &web, run)?;
+        let platform = text("platform").unwrap_or(DEFAULT_PLATFORM);
+        Ok(verdict.into_content(platform))
+    }
+}
+
+impl Verdict {
+    /// The tool's structured content.
+    pub(super) fn into_content(self, platform: &str) -> Value {
+        let (valid, available, restrictions) = match self {
+            Self::Invalid(why) => (false, false, Some(why)),
+            Self::Unavailable(why) => (true, false, Some(why)),
+            Self::Available => (true, true, None),
+        };
+        json!({
+            "url_valid": valid, "platform": platform, "video_available": available, "restrictions": restrictions
+        })
+    }
+}
+
+/// Looks at the URL; fails only if its server cannot be reached or may not be.
+pub(super) fn validate(text: &str, web: &Web, run: &Run<'_>) -> Result<Verdict, ToolError> {
+    match Source::parse(text) {
+        Err(error) => Ok(Verdict::Invalid(error.to_string())),
+        Ok(Source::Local(path)) => Ok(look(&path)),
+        Ok(Source::Web(url)) => web.until_cancelled(run, || {
+            let mut answer = web.ask(&url, &Ask::Head)?;
+            // Presigned URLs are often good for GET alone, and some servers know no HEAD.
+            if matches!(answer.status.as_u16(), 403 | 405 | 501) {
+                answer = web.ask(&url, &Ask::FirstByte)?;
+            }
+            Ok(judge(&answer))
+        }),
+    }
+}
+
+fn judge(answer: &Answer) -> Verdict {
+    if !answer.status.is_success() {
+        return Verdict::Unavailable(status_text(answer.status));
+    }
+    let content_type = answer.header(header::CONTENT_TYPE).unwrap_or_default();
+    let attachment = answer
+        .header(header::CONTENT_DISPOSITION)
+        .and_then(attachment_name);
+    let name = attachment
+        .map(str::to_owned)
+        .or_else(|| Source::Web(answer.url.clone()).file_name());
+    if is_media_type(content_type, name.as_deref()) {
+        return Verdict::Available;
+    }
+    let shown = if content_type.is_empty() {
+        "missing"
+    } else {
+        content_type
+    };
+    Verdict::Unavailable(format!(
+        "not a video or audio file: its Content-Type is {shown}"
+    ))
+}
+
+fn look(path: &Path) -> Verdict {
+    let unavailable = |what: &str| Verdict::Unavailable(format!("{}: {what}", path.display()));
+    match path.metadata() {
+        Err(error) => return unavailable(&error.to_string()),
+        Ok(about) if !about.is_file() => return unavailable("not a regular file"),
+        Ok(about) if about.len() == 0 => return unavailable("the file is empty"),
+        Ok(_) => {}
+    }
+    let mut head = Vec::with_capacity(HEAD);
+    match File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head)) {
+        Err(error) => unavailable(&error.to_string()),
+        Ok(_) if is_media(&head) => Verdict::Available,
+        Ok(_) => unavailable("not a video or audio file by its content"),
+    }
+}
+
+/// The `filename` of a `Content-Disposition` (RFC 6266), good enough to see its ending.
+fn attachment_name(text: &str) -> Option<&str> {
+    let (_, value) = text.split_once("filename=")?;
+    match value.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => value.split(';').next().map(str::trim),
+    }
+}

@@ -1,0 +1,19 @@
+//! The words every room speaks: what was asked ([`Task`]), what came of it ([`Outcome`]), and why
+//! it failed ([`Fault`], the one error table). Pure: nothing here does I/O.
+
+mod fault;
+mod format;
+mod ids;
+mod outcome;
+mod request;
+pub mod uri;
+
+pub use fault::{ErrorCode, Failure, Fault};
+pub use format::Format;
+pub use ids::{MessageId, OperationId, RefId};
+pub use outcome::{
+    Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
+    Produced, ServerReport, State, Timings,
+};
+pub use request::{Identity, InputRef, RefStatus, Resources, Task};
+pub use uri::{Location, Uri, UriError, redact_presigned};

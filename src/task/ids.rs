@@ -1,0 +1,135 @@
+//! Names of things: each its own type, made in one place.
+
+use std::fmt;
+
+use jiff::Zoned;
+
+/// Crockford's base 32, as ULIDs use it.
+const BASE32: [char; 32] = [
+    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'J',
+    'K', 'M', 'N', 'P', 'Q', 'R', 'S', 'T', 'V', 'W', 'X', 'Y', 'Z',
+];
+
+/// This run: `op_` and a ULID (48 bits of milliseconds, 80 random bits).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationId(String);
+
+impl OperationId {
+    /// The id of a run that starts at `at`.
+    pub fn new(at: &Zoned, random: [u8; 16]) -> Self {
+        let millis = u128::try_from(at.timestamp().as_millisecond()).unwrap_or_default();
+        let bits = (millis << 80) | (u128::from_be_bytes(random) >> 48);
+        let digit = |place: u32| {
+            let five = usize::try_from((bits >> (5 * place)) & 31).unwrap_or_default();
+            BASE32.get(five).copied().unwrap_or('0')
+        };
+        Self(format!(
+            "op_{}",
+            (0..26).rev().map(digit).collect::<String>()
+        ))
+    }
+
+    /// The text, `op_…`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The last six characters, in lower case: random enough to tell messages of one second apart.
+    fn suffix(&self) -> String {
+        let mut last: Vec<char> = self.0.chars().rev().take(6).collect();
+        last.reverse();
+        last.into_iter().collect::<String>().to_lowercase()
+    }
+}
+
+impl fmt::Display for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// This answer: `msg-act-YYYYMMDD-HHMMSS-xxxxxx` (R-000-15, R-000-38, C-01).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageId(String);
+
+impl MessageId {
+    /// The id of the answer of that run; its second is the one of `executed_at` (C-12).
+    pub fn new(executed_at: &Zoned, operation: &OperationId) -> Self {
+        Self(format!(
+            "msg-act-{}-{}",
+            executed_at.strftime("%Y%m%d-%H%M%S"),
+            operation.suffix()
+        ))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The name of a resource in a session: `src_1`, `store_1`, `derived_3`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RefId(String);
+
+impl RefId {
+    /// Checks a ref id: what can stand in a file name and in a bind. Answers what is wrong.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        if text.is_empty() {
+            return Err("a ref id must not be empty");
+        }
+        if text.len() > 128 {
+            return Err("a ref id has at most 128 bytes");
+        }
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if !text.chars().all(fits) || text.starts_with('.') {
+            return Err(
+                "a ref id has letters, digits, `_`, `-` and `.` only, and does not start with `.`",
+            );
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RefId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zoned(text: &str) -> Zoned {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_message_id_carries_the_second_and_six_characters_c_01() {
+        let at = zoned("2026-02-24T10:00:00+08:00[Asia/Singapore]");
+        let id = MessageId::new(&at, &OperationId::new(&at, [255; 16]));
+        assert_eq!(id.as_str(), "msg-act-20260224-100000-zzzzzz");
+    }
+
+    #[test]
+    fn operation_ids_sort_by_time() {
+        let early = OperationId::new(&zoned("2026-02-24T10:00:00+00:00[UTC]"), [255; 16]);
+        let late = OperationId::new(&zoned("2026-02-24T10:00:01+00:00[UTC]"), [0; 16]);
+        assert!(early.as_str() < late.as_str());
+        assert_eq!(early.as_str().len(), 29);
+    }
+
+    #[test]
+    fn a_ref_id_cannot_leave_its_directory() {
+        for bad in ["", "..", "a/b", "a\0", ".hidden", "ref id"] {
+            assert!(RefId::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(RefId::parse("derived_1").is_ok());
+    }
+}

@@ -1,0 +1,176 @@
+//! What came of a task: one value, from which every projection is made.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{Failure, RefId};
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub state: State,
+    /// `Some` in every state but [`State::Done`] and [`State::Planned`].
+    pub failure: Option<Failure>,
+    /// The ids whose tool was called (R-000-41).
+    pub executed: Vec<String>,
+    pub invocations: Vec<Invocation>,
+    pub produced: Vec<Produced>,
+    pub result_data: Option<Value>,
+    pub checks: Checks,
+    pub effect: Effect,
+    pub phase: Phase,
+    /// The server of the last call.
+    pub server: Option<ServerReport>,
+    /// What would be done: only in [`State::Planned`].
+    pub plan: Option<Plan>,
+    /// Sentences for `audit.reasoning`, in the order of events (R-000-36).
+    pub reasoning: Vec<String>,
+    /// Sentences for `audit.compliance_notes`: what was assumed, ignored or not checked.
+    pub notes: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Done,
+    /// `--dry-run`: resolved and checked, nothing started.
+    Planned,
+    /// Refused before anything ran.
+    Rejected,
+    Failed,
+    /// A signal ended it.
+    Cancelled,
+}
+
+/// What is known of the world after the run: may it be repeated?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// No tool was called.
+    None,
+    /// A call was sent and never answered.
+    Unknown,
+    /// A call was answered.
+    Done,
+}
+
+/// How far the run came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Reading the task.
+    Read,
+    /// Looking it up in the catalog.
+    Catalog,
+    /// Checking its inputs.
+    Inputs,
+    /// Starting the server.
+    Spawn,
+    /// Agreeing with the server on a protocol.
+    Negotiate,
+    /// Checking the arguments against the server's schema.
+    ValidateArguments,
+    /// The call itself.
+    Call,
+    /// Taking, checking and storing what the tool gave.
+    Quality,
+    /// All done.
+    Complete,
+}
+
+/// One tool call, as the envelope lists it (R-000-23).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Invocation {
+    pub tool_name: String,
+    pub mcp_server: String,
+    /// As sent, but for secrets and presign parts (invariant 7).
+    pub parameters: Map<String, Value>,
+    pub execution_time_ms: u64,
+    pub status: InvocationStatus,
+}
+
+/// How the call ended (R-000-24, R-000-87).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InvocationStatus {
+    Success,
+    Error { detail: String },
+}
+
+/// An asset at its final place (R-000-26).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Produced {
+    pub ref_id: RefId,
+    pub storage_uri: String,
+    pub asset_type: String,
+    pub capability_id: String,
+    /// The input it was made from.
+    pub parent_ref_id: Option<RefId>,
+    pub bytes: u64,
+}
+
+/// What was observed; what was not observed is `false` (C-07, C-08).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Checks {
+    pub output_exists: bool,
+    pub output_non_empty: bool,
+    pub format_valid: bool,
+    /// `None` where no result document is asked for.
+    pub result_complete: Option<bool>,
+}
+
+/// What is known of a tool server's process once the answer is in.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerReport {
+    pub name: String,
+    /// How it ended, e.g. `exited with code 1` or `killed by signal 9`; null while it runs.
+    pub exit_status: Option<String>,
+    /// The last of its standard error, secrets cut out; only after a failure.
+    pub stderr_tail: Option<String>,
+    /// Lines on its standard output that are no MCP messages.
+    pub stdout_noise: u64,
+    /// The protocol version agreed on.
+    pub protocol: Option<String>,
+    pub timings: Timings,
+}
+
+/// Milliseconds spent; all zero under a fixed clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Timings {
+    pub spawn_ms: u64,
+    pub negotiate_ms: u64,
+    pub call_ms: u64,
+}
+
+/// What `--dry-run` shows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    pub steps: Vec<PlannedStep>,
+}
+
+/// One step that would be taken.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedStep {
+    pub capability_id: String,
+    pub mcp_server: String,
+    pub tool_name: String,
+    /// The argv that would be started.
+    pub command: Vec<String>,
+    pub cwd: String,
+    /// Names of the environment variables the server would get.
+    pub environment: Vec<String>,
+    pub parameters: Map<String, Value>,
+    pub timeout_seconds: f64,
+    /// The quality checks that would be made.
+    pub checks: Vec<String>,
+    /// The ref and the place its asset would get.
+    pub output: Option<PlannedOutput>,
+}
+
+/// Where an asset would be stored.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedOutput {
+    pub ref_id: String,
+    pub storage_uri: String,
+    pub asset_type: String,
+}

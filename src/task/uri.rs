@@ -1,0 +1,282 @@
+//! Where an asset is said to be: a `storage_uri`, read once and kept as received.
+//!
+//! Pure: nothing here looks at a file or a network. A `Uri` in hand is well-formed, and its text
+//! is the one that came in, byte for byte.
+
+mod redact;
+#[cfg(test)]
+mod tests;
+
+use std::{borrow::Cow, fmt, str::FromStr};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use url::Url;
+
+pub use redact::redact_presigned;
+
+/// A `storage_uri` (R-000-54).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Uri {
+    text: String,
+    location: Location,
+}
+
+/// What a [`Uri`] points at.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A local file: absolute, or relative to the root.
+    File(Utf8PathBuf),
+    /// `http://` or `https://`.
+    Http(Url),
+    /// `s3://bucket/key`; the key is taken as written, not percent-decoded, as S3 tools do.
+    S3 {
+        /// Never empty.
+        bucket: String,
+        /// Without its leading slash; empty for the bucket itself.
+        key: String,
+    },
+    /// A URI of a scheme this build does not know.
+    Other {
+        /// In lower case, without the colon.
+        scheme: String,
+    },
+}
+
+/// Why a text is no `storage_uri`. Texts are shown without their secrets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UriError {
+    /// No text, or only white space.
+    #[error("storage URI is empty; give a file:// URI, a path, or an http(s):// or s3:// URI")]
+    Empty,
+    /// A NUL, plain or as `%00`: no path can hold one.
+    #[error("storage URI `{uri}` contains a NUL character")]
+    Nul {
+        /// As received, redacted.
+        uri: String,
+    },
+    /// `file://HOST/…` names another machine.
+    #[error("storage URI `{uri}` names the host `{host}`; a file URI must be local: file:///path")]
+    ForeignHost {
+        /// As received, redacted.
+        uri: String,
+        /// What stands where only nothing or `localhost` may.
+        host: String,
+    },
+    /// A file URI or path that must be absolute is not.
+    #[error("`{uri}` is not absolute; write file:///path")]
+    NotAbsolute {
+        /// As received, redacted.
+        uri: String,
+    },
+    /// `%` without two hexadecimal digits after it.
+    #[error(
+        "storage URI `{uri}` has a bad percent-encoding at byte {at}; write a literal % as %25"
+    )]
+    BadPercent {
+        /// As received, redacted.
+        uri: String,
+        /// Bytes from the start of the URI.
+        at: usize,
+    },
+    /// The percent-encoded bytes are no UTF-8.
+    #[error("storage URI `{uri}` is not UTF-8 once percent-decoded")]
+    NotUtf8 {
+        /// As received, redacted.
+        uri: String,
+    },
+    /// Not a URL by the WHATWG rules.
+    #[error("storage URI `{uri}` is not a valid URL: {problem}")]
+    BadUrl {
+        /// As received, redacted.
+        uri: String,
+        /// In the words of the URL parser.
+        problem: String,
+    },
+    /// `s3://` without a bucket.
+    #[error("storage URI `{uri}` names no bucket; write s3://bucket/key")]
+    NoBucket {
+        /// As received, redacted.
+        uri: String,
+    },
+}
+
+/// Bytes a path in a file URI may not carry as they are (RFC 3986 `pchar` and `/` are left).
+const NOT_IN_PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+impl Uri {
+    /// Reads a `storage_uri`. A text with neither `scheme://` nor `file:` nor `data:` in front is
+    /// a path and is not percent-decoded; so `12:30 notes.wav` is a file.
+    pub fn parse(text: &str) -> Result<Self, UriError> {
+        if text.trim().is_empty() {
+            return Err(UriError::Empty);
+        }
+        if text.contains('\0') {
+            return Err(UriError::Nul { uri: shown(text) });
+        }
+        let location = match scheme(text) {
+            None => Location::File(Utf8PathBuf::from(text)),
+            Some((scheme, rest)) => match scheme.to_ascii_lowercase().as_str() {
+                "file" => Location::File(file_path(text, rest)?),
+                "http" | "https" => {
+                    Location::Http(Url::parse(text).map_err(|error| UriError::BadUrl {
+                        uri: shown(text),
+                        problem: error.to_string(),
+                    })?)
+                }
+                "s3" => s3(text, rest)?,
+                other => Location::Other {
+                    scheme: other.to_owned(),
+                },
+            },
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            location,
+        })
+    }
+
+    /// The `file://` URI of an absolute path, percent-encoded to ASCII.
+    pub fn from_path(path: &Utf8Path) -> Result<Self, UriError> {
+        if !path.is_absolute() {
+            return Err(UriError::NotAbsolute {
+                uri: shown(path.as_str()),
+            });
+        }
+        if path.as_str().contains('\0') {
+            return Err(UriError::Nul {
+                uri: shown(path.as_str()),
+            });
+        }
+        let text = format!("file://{}", utf8_percent_encode(path.as_str(), NOT_IN_PATH));
+        Ok(Self {
+            text,
+            location: Location::File(path.to_owned()),
+        })
+    }
+
+    /// The text as received.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The text without its secrets: what may be shown and recorded (invariant 7).
+    pub fn redacted(&self) -> Cow<'_, str> {
+        redact_presigned(&self.text)
+    }
+
+    /// What the text points at.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The file this names, where it names one; a relative path is taken from `root`.
+    pub fn local_path(&self, root: &Utf8Path) -> Option<Utf8PathBuf> {
+        match &self.location {
+            Location::File(path) => Some(root.join(path)),
+            Location::Http(_) | Location::S3 { .. } | Location::Other { .. } => None,
+        }
+    }
+}
+
+impl FromStr for Uri {
+    type Err = UriError;
+
+    fn from_str(text: &str) -> Result<Self, UriError> {
+        Self::parse(text)
+    }
+}
+
+/// Redacted, so that no log of a larger value leaks a presigned URL.
+impl fmt::Debug for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Uri").field(&self.redacted()).finish()
+    }
+}
+
+/// The scheme and what follows its colon (RFC 3986 §3.1).
+fn scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let well_formed = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let without_slashes = ["file", "data"]
+        .iter()
+        .any(|known| scheme.eq_ignore_ascii_case(known));
+    (well_formed && (rest.starts_with("//") || without_slashes)).then_some((scheme, rest))
+}
+
+/// The path of a file URI (RFC 8089). `?` and `#` are part of it: file URIs have no query, and
+/// names carry both.
+fn file_path(text: &str, rest: &str) -> Result<Utf8PathBuf, UriError> {
+    let path = match rest.strip_prefix("//") {
+        None => rest,
+        Some(after) => {
+            let host_end = after.find('/').unwrap_or(after.len());
+            let (host, path) = after.split_at(host_end);
+            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+                return Err(UriError::ForeignHost {
+                    uri: shown(text),
+                    host: host.to_owned(),
+                });
+            }
+            path
+        }
+    };
+    if !path.starts_with('/') {
+        return Err(UriError::NotAbsolute { uri: shown(text) });
+    }
+    if let Some(at) = bad_percent(path) {
+        return Err(UriError::BadPercent {
+            uri: shown(text),
+            at: text.len() - path.len() + at,
+        });
+    }
+    let decoded = percent_decode_str(path)
+        .decode_utf8()
+        .map_err(|_| UriError::NotUtf8 { uri: shown(text) })?;
+    if decoded.contains('\0') {
+        return Err(UriError::Nul { uri: shown(text) });
+    }
+    Ok(Utf8PathBuf::from(decoded.into_owned()))
+}
+
+/// Where the first `%` stands that two hexadecimal digits do not follow.
+fn bad_percent(path: &str) -> Option<usize> {
+    path.match_indices('%').map(|(at, _)| at).find(|at| {
+        let digits = path.as_bytes().get(at + 1..at + 3);
+        !digits.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+fn s3(text: &str, rest: &str) -> Result<Location, UriError> {
+    let rest = rest.trim_start_matches("//");
+    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.is_empty() {
+        return Err(UriError::NoBucket { uri: shown(text) });
+    }
+    Ok(Location::S3 {
+        bucket: bucket.to_owned(),
+        key: key.to_owned(),
+    })
+}
+
+fn shown(text: &str) -> String {
+    redact_presigned(text).into_owned()
+}

@@ -1,0 +1,207 @@
+use super::*;
+
+fn file(text: &str) -> String {
+    match Uri::parse(text).unwrap().location() {
+        Location::File(path) => path.to_string(),
+        _ => panic!("{text} is no file"),
+    }
+}
+
+#[test]
+fn a_file_uri_is_percent_decoded() {
+    assert_eq!(file("file:///abs%20path/%C3%BC.wav"), "/abs path/ü.wav");
+    assert_eq!(file("FILE://localhost/a"), "/a");
+    assert_eq!(file("file:/a"), "/a");
+    assert_eq!(file("file:///take#2?.wav"), "/take#2?.wav");
+    assert_eq!(file("file:///unencoded ü.wav"), "/unencoded ü.wav");
+}
+
+#[test]
+fn a_plain_path_is_taken_as_it_is() {
+    for path in [
+        "/abs/ü b.wav",
+        "rel/a b.wav",
+        "12:30 notes.wav",
+        "100%.wav",
+        "a%20b.wav",
+        "./-x",
+        "日本/語.mp4",
+    ] {
+        assert_eq!(file(path), path);
+    }
+}
+
+#[test]
+fn the_text_is_kept_as_received() {
+    for text in [
+        "file:///a%20b",
+        "HTTP://Example.COM",
+        "s3://b/k%20k",
+        "rel path",
+        "gs://bucket/x",
+    ] {
+        assert_eq!(Uri::parse(text).unwrap().as_str(), text);
+    }
+}
+
+#[test]
+fn each_scheme_has_its_location() {
+    let location = |text: &str| Uri::parse(text).unwrap().location;
+    assert!(
+        matches!(location("https://h/p?q#f"), Location::Http(url) if url.host_str() == Some("h"))
+    );
+    assert!(
+        matches!(location("s3://b/k/l m"), Location::S3 { bucket, key } if bucket == "b" && key == "k/l m")
+    );
+    assert!(
+        matches!(location("s3://b"), Location::S3 { bucket, key } if bucket == "b" && key.is_empty())
+    );
+    assert!(matches!(location("GS://bucket/x"), Location::Other { scheme } if scheme == "gs"));
+    assert!(
+        matches!(location("data:text/plain,hi"), Location::Other { scheme } if scheme == "data")
+    );
+}
+
+#[test]
+fn a_text_that_is_no_storage_uri_is_refused_with_its_reason() {
+    use UriError as E;
+    let error = |text: &str| Uri::parse(text).unwrap_err();
+    assert_eq!(error(""), E::Empty);
+    assert_eq!(error(" \n"), E::Empty);
+    assert!(matches!(error("a\0b"), E::Nul { .. }));
+    assert!(matches!(error("file:///a%00b"), E::Nul { .. }));
+    assert!(matches!(error("file://server/a"), E::ForeignHost { host, .. } if host == "server"));
+    assert!(matches!(error("file://relative"), E::ForeignHost { .. }));
+    assert!(matches!(error("file:rel"), E::NotAbsolute { .. }));
+    assert!(matches!(error("file://"), E::NotAbsolute { .. }));
+    assert!(matches!(error("file:///a%2"), E::BadPercent { at: 9, .. }));
+    assert!(matches!(
+        error("file:///100%"),
+        E::BadPercent { at: 11, .. }
+    ));
+    assert!(matches!(error("file:///%zz"), E::BadPercent { .. }));
+    assert!(matches!(error("file:///%ff"), E::NotUtf8 { .. }));
+    assert!(matches!(error("http://"), E::BadUrl { .. }));
+    assert!(matches!(error("s3:///key"), E::NoBucket { .. }));
+}
+
+#[test]
+fn an_error_shows_no_password() {
+    let error = Uri::parse("https://user:hunter2@h:99999/")
+        .unwrap_err()
+        .to_string();
+    assert!(!error.contains("hunter2"), "{error}");
+}
+
+#[test]
+fn any_absolute_path_survives_the_way_through_its_file_uri() {
+    for path in [
+        "/",
+        "/a b/ü%20#?;[x].wav",
+        "/日本/\"q\"'\\`{}|^<>",
+        "/\u{1}\u{7f}",
+        "/a//b/../c",
+    ] {
+        let uri = Uri::from_path(Utf8Path::new(path)).unwrap();
+        assert!(
+            uri.as_str().is_ascii() && uri.as_str().starts_with("file:///"),
+            "{uri:?}"
+        );
+        assert_eq!(file(uri.as_str()), path);
+        assert_eq!(Uri::parse(uri.as_str()).unwrap(), uri);
+        assert_eq!(Url::parse(uri.as_str()).unwrap().scheme(), "file");
+    }
+    assert!(matches!(
+        Uri::from_path(Utf8Path::new("rel")),
+        Err(UriError::NotAbsolute { .. })
+    ));
+    assert!(matches!(
+        Uri::from_path(Utf8Path::new("/a\0")),
+        Err(UriError::Nul { .. })
+    ));
+}
+
+#[test]
+fn a_relative_path_is_taken_from_the_root() {
+    let root = Utf8Path::new("/root");
+    assert_eq!(
+        Uri::parse("a/b").unwrap().local_path(root).unwrap(),
+        "/root/a/b"
+    );
+    assert_eq!(
+        Uri::parse("/a/b").unwrap().local_path(root).unwrap(),
+        "/a/b"
+    );
+    assert_eq!(Uri::parse("https://h/").unwrap().local_path(root), None);
+}
+
+#[test]
+fn presign_parts_are_cut_wherever_the_url_stands() {
+    let cases = [
+        (
+            "https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4&X-Amz-Credential=AKIA%2F1&X-Amz-Expires=60&x-amz-signature=ab12",
+            "https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4&X-Amz-Credential=***&X-Amz-Expires=60&x-amz-signature=***",
+        ),
+        (
+            "GET /k?sig=a%2Bb%3D&se=2030 failed",
+            "GET /k?sig=***&se=2030 failed",
+        ),
+        (
+            r#"{"u":"https://h/?token=abc","n":1}"#,
+            r#"{"u":"https://h/?token=***","n":1}"#,
+        ),
+        (
+            r"https:\/\/h\/k?a=1\u0026Signature=x\/y\u0026b=2",
+            r"https:\/\/h\/k?a=1\u0026Signature=***\u0026b=2",
+        ),
+        (
+            "<a href='https://h/?a=1&amp;Signature=xy&amp;b=2'>",
+            "<a href='https://h/?a=1&amp;Signature=***&amp;b=2'>",
+        ),
+        (
+            "https://p/?u=https%3A%2F%2Fh%2F%3Fsig%3Dabc%26x%3D1&z=2",
+            "https://p/?u=https%3A%2F%2Fh%2F%3Fsig%3D***&z=2",
+        ),
+        (
+            "ftp://user:p@ss:w@host/x and https://tok@h",
+            "ftp://***@host/x and https://***@h",
+        ),
+        (
+            "https://h/?token=http://u:p@host/&a=1",
+            "https://h/?token=***&a=1",
+        ),
+        (
+            "https://h/?AWSAccessKeyId=AK&Signature=s",
+            "https://h/?AWSAccessKeyId=***&Signature=***",
+        ),
+    ];
+    for (text, shown) in cases {
+        assert_eq!(redact_presigned(text), shown);
+        assert_eq!(redact_presigned(shown), shown, "a second time");
+    }
+}
+
+#[test]
+fn a_text_without_secrets_is_borrowed_as_it_is() {
+    for text in [
+        "",
+        "a@b.c",
+        "https://h/?max_token=3&design=x",
+        "died with sig=9",
+        "file:///a=b",
+        "://",
+        "?sig=",
+        "é?ü=ß",
+    ] {
+        assert!(
+            matches!(redact_presigned(text), Cow::Borrowed(same) if same == text),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn debug_shows_no_secret() {
+    let shown = format!("{:?}", Uri::parse("https://u:p@h/?sig=abc").unwrap());
+    assert_eq!(shown, r#"Uri("https://***@h/?sig=***")"#);
+}

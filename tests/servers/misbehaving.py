@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""A stdio MCP server that does one thing wrong (or nothing): misbehaving.py MODE
+
+Every line it gets is appended to $RECEIVED, the ids of its processes ("name pid") to $PIDS.
+Python 3 standard library only.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+MODE = sys.argv[1]
+OUT = sys.stdout.buffer
+SLEEP = 600
+
+
+def note_pid(name, pid):
+    with open(os.environ["PIDS"], "a") as file:
+        file.write(f"{name} {pid}\n")
+
+
+def raw(data):
+    OUT.write(data if isinstance(data, bytes) else data.encode())
+    OUT.flush()
+
+
+def send(message):
+    raw(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+
+
+def answer(request, result):
+    send({"id": request["id"], "result": result})
+
+
+def refuse(request, code, message):
+    send({"id": request["id"], "error": {"code": code, "message": message}})
+
+
+def text(content):
+    return {"content": [{"type": "text", "text": content}]}
+
+
+def say(words):
+    sys.stderr.write(words + "\n")
+    sys.stderr.flush()
+
+
+def lines():
+    for line in sys.stdin:
+        with open(os.environ["RECEIVED"], "a") as file:
+            file.write(line)
+        yield json.loads(line)
+
+
+def progress(request, number, token=None):
+    token = request["params"]["_meta"]["progressToken"] if token is None else token
+    send({"method": "notifications/progress",
+          "params": {"progressToken": token, "progress": number, "message": f"step {number}"}})
+
+
+def sleeper(new_session):
+    return subprocess.Popen(["sleep", str(SLEEP)], start_new_session=new_session,
+                            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def daemon():
+    """Leaves a process that has its own session and no living parent but the subreaper."""
+    middle = os.fork()
+    if middle == 0:
+        os.setsid()
+        child = os.fork()
+        if child == 0:
+            null = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(null, descriptor)
+            os.execvp("sleep", ["sleep", str(SLEEP)])
+        note_pid("daemon", child)
+        os._exit(0)
+    os.waitpid(middle, 0)
+
+
+def ignore_term():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+ODD = {
+    "error_string": lambda i: '{"jsonrpc":"2.0","id":%s,"error":"boom"}' % i,
+    "code_string": lambda i: '{"jsonrpc":"2.0","id":%s,"error":{"code":"E1","message":"boom"}}' % i,
+    "error_null": lambda i: '{"jsonrpc":"2.0","id":%s,"error":null,"result":{"content":[]}}' % i,
+    "result_null": lambda i: '{"jsonrpc":"2.0","id":%s,"result":null}' % i,
+    "result_array": lambda i: '{"jsonrpc":"2.0","id":%s,"result":[[]]}' % i,
+    "neither": lambda i: '{"jsonrpc":"2.0","id":%s}' % i,
+    "twice": lambda i: '{"jsonrpc":"2.0","id":%s,"result":{},"result":{}}' % i,
+    "string_id": lambda i: '{"jsonrpc":"2.0","id":"%s","result":{"content":[]}}' % i,
+    "unread": lambda i: '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}',
+    "task": lambda i: '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"task"}}' % i,
+    "content_text": lambda i: '{"jsonrpc":"2.0","id":%s,"result":{"content":"text"}}' % i,
+    "not_utf8": lambda i: b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"\xff"}]}}'
+                          % str(i).encode(),
+    # Numbers no float holds, members no client knows, and an order of its own.
+    "exact": lambda i: '{"jsonrpc":"2.0","id":%s,"result": {"zeta":1e2, "structuredContent":'
+                       '123456789012345678901234567890,"content":[],"tools":[]}}' % i,
+}
+
+
+def tools_call(request):
+    params = request["params"]
+    name = params["name"]
+    if MODE.startswith("odd:"):
+        line = ODD[MODE[4:]](request["id"])
+        raw((line if isinstance(line, bytes) else line.encode()) + b"\n")
+    elif MODE == "no_newline":
+        raw(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("the end")}))
+        os._exit(0)
+    elif MODE == "noise":
+        raw('starting\n{"level":"info"}\n42\n[1,2]\n\n\xff\n')
+        raw("Loading... " + json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("loaded")}) + "\n")
+    elif MODE == "noisy":
+        raw(("x" * 50 + "\n") * 1000)
+        answer(request, text("done"))
+    elif MODE == "crash":
+        say("Traceback: token is hunter2")
+        os._exit(4)
+    elif MODE == "crash_held":
+        note_pid("grandchild", sleeper(False).pid)
+        os._exit(5)
+    elif MODE == "segfault":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif MODE == "ignores":
+        pass
+    elif MODE == "environment":
+        # What Python adds itself is no business of ours.
+        answer(request, text(json.dumps(sorted(set(os.environ) - {"LC_CTYPE"}))))
+    elif MODE == "half_closed":
+        os.close(1)
+        time.sleep(SLEEP)
+    elif MODE == "hang":
+        ignore_term()
+        while True:
+            time.sleep(SLEEP)
+    elif MODE == "flood":
+        while True:
+            progress(request, 1)
+    elif MODE == "foreign_progress":
+        while True:
+            progress(request, 1, token="somebody else's")
+            time.sleep(0.01)
+    elif MODE == "slow":
+        for step in range(8):
+            time.sleep(0.25)
+            progress(request, step)
+        answer(request, text("done"))
+    elif MODE == "stderr_flood":
+        for _ in range(10_000):
+            sys.stderr.write("x" * 1023 + "\n")
+        say("the last line, hunter2")
+        answer(request, text("done"))
+    elif MODE == "stderr_endless":
+        while True:
+            sys.stderr.write("x" * 1023 + "\n")
+    elif MODE == "big":
+        answer(request, text("x" * 100_000))
+        time.sleep(SLEEP)
+    elif MODE == "endless":
+        while True:
+            raw("x" * 65536)
+    elif MODE == "asks":
+        asks(request)
+    elif MODE == "pesters":
+        while True:
+            send({"id": "p", "method": "ping"})
+    elif MODE == "input_required":
+        answer(request, {"resultType": "input_required", "requestState": "s1", "inputRequests": {}})
+    elif MODE == "large":
+        answer(request, text("x" * (17 * 1024 * 1024)))
+    elif MODE == "rpc_error":
+        send({"id": request["id"],
+              "error": {"code": -32603, "message": "no, hunter2", "data": {"k": ["hunter2"]}}})
+    elif MODE == "is_error":
+        answer(request, {**text("cannot"), "isError": True})
+    elif MODE == "contents":
+        answer(request, {"structuredContent": None, "content": [
+            {"type": "text", "text": "t"},
+            {"type": "image", "data": "aW1n", "mimeType": "image/png"},
+            {"type": "audio", "data": "YXVk", "mimeType": "audio/wav"},
+            {"type": "resource", "resource": {"uri": "file:///b", "blob": "Yg==", "mimeType": "a/b"}},
+            {"type": "resource", "resource": {"uri": "file:///t", "text": "words"}},
+            {"type": "resource_link", "uri": "file:///l", "name": "link"},
+            {"type": "hologram", "n": 1},
+            {"type": "text"},
+        ]})
+    else:
+        assert name == "echo", name
+        answer(request, text(json.dumps(params)))
+
+
+def asks(request):
+    """Asks the client for everything a server can, and answers with what it was told."""
+    questions = [
+        ("ping", {}),
+        ("roots/list", {}),
+        ("sampling/createMessage", {"messages": [], "maxTokens": 1}),
+        ("elicitation/create", {"message": "Your name?", "requestedSchema": {"type": "object", "properties": {}}}),
+    ]
+    for method, params in questions:
+        send({"id": method, "method": method, "params": params})
+    told = {}
+    for reply in lines():
+        told[reply["id"]] = reply.get("error", {}).get("code", "answered")
+        if len(told) == len(questions):
+            break
+    answer(request, text(json.dumps(told, sort_keys=True)))
+
+
+TOOLS = [
+    {"name": "first", "inputSchema": {"type": "object"}},
+    {"name": "echo", "inputSchema": {"type": "object", "required": ["text"],
+                                     "properties": {"text": {"type": "string"}}}},
+    {"name": "remote", "inputSchema": {"$ref": "https://example.invalid/schema.json"}},
+]
+
+
+def tools_list(request):
+    """One tool a page."""
+    page = int((request.get("params") or {}).get("cursor") or 0)
+    result = {"tools": [TOOLS[page]]}
+    if MODE == "endless_pages":
+        result["nextCursor"] = "0"
+    elif page + 1 < len(TOOLS):
+        result["nextCursor"] = str(page + 1)
+    answer(request, result)
+
+
+def initialize(request):
+    if MODE == "modern":
+        refuse(request, -32601, "no such method")
+    elif MODE == "modern_once":
+        refuse(request, -32600, "not like this")
+        os._exit(0)
+    elif MODE == "no_era":
+        refuse(request, -32603, "no database")
+    elif MODE == "init_malformed":
+        send({"id": request["id"]})
+    elif MODE == "silent":
+        return
+    else:
+        version = {"bad_version": "2099-01-01", "old": "2024-11-05"}.get(MODE, request["params"]["protocolVersion"])
+        answer(request, {"protocolVersion": version, "capabilities": {"tools": {}},
+                         "serverInfo": {"name": "misbehaving", "version": "1.2"}})
+        if MODE == "deaf":
+            time.sleep(SLEEP)
+
+
+def main():
+    note_pid("server", os.getpid())
+    if MODE == "exits":
+        say("no key; hunter2 was refused")
+        sys.exit(3)
+    if MODE == "grandchild":
+        note_pid("grandchild", sleeper(False).pid)
+    if MODE == "daemon":
+        daemon()
+    if MODE == "session":
+        note_pid("grandchild", sleeper(True).pid)
+    for message in lines():
+        method = message.get("method")
+        if method == "initialize":
+            initialize(message)
+        elif method == "server/discover":
+            if MODE == "no_era":
+                refuse(message, -32601, "no such method")
+            else:
+                answer(message, {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {},
+                                 "ttlMs": 0, "cacheScope": "public",
+                                 "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "new", "version": "2"}}})
+        elif method == "tools/list":
+            tools_list(message)
+        elif method == "tools/call":
+            tools_call(message)
+    if MODE == "stubborn":
+        ignore_term()
+        time.sleep(SLEEP)
+    if MODE == "last_words":
+        say("bye")
+        sys.exit(7)
+
+
+main()

@@ -1,0 +1,3 @@
+//! Everything that is tested from outside, through the binary.
+
+mod tidy;
