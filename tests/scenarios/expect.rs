@@ -31,8 +31,9 @@ pub(crate) fn always(ran: &Ran) -> Result<()> {
         .strip_suffix('\n')
         .with_context(|| format!("stdout does not end its line: {:?}", ran.stdout))?;
     let value = parse(line)?;
+    let compact = serde_json::to_string(&value)?;
     ensure!(
-        value.to_string() == line,
+        compact == line,
         "stdout is not one line of compact JSON: {line:?}"
     );
     let schema = SCHEMA.as_ref().map_err(|error| anyhow!("{error:#}"))?;
@@ -53,10 +54,9 @@ pub(crate) fn always(ran: &Ran) -> Result<()> {
 
 /// As the folder says: key order and the text of numbers count, white space does not.
 pub(crate) fn as_written(folder: &Folder, ran: &Ran) -> Result<()> {
-    let wanted = parse(&folder.envelope).context("envelope.json")?;
-    let got = parse(&ran.stdout)?;
-    if wanted.to_string() != got.to_string() {
-        let (wanted, got) = (pretty(&wanted)?, pretty(&got)?);
+    let wanted = pretty(&parse(&folder.envelope).context("envelope.json")?)?;
+    let got = pretty(&parse(&ran.stdout)?)?;
+    if wanted != got {
         let diff = TextDiff::from_lines(&wanted, &got);
         bail!(
             "another envelope (- expected, + answered; `just bless` accepts it):\n{}",

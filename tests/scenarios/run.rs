@@ -23,7 +23,7 @@ const ONEACT: &str = env!("CARGO_BIN_EXE_oneact");
 const CLOCK: &str = "2026-02-24T10:00:00+08:00[Asia/Singapore]";
 
 /// Far more than any scenario needs: only a hang gets here.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// What a run came to. Texts have `[ROOT]` and `[ONEACT]` where paths of this machine stood.
 pub(crate) struct Ran {
