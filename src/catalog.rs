@@ -4,17 +4,19 @@
 //! wrong type is an error with file, line and nearest name.
 
 mod bind;
+mod compile;
 mod configure;
 mod document;
 mod entry;
+mod fill;
 mod job;
+mod outputs;
 mod raw;
 mod schema;
 mod server;
 
 pub(crate) use document::Catalog;
-pub(crate) use entry::{Entry, Repeatable, ResultKind, RuleScope, Take};
+pub(crate) use entry::{Entry, FailureRule, OnFailure, Repeatable, ResultKind, RuleScope, Take};
 pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, resolve};
-pub(crate) use raw::OnFailure;
 pub(crate) use schema::{Misfit, Values};
 pub(crate) use server::{PrivateNetwork, Server, ServerProtocol};

@@ -1,6 +1,6 @@
 //! The file: found, parsed, and its tables handed out one at a time, with lines for errors.
 
-use std::{collections::HashSet, fmt, fs, io};
+use std::{fmt, fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
@@ -222,25 +222,18 @@ fn explain(message: &str) -> String {
     }
 }
 
-/// `unknown key`, with the name that was probably meant.
+/// `unknown key`, with the name that was probably meant, or all that are known.
 pub(crate) fn unknown_key<'a>(
     unknown: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> String {
-    match nearest(unknown, known.clone()) {
-        Some(near) => format!("unknown key `{unknown}`; did you mean `{near}`?"),
-        None => {
-            let known: Vec<&str> = known
-                .into_iter()
-                .collect::<HashSet<_>>()
-                .into_iter()
-                .collect();
-            let mut known: Vec<String> =
-                known.into_iter().map(|name| format!("`{name}`")).collect();
-            known.sort();
-            format!("unknown key `{unknown}`; known here: {}", known.join(", "))
-        }
+    if let Some(near) = nearest(unknown, known.clone()) {
+        return format!("unknown key `{unknown}`; did you mean `{near}`?");
     }
+    let mut known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
+    known.sort();
+    known.dedup();
+    format!("unknown key `{unknown}`; known here: {}", known.join(", "))
 }
 
 /// The known name most like this one, if any is like it.

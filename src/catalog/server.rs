@@ -5,9 +5,11 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use serde_json::Value;
 
+use crate::task::{Failure, Fault};
+
 use super::{
+    compile::duration,
     document::{CatalogError, Tables, nearest},
-    entry::duration,
     raw::{RawProtocol, RawServer},
 };
 
@@ -49,11 +51,20 @@ pub(crate) enum PrivateNetwork {
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// Reads a server; `None` when the catalog has none of that name.
-pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
-    let Some((at, raw)) = tables.entry::<RawServer>("server", name)? else {
-        return Ok(None);
-    };
+/// Reads the server of that name; there must be one (R-000-100).
+pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Server, Failure> {
+    match tables.entry::<RawServer>("server", name)? {
+        Some((at, raw)) => Ok(check(tables, name, at, raw)?),
+        None => Err(Failure::new(Fault::ServerNotFound, missing(tables, name)?)),
+    }
+}
+
+fn check(
+    tables: &Tables<'_>,
+    name: &str,
+    at: usize,
+    raw: RawServer,
+) -> Result<Server, CatalogError> {
     let wrong = |problem: String| {
         tables
             .catalog()
@@ -72,7 +83,7 @@ pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, Ca
         Some(text) => duration(text.get_ref()).map_err(&wrong),
         None => Ok(default),
     };
-    Ok(Some(Server {
+    Ok(Server {
         name: name.to_owned(),
         cwd: Utf8PathBuf::from(raw.cwd.as_deref().unwrap_or(".")),
         env: raw.env.iter().map(text).collect::<Result<_, _>>()?,
@@ -90,11 +101,11 @@ pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, Ca
             PrivateNetwork::Refused
         },
         command: raw.command,
-    }))
+    })
 }
 
 /// The server names of the catalog, for a message about one that is not there.
-pub(super) fn missing(tables: &Tables<'_>, name: &str) -> Result<String, CatalogError> {
+fn missing(tables: &Tables<'_>, name: &str) -> Result<String, CatalogError> {
     let names = tables.names("server")?;
     Ok(match nearest(name, names.iter().copied()) {
         Some(near) => format!("the catalog has no [server.{name}]; did you mean `{near}`?"),

@@ -25,8 +25,8 @@ use super::{bar::Bar, print, settings};
 /// Flags of a run.
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Where relative paths start and outputs go [default: $ONEACT_ROOT, else the nearest directory
-    /// upwards that holds catalog.toml, else the current one]
+    /// Where relative paths start and outputs go [default: `$ONEACT_ROOT`, else the nearest
+    /// directory upwards that holds catalog.toml, else the current one]
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<Utf8PathBuf>,
     /// The catalog [default: ROOT/catalog.toml]

@@ -15,7 +15,7 @@ pub(super) struct SchemaArgs {
 }
 
 /// Name, what it describes, text.
-const SCHEMAS: [(&str, &str, &str); 2] = [
+const SCHEMAS: [(&str, &str, &str); 3] = [
     (
         "task",
         "what goes in: a dispatch message, a wrapped task, or a bare one",
@@ -26,24 +26,29 @@ const SCHEMAS: [(&str, &str, &str); 2] = [
         "what comes out: the ADL envelope",
         include_str!("../../schemas/envelope.schema.json"),
     ),
+    (
+        "catalog",
+        "what may be done: catalog.toml, as JSON",
+        include_str!("../../schemas/catalog.schema.json"),
+    ),
 ];
 
 /// Prints a schema, or the list of them.
 pub(super) fn run(args: &SchemaArgs) -> ExitCode {
-    let text = match &args.name {
+    let lines: Vec<String> = match &args.name {
         Some(wanted) => SCHEMAS
             .iter()
             .filter(|(name, _, _)| name == wanted)
-            .map(|(_, _, text)| (*text).to_owned())
+            .map(|(_, _, text)| text.trim_end().to_owned())
             .collect(),
         None => SCHEMAS
             .iter()
-            .map(|(name, what, _)| format!("{name:<10} {what}\n"))
-            .collect::<String>(),
+            .map(|(name, what, _)| format!("{name:<10} {what}"))
+            .collect(),
     };
-    if print(text.as_bytes()).is_ok() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let text = lines.join("\n") + "\n";
+    match print(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }

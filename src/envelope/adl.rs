@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::task::{
     Checks, Effect, ErrorCode, Invocation, InvocationStatus, MessageId, OperationId, Outcome,
-    Phase, Plan, Produced, Resources, ServerReport, State,
+    Phase, Plan, Produced, RefId, Resources, ServerReport, State,
 };
 
 use super::{prose, read::Received};
@@ -140,14 +140,14 @@ fn succeeded(outcome: &Outcome) -> bool {
 
 /// The inherited resources with what was produced added; a pending entry of the same ref is
 /// fulfilled where it stands (R-000-33, C-02).
-fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> ResourcesBlock {
-    let mut block = ResourcesBlock {
+fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> ResourceLists {
+    let mut block = ResourceLists {
         source_refs: inherited.source_refs.clone(),
         storage_refs: inherited.storage_refs.clone(),
         derived_refs: inherited.derived_refs.clone(),
     };
     for each in produced {
-        let parent = each.parent_ref_id.as_ref().map(|parent| parent.as_str());
+        let parent = each.parent_ref_id.as_ref().map(RefId::as_str);
         let ref_id = each.ref_id.as_str();
         let (list, entry) = if ref_id.starts_with("store_") {
             let entry = json!({
@@ -185,7 +185,7 @@ struct Envelope<'a> {
     status: Status,
     error: ErrorBlock<'a>,
     metadata: Metadata<'a>,
-    resources: ResourcesBlock,
+    resources: ResourceLists,
     audit: Audit,
 }
 
@@ -357,7 +357,8 @@ struct Metadata<'a> {
 }
 
 #[derive(Serialize)]
-struct ResourcesBlock {
+#[expect(clippy::struct_field_names, reason = "the wire's own names")]
+struct ResourceLists {
     source_refs: Vec<Value>,
     storage_refs: Vec<Value>,
     derived_refs: Vec<Value>,

@@ -45,25 +45,14 @@ pub(super) fn read(
             number
         }
     };
-    let session_id = match session {
-        Some(session) => match unusable(&session) {
-            None => session,
-            Some(why) => {
-                problem = Some(Failure::new(
-                    Fault::InvalidShape,
-                    format!("`metadata.session_id` {why}"),
-                ));
-                fresh()
-            }
-        },
-        None => {
-            let session = fresh();
-            notes.push(format!(
-                "The message names no session; {session} was made for this answer."
-            ));
-            session
-        }
-    };
+    let unusable = session.as_deref().and_then(unusable);
+    if let Some(why) = unusable {
+        let message = format!("`metadata.session_id` {why}");
+        problem = Some(Failure::new(Fault::InvalidShape, message));
+    } else if session.is_none() {
+        notes.push("The message names no session; one was made for this answer.".to_owned());
+    }
+    let session_id = session.filter(|_| unusable.is_none()).unwrap_or_else(fresh);
     let identity = Identity {
         session_id,
         request_id,

@@ -52,22 +52,16 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
         Err(failure) => format!("Input could not be used ({}).", failure.fault.name()),
     });
     let executed = outcome.executed.join(", ");
-    match outcome.state {
-        State::Done => sentences.push(format!(
-            "Execution of {executed} completed within quality constraints."
-        )),
-        State::Planned => {
-            sentences.push("Dry run: resolved and checked, nothing executed.".to_owned())
-        }
-        State::Rejected => sentences.push("Nothing was executed.".to_owned()),
+    sentences.push(match outcome.state {
+        State::Done => format!("Execution of {executed} completed within quality constraints."),
+        State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),
+        State::Rejected => "Nothing was executed.".to_owned(),
         State::Failed if executed.is_empty() => {
-            sentences.push("Task execution failed before a tool was called.".to_owned())
+            "Task execution failed before a tool was called.".to_owned()
         }
-        State::Failed => sentences.push(format!("Execution of {executed} failed.")),
-        State::Cancelled => {
-            sentences.push("Execution was cancelled; nothing was stored.".to_owned())
-        }
-    }
+        State::Failed => format!("Execution of {executed} failed."),
+        State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
+    });
     for produced in &outcome.produced {
         sentences.push(format!("Ref {} successfully produced.", produced.ref_id));
     }

@@ -99,7 +99,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-/// The key under which serde_json hands over a number that is no 64-bit integer, with its text kept.
+/// The key under which a number that is no 64-bit integer is handed over, with its text kept.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Visitor<'de> for Strict {

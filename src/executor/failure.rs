@@ -7,32 +7,32 @@ use crate::{
     task::{Failure, Fault},
 };
 
-use super::judge;
+use super::judge::{self, Class};
 
 /// Why a call gave no answer, as a fault (R-000-96, R-000-100, R-000-114, C-05). `detail` is the
 /// error's own text.
 pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure {
-    let class = |fault: Fault| (fault, fault.recoverable());
-    let (fault, recoverable) = match error {
-        CallError::NotFound { .. } => class(Fault::ServerNotFound),
-        CallError::SpawnFailed { .. } => class(Fault::ServerUnreachable),
-        CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => class(Fault::ToolTimeout),
+    let class: Class = match error {
+        CallError::NotFound { .. } => Fault::ServerNotFound.into(),
+        CallError::SpawnFailed { .. } => Fault::ServerUnreachable.into(),
+        CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => Fault::ToolTimeout.into(),
         CallError::ExitedBeforeReady { .. } | CallError::Died { .. } => {
-            match judge::class(entry, detail) {
+            let class = judge::class(entry, detail);
+            match class.fault {
                 // Nothing more is known than that it is gone.
-                (Fault::ToolError, _) => class(Fault::ServerUnreachable),
-                known => known,
+                Fault::ToolError => Fault::ServerUnreachable.into(),
+                _ => class,
             }
         }
-        CallError::ArgumentsInvalid { .. } => class(Fault::ParamsInvalid),
+        CallError::ArgumentsInvalid { .. } => Fault::ParamsInvalid.into(),
         CallError::Rpc { .. } => judge::class(entry, detail),
         CallError::ProtocolMismatch { .. }
         | CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
         | CallError::Malformed { .. }
-        | CallError::TooBig { .. } => class(Fault::ToolError),
-        CallError::InputRequired { .. } => class(Fault::InputRequired),
-        CallError::Cancelled { .. } => class(Fault::Cancelled),
+        | CallError::TooBig { .. } => Fault::ToolError.into(),
+        CallError::InputRequired { .. } => Fault::InputRequired.into(),
+        CallError::Cancelled { .. } => Fault::Cancelled.into(),
     };
     let causes = match error {
         CallError::TimedOut { .. } => {
@@ -41,9 +41,9 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         _ => "",
     };
     Failure {
-        fault,
+        fault: class.fault,
         message: format!("{}: {detail}.{causes}", entry.tool),
-        recoverable,
+        recoverable: class.recoverable,
     }
 }
 

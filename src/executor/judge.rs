@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    catalog::{Entry, OnFailure, RuleScope},
+    catalog::{Entry, FailureRule, OnFailure, RuleScope},
     mcp::{Content, ToolAnswer},
     task::{Failure, Fault, redact_presigned},
 };
@@ -22,15 +22,14 @@ pub(super) struct Judged {
 pub(super) fn judge(entry: &Entry, answer: &ToolAnswer) -> Result<(), Judged> {
     let text = text(answer);
     if answer.is_error {
-        return Err(failed(entry, words(&text, answer)));
+        return Err(failed(entry, &words(&text, answer)));
     }
     if let Some(rule) = entry
         .failure
         .iter()
         .find(|rule| rule.scope == RuleScope::Any && rule.pattern.is_match(&text))
     {
-        let recoverable = rule.recoverable.unwrap_or(rule.fault.recoverable());
-        return Err(judged(entry, rule.fault, recoverable, words(&text, answer)));
+        return Err(judged(entry, rule.into(), &words(&text, answer)));
     }
     let data = (!entry.success.is_empty())
         .then(|| take::data(answer))
@@ -44,7 +43,7 @@ pub(super) fn judge(entry: &Entry, answer: &ToolAnswer) -> Result<(), Judged> {
                 Some(other) => other.to_string(),
                 None => format!("the answer has no `{}` = {}", rule.pointer, rule.equals),
             };
-            return Err(failed(entry, detail));
+            return Err(failed(entry, &detail));
         }
     }
     Ok(())
@@ -72,50 +71,71 @@ fn words(text: &str, answer: &ToolAnswer) -> String {
     }
 }
 
-/// A failure in the tool's own words, classed by the entry's rules, then by the built-in table.
-fn failed(entry: &Entry, detail: String) -> Judged {
-    let (fault, recoverable) = class(entry, &detail);
-    judged(entry, fault, recoverable, detail)
+/// What kind of failure it is, and whether a retry may help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class {
+    pub(super) fault: Fault,
+    pub(super) recoverable: bool,
 }
 
-/// The class of a failure text, and whether a retry may help.
-pub(super) fn class(entry: &Entry, text: &str) -> (Fault, bool) {
+impl From<Fault> for Class {
+    fn from(fault: Fault) -> Self {
+        Self {
+            fault,
+            recoverable: fault.recoverable(),
+        }
+    }
+}
+
+impl From<&FailureRule> for Class {
+    fn from(rule: &FailureRule) -> Self {
+        let recoverable = rule.recoverable.unwrap_or(rule.fault.recoverable());
+        Self {
+            fault: rule.fault,
+            recoverable,
+        }
+    }
+}
+
+/// The class of a failure text: the entry's rules first, then the built-in table.
+pub(super) fn class(entry: &Entry, text: &str) -> Class {
     if let Some(rule) = entry
         .failure
         .iter()
         .find(|rule| rule.pattern.is_match(text))
     {
-        return (
-            rule.fault,
-            rule.recoverable.unwrap_or(rule.fault.recoverable()),
-        );
+        return rule.into();
     }
     match classify::by_text(text) {
-        Some(fault) => (fault, fault.recoverable()),
-        None => (Fault::ToolError, entry.on_failure == OnFailure::Recoverable),
+        Some(fault) => fault.into(),
+        None => Class {
+            fault: Fault::ToolError,
+            recoverable: entry.on_failure == OnFailure::Recoverable,
+        },
     }
 }
 
-fn judged(entry: &Entry, fault: Fault, recoverable: bool, detail: String) -> Judged {
-    let detail = shorten(&redact_presigned(&detail));
-    let meaning = match fault {
+/// A failure in the tool's own words.
+fn failed(entry: &Entry, detail: &str) -> Judged {
+    judged(entry, class(entry, detail), detail)
+}
+
+fn judged(entry: &Entry, class: Class, detail: &str) -> Judged {
+    let detail = shorten(&redact_presigned(detail));
+    let meaning = match class.fault {
         Fault::InputCorrupt => "the input appears corrupt or incomplete",
-        Fault::OutOfMemory => {
-            "it ran out of memory; fewer or smaller inputs, or adjusted parameters, may help"
-        }
+        Fault::OutOfMemory => "it ran out of memory; smaller inputs or other parameters may help",
         Fault::RateLimited => "it was rate limited; wait before trying again",
         Fault::ToolTimeout => "it timed out, possibly for network connectivity or rate limiting",
         _ => "it reported an error",
     };
     let message = format!("{} failed: {meaning}. Error detail: {detail}", entry.tool);
-    Judged {
-        failure: Failure {
-            fault,
-            message,
-            recoverable,
-        },
-        detail,
-    }
+    let failure = Failure {
+        fault: class.fault,
+        message,
+        recoverable: class.recoverable,
+    };
+    Judged { failure, detail }
 }
 
 /// At most this many characters of a tool's words go into an envelope.

@@ -2,11 +2,11 @@
 
 use rmcp::model::ErrorCode;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 
 use super::{
     error::CallError,
-    message::{Body, RpcError, excerpt},
+    message::{Body, RpcError},
     session::Session,
 };
 
@@ -15,8 +15,6 @@ pub(super) const METHOD: &str = "tools/call";
 /// A complete answer. `isError: true` is one too: the tool's own failure, in its own words.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolAnswer {
-    /// The `result` member exactly as it came.
-    pub(crate) raw: Box<RawValue>,
     pub(crate) is_error: bool,
     /// `structuredContent`; `Some(Null)` if the server said `null`.
     pub(crate) structured: Option<Value>,
@@ -69,7 +67,7 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
     let malformed = |reason: String| CallError::Malformed {
         server: session.server.clone(),
         method: METHOD,
-        reason: session.secrets.cut(&reason),
+        reason: session.excerpt(&reason),
     };
     let raw = match body {
         Body::Result(raw) => raw,
@@ -80,7 +78,7 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
     if !raw.get().starts_with('{') {
         return Err(malformed(format!(
             "its `result` is not an object: {}",
-            excerpt(raw.get())
+            raw.get()
         )));
     }
     let wire: Wire = serde_json::from_str(raw.get())
@@ -98,8 +96,7 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
         }
         Some(other) => {
             return Err(malformed(format!(
-                "`{}` is no kind of result this client declared",
-                excerpt(other)
+                "`{other}` is no kind of result this client declared"
             )));
         }
     }
@@ -107,7 +104,6 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
         is_error: wire.is_error.unwrap_or(false),
         structured: wire.structured_content,
         content: wire.content.into_iter().map(content).collect(),
-        raw,
     })
 }
 

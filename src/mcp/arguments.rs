@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     error::{ArgumentProblem, CallError, Phase},
-    message::{Body, excerpt},
+    message::Body,
     session::{Alarm, Limits, Session},
     spec::ToolCall,
 };
@@ -46,7 +46,7 @@ pub(super) async fn check(
     let unusable = |reason: String| CallError::SchemaUnusable {
         server: session.server.clone(),
         tool: call.tool.clone(),
-        reason: session.secrets.cut(&reason),
+        reason: session.excerpt(&reason),
     };
     let schema = schema.ok_or_else(|| unusable("it has none".to_owned()))?;
     let validator = compile(&schema).map_err(unusable)?;
@@ -56,7 +56,7 @@ pub(super) async fn check(
         .take(MAX_PROBLEMS)
         .map(|error| ArgumentProblem {
             pointer: error.instance_path().to_string(),
-            message: excerpt(&session.secrets.cut(&error.to_string())),
+            message: session.excerpt(&error.to_string()),
         })
         .collect();
     if problems.is_empty() {
@@ -131,7 +131,7 @@ async fn list(
     Err(CallError::Malformed {
         server: session.server.clone(),
         method: METHOD,
-        reason: session.secrets.cut(&reason),
+        reason: session.excerpt(&reason),
     })
 }
 

@@ -22,7 +22,6 @@ pub(crate) struct Closing {
 
 #[derive(Debug)]
 struct Live {
-    // In this order: the session's handles go before the runtime that drives them.
     session: Session,
     runtime: Runtime,
     grace: Duration,
@@ -80,6 +79,9 @@ impl Closing {
         runtime.block_on(session.stop(grace));
         session.timings.shutdown = millis(told.elapsed());
         self.report = session.report();
+        // Its handles go before the runtime that drives them.
+        drop(session);
+        drop(runtime);
     }
 }
 

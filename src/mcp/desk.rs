@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::{
     message::{Body, Response, is_number},
+    redact::Secrets,
     report::Noise,
     spec::Progress,
 };
@@ -23,8 +24,9 @@ const SAMPLE_BYTES: usize = 2048;
 const MAX_SERVER_REQUESTS: u32 = 10_000;
 
 /// Shared by the call, the transport and the reader of stdout.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Desk {
+    secrets: Secrets,
     state: Mutex<State>,
     bell: Notify,
 }
@@ -105,6 +107,14 @@ pub(super) enum Addressee<'a> {
 }
 
 impl Desk {
+    pub(super) fn new(secrets: &Secrets) -> Self {
+        Self {
+            secrets: secrets.clone(),
+            state: Mutex::default(),
+            bell: Notify::new(),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -221,10 +231,12 @@ impl Desk {
         }
         let mut state = self.state();
         state.noise += 1;
-        if !state.sample.is_empty() && state.sample.len() < SAMPLE_BYTES {
+        // A secret that reaches out of the sample has to be seen whole to be cut.
+        let most = SAMPLE_BYTES + self.secrets.longest();
+        if !state.sample.is_empty() && state.sample.len() < most {
             state.sample.push(b'\n');
         }
-        let room = SAMPLE_BYTES.saturating_sub(state.sample.len());
+        let room = most.saturating_sub(state.sample.len());
         state.sample.extend(line.iter().take(room));
     }
 
@@ -267,12 +279,12 @@ impl Desk {
         self.state().asked.clone()
     }
 
-    /// The noise so far; `cut` takes the secrets out of the sample.
-    pub(super) fn noise_so_far(&self, cut: impl Fn(&[u8]) -> String) -> Noise {
+    /// The noise so far, without secrets.
+    pub(super) fn noise_so_far(&self) -> Noise {
         let state = self.state();
         Noise {
             lines: state.noise,
-            sample: cut(&state.sample),
+            sample: self.secrets.cut_within(&state.sample, 0..SAMPLE_BYTES),
         }
     }
 }

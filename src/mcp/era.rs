@@ -96,7 +96,7 @@ async fn fall_forward(
             );
             Err(CallError::ProtocolMismatch {
                 server: spec.name.clone(),
-                reason: session.secrets.cut(&reason),
+                reason: session.excerpt(&reason),
             })
         }
         Err(Failure::Halted(halt)) => Err(session.error(halt, Phase::Negotiate, "server/discover")),
@@ -164,9 +164,7 @@ async fn settled(
                 None,
             )))
         }
-        Ok(Err(other)) => Err(Failure::Halted(Halt::Malformed(super::message::excerpt(
-            &other.to_string(),
-        )))),
+        Ok(Err(other)) => Err(Failure::Halted(Halt::Malformed(other.to_string()))),
     }
 }
 
@@ -206,6 +204,6 @@ fn check_version(session: &Session) -> Result<(), CallError> {
     );
     Err(CallError::ProtocolMismatch {
         server: session.server.clone(),
-        reason: session.secrets.cut(&reason),
+        reason: session.excerpt(&reason),
     })
 }

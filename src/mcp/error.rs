@@ -199,7 +199,7 @@ fn seconds(duration: Duration) -> String {
 
 fn ending(ended: Option<ExitDescription>) -> String {
     ended.map_or_else(
-        || "closed its pipes".to_owned(),
+        || "is gone, or has closed its pipes,".to_owned(),
         |ended| format!("ended with {ended}"),
     )
 }

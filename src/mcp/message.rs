@@ -131,7 +131,7 @@ fn body(head: &Head<'_>) -> Body {
             |reason| {
                 Body::Malformed(format!(
                     "its `error` is not one ({reason}): {}",
-                    excerpt(error.get())
+                    error.get()
                 ))
             },
             Body::Error,
@@ -159,16 +159,6 @@ fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
         }
         _ => Inbound::Noise,
     }
-}
-
-/// The start of a text, for an error.
-pub(super) fn excerpt(text: &str) -> String {
-    const KEPT: usize = 200;
-    let mut start: String = text.chars().take(KEPT).collect();
-    if start.len() < text.len() {
-        start.push('…');
-    }
-    start
 }
 
 /// Whether the JSON text of an id is the number we sent; `"1"` and `1.0` are taken for `1`.

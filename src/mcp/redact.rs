@@ -1,6 +1,6 @@
 //! Cuts secret values out of texts before they leave this room.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use serde_json::Value;
 
@@ -34,21 +34,23 @@ impl Secrets {
     }
 
     pub(super) fn cut(&self, text: &str) -> String {
-        self.cut_from(text.as_bytes(), 0)
+        self.cut_within(text.as_bytes(), 0..text.len())
     }
 
-    /// The text from byte `start` on, lossy, with every secret replaced: also one that begins
-    /// before `start` and reaches into it.
-    pub(super) fn cut_from(&self, bytes: &[u8], start: usize) -> String {
-        let mut kept = Vec::with_capacity(bytes.len().saturating_sub(start));
+    /// The bytes of `window` as text, lossy, with every secret replaced: also one that reaches
+    /// into the window, or out of it.
+    pub(super) fn cut_within(&self, bytes: &[u8], window: Range<usize>) -> String {
+        let mut kept = Vec::with_capacity(window.len().min(bytes.len()));
         let mut at = 0;
-        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        while at < window.end
+            && let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty())
+        {
             let secret = self
                 .0
                 .iter()
                 .find(|secret| rest.starts_with(secret.as_bytes()));
             let end = at + secret.map_or(1, String::len);
-            if end > start {
+            if end > window.start {
                 match secret {
                     Some(_) => kept.extend_from_slice(MASK.as_bytes()),
                     None => kept.extend(rest.first()),
@@ -93,8 +95,10 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_straddles_the_start_of_the_window_leaves_no_tail() {
-        assert_eq!(secrets(&["hunter2"]).cut_from(b"xxhunter2yy", 5), "***yy");
+    fn a_secret_across_an_edge_of_the_window_leaves_no_part() {
+        let secrets = secrets(&["hunter2"]);
+        assert_eq!(secrets.cut_within(b"xxhunter2yy", 5..11), "***yy");
+        assert_eq!(secrets.cut_within(b"xxhunter2yy", 0..5), "xx***");
     }
 
     #[test]

@@ -123,8 +123,8 @@ impl Session {
     pub(super) fn open(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let started = host.moment();
         let (child, pipes) = Child::spawn(spec)?;
-        let desk = Arc::new(Desk::default());
         let secrets = Secrets::new(&spec.secrets);
+        let desk = Arc::new(Desk::new(&secrets));
         Ok(Self {
             server: spec.name.clone(),
             wire: Wire::new(pipes.stdin, pipes.stdout, spec.max_message_bytes, &desk),
@@ -226,6 +226,17 @@ impl Session {
         Err(halt)
     }
 
+    /// The start of a text from the server, without secrets: for an error.
+    pub(super) fn excerpt(&self, text: &str) -> String {
+        const KEPT: usize = 300;
+        let text = self.secrets.cut(text);
+        let mut start: String = text.chars().take(KEPT).collect();
+        if start.len() < text.len() {
+            start.push('…');
+        }
+        start
+    }
+
     fn without_secrets(&self, progress: Progress) -> Progress {
         Progress {
             message: progress.message.map(|message| self.secrets.cut(&message)),
@@ -264,7 +275,7 @@ impl Session {
             Halt::Malformed(reason) => CallError::Malformed {
                 server,
                 method,
-                reason: self.secrets.cut(&reason),
+                reason: self.excerpt(&reason),
             },
             Halt::Late(_, after) if phase <= Phase::Negotiate => CallError::StartupTimeout {
                 server,
@@ -322,9 +333,7 @@ impl Session {
             exit_status: self.child.status(),
             stderr_tail,
             stderr_bytes,
-            stdout_noise: self
-                .desk
-                .noise_so_far(|sample| self.secrets.cut_from(sample, 0)),
+            stdout_noise: self.desk.noise_so_far(),
             protocol: peer.as_ref().map(|peer| peer.protocol_version.to_string()),
             server_info: info.map(|info| (info.name.clone(), info.version.clone())),
             asked: self.question(),

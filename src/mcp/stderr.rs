@@ -54,8 +54,9 @@ impl Stderr {
     /// The tail without secrets, and the number of all bytes.
     pub(super) fn so_far(&self, secrets: &Secrets) -> (String, u64) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = kept.bytes.len();
         (
-            secrets.cut_from(&kept.bytes, kept.bytes.len().saturating_sub(TAIL_BYTES)),
+            secrets.cut_within(&kept.bytes, end.saturating_sub(TAIL_BYTES)..end),
             kept.total,
         )
     }

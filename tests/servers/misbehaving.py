@@ -118,6 +118,9 @@ def tools_call(request):
     elif MODE == "noise":
         raw('starting\n{"level":"info"}\n42\n[1,2]\n\n\xff\n')
         raw("Loading... " + json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("loaded")}) + "\n")
+    elif MODE == "noisy":
+        raw(("x" * 50 + "\n") * 1000)
+        answer(request, text("done"))
     elif MODE == "crash":
         say("Traceback: token is hunter2")
         os._exit(4)

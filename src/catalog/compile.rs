@@ -1,0 +1,366 @@
+//! From the file's tables to an [`Entry`]: whatever is wrong with one is found here, with its line.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use regex::Regex;
+use serde_json::Value;
+use toml::Spanned;
+
+use crate::task::{Fault, Format};
+
+use super::{
+    bind::Source,
+    document::{CatalogError, Tables, unknown_key},
+    entry::{
+        Entry, FailureRule, Multiply, OnFailure, Repeatable, ResultKind, ResultRule, Retry,
+        SuccessRule, Take,
+    },
+    raw::{RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawResult, RawRetry},
+    schema::Schema,
+};
+
+/// 000's default where the catalog says nothing.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Reads and compiles one entry; `None` when the catalog has no such id.
+pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Entry>, CatalogError> {
+    let Some((at, raw)) = tables.entry::<RawCapability>("capability", id)? else {
+        return Ok(None);
+    };
+    let compiler = Compiler { tables, id, at };
+    compiler.entry(raw).map(Some)
+}
+
+/// Where errors of one entry are said to be.
+struct Compiler<'a> {
+    tables: &'a Tables<'a>,
+    id: &'a str,
+    at: usize,
+}
+
+impl Compiler<'_> {
+    fn entry(&self, raw: RawCapability) -> Result<Entry, CatalogError> {
+        let defaults: RawDefaults = self.tables.get("defaults")?.unwrap_or_default();
+        let mcp = raw.mcp.ok_or_else(|| {
+            self.wrong("has no executor; add an `mcp` table with `server` and `tool`")
+        })?;
+        let timeout = match raw.timeout.as_ref().or(defaults.timeout.as_ref()) {
+            Some(text) => self.duration(text)?,
+            None => TIMEOUT,
+        };
+        let timeout_max = raw
+            .timeout_max
+            .as_ref()
+            .map_or(Ok(timeout), |text| self.duration(text))?;
+        if timeout_max < timeout {
+            return Err(self.wrong("has a `timeout_max` below its `timeout`"));
+        }
+        let bind = raw
+            .bind
+            .iter()
+            .map(|(parameter, source)| self.bind(parameter, source))
+            .collect::<Result<Vec<_>, _>>()?;
+        let tells_output = bind
+            .iter()
+            .any(|(_, source)| matches!(source, Source::Output(_)));
+        let idempotent = raw
+            .effects
+            .as_ref()
+            .is_some_and(|e| e.idempotent == Some(true) || e.read_only == Some(true));
+        Ok(Entry {
+            id: self.id.to_owned(),
+            server: mcp.server.into_inner(),
+            tool: mcp.tool,
+            timeout,
+            timeout_max,
+            defaults: raw.defaults,
+            bind,
+            schema: raw
+                .parameter_schema_for_action
+                .map(|schema| self.schema(schema)),
+            extract: raw
+                .extract
+                .iter()
+                .map(|rule| self.extract(rule))
+                .collect::<Result<_, _>>()?,
+            retry: raw
+                .retry
+                .iter()
+                .map(|rule| self.retry(rule))
+                .collect::<Result<_, _>>()?,
+            secret: raw.secret,
+            result: self.result(raw.result, tells_output)?,
+            failure: raw
+                .failure
+                .iter()
+                .map(|rule| self.failure(rule))
+                .collect::<Result<_, _>>()?,
+            success: raw
+                .success
+                .into_iter()
+                .map(|rule| SuccessRule {
+                    pointer: rule.pointer,
+                    equals: rule.equals,
+                    message: rule.message,
+                })
+                .collect(),
+            on_failure: raw
+                .on_failure
+                .or(defaults.on_failure)
+                .unwrap_or(OnFailure::NotRecoverable),
+            repeatable: if idempotent {
+                Repeatable::Yes
+            } else {
+                Repeatable::Once
+            },
+        })
+    }
+
+    fn wrong(&self, problem: &str) -> CatalogError {
+        self.tables
+            .catalog()
+            .invalid(self.at, format!("capability {} {problem}", self.id))
+    }
+
+    fn wrong_at<T>(&self, value: &Spanned<T>, problem: &str) -> CatalogError {
+        self.tables.catalog().invalid(
+            value.span().start,
+            format!("capability {}: {problem}", self.id),
+        )
+    }
+
+    fn duration(&self, text: &Spanned<String>) -> Result<Duration, CatalogError> {
+        duration(text.get_ref()).map_err(|problem| self.wrong_at(text, &problem))
+    }
+
+    fn pattern(&self, text: &Spanned<String>) -> Result<Regex, CatalogError> {
+        Regex::new(text.get_ref()).map_err(|error| {
+            let why = error.to_string();
+            let why = why
+                .lines()
+                .last()
+                .unwrap_or("not a regular expression")
+                .trim_start_matches("error: ")
+                .to_owned();
+            self.wrong_at(
+                text,
+                &format!("the pattern {:?} does not compile: {why}", text.get_ref()),
+            )
+        })
+    }
+
+    fn bind(
+        &self,
+        parameter: &str,
+        source: &toml::Value,
+    ) -> Result<(String, Source), CatalogError> {
+        let text = source.as_str().ok_or_else(|| {
+            self.wrong(&format!(
+                "binds `{parameter}` to something that is no string"
+            ))
+        })?;
+        let source = Source::parse(text)
+            .map_err(|why| self.wrong(&format!("binds `{parameter}` to {text:?}: {why}")))?;
+        Ok((parameter.to_owned(), source))
+    }
+
+    fn extract(&self, rule: &RawExtract) -> Result<Regex, CatalogError> {
+        let pattern = self.pattern(&rule.pattern)?;
+        if pattern.capture_names().flatten().next().is_none() {
+            return Err(self.wrong_at(
+                &rule.pattern,
+                "an `extract` pattern needs a named capture, e.g. (?P<language>en|ms)",
+            ));
+        }
+        Ok(pattern)
+    }
+
+    fn retry(&self, rule: &RawRetry) -> Result<Retry, CatalogError> {
+        let after = rule
+            .after
+            .iter()
+            .map(|name| self.fault(name))
+            .collect::<Result<_, _>>()?;
+        let timeout_factor = rule
+            .timeout
+            .as_ref()
+            .map(|text| {
+                let factor = text
+                    .get_ref()
+                    .strip_prefix('x')
+                    .and_then(|number| number.parse().ok());
+                let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor >= 1.0);
+                factor.ok_or_else(|| {
+                    self.wrong_at(
+                        text,
+                        "a retry's `timeout` is a factor of 1 or more, e.g. \"x2\"",
+                    )
+                })
+            })
+            .transpose()?;
+        let multiply = rule.multiply.iter().map(|(parameter, factor)| {
+            let factor = factor
+                .as_f64()
+                .filter(|factor| factor.is_finite() && *factor > 0.0);
+            let factor = factor.ok_or_else(|| {
+                self.wrong(&format!(
+                    "multiplies `{parameter}` by something that is no factor"
+                ))
+            })?;
+            let start = rule.start.get(parameter).and_then(Value::as_f64);
+            Ok(Multiply {
+                parameter: parameter.clone(),
+                factor,
+                start,
+            })
+        });
+        Ok(Retry {
+            after,
+            timeout_factor,
+            set: rule.set.clone(),
+            multiply: multiply.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn fault(&self, name: &Spanned<String>) -> Result<Fault, CatalogError> {
+        Fault::named(name.get_ref()).ok_or_else(|| {
+            let known: Vec<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+            let problem =
+                unknown_key(name.get_ref(), known.iter().copied()).replace("key", "failure class");
+            self.wrong_at(name, &problem)
+        })
+    }
+
+    fn failure(&self, rule: &RawFailure) -> Result<FailureRule, CatalogError> {
+        Ok(FailureRule {
+            pattern: self.pattern(&rule.r#match)?,
+            fault: self.fault(&rule.class)?,
+            recoverable: rule.recoverable,
+            scope: rule.on,
+        })
+    }
+
+    fn result(
+        &self,
+        raw: Option<RawResult>,
+        tells_output: bool,
+    ) -> Result<ResultRule, CatalogError> {
+        let Some(raw) = raw else {
+            return Ok(ResultRule {
+                kind: ResultKind::Metadata,
+                take: Vec::new(),
+                schema: None,
+                min_bytes: 1,
+            });
+        };
+        let asset_type = |what: &str| {
+            let missing = || {
+                self.wrong(&format!(
+                    "makes an {what} and must say its `result.asset_type`"
+                ))
+            };
+            raw.asset_type.clone().ok_or_else(missing)
+        };
+        let format = raw
+            .format
+            .as_ref()
+            .map(|name| self.format(name))
+            .transpose()?;
+        let (kind, take) = match raw.kind {
+            RawKind::Asset => {
+                let format = format
+                    .ok_or_else(|| self.wrong("makes an asset and must say its `result.format`"))?;
+                let mut take = if tells_output {
+                    vec![Take::Output]
+                } else {
+                    Vec::new()
+                };
+                take.extend([
+                    Take::Pointer("/output_uri".to_owned()),
+                    Take::ResourceLink,
+                    Take::Blob,
+                ]);
+                (
+                    ResultKind::Asset {
+                        asset_type: asset_type("asset")?,
+                        format,
+                    },
+                    take,
+                )
+            }
+            RawKind::Analysis => {
+                let format = format.unwrap_or(Format::Json);
+                (
+                    ResultKind::Analysis {
+                        asset_type: asset_type("analysis")?,
+                        format,
+                    },
+                    vec![Take::Data],
+                )
+            }
+            RawKind::Metadata => (ResultKind::Metadata, Vec::new()),
+        };
+        let take = match &raw.take {
+            Some(places) => places
+                .iter()
+                .map(|place| self.take(place))
+                .collect::<Result<_, _>>()?,
+            None => take,
+        };
+        Ok(ResultRule {
+            kind,
+            take,
+            schema: raw.schema.map(|schema| self.schema(schema)),
+            min_bytes: raw.min_bytes.unwrap_or(1),
+        })
+    }
+
+    fn schema(&self, schema: Spanned<Value>) -> Schema {
+        let place = self.tables.catalog().place(schema.span().start);
+        Schema {
+            value: schema.into_inner(),
+            place,
+        }
+    }
+
+    fn format(&self, name: &Spanned<String>) -> Result<Format, CatalogError> {
+        Format::named(name.get_ref()).ok_or_else(|| {
+            let known = Format::names();
+            self.wrong_at(
+                name,
+                &format!(
+                    "`{}` is no format whose content can be checked; known: {}",
+                    name.get_ref(),
+                    known.join(", ")
+                ),
+            )
+        })
+    }
+
+    fn take(&self, place: &Spanned<String>) -> Result<Take, CatalogError> {
+        match place.get_ref().as_str() {
+            "output" => Ok(Take::Output),
+            "resource_link" => Ok(Take::ResourceLink),
+            "blob" => Ok(Take::Blob),
+            "text" => Ok(Take::Text),
+            "data" => Ok(Take::Data),
+            pointer if pointer.starts_with('/') => Ok(Take::Pointer(pointer.to_owned())),
+            _ => Err(self.wrong_at(
+                place,
+                "`take` holds `output`, `resource_link`, `blob`, `text`, `data`, or a JSON Pointer such as `/output_uri`",
+            )),
+        }
+    }
+}
+
+/// `90s`, `2m`, `1h30m`: more than nothing, at most a day.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: Option<SignedDuration> = text.parse().ok();
+    let duration = parsed.and_then(|parsed| Duration::try_from(parsed).ok());
+    duration
+        .filter(|duration| !duration.is_zero() && *duration <= Duration::from_hours(24))
+        .ok_or_else(|| {
+            format!("{text:?} is no duration between 0 and 24 hours, e.g. \"90s\" or \"2m\"")
+        })
+}

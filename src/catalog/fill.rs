@@ -1,0 +1,126 @@
+//! Bound parameters: each gets its value from the task, the step before, or the step's own output.
+
+use camino::Utf8Path;
+use serde_json::{Map, Value};
+
+use crate::task::{Failure, Fault, InputRef, RefStatus, Task, Uri};
+
+use super::{
+    bind::{Form, Source},
+    entry::Entry,
+    job::{Places, StepOutput},
+    schema::Schema,
+};
+
+/// What a bound parameter of one step can be filled from.
+pub(super) struct Sources<'a> {
+    pub(super) task: &'a Task,
+    pub(super) places: Places<'a>,
+    /// What the step before makes.
+    pub(super) before: Option<&'a StepOutput>,
+    pub(super) output: Option<&'a StepOutput>,
+}
+
+impl Sources<'_> {
+    /// Adds the bound parameters, in the order of the schema (R-000-62).
+    pub(super) fn fill(
+        &self,
+        entry: &Entry,
+        mut parameters: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Failure> {
+        for (name, source) in &entry.bind {
+            match self.value(source) {
+                Ok(Some(value)) => {
+                    parameters.insert(name.clone(), Value::String(value));
+                }
+                Ok(None)
+                    if entry
+                        .schema
+                        .as_ref()
+                        .is_some_and(|schema| !schema.requires(name)) => {}
+                Ok(None) => {
+                    let message = format!(
+                        "unresolved input reference: {} needs `{name}`, and no input fills it",
+                        entry.id
+                    );
+                    return Err(Failure::new(Fault::InputUnresolved, message));
+                }
+                Err(why) => {
+                    let message = format!("{} cannot be given `{name}`: {why}", entry.id);
+                    return Err(Failure::new(Fault::InputUnresolved, message));
+                }
+            }
+        }
+        let order = entry.schema.iter().flat_map(Schema::properties);
+        let mut ordered: Map<String, Value> = order
+            .filter_map(|name| parameters.remove_entry(name))
+            .collect();
+        ordered.extend(parameters);
+        Ok(ordered)
+    }
+
+    fn value(&self, source: &Source) -> Result<Option<String>, String> {
+        match source {
+            Source::Input { place: 0, form } => match (self.before, self.task.inputs.first()) {
+                (Some(before), _) => local(&before.staged, *form).map(Some),
+                (None, Some(input)) => self.stored(input, *form).map(Some),
+                (None, None) => Ok(None),
+            },
+            Source::Input { place, form } => match (self.task.inputs.get(*place), self.before) {
+                (Some(input), _) => self.stored(input, *form).map(Some),
+                (None, Some(before)) => local(&before.staged, *form).map(Some),
+                (None, None) => Ok(None),
+            },
+            Source::Origin => Ok(self
+                .task
+                .inputs
+                .first()
+                .map(|input| input.storage_uri.clone())),
+            Source::Ref { id, form } => {
+                let input = self.task.inputs.iter().find(|input| input.ref_id == *id);
+                input.map(|input| self.stored(input, *form)).transpose()
+            }
+            Source::Output(form) => self
+                .output
+                .map(|output| local(&output.staged, *form))
+                .transpose(),
+            Source::OutputRef => Ok(self.output.map(|output| output.ref_id.to_string())),
+            Source::Session => Ok(Some(self.places.session.to_owned())),
+            Source::TaskId => Ok(Some(self.task.task_id.clone())),
+            Source::Action => Ok(Some(self.task.action.clone())),
+        }
+    }
+
+    /// A stored input as the tool wants it; a raw source is none (R-000-140).
+    fn stored(&self, input: &InputRef, form: Form) -> Result<String, String> {
+        if input.status == RefStatus::Reference {
+            return Err(format!(
+                "`{}` is a source that has not been stored yet; acquire it first",
+                input.ref_id
+            ));
+        }
+        match form {
+            Form::Uri => Ok(input.storage_uri.clone()),
+            Form::Path => match Uri::parse(&input.storage_uri) {
+                Ok(uri) => match uri.local_path(self.places.root) {
+                    Some(path) => Ok(path.into_string()),
+                    None => Err(format!(
+                        "the tool takes a local path, and `{}` is not on this machine",
+                        input.ref_id
+                    )),
+                },
+                Err(error) => Err(error.to_string()),
+            },
+        }
+    }
+}
+
+/// A path of ours, as the tool wants it.
+fn local(path: &Utf8Path, form: Form) -> Result<String, String> {
+    match form {
+        Form::Uri => Uri::from_path(path)
+            .map(|uri| uri.as_str().to_owned())
+            .map_err(|error| error.to_string()),
+        Form::Path => Ok(path.to_string()),
+    }
+}
