@@ -14,6 +14,8 @@ mod outputs;
 mod raw;
 mod schema;
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use document::Catalog;
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Repeatable, ResultKind, RuleScope, Take};
