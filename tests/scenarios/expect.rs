@@ -1,0 +1,133 @@
+//! What every run owes, what a folder expects, and how the expectation is written.
+
+use std::{fs, sync::LazyLock};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use camino::Utf8Path;
+use jsonschema::Validator;
+use serde_json::Value;
+use similar::TextDiff;
+
+use crate::{
+    folder::Folder,
+    run::Ran,
+    tree::{self, Tree},
+};
+
+static SCHEMA: LazyLock<Result<Validator>> = LazyLock::new(|| {
+    let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/envelope.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .map_err(|error| anyhow!("{path} is no schema: {error}"))
+});
+
+/// One line of compact JSON that is an envelope; no process and no scratch left (R-000-09 …
+/// R-000-12, R-000-136).
+pub(crate) fn always(ran: &Ran) -> Result<()> {
+    let line = ran
+        .stdout
+        .strip_suffix('\n')
+        .with_context(|| format!("stdout does not end its line: {:?}", ran.stdout))?;
+    let value = parse(line)?;
+    let compact = serde_json::to_string(&value)?;
+    ensure!(
+        compact == line,
+        "stdout is not one line of compact JSON: {line:?}"
+    );
+    let schema = SCHEMA.as_ref().map_err(|error| anyhow!("{error:#}"))?;
+    let errors: Vec<String> = schema
+        .iter_errors(&value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    ensure!(
+        errors.is_empty(),
+        "the envelope does not fit its schema:\n{}",
+        errors.join("\n")
+    );
+    ensure!(ran.left.is_empty(), "processes are left: {:#?}", ran.left);
+    let scratch: Vec<&String> = ran.staging.iter().filter(|name| *name != "lock").collect();
+    ensure!(scratch.is_empty(), "staging still holds {scratch:?}");
+    Ok(())
+}
+
+/// As the folder says: key order and the text of numbers count, white space does not.
+pub(crate) fn as_written(folder: &Folder, ran: &Ran) -> Result<()> {
+    let wanted = pretty(&parse(&folder.envelope).context("envelope.json")?)?;
+    let got = pretty(&parse(&ran.stdout)?)?;
+    if wanted != got {
+        let diff = TextDiff::from_lines(&wanted, &got);
+        bail!(
+            "another envelope (- expected, + answered; `just bless` accepts it):\n{}",
+            diff.unified_diff()
+        );
+    }
+    ensure!(
+        folder.exit == Some(ran.exit),
+        "exit code {} instead of {:?}; stderr:\n{}",
+        ran.exit,
+        folder.exit,
+        ran.stderr
+    );
+    same_tree(&whole(&folder.after, &folder.files), &ran.after)?;
+    on_stderr(folder, ran)
+}
+
+/// Writes down what came out. What the folder wants of stderr holds here too.
+pub(crate) fn bless(folder: &Folder, ran: &Ran) -> Result<()> {
+    let dir = &folder.dir;
+    fs::write(dir.join("envelope.json"), pretty(&parse(&ran.stdout)?)?)?;
+    fs::write(dir.join("exit"), format!("{}\n", ran.exit))?;
+    let after = dir.join("after");
+    if after.exists() {
+        fs::remove_dir_all(&after)?;
+    }
+    if whole(&folder.before, &folder.files) != ran.after {
+        let mut shown = ran.after.clone();
+        shown.retain(|path, bytes| folder.files.get(path) != Some(bytes));
+        tree::write(&after, &shown)?;
+    }
+    on_stderr(folder, ran)
+}
+
+fn parse(text: &str) -> Result<Value> {
+    serde_json::from_str(text).with_context(|| format!("not JSON: {text:?}"))
+}
+
+fn pretty(value: &Value) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+fn whole(tree: &Tree, files: &Tree) -> Tree {
+    let mut whole = files.clone();
+    whole.extend(tree.clone());
+    whole
+}
+
+fn same_tree(wanted: &Tree, got: &Tree) -> Result<()> {
+    let mut problems = Vec::new();
+    for path in wanted.keys().filter(|path| !got.contains_key(*path)) {
+        problems.push(format!("{path} is missing"));
+    }
+    for (path, bytes) in got {
+        match wanted.get(path) {
+            None => problems.push(format!("{path} is new ({} bytes)", bytes.len())),
+            Some(wanted) if wanted != bytes => problems.push(format!("{path} is not as expected")),
+            Some(_) => {}
+        }
+    }
+    ensure!(problems.is_empty(), "the root:\n{}", problems.join("\n"));
+    Ok(())
+}
+
+fn on_stderr(folder: &Folder, ran: &Ran) -> Result<()> {
+    for line in &folder.stderr {
+        let held = match line.strip_prefix('!') {
+            Some(absent) => !ran.stderr.contains(absent),
+            None => ran.stderr.contains(line.as_str()),
+        };
+        ensure!(held, "stderr does not keep {line:?}:\n{}", ran.stderr);
+    }
+    Ok(())
+}
