@@ -15,6 +15,8 @@ mod raw;
 mod resolve;
 mod schema;
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use document::Catalog;
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Repeatable, ResultKind, RuleScope, Take};
