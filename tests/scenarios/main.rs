@@ -40,7 +40,7 @@ fn main() -> Result<ExitCode> {
             let dir = entry.path().to_owned();
             let name = format!("scenario::{}", entry.file_name());
             trials.push(Trial::test(name, move || {
-                scenario(&dir).map_err(|error| format!("{error:?}").into())
+                scenario(&dir).map_err(|error| format!("{error:#}").into())
             }));
         }
     }
