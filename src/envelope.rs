@@ -13,3 +13,6 @@ mod strict;
 pub use adl::{Answered, to_json};
 pub use read::{Received, read};
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};
+
+#[cfg(test)]
+mod tests;

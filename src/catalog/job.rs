@@ -89,7 +89,12 @@ pub(crate) fn resolve(
         .iter()
         .map(|id| look_up(tables, id))
         .collect::<Result<Vec<_>, _>>()?;
-    let outputs = outputs::assign(task, &entries, places)?;
+    let configured = entries
+        .into_iter()
+        .zip(&task.parameters)
+        .map(|(entry, said)| configure::configure(&entry, task, said).map(|done| (entry, done)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let outputs = outputs::assign(task, &configured, places)?;
     let mut reasoning = Vec::new();
     let inputs: Vec<&str> = task
         .inputs
@@ -99,10 +104,9 @@ pub(crate) fn resolve(
     if !inputs.is_empty() {
         reasoning.push(format!("Resolved input_ref {}.", inputs.join(", ")));
     }
-    let mut steps: Vec<Step> = Vec::with_capacity(entries.len());
-    for ((entry, said), output) in entries.into_iter().zip(&task.parameters).zip(outputs) {
+    let mut steps: Vec<Step> = Vec::with_capacity(configured.len());
+    for ((entry, configured), output) in configured.into_iter().zip(outputs) {
         let server = server::read(tables, &entry.server)?;
-        let configured = configure::configure(&entry, task, said)?;
         let before = steps.last().and_then(|step| step.output.as_ref());
         let sources = Sources {
             task,

@@ -53,6 +53,8 @@ pub(crate) enum Effect {
 pub(crate) enum Repeat {
     /// The same arguments again change nothing more.
     Idempotent,
+    /// The same arguments again do it all again.
+    Always,
 }
 
 /// `openWorldHint`.

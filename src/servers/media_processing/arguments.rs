@@ -1,0 +1,199 @@
+//! The arguments of `audio_extractor`, parsed.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::{
+    layout::Width,
+    output::{Format, Place},
+};
+use crate::{host, servers::tool::ToolError};
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Request {
+    pub(super) input: PathBuf,
+    pub(super) format: Format,
+    /// Samples per second; the source's own where absent.
+    pub(super) rate: Option<u32>,
+    pub(super) width: Width,
+    pub(super) place: Place,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    input_uri: String,
+    #[serde(default)]
+    output_format: WireFormat,
+    sample_rate: Option<u32>,
+    channels: Option<u8>,
+    output_path: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+enum WireFormat {
+    #[default]
+    Wav,
+    Flac,
+}
+
+impl Request {
+    /// Parses arguments that fit the tool's input schema.
+    pub(super) fn parse(arguments: &Map<String, Value>) -> Result<Self, ToolError> {
+        let wire = Wire::deserialize(arguments).map_err(|error| ToolError::Argument {
+            argument: "arguments",
+            problem: error.to_string(),
+        })?;
+        let input = local_path("input_uri", &wire.input_uri)?;
+        let place = match &wire.output_path {
+            Some(path) => Place::At(local_path("output_path", path)?),
+            None => Place::In {
+                directory: temporary_directory(),
+                stem: stem(&input),
+            },
+        };
+        let format = match wire.output_format {
+            WireFormat::Wav => Format::Wav,
+            WireFormat::Flac => Format::Flac,
+        };
+        let width = match wire.channels {
+            None | Some(1) => Width::Mono,
+            Some(2) => Width::Stereo,
+            Some(other) => {
+                return Err(ToolError::Argument {
+                    argument: "channels",
+                    problem: format!("{other} is not 1 or 2"),
+                });
+            }
+        };
+        Ok(Self {
+            input,
+            format,
+            rate: wire.sample_rate,
+            width,
+            place,
+        })
+    }
+}
+
+/// The path a `file:` URI (RFC 8089) names, or the path given as such.
+fn local_path(argument: &'static str, given: &str) -> Result<PathBuf, ToolError> {
+    let refused = |problem: &str| ToolError::Argument {
+        argument,
+        problem: format!("{given:?} {problem}"),
+    };
+    if given.is_empty() {
+        return Err(refused("is empty"));
+    }
+    let is_file_uri = given
+        .get(..5)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    if is_file_uri {
+        let uri = Url::parse(given).map_err(|error| refused(&format!("is not a URI: {error}")))?;
+        return uri
+            .to_file_path()
+            .map_err(|()| refused("names no file of this machine"));
+    }
+    if let Some((scheme, _)) = given.split_once("://") {
+        return Err(refused(&format!(
+            "has the scheme {scheme}; only file: URIs and paths are read"
+        )));
+    }
+    Ok(PathBuf::from(given))
+}
+
+fn temporary_directory() -> PathBuf {
+    host::variable("TMPDIR")
+        .filter(|directory| !directory.is_empty())
+        .unwrap_or_else(|| "/tmp".to_owned())
+        .into()
+}
+
+/// The input's name without its ending, short enough to build on.
+fn stem(input: &Path) -> String {
+    let stem = input
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let stem: String = stem.trim_start_matches('.').chars().take(40).collect();
+    if stem.is_empty() {
+        "audio".to_owned()
+    } else {
+        stem
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parsed(arguments: &Value) -> Result<Request, ToolError> {
+        Request::parse(arguments.as_object().expect("an object"))
+    }
+
+    fn problem(arguments: &Value) -> String {
+        parsed(arguments).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn an_input_alone_asks_for_mono_wav_at_its_own_rate_in_the_temporary_directory() {
+        let request = parsed(&json!({"input_uri": "film/The End.mp4"})).expect("valid");
+        assert_eq!(request.input, Path::new("film/The End.mp4"));
+        assert_eq!(
+            (request.format, request.rate, request.width),
+            (Format::Wav, None, Width::Mono)
+        );
+        assert_eq!(
+            request.place,
+            Place::In {
+                directory: temporary_directory(),
+                stem: "The End".to_owned()
+            }
+        );
+    }
+
+    #[test]
+    fn everything_can_be_asked_for() {
+        let request = parsed(
+            &json!({"input_uri": "file:///a%20b.mp4", "output_format": "flac", "sample_rate": 16000,
+            "channels": 2, "output_path": "file://localhost/c.flac"}),
+        )
+        .expect("valid");
+        assert_eq!(request.input, Path::new("/a b.mp4"));
+        assert_eq!(
+            (request.format, request.rate, request.width),
+            (Format::Flac, Some(16000), Width::Stereo)
+        );
+        assert_eq!(request.place, Place::At("/c.flac".into()));
+    }
+
+    #[test]
+    fn a_percent_sign_in_a_plain_path_is_itself() {
+        assert_eq!(
+            parsed(&json!({"input_uri": "/a%20b.mp4"}))
+                .expect("valid")
+                .input,
+            Path::new("/a%20b.mp4")
+        );
+    }
+
+    #[test]
+    fn other_schemes_and_other_machines_are_refused() {
+        assert_eq!(
+            problem(&json!({"input_uri": "https://a.b/c.mp4"})),
+            "invalid argument `input_uri`: \"https://a.b/c.mp4\" has the scheme https; only file: URIs and paths are read"
+        );
+        assert!(
+            problem(&json!({"input_uri": "file://other/c.mp4"}))
+                .contains("names no file of this machine")
+        );
+        assert!(problem(&json!({"input_uri": ""})).contains("is empty"));
+    }
+}

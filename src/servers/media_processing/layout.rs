@@ -1,0 +1,192 @@
+//! Speaker layouts, and the gains that bring them down (or up) to mono or stereo.
+//!
+//! The gains are those of ffmpeg's default mix: centre and surrounds 3 dB down into a side, rear
+//! centre 6 dB down, no LFE, and the whole scaled so that it cannot clip.
+
+use std::f64::consts::FRAC_1_SQRT_2;
+
+use symphonia::core::audio::{Channels, Position};
+
+/// How many channels come out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    Mono,
+    Stereo,
+}
+
+impl Width {
+    pub(super) fn channels(self) -> u16 {
+        match self {
+            Self::Mono => 1,
+            Self::Stereo => 2,
+        }
+    }
+}
+
+/// Where a source's channels belong.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layout(Vec<Speaker>);
+
+/// The share of one channel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Speaker {
+    left: f64,
+    right: f64,
+    mono: f64,
+}
+
+const LEFT: Speaker = Speaker {
+    left: 1.0,
+    right: 0.0,
+    mono: FRAC_1_SQRT_2,
+};
+const RIGHT: Speaker = Speaker {
+    left: 0.0,
+    right: 1.0,
+    mono: FRAC_1_SQRT_2,
+};
+const CENTRE: Speaker = Speaker {
+    left: FRAC_1_SQRT_2,
+    right: FRAC_1_SQRT_2,
+    mono: 1.0,
+};
+const SURROUND_LEFT: Speaker = Speaker {
+    left: FRAC_1_SQRT_2,
+    right: 0.0,
+    mono: 0.5,
+};
+const SURROUND_RIGHT: Speaker = Speaker {
+    left: 0.0,
+    right: FRAC_1_SQRT_2,
+    mono: 0.5,
+};
+const SURROUND_CENTRE: Speaker = Speaker {
+    left: 0.5,
+    right: 0.5,
+    mono: 0.5,
+};
+const UNHEARD: Speaker = Speaker {
+    left: 0.0,
+    right: 0.0,
+    mono: 0.0,
+};
+
+impl Layout {
+    /// The layout of a source; `None` if a channel's place is not known or not supported.
+    pub(super) fn of(channels: &Channels) -> Option<Self> {
+        match (channels.count(), channels) {
+            (1, _) => Some(Self(vec![CENTRE])),
+            (2, _) => Some(Self(vec![LEFT, RIGHT])),
+            (_, Channels::Positioned(positions)) => positions
+                .iter()
+                .map(speaker)
+                .collect::<Option<_>>()
+                .map(Self),
+            _ => None,
+        }
+    }
+
+    pub(super) fn channels(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A row of gains for each output channel; `None` if the channels are already the ones wanted.
+    pub(super) fn gains(&self, width: Width) -> Option<Vec<Vec<f64>>> {
+        let row = |share: fn(&Speaker) -> f64| self.0.iter().map(share).collect::<Vec<_>>();
+        let rows = match (width, self.0.as_slice()) {
+            (Width::Mono, [_]) | (Width::Stereo, [LEFT, RIGHT]) => return None,
+            (Width::Mono, _) => vec![row(|speaker| speaker.mono)],
+            (Width::Stereo, _) => vec![row(|speaker| speaker.left), row(|speaker| speaker.right)],
+        };
+        let loudest = rows
+            .iter()
+            .map(|row| row.iter().sum::<f64>())
+            .fold(1.0, f64::max);
+        Some(
+            rows.into_iter()
+                .map(|row| row.into_iter().map(|gain| gain / loudest).collect())
+                .collect(),
+        )
+    }
+}
+
+fn speaker(position: Position) -> Option<Speaker> {
+    Some(match position {
+        Position::FRONT_LEFT | Position::FRONT_LEFT_CENTER => LEFT,
+        Position::FRONT_RIGHT | Position::FRONT_RIGHT_CENTER => RIGHT,
+        Position::FRONT_CENTER => CENTRE,
+        Position::LFE1 => UNHEARD,
+        Position::REAR_LEFT | Position::SIDE_LEFT => SURROUND_LEFT,
+        Position::REAR_RIGHT | Position::SIDE_RIGHT => SURROUND_RIGHT,
+        Position::REAR_CENTER => SURROUND_CENTRE,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gains(positions: Position, width: Width) -> Vec<Vec<f64>> {
+        let layout = Layout::of(&Channels::Positioned(positions)).expect("supported");
+        let rounded = |gain: f64| (gain * 1e4).round() / 1e4;
+        let rows = layout.gains(width).expect("mixed");
+        rows.into_iter()
+            .map(|row| row.into_iter().map(rounded).collect())
+            .collect()
+    }
+
+    // The expected figures were read off ffmpeg 5.1, one channel sounding at a time.
+    #[test]
+    fn five_point_one_mixes_as_ffmpeg_mixes_it() {
+        let positions = Position::FRONT_LEFT
+            | Position::FRONT_RIGHT
+            | Position::FRONT_CENTER
+            | Position::LFE1
+            | Position::SIDE_LEFT
+            | Position::SIDE_RIGHT;
+        assert_eq!(
+            gains(positions, Width::Mono),
+            [[0.2071, 0.2071, 0.2929, 0.0, 0.1464, 0.1464]]
+        );
+        assert_eq!(
+            gains(positions, Width::Stereo),
+            [
+                [0.4142, 0.0, 0.2929, 0.0, 0.2929, 0.0],
+                [0.0, 0.4142, 0.2929, 0.0, 0.0, 0.2929]
+            ]
+        );
+    }
+
+    #[test]
+    fn stereo_halves_into_mono_and_mono_goes_to_both_sides_three_decibels_down() {
+        let stereo = Position::FRONT_LEFT | Position::FRONT_RIGHT;
+        assert_eq!(gains(stereo, Width::Mono), [[0.5, 0.5]]);
+        let mono =
+            Layout::of(&Channels::Discrete(1)).and_then(|layout| layout.gains(Width::Stereo));
+        assert_eq!(mono, Some(vec![vec![FRAC_1_SQRT_2]; 2]));
+    }
+
+    #[test]
+    fn channels_that_are_right_already_are_left_alone() {
+        assert_eq!(
+            Layout::of(&Channels::Discrete(2)).and_then(|layout| layout.gains(Width::Stereo)),
+            None
+        );
+        assert_eq!(
+            Layout::of(&Channels::Discrete(1)).and_then(|layout| layout.gains(Width::Mono)),
+            None
+        );
+    }
+
+    #[test]
+    fn channels_without_a_known_place_are_not_guessed_at() {
+        assert_eq!(Layout::of(&Channels::Discrete(6)), None);
+        assert_eq!(
+            Layout::of(&Channels::Positioned(
+                Position::from_count(14).expect("positions")
+            )),
+            None
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! The bytes of a media file, as symphonia reads them.
+//!
+//! A WAV written to a pipe cannot know its length and gives the largest there is instead. Here it
+//! reads as if it had the length it has; every other file reads as it is.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+};
+
+use symphonia::core::io::MediaSource;
+
+/// Bytes looked at for the header of a WAV's samples.
+const HEAD: u64 = 4096;
+
+/// What a writer that cannot know puts for a length.
+const UNKNOWN: [u8; 4] = [0xFF; 4];
+
+/// A regular file that is read.
+pub(super) struct Media {
+    file: File,
+    length: u64,
+    at: u64,
+    /// Replaces the first bytes of the file.
+    head: Vec<u8>,
+}
+
+impl Media {
+    pub(super) fn new(mut file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        let mut head = Vec::new();
+        (&mut file).take(HEAD).read_to_end(&mut head)?;
+        match unknown_length(&head) {
+            Some(at) => {
+                let known = u32::try_from(length - (at as u64 + 4)).unwrap_or(u32::MAX);
+                head.splice(at..at + 4, known.to_le_bytes());
+            }
+            None => head.clear(),
+        }
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Self {
+            file,
+            length,
+            at: 0,
+            head,
+        })
+    }
+}
+
+/// Where a WAV's head has the unknown length of its samples.
+fn unknown_length(head: &[u8]) -> Option<usize> {
+    if !head.starts_with(b"RIFF") || head.get(8..12) != Some(b"WAVE") {
+        return None;
+    }
+    let mut at = 12;
+    loop {
+        let (name, length) = (head.get(at..at + 4)?, head.get(at + 4..at + 8)?);
+        if name == b"data" {
+            return (length == UNKNOWN).then_some(at + 4);
+        }
+        let length = u64::from(u32::from_le_bytes(length.try_into().ok()?));
+        at = usize::try_from(at as u64 + 8 + length.next_multiple_of(2)).ok()?;
+    }
+}
+
+impl Read for Media {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let replaced = usize::try_from(self.at)
+            .ok()
+            .and_then(|at| self.head.get(at..))
+            .unwrap_or_default();
+        let read = if replaced.is_empty() {
+            self.file.read(buffer)?
+        } else {
+            let read = { replaced }.read(buffer)?;
+            self.file.seek(SeekFrom::Start(self.at + read as u64))?;
+            read
+        };
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for Media {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = self.file.seek(to)?;
+        Ok(self.at)
+    }
+}
+
+impl MediaSource for Media {
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn byte_len(&self) -> Option<u64> {
+        Some(self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Vec<u8> {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(bytes)
+            .and_then(|()| file.rewind())
+            .expect("written");
+        let mut read = Vec::new();
+        Media::new(file)
+            .expect("readable")
+            .read_to_end(&mut read)
+            .expect("read");
+        read
+    }
+
+    #[test]
+    fn a_wav_of_unknown_length_reads_as_one_of_its_length() {
+        let wav = |length: [u8; 4]| {
+            [
+                b"RIFF\xff\xff\xff\xffWAVELIST\x03\0\0\0abc\0data",
+                &length[..],
+                b"12345",
+            ]
+            .concat()
+        };
+        assert_eq!(read(&wav(UNKNOWN)), wav([5, 0, 0, 0]));
+        assert_eq!(read(&wav([4, 0, 0, 0])), wav([4, 0, 0, 0]));
+    }
+
+    #[test]
+    fn other_files_read_as_they_are() {
+        for bytes in [
+            &b""[..],
+            b"RIFF",
+            b"RIFF\xff\xff\xff\xffWAVEfmt \xff\xff\xff\xff",
+            b"data\xff\xff\xff\xff",
+        ] {
+            assert_eq!(read(bytes), bytes);
+        }
+    }
+}

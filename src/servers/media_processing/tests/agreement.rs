@@ -1,0 +1,195 @@
+//! Length, start and samples are ffmpeg's: to the bit where the source is integers, within one unit
+//! where it is floats, whose sums nobody adds up in the same order.
+
+use super::*;
+
+/// The most a sample may differ.
+const EXACT: u16 = 0;
+const ROUNDING: u16 = 1;
+/// How far ffmpeg's own Opus decoder is from libopus at music.
+const OPUS: u16 = 4;
+
+/// The reference decoder of Opus, in ffmpeg.
+const LIBOPUS: &[&str] = &["-c:a", "libopus", "-request_sample_fmt", "flt"];
+
+/// Compares at 16 kHz mono and stereo, and at the source's rate.
+fn agrees(input: &Path, tolerance: u16) {
+    agrees_with(&[], input, tolerance);
+}
+
+/// `decoding` are options of ffmpeg for its input.
+fn agrees_with(decoding: &[&str], input: &Path, tolerance: u16) {
+    for (rate, channels) in [(Some(16_000), 1), (None, 1), (None, 2), (Some(44_100), 2)] {
+        let ours = extracted(input, rate, channels);
+        let theirs = reference(decoding, input, rate, channels);
+        let case = format!(
+            "{} at {rate:?} Hz with {channels} channels",
+            input.display()
+        );
+        assert_eq!(ours.len(), theirs.len(), "samples of {case}");
+        assert!(
+            theirs.iter().any(|sample| sample.unsigned_abs() > 1000),
+            "there is something to hear in {case}"
+        );
+        let worst = ours
+            .iter()
+            .zip(&theirs)
+            .map(|(ours, theirs)| ours.abs_diff(*theirs))
+            .max();
+        assert!(
+            worst <= Some(tolerance),
+            "a sample of {case} is off by {worst:?}"
+        );
+    }
+}
+
+fn reference(decoding: &[&str], input: &Path, rate: Option<u32>, channels: u8) -> Vec<i16> {
+    let (input, channels) = (input.to_str().expect("Unicode"), channels.to_string());
+    let rate = rate.map(|rate| rate.to_string());
+    let rate = rate.as_ref().map_or(vec![], |rate| vec!["-ar", rate]);
+    let output = [
+        "-vn",
+        "-ac",
+        &channels,
+        "-c:a",
+        "pcm_s16le",
+        "-f",
+        "s16le",
+        "-",
+    ];
+    samples(&ffmpeg(
+        &[decoding, &["-i", input], &rate, &output].concat(),
+    ))
+}
+
+#[test]
+fn mp4_with_aac_and_an_edit_list() {
+    agrees(&medium("fox.mp4"), ROUNDING);
+}
+
+#[test]
+fn mov_with_aac_at_44100_hertz() {
+    agrees(&medium("fox-44100.mov"), ROUNDING);
+}
+
+#[test]
+fn mkv_with_aac() {
+    agrees(&medium("fox.mkv"), ROUNDING);
+}
+
+#[test]
+fn mkv_with_vorbis() {
+    agrees(&medium("fox-vorbis.mkv"), ROUNDING);
+}
+
+#[test]
+fn webm_with_opus_and_discard_padding() {
+    agrees_with(LIBOPUS, &medium("fox.webm"), ROUNDING);
+    agrees(&medium("fox.webm"), OPUS);
+}
+
+#[test]
+fn ogg_with_opus_speech() {
+    // ffmpeg's own decoder resamples Opus speech with a filter of its own; libopus is the reference.
+    agrees_with(
+        &["-c:a", "libopus", "-request_sample_fmt", "flt"],
+        &medium("fox-opus.ogg"),
+        ROUNDING,
+    );
+}
+
+#[test]
+fn ogg_with_vorbis() {
+    agrees(&medium("fox.ogg"), ROUNDING);
+}
+
+#[test]
+fn mp3_with_a_lame_tag() {
+    agrees(&medium("fox.mp3"), ROUNDING);
+}
+
+#[test]
+fn flac() {
+    agrees(&medium("fox.flac"), EXACT);
+}
+
+#[test]
+fn wav() {
+    agrees(&medium("fox.wav"), EXACT);
+}
+
+#[test]
+fn wav_of_more_than_16_bits() {
+    let scratch = TempDir::new().expect("a directory");
+    agrees(
+        &made(&scratch, "24.wav", "fox.mp4", &["-vn", "-c:a", "pcm_s24le"]),
+        ROUNDING,
+    );
+}
+
+#[test]
+fn wav_from_a_pipe() {
+    let scratch = TempDir::new().expect("a directory");
+    let piped = scratch.path().join("piped.wav");
+    let from = medium("fox.wav");
+    let bytes = ffmpeg(&["-i", from.to_str().expect("Unicode"), "-f", "wav", "-"]);
+    assert!(
+        bytes.windows(8).any(|at| at == b"data\xff\xff\xff\xff"),
+        "ffmpeg does not know the length"
+    );
+    fs::write(&piped, bytes).expect("written");
+    agrees(&piped, EXACT);
+}
+
+#[test]
+fn surround() {
+    let scratch = TempDir::new().expect("a directory");
+    let pan = [
+        "-af",
+        "pan=5.1|FL=FL|FR=FR|FC=.5*FL|LFE=.3*FR|BL=.2*FL|BR=.7*FR",
+    ];
+    agrees(&made(&scratch, "surround.wav", "fox.wav", &pan), ROUNDING);
+    agrees(
+        &made(
+            &scratch,
+            "surround.ogg",
+            "fox.wav",
+            &[&pan[..], &["-c:a", "libvorbis"]].concat(),
+        ),
+        ROUNDING,
+    );
+}
+
+#[test]
+fn mp4_cut_without_decoding() {
+    let scratch = TempDir::new().expect("a directory");
+    // Without noise substitution, whose noise depends on where decoding began.
+    let whole = made(
+        &scratch,
+        "whole.mp4",
+        "fox.wav",
+        &["-c:a", "aac", "-aac_pns", "0"],
+    );
+    let cut = scratch.path().join("cut.mp4");
+    let (whole, to) = (
+        whole.to_str().expect("Unicode"),
+        cut.to_str().expect("Unicode"),
+    );
+    ffmpeg(&["-ss", "0.7", "-i", whole, "-c", "copy", to]);
+    agrees(&cut, ROUNDING);
+}
+
+#[test]
+fn mp4_in_fragments() {
+    let scratch = TempDir::new().expect("a directory");
+    let how = [
+        "-vn",
+        "-c",
+        "copy",
+        "-movflags",
+        "+empty_moov+default_base_moof",
+        "-frag_duration",
+        "500000",
+    ];
+    agrees(&made(&scratch, "fragments.mp4", "fox.mp4", &how), ROUNDING);
+}

@@ -1,0 +1,156 @@
+//! Cuts a track's blocks to the part that is meant to be heard.
+
+use std::{collections::VecDeque, ops::Range};
+
+use symphonia::core::units::{TimeBase, Timestamp};
+
+use super::{container::Marks, convert::Block};
+
+/// What is cut off a track while it streams by.
+pub(super) struct Window {
+    /// The parts of the track's timeline that are played, in its time base; empty stands for all.
+    edits: Vec<Range<i64>>,
+    time_base: Option<TimeBase>,
+    /// Samples still to be dropped at the start.
+    skip: usize,
+    /// Nanoseconds to be dropped at the end.
+    end_padding: u64,
+    /// The last blocks, of which the end padding is cut when no more come.
+    held: VecDeque<Block>,
+}
+
+impl Window {
+    /// `skip` samples of each channel are dropped at the start, on top of the marks.
+    pub(super) fn new(marks: Marks, time_base: Option<TimeBase>, skip: usize) -> Self {
+        let Marks { edits, end_padding } = marks;
+        Self {
+            edits,
+            time_base,
+            skip,
+            end_padding,
+            held: VecDeque::new(),
+        }
+    }
+
+    /// Takes the block decoded from the packet at `at`; gives a block that is certain to be heard.
+    pub(super) fn pass(&mut self, mut block: Block, at: Timestamp, rate: u32) -> Option<Block> {
+        let skipped = self.skip.min(block.frames());
+        self.skip -= skipped;
+        block.trim(skipped, 0);
+        if let Some(start) = self.cut_by_edits(&block, at, rate) {
+            block.trim(start, 0);
+        }
+        self.held.push_back(block);
+        let behind: usize = self.held.iter().skip(1).map(Block::frames).sum();
+        if behind < self.padding(rate) {
+            return None;
+        }
+        self.held.pop_front()
+    }
+
+    /// The next of the last blocks, once no more packets come.
+    pub(super) fn finish(&mut self, rate: u32) -> Option<Block> {
+        let mut padding = self.padding(rate);
+        self.end_padding = 0;
+        for block in self.held.iter_mut().rev() {
+            let cut = padding.min(block.frames());
+            padding -= cut;
+            block.trim(0, cut);
+        }
+        self.held.pop_front()
+    }
+
+    fn padding(&self, rate: u32) -> usize {
+        let frames =
+            (u128::from(self.end_padding) * u128::from(rate) + 500_000_000) / 1_000_000_000;
+        usize::try_from(frames).unwrap_or(usize::MAX)
+    }
+
+    /// How many samples at the block's front lie before the edit it reaches into, as ffmpeg counts:
+    /// a block that begins inside an edit is played to its end, one that touches none not at all.
+    fn cut_by_edits(&self, block: &Block, at: Timestamp, rate: u32) -> Option<usize> {
+        let time_base = self.time_base?;
+        if self.edits.is_empty() {
+            return None;
+        }
+        let frames_at = |ticks: i64| {
+            let numerator =
+                i128::from(ticks) * i128::from(rate) * i128::from(time_base.numer.get());
+            numerator / i128::from(time_base.denom.get())
+        };
+        let begin = frames_at(at.get());
+        let end = begin + block.frames() as i128;
+        let reached = self
+            .edits
+            .iter()
+            .find(|edit| frames_at(edit.start) < end && begin < frames_at(edit.end));
+        let cut = reached.map_or(end, |edit| frames_at(edit.start)) - begin;
+        Some(usize::try_from(cut.max(0)).unwrap_or(usize::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(samples: Range<i16>) -> Block {
+        Block::Integer(vec![samples.collect()])
+    }
+
+    fn window(edit: Option<Range<i64>>, end_padding: u64, skip: usize) -> Window {
+        let edits = Vec::from_iter(edit);
+        Window::new(
+            Marks { edits, end_padding },
+            TimeBase::try_new(1, 1000),
+            skip,
+        )
+    }
+
+    /// What is heard of three blocks of four samples at 1 kHz.
+    fn heard(mut window: Window) -> Vec<i16> {
+        let mut heard = Vec::new();
+        let mut hear = |block| match block {
+            Block::Integer(planes) => heard.extend(planes.concat()),
+            Block::Real(_) => unreachable!(),
+        };
+        for at in [0_i16, 4, 8] {
+            window
+                .pass(block(at..at + 4), Timestamp::new(at.into()), 1000)
+                .map(&mut hear);
+        }
+        while let Some(block) = window.finish(1000) {
+            hear(block);
+        }
+        heard
+    }
+
+    #[test]
+    fn without_marks_everything_is_heard() {
+        assert_eq!(heard(window(None, 0, 0)), (0..12).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_edit_cuts_to_the_sample_at_its_start_and_to_the_block_at_its_end() {
+        assert_eq!(heard(window(Some(2..6), 0, 0)), (2..8).collect::<Vec<_>>());
+        assert_eq!(
+            heard(window(Some(5..i64::MAX), 0, 0)),
+            (5..12).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn padding_longer_than_a_block_is_cut_from_the_last_blocks() {
+        assert_eq!(
+            heard(window(None, 5_000_000, 0)),
+            (0..7).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn a_skip_longer_than_a_block_goes_on_in_the_next() {
+        assert_eq!(
+            heard(window(None, 1_000_000, 6)),
+            (6..11).collect::<Vec<_>>()
+        );
+    }
+}
