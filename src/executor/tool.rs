@@ -245,8 +245,8 @@ impl From<mcp::Phase> for Phase {
             mcp::Phase::Spawn => Self::Spawn,
             mcp::Phase::Negotiate => Self::Negotiate,
             mcp::Phase::ValidateArguments => Self::ValidateArguments,
-            mcp::Phase::Call => Self::Call,
-            mcp::Phase::Complete => Self::Complete,
+            // An answer ends the call, not the run: it may still say that the tool failed.
+            mcp::Phase::Call | mcp::Phase::Complete => Self::Call,
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use crate::{
-    folder::Folder,
+    folder::{Folder, fixtures},
     run::Ran,
     tree::{self, Tree},
 };
@@ -70,7 +70,7 @@ pub(crate) fn as_written(folder: &Folder, ran: &Ran) -> Result<()> {
         folder.exit,
         ran.stderr
     );
-    same_tree(&whole(&folder.after, &folder.files), &ran.after)?;
+    same_tree(&folder.after, &counted(folder, ran))?;
     on_stderr(folder, ran)
 }
 
@@ -79,16 +79,52 @@ pub(crate) fn bless(folder: &Folder, ran: &Ran) -> Result<()> {
     let dir = &folder.dir;
     fs::write(dir.join("envelope.json"), pretty(&parse(&ran.stdout)?)?)?;
     fs::write(dir.join("exit"), format!("{}\n", ran.exit))?;
-    let after = dir.join("after");
-    if after.exists() {
-        fs::remove_dir_all(&after)?;
+    for old in ["after", "made"].map(|name| dir.join(name)) {
+        if old.is_dir() {
+            fs::remove_dir_all(&old)?;
+        } else if old.exists() {
+            fs::remove_file(&old)?;
+        }
     }
-    if whole(&folder.before, &folder.files) != ran.after {
-        let mut shown = ran.after.clone();
-        shown.retain(|path, bytes| folder.files.get(path) != Some(bytes));
-        tree::write(&after, &shown)?;
+    let mut start = folder.before.clone();
+    start.extend(folder.files.clone());
+    if start != ran.after {
+        bless_tree(folder, ran)?;
     }
     on_stderr(folder, ran)
+}
+
+/// `after/` holds what no fixture does; `made` names the fixtures that others are copies of.
+fn bless_tree(folder: &Folder, ran: &Ran) -> Result<()> {
+    let fixtures = tree::read(&fixtures())?;
+    let media = || {
+        fixtures
+            .iter()
+            .filter(|(path, _)| path.starts_with("media"))
+    };
+    let (mut written, mut made) = (Tree::new(), String::new());
+    let sizes: String = ran
+        .after
+        .iter()
+        .filter(|(path, _)| folder.sizes.contains_key(*path))
+        .map(|(path, bytes)| format!("{} {path}\n", bytes.len()))
+        .collect();
+    if !sizes.is_empty() {
+        fs::write(folder.dir.join("sizes"), sizes)?;
+    }
+    for (path, bytes) in &ran.after {
+        match media().find(|(_, medium)| *medium == bytes) {
+            _ if folder.files.get(path) == Some(bytes) || folder.sizes.contains_key(path) => {}
+            Some((medium, _)) => made.push_str(&format!("{medium} {path}\n")),
+            None => {
+                written.insert(path.clone(), bytes.clone());
+            }
+        }
+    }
+    if !made.is_empty() {
+        fs::write(folder.dir.join("made"), made)?;
+    }
+    tree::write(&folder.dir.join("after"), &written)
 }
 
 fn parse(text: &str) -> Result<Value> {
@@ -99,10 +135,15 @@ fn pretty(value: &Value) -> Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
-fn whole(tree: &Tree, files: &Tree) -> Tree {
-    let mut whole = files.clone();
-    whole.extend(tree.clone());
-    whole
+/// The root at the end, with sizes in place of the bytes that only count.
+fn counted(folder: &Folder, ran: &Ran) -> Tree {
+    let mut tree = ran.after.clone();
+    for (path, bytes) in &mut tree {
+        if folder.sizes.contains_key(path) {
+            *bytes = tree::size_only(bytes.len());
+        }
+    }
+    tree
 }
 
 fn same_tree(wanted: &Tree, got: &Tree) -> Result<()> {

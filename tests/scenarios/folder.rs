@@ -38,15 +38,17 @@ pub(crate) struct Folder {
     pub(crate) catalog: String,
     pub(crate) before: Tree,
     pub(crate) files: Tree,
-    /// The whole root at the end, but for `files`.
+    /// The whole root at the end.
     pub(crate) after: Tree,
+    /// Files whose bytes depend on the machine's arithmetic, with what [`tree::size_only`] leaves.
+    pub(crate) sizes: Tree,
     /// Empty when it is yet to be blessed.
     pub(crate) envelope: String,
     pub(crate) exit: Option<i32>,
     pub(crate) stderr: Vec<String>,
 }
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 14] = [
     "about",
     "after",
     "args",
@@ -56,6 +58,8 @@ const KNOWN: [&str; 12] = [
     "envelope.json",
     "exit",
     "files",
+    "made",
+    "sizes",
     "stderr",
     "task.bin",
     "task.json",
@@ -78,18 +82,24 @@ impl Folder {
             "{dir}/about must say in a sentence what is shown, and for which requirement"
         );
         let before = tree::read(&dir.join("before"))?;
-        let after = dir.join("after");
+        let files = files(dir, "files")?;
+        let written = dir.join("after");
+        let mut after = if written.is_dir() {
+            tree::read(&written)?
+        } else {
+            before.clone()
+        };
+        after.extend(files.clone());
+        after.extend(self::files(dir, "made")?);
+        after.extend(sizes(dir)?);
         let folder = Self {
             task: task(dir)?,
             args: lines(dir, "args")?,
             env: env(dir)?,
             catalog: catalog(dir)?,
-            files: files(dir)?,
-            after: if after.is_dir() {
-                tree::read(&after)?
-            } else {
-                before.clone()
-            },
+            files,
+            sizes: sizes(dir)?,
+            after,
             before,
             envelope: text(dir, "envelope.json")?.unwrap_or_default(),
             exit: exit(dir)?,
@@ -145,16 +155,33 @@ fn catalog(dir: &Utf8Path) -> Result<String> {
         .context("there is no catalog.toml, neither here nor above")
 }
 
-fn files(dir: &Utf8Path) -> Result<Tree> {
-    let fixtures = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+/// Lines `media/fox.mp4 store_1.mp4`: files of `fixtures/`, by their names in the root.
+fn files(dir: &Utf8Path, list: &str) -> Result<Tree> {
     let file = |line: String| {
         let (from, to) = line
             .split_once(' ')
-            .with_context(|| format!("{dir}/files: {line:?} is not FROM TO"))?;
-        let bytes = fs::read(fixtures.join(from)).with_context(|| format!("no fixture {from}"))?;
+            .with_context(|| format!("{dir}/{list}: {line:?} is not FROM TO"))?;
+        let path = fixtures().join(from);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {path}"))?;
         Ok((Utf8PathBuf::from(to), bytes))
     };
-    lines(dir, "files")?.into_iter().map(file).collect()
+    lines(dir, list)?.into_iter().map(file).collect()
+}
+
+/// Lines `92844 agent_outputs/…/derived_1.wav`.
+fn sizes(dir: &Utf8Path) -> Result<Tree> {
+    let size = |line: String| {
+        let (bytes, path) = line
+            .split_once(' ')
+            .with_context(|| format!("{dir}/sizes: {line:?} is not BYTES PATH"))?;
+        Ok((Utf8PathBuf::from(path), tree::size_only(bytes.parse()?)))
+    };
+    lines(dir, "sizes")?.into_iter().map(size).collect()
+}
+
+/// The repository's `fixtures/`.
+pub(crate) fn fixtures() -> Utf8PathBuf {
+    Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
 
 fn exit(dir: &Utf8Path) -> Result<Option<i32>> {

@@ -11,12 +11,14 @@
 //! | `envelope.json` | stdout, set out for people |
 //! | `exit` | the exit code |
 //! | `after/` | the root at the end; without it, nothing may have changed |
+//! | `made` | files of `fixtures/` that are in the root at the end, listed as in `files` |
+//! | `sizes` | `92844 …/derived_1.wav`: a file whose samples may differ by a bit between processors |
 //! | `stderr` | a text a line that must be in it, or, after a `!`, must not |
 //!
 //! `[ROOT]` stands for the root, `[ONEACT]` for the binary; `tests/servers` is `servers/` in the
 //! root. The clock stands at 2026-02-24T10:00:00+08:00[Asia/Singapore], the seed is 1.
 //!
-//! `ONEACT_BLESS=1` writes `envelope.json`, `exit` and `after/` anew.
+//! `ONEACT_BLESS=1` writes `envelope.json`, `exit`, `after/`, `made` and the numbers of `sizes` anew.
 
 mod expect;
 mod folder;
@@ -40,7 +42,7 @@ fn main() -> Result<ExitCode> {
             let dir = entry.path().to_owned();
             let name = format!("scenario::{}", entry.file_name());
             trials.push(Trial::test(name, move || {
-                scenario(&dir).map_err(|error| format!("{error:?}").into())
+                scenario(&dir).map_err(|error| format!("{error:#}").into())
             }));
         }
     }

@@ -45,3 +45,8 @@ pub(crate) fn write(dir: &Utf8Path, tree: &Tree) -> Result<()> {
     }
     Ok(())
 }
+
+/// What stands for a file's bytes where only their number counts.
+pub(crate) fn size_only(bytes: usize) -> Vec<u8> {
+    format!("{bytes} bytes").into_bytes()
+}
