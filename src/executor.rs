@@ -66,6 +66,7 @@ pub(crate) fn execute(
     notes: Vec<String>,
     context: &Context<'_>,
 ) -> Executed {
+    say(&job.reasoning);
     let mut done = Executed {
         outcome: Outcome {
             reasoning: job.reasoning,
@@ -111,6 +112,13 @@ fn store(steps: &[Step], context: &Context<'_>) -> Result<Vec<Produced>, Failure
     ready.into_iter().map(place).collect()
 }
 
+/// `-v` tells each decision when it is made.
+fn say(decisions: &[String]) {
+    for decision in decisions {
+        tracing::info!("{decision}");
+    }
+}
+
 /// A signal that came in stops the run between any two steps.
 fn interrupted(host: &Host) -> Result<(), Failure> {
     match host.interrupts().caught() {
@@ -150,6 +158,7 @@ impl Executed {
         outcome.effect = worse(outcome.effect, end.effect);
         outcome.phase = end.phase;
         outcome.server = Some(end.server);
+        say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
         self.closing.extend(end.closing);
