@@ -84,9 +84,10 @@ def write(path, word, good):
 
 
 def url_validator(word, given):
+    platform = given.get("platform", "generic_video_platform")
     if word == "leaves":
-        return data({"url_valid": True, "platform": given["platform"]})
-    return data({"url_valid": True, "platform": given["platform"], "video_available": True, "restrictions": None})
+        return data({"url_valid": True, "platform": platform})
+    return data({"url_valid": True, "platform": platform, "video_available": True, "restrictions": None})
 
 
 def video_downloader(word, given):
