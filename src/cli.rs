@@ -1,6 +1,7 @@
 //! The door: the command line, and the only writer of stdout. One file per verb.
 
 mod bar;
+mod flags;
 mod logs;
 mod run;
 mod schema;
@@ -15,7 +16,7 @@ use std::{
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 
-use run::RunArgs;
+use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
 ///

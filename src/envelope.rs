@@ -5,6 +5,7 @@
 
 mod adl;
 mod dispatch;
+mod find;
 mod message;
 mod prose;
 mod read;

@@ -29,6 +29,27 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+impl Outcome {
+    /// No tool was called: the run ended in this phase.
+    pub fn nothing_done(state: State, phase: Phase, failure: Option<Failure>) -> Self {
+        Self {
+            state,
+            failure,
+            executed: Vec::new(),
+            invocations: Vec::new(),
+            produced: Vec::new(),
+            result_data: None,
+            checks: Checks::default(),
+            effect: Effect::None,
+            phase,
+            server: None,
+            plan: None,
+            reasoning: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
