@@ -97,7 +97,6 @@ pub(crate) fn bless(folder: &Folder, ran: &Ran) -> Result<()> {
 /// `after/` holds what no fixture does; `made` names the fixtures that others are copies of.
 fn bless_tree(folder: &Folder, ran: &Ran) -> Result<()> {
     let media = tree::read(&fixtures().join("media"))?;
-    let (mut written, mut made) = (Tree::new(), String::new());
     let (mut written, mut made, mut sizes) = (Tree::new(), Vec::new(), Vec::new());
     for (path, bytes) in &ran.after {
         if folder.sizes.contains_key(path) {

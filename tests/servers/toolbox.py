@@ -199,7 +199,8 @@ def call(name, given):
         raise Refused(f"Unknown tool: {name}")
     word = word_of(given)
     if word == "silent":
-        time.sleep(600)
+        with open(os.path.join(os.environ["TMPDIR"], "called"), "w"):
+            time.sleep(600)
     if word == "crash":
         print("fatal: the model file is missing", file=sys.stderr, flush=True)
         os._exit(3)
