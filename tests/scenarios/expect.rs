@@ -96,33 +96,23 @@ pub(crate) fn bless(folder: &Folder, ran: &Ran) -> Result<()> {
 
 /// `after/` holds what no fixture does; `made` names the fixtures that others are copies of.
 fn bless_tree(folder: &Folder, ran: &Ran) -> Result<()> {
-    let fixtures = tree::read(&fixtures())?;
-    let media = || {
-        fixtures
-            .iter()
-            .filter(|(path, _)| path.starts_with("media"))
-    };
-    let (mut written, mut made) = (Tree::new(), String::new());
-    let sizes: String = ran
-        .after
-        .iter()
-        .filter(|(path, _)| folder.sizes.contains_key(*path))
-        .map(|(path, bytes)| format!("{} {path}\n", bytes.len()))
-        .collect();
-    if !sizes.is_empty() {
-        fs::write(folder.dir.join("sizes"), sizes)?;
-    }
+    let media = tree::read(&fixtures().join("media"))?;
+    let (mut written, mut made, mut sizes) = (Tree::new(), Vec::new(), Vec::new());
     for (path, bytes) in &ran.after {
-        match media().find(|(_, medium)| *medium == bytes) {
-            _ if folder.files.get(path) == Some(bytes) || folder.sizes.contains_key(path) => {}
-            Some((medium, _)) => made.push_str(&format!("{medium} {path}\n")),
-            None => {
-                written.insert(path.clone(), bytes.clone());
-            }
+        if folder.sizes.contains_key(path) {
+            sizes.push(format!("{} {path}\n", bytes.len()));
+        } else if folder.files.get(path) == Some(bytes) {
+            // As it was put there.
+        } else if let Some((medium, _)) = media.iter().find(|(_, medium)| *medium == bytes) {
+            made.push(format!("media/{medium} {path}\n"));
+        } else {
+            written.insert(path.clone(), bytes.clone());
         }
     }
-    if !made.is_empty() {
-        fs::write(folder.dir.join("made"), made)?;
+    for (name, lines) in [("made", made), ("sizes", sizes)] {
+        if !lines.is_empty() {
+            fs::write(folder.dir.join(name), lines.concat())?;
+        }
     }
     tree::write(&folder.dir.join("after"), &written)
 }

@@ -84,9 +84,10 @@ def write(path, word, good):
 
 
 def url_validator(word, given):
+    platform = given.get("platform", "generic_video_platform")
     if word == "leaves":
-        return data({"url_valid": True, "platform": given["platform"]})
-    return data({"url_valid": True, "platform": given["platform"], "video_available": True, "restrictions": None})
+        return data({"url_valid": True, "platform": platform})
+    return data({"url_valid": True, "platform": platform, "video_available": True, "restrictions": None})
 
 
 def video_downloader(word, given):
@@ -198,7 +199,8 @@ def call(name, given):
         raise Refused(f"Unknown tool: {name}")
     word = word_of(given)
     if word == "silent":
-        time.sleep(600)
+        with open(os.path.join(os.environ["TMPDIR"], "called"), "w"):
+            time.sleep(600)
     if word == "crash":
         print("fatal: the model file is missing", file=sys.stderr, flush=True)
         os._exit(3)

@@ -1,4 +1,12 @@
 //! Everything that is tested from outside, through the binary.
 
 #[cfg(test)]
+mod ends;
+#[cfg(test)]
+mod process;
+#[cfg(test)]
+mod program;
+#[cfg(test)]
+mod real_servers;
+#[cfg(test)]
 mod tidy;

@@ -1,0 +1,177 @@
+//! How runs end that do not end well: signals, kills, pipes that are gone, disks that are full.
+
+use std::{fs, io::Write, os::fd::OwnedFd, process::Stdio};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::program::{Answer, Root, download, run, signal, signal_child, text, until};
+
+fn cancelled_by(sent: Signal, exit: i32) {
+    let root = Root::new();
+    let child = root.hanging();
+    signal_child(&child, sent);
+    let answer = Answer::of(child.wait_with_output().unwrap());
+    assert_eq!(answer.exit, exit);
+    assert_eq!(answer.state(), "cancelled");
+    root.assert_untouched();
+}
+
+#[test]
+fn sigterm_in_a_hanging_call_cancels_with_an_envelope_and_143() {
+    cancelled_by(Signal::TERM, 143);
+}
+
+#[test]
+fn sigint_in_a_hanging_call_cancels_with_an_envelope_and_130() {
+    cancelled_by(Signal::INT, 130);
+}
+
+#[test]
+fn sigterm_while_the_task_is_still_awaited_cancels_with_an_envelope() {
+    let root = Root::new();
+    let mut child = root.command().spawn().unwrap();
+    let stdin = child.stdin.take();
+    let status = format!("/proc/{}/status", child.id());
+    until("signals are caught", || {
+        let status = fs::read_to_string(&status).ok()?;
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        (caught & (1 << 14) != 0).then_some(())
+    });
+    signal_child(&child, Signal::TERM);
+    let answer = Answer::of(child.wait_with_output().unwrap());
+    drop(stdin);
+    assert_eq!((answer.exit, answer.state()), (143, &json!("cancelled")));
+    root.assert_untouched();
+}
+
+#[test]
+fn when_oneact_is_killed_its_server_dies_and_the_next_run_sweeps_what_was_left() {
+    let root = Root::new();
+    let mut child = root.hanging();
+    assert_eq!(root.servers_of(&child).len(), 1);
+    signal_child(&child, Signal::KILL);
+    child.wait().unwrap();
+    until("the server is gone", || {
+        root.processes().is_empty().then_some(())
+    });
+    assert!(root.scratch().next().is_some());
+    assert!(!root.path.join("agent_outputs").exists());
+
+    let next = root.run(&download("good"));
+    assert_eq!((next.exit, next.state()), (0, &json!("done")));
+    assert_eq!(root.scratch().next(), None);
+}
+
+#[test]
+fn a_tool_killed_in_its_call_is_a_server_that_can_be_tried_again() {
+    let root = Root::new();
+    let child = root.hanging();
+    for server in root.servers_of(&child) {
+        signal(server, Signal::KILL);
+    }
+    let answer = Answer::of(child.wait_with_output().unwrap());
+    assert_eq!(
+        (answer.exit, answer.fault()),
+        (75, &json!("server_unreachable"))
+    );
+    assert_eq!(answer.at("/output/content/oneact/effect"), "unknown");
+    root.assert_untouched();
+}
+
+/// Runs a task that succeeds, with that stdout; answers exit code and stderr.
+fn printing_to(root: &Root, stdout: impl Into<Stdio>) -> (i32, String) {
+    let mut child = root.command().stdout(stdout).spawn().unwrap();
+    let task = download("good").to_string();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(task.as_bytes())
+        .unwrap();
+    let stderr = text(child.stderr.take().unwrap());
+    (child.wait().unwrap().code().unwrap(), stderr)
+}
+
+#[test]
+fn a_reader_that_is_gone_is_a_failure_said_on_stderr_and_no_panic() {
+    let root = Root::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let (exit, stderr) = printing_to(&root, OwnedFd::from(writer));
+    assert_eq!(exit, 1);
+    assert!(stderr.contains("cannot write to stdout"), "{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+}
+
+#[test]
+fn an_answer_that_does_not_fit_on_the_disk_is_a_failure_said_on_stderr() {
+    let root = Root::new();
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let (exit, stderr) = printing_to(&root, full);
+    assert_eq!(exit, 1);
+    assert!(stderr.contains("cannot write to stdout"), "{stderr}");
+}
+
+/// Runs the download in a mount namespace of its own, after those shell commands; `None`, and why
+/// on stderr, where this machine grants no such namespace.
+fn mounted(root: &Root, mount: &str, what: &str) -> Option<Answer> {
+    let script = format!(
+        "{mount} && echo mounted >&2 && exec {}",
+        crate::program::ONEACT
+    );
+    let mut command = root.within("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", &script]);
+    let mut probe = root.within("unshare");
+    probe.args(["--map-root-user", "--mount", "sh", "-c", mount]);
+    if !probe.status().is_ok_and(|status| status.success()) {
+        // Not a test that passes in silence: the reason is in its output.
+        writeln!(
+            std::io::stderr(),
+            "skipped: no mount namespace here ({mount})"
+        )
+        .unwrap();
+        return None;
+    }
+    Some(run(command, download(what).to_string().as_bytes()))
+}
+
+#[test]
+fn a_root_that_cannot_be_written_is_said_to_be_one() {
+    let root = Root::new();
+    let answer = mounted(
+        &root,
+        "mount --bind . . && mount -o remount,bind,ro . && cd .",
+        "good",
+    );
+    let Some(answer) = answer else { return };
+    assert_eq!(
+        (answer.exit, answer.fault()),
+        (2, &json!("permission_denied"))
+    );
+    root.assert_untouched();
+}
+
+#[test]
+fn a_store_without_space_is_a_full_disk_and_nothing_is_stored() {
+    let root = Root::new();
+    fs::create_dir_all(root.path.join("agent_outputs/assets")).unwrap();
+    let answer = mounted(
+        &root,
+        "mount -t tmpfs -o size=16k tmpfs agent_outputs/assets",
+        "good",
+    );
+    let Some(answer) = answer else { return };
+    assert_eq!((answer.exit, answer.fault()), (1, &json!("disk_full")));
+    assert_eq!(
+        answer.at("/output/content/task_result/output_refs_produced"),
+        &json!([])
+    );
+    assert_eq!(root.scratch().next(), None);
+}
