@@ -6,6 +6,7 @@
 mod classify;
 mod dry_run;
 mod failure;
+mod hidden;
 mod judge;
 mod launch;
 mod quality;

@@ -40,6 +40,7 @@ pub(crate) use self::{
     answer::{Content, ToolAnswer},
     closing::Closing,
     error::{CallError, Effect, Phase},
+    redact::Secrets,
     report::ServerReport,
     spec::{ArgumentCheck, Progress, Protocol, ServerSpec, ToolCall},
 };
