@@ -63,7 +63,7 @@ pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
     };
     let verdict = match result {
         Ok(answer) => judge::judge(entry, &answer, &hidden).map(|()| answer),
-        Err(error) => Err(failed_call(entry, &error, &hidden)),
+        Err(error) => Err(failed_call(entry, &error, &hidden, context)),
     };
     let detail = verdict.as_ref().err().map(|failure| failure.detail.clone());
     if sent {
@@ -108,6 +108,7 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
         arguments: step.parameters.clone(),
         idle_timeout: Some(step.timeout.min(total)),
         total_timeout: total,
+        budget: left,
         check_arguments: match step.entry.schema {
             Some(_) => mcp::ArgumentCheck::Done,
             None => mcp::ArgumentCheck::AgainstServer,
@@ -115,6 +116,9 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
     };
     let server = ServerSpec {
         secrets: hidden.values().to_vec(),
+        startup_timeout: left.map_or(launch.spec().startup_timeout, |left| {
+            left.min(launch.spec().startup_timeout)
+        }),
         ..launch.spec().clone()
     };
     mcp::call(&server, &call, context.host, &mut |progress| {
@@ -134,12 +138,24 @@ fn refused(asked: &str) -> String {
 }
 
 /// A call without an answer, as a judgement.
-fn failed_call(entry: &Entry, error: &CallError, hidden: &Hidden) -> judge::Judged {
+fn failed_call(
+    entry: &Entry,
+    error: &CallError,
+    hidden: &Hidden,
+    context: &Context<'_>,
+) -> judge::Judged {
     let detail = judge::shorten(&hidden.text(&error.to_string()));
-    judge::Judged {
-        failure: failure::of_call(entry, error, &detail),
-        detail,
+    let mut failure = failure::of_call(entry, error, &detail);
+    let late = matches!(
+        error,
+        CallError::TimedOut { .. } | CallError::StartupTimeout { .. }
+    );
+    if let Some(budget) = context.budget.filter(|_| late) {
+        failure
+            .message
+            .push_str(&format!(" The whole run was given {budget:?} (--timeout)."));
     }
+    judge::Judged { failure, detail }
 }
 
 /// A call that may have taken effect, and may not take effect twice, is never sent again by itself.
