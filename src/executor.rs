@@ -19,7 +19,7 @@ use camino::Utf8Path;
 
 use crate::{
     assets::{Prepared, Staging, Store},
-    catalog::{Delivery, Job, Step, StepOutput},
+    catalog::{Delivery, Job, Repeatable, Step, StepOutput},
     host::{Host, Moment},
     mcp::Closing,
     task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State},
@@ -138,9 +138,14 @@ impl Executed {
         launches: &[Launch],
         context: &Context<'_>,
     ) -> Result<(), Failure> {
+        let mut once = None;
         for (step, launch) in steps.iter().zip(launches) {
-            interrupted(context.host)?;
-            self.add(step, tool::run(step, launch, context))?;
+            interrupted(context.host)
+                .and_then(|()| self.add(step, tool::run(step, launch, context)))
+                .map_err(|failure| not_again(once, failure))?;
+            if step.entry.repeatable == Repeatable::Once {
+                once = Some(step);
+            }
         }
         Ok(())
     }
@@ -163,7 +168,8 @@ impl Executed {
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
         self.closing.extend(end.closing);
-        outcome.result_data = end.result?;
+        // What an earlier step found out is not lost to a later one that makes an asset.
+        outcome.result_data = end.result?.or(outcome.result_data.take());
         Ok(())
     }
 
@@ -185,6 +191,18 @@ impl Executed {
             }
         }
     }
+}
+
+/// Sending the task again would repeat the steps that went well, also one that may not be repeated.
+fn not_again(once: Option<&Step>, mut failure: Failure) -> Failure {
+    if let Some(step) = once.filter(|_| failure.recoverable) {
+        failure.recoverable = false;
+        failure.message.push_str(&format!(
+            " {} was done before that, and must not happen twice: a person has to look.",
+            step.entry.id
+        ));
+    }
+    failure
 }
 
 /// A check of the job holds if it holds for every step.
