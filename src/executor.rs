@@ -194,13 +194,17 @@ impl Executed {
 }
 
 /// Sending the task again would repeat the steps that went well, also one that may not be repeated.
-fn not_again(once: Option<&Step>, mut failure: Failure) -> Failure {
+fn not_again(once: Option<&Step>, failure: Failure) -> Failure {
     if let Some(step) = once.filter(|_| failure.recoverable) {
-        failure.recoverable = false;
-        failure.message.push_str(&format!(
-            " {} was done before that, and must not happen twice: a person has to look.",
-            step.entry.id
-        ));
+        return Failure {
+            message: format!(
+                "{}. {} was done before that and must not happen twice: a person has to look.",
+                failure.message.trim_end_matches('.'),
+                step.entry.id
+            ),
+            recoverable: false,
+            ..failure
+        };
     }
     failure
 }

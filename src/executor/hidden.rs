@@ -48,10 +48,10 @@ impl Hidden {
     }
 
     /// A failure whose words may come from a tool.
-    pub(super) fn failure(&self, failure: Failure) -> Failure {
+    pub(super) fn failure(&self, failure: &Failure) -> Failure {
         Failure {
             message: self.text(&failure.message),
-            ..failure
+            ..*failure
         }
     }
 

@@ -84,7 +84,7 @@ pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
             end.reasoning
                 .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
-            finish(step, &answer, context, &mut end).map_err(|failure| hidden.failure(failure))
+            finish(step, &answer, context, &mut end).map_err(|failure| hidden.failure(&failure))
         }
         Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
     };
@@ -151,9 +151,10 @@ fn failed_call(
         CallError::TimedOut { .. } | CallError::StartupTimeout { .. }
     );
     if let Some(budget) = context.budget.filter(|_| late) {
-        failure
-            .message
-            .push_str(&format!(" The whole run was given {budget:?} (--timeout)."));
+        failure.message = format!(
+            "{} The whole run was given {budget:?} (--timeout).",
+            failure.message
+        );
     }
     judge::Judged { failure, detail }
 }
