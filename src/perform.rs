@@ -18,7 +18,7 @@ use crate::{
     host::Host,
     inputs,
     mcp::Closing,
-    task::{Failure, Fault, OperationId, Outcome, Phase, State},
+    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State},
 };
 
 pub use crate::executor::{Seen, Watch};
@@ -58,19 +58,44 @@ pub struct Answer {
 
 /// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
 pub fn perform(
-    input: Result<Vec<u8>, Failure>,
+    input: &Result<Vec<u8>, Failure>,
     settings: &Settings,
     host: &Host,
     watch: Watch<'_>,
+) -> Answer {
+    answer(input, host, |received, operation| {
+        carry_out(received, operation, settings, host, watch)
+    })
+}
+
+/// The answer after a defect of oneact itself: how far the run came, nobody knows.
+pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
+    let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
+    let failure = Failure::new(Fault::Internal, message);
+    answer(input, host, |_, _| {
+        let outcome = Outcome {
+            effect: Effect::Unknown,
+            ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
+        };
+        let closing = Vec::new();
+        (Executed { outcome, closing }, None)
+    })
+}
+
+/// Reads the input, does the work, and writes the answer.
+fn answer(
+    input: &Result<Vec<u8>, Failure>,
+    host: &Host,
+    work: impl FnOnce(&Received, &OperationId) -> (Executed, Option<Staging>),
 ) -> Answer {
     let executed_at = host.now();
     let operation = OperationId::new(&executed_at, host.random_bytes());
     let session = || format!("sess-{}", operation.as_str().trim_start_matches("op_"));
     let received = match input {
-        Ok(bytes) => envelope::read(&bytes, session),
-        Err(failure) => Received::nobody(session(), failure),
+        Ok(bytes) => envelope::read(bytes, session),
+        Err(failure) => Received::nobody(session(), failure.clone()),
     };
-    let (executed, staging) = carry_out(&received, &operation, settings, host, watch);
+    let (executed, staging) = work(&received, &operation);
     let answered = Answered {
         received: &received,
         outcome: &executed.outcome,
@@ -196,5 +221,23 @@ fn rejected(phase: Phase, failure: Failure) -> Executed {
     Executed {
         outcome: Outcome::nothing_done(state, phase, Some(failure)),
         closing: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn after_a_defect_the_answer_is_for_who_asked_and_does_not_say_that_nothing_ran() {
+        let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
+        let answer = broken(&Ok(task.to_vec()), &Host::new(None, None).unwrap());
+        assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
+        let envelope: Value = serde_json::from_slice(&answer.json).unwrap();
+        assert_eq!(envelope["metadata"]["session_id"], "sess-1");
+        assert_eq!(envelope["output"]["content"]["oneact"]["effect"], "unknown");
+        assert_eq!(envelope["error"]["error_code"], "PROCESSING_ERROR");
     }
 }
