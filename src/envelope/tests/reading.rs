@@ -226,3 +226,13 @@ fn several_tasks_in_a_messages_content_are_several_tasks_r_000_112() {
         assert_eq!(failure.fault, Fault::MultipleTasks);
     }
 }
+
+#[test]
+fn an_input_that_is_named_twice_is_refused() {
+    let stored = |uri: &str| json!({"ref_id": "store_1", "storage_uri": uri, "status": "stored"});
+    let mut task = bare();
+    task["input_refs_resolved"] = json!([stored("a.wav"), stored("b.wav")]);
+    let failure = failure(&task);
+    assert_eq!(failure.fault, Fault::InvalidShape);
+    assert!(failure.message.contains("`store_1` twice"));
+}
