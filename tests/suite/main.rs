@@ -1,3 +1,4 @@
 //! Everything that is tested from outside, through the binary.
 
+mod audio_against_ffmpeg;
 mod tidy;
