@@ -19,7 +19,7 @@ test *words:
 [group('dev')]
 bless *words:
     scripts/setup-tests
-    ONEACT_BLESS=1 cargo test --test suite -- scenario "$@"
+    ONEACT_BLESS=1 cargo test --test scenarios -- "$@"
 
 # Speed, as ratios within one run (medians)
 [group('release')]

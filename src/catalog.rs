@@ -12,11 +12,15 @@ mod fill;
 mod job;
 mod outputs;
 mod raw;
+mod resolve;
 mod schema;
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use document::Catalog;
 pub(crate) use entry::{Entry, FailureRule, OnFailure, Repeatable, ResultKind, RuleScope, Take};
-pub(crate) use job::{Delivery, Job, Places, Step, StepOutput, resolve};
+pub(crate) use job::{Delivery, Job, Places, Step, StepOutput};
+pub(crate) use resolve::resolve;
 pub(crate) use schema::{Misfit, Values};
 pub(crate) use server::{PrivateNetwork, Server, ServerProtocol};

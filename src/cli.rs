@@ -1,6 +1,7 @@
 //! The door: the command line, and the only writer of stdout. One file per verb.
 
 mod bar;
+mod flags;
 mod logs;
 mod run;
 mod schema;
@@ -13,9 +14,9 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Parser, Subcommand, error::ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 
-use run::RunArgs;
+use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
 ///
@@ -79,11 +80,16 @@ pub fn main() -> ExitCode {
 
 /// Help and version are printed; bad flags of a run still get their envelope.
 fn refuse(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    let verb = args
+    // The first word may be a flag's value: only another verb's name is another verb.
+    let word = args
         .iter()
         .skip(1)
         .find(|arg| !arg.to_string_lossy().starts_with('-'));
-    let of_run = verb.is_none_or(|verb| verb == "run");
+    let cli = Cli::command();
+    let verb = cli
+        .get_subcommands()
+        .find(|verb| word.is_some_and(|word| word == verb.get_name()));
+    let of_run = verb.is_none_or(|verb| verb.get_name() == "run");
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();

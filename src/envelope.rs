@@ -5,6 +5,7 @@
 
 mod adl;
 mod dispatch;
+mod find;
 mod message;
 mod prose;
 mod read;
@@ -13,3 +14,6 @@ mod strict;
 pub use adl::{Answered, to_json};
 pub use read::{Received, read};
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};
+
+#[cfg(test)]
+mod tests;

@@ -39,8 +39,8 @@ use tokio::{
 pub(crate) use self::{
     answer::{Content, ToolAnswer},
     closing::Closing,
-    error::{ArgumentProblem, CallError, Effect, Limit, Phase},
-    report::{ExitDescription, Killed, Noise, ServerReport, Timings},
+    error::{CallError, Effect, Phase},
+    report::ServerReport,
     spec::{ArgumentCheck, Progress, Protocol, ServerSpec, ToolCall},
 };
 use self::{

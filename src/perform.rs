@@ -18,7 +18,7 @@ use crate::{
     host::Host,
     inputs,
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, State},
+    task::{Failure, Fault, OperationId, Outcome, Phase, State},
 };
 
 pub use crate::executor::{Seen, Watch};
@@ -193,23 +193,8 @@ fn rejected(phase: Phase, failure: Failure) -> Executed {
     } else {
         State::Rejected
     };
-    let outcome = Outcome {
-        state,
-        failure: Some(failure),
-        executed: Vec::new(),
-        invocations: Vec::new(),
-        produced: Vec::new(),
-        result_data: None,
-        checks: Checks::default(),
-        effect: Effect::None,
-        phase,
-        server: None,
-        plan: None,
-        reasoning: Vec::new(),
-        notes: Vec::new(),
-    };
     Executed {
-        outcome,
+        outcome: Outcome::nothing_done(state, phase, Some(failure)),
         closing: Vec::new(),
     }
 }

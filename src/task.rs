@@ -16,4 +16,4 @@ pub use outcome::{
     Produced, ServerReport, State, Timings,
 };
 pub use request::{Identity, InputRef, RefStatus, Resources, Task};
-pub use uri::{Location, Uri, UriError, redact_presigned};
+pub use uri::{Location, Uri, UriError, is_presign_parameter, redact_presigned};

@@ -98,14 +98,6 @@ impl Store {
         Ok(Stored { uri, path, bytes })
     }
 
-    /// Whether a file is under the store already, links resolved; false if it does not exist.
-    pub(crate) fn contains(&self, path: &Utf8Path) -> bool {
-        let (Ok(path), Ok(dir)) = (path.canonicalize_utf8(), self.dir.canonicalize_utf8()) else {
-            return false;
-        };
-        path != dir && path.starts_with(dir)
-    }
-
     /// From another file system: copied into a staging directory of the store's own first, so that
     /// the last step is a rename here too, and a killed copy is swept away by the next.
     fn copy_in(

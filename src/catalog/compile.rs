@@ -13,8 +13,8 @@ use super::{
     bind::Source,
     document::{CatalogError, Tables, unknown_key},
     entry::{
-        Entry, FailureRule, Multiply, OnFailure, Repeatable, ResultKind, ResultRule, Retry,
-        SuccessRule, Take,
+        Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable, ResultKind, ResultRule,
+        Retry, SuccessRule, Take,
     },
     raw::{RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawResult, RawRetry},
     schema::Schema,
@@ -64,6 +64,9 @@ impl Compiler<'_> {
         let tells_output = bind
             .iter()
             .any(|(_, source)| matches!(source, Source::Output(_)));
+        let schema = raw
+            .parameter_schema_for_action
+            .map(|schema| self.schema(schema));
         let idempotent = raw
             .effects
             .as_ref()
@@ -76,9 +79,8 @@ impl Compiler<'_> {
             timeout_max,
             defaults: raw.defaults,
             bind,
-            schema: raw
-                .parameter_schema_for_action
-                .map(|schema| self.schema(schema)),
+            result: self.result(raw.result, tells_output, schema.as_ref())?,
+            schema,
             extract: raw
                 .extract
                 .iter()
@@ -90,7 +92,6 @@ impl Compiler<'_> {
                 .map(|rule| self.retry(rule))
                 .collect::<Result<_, _>>()?,
             secret: raw.secret,
-            result: self.result(raw.result, tells_output)?,
             failure: raw
                 .failure
                 .iter()
@@ -245,6 +246,7 @@ impl Compiler<'_> {
         &self,
         raw: Option<RawResult>,
         tells_output: bool,
+        parameters: Option<&Schema>,
     ) -> Result<ResultRule, CatalogError> {
         let Some(raw) = raw else {
             return Ok(ResultRule {
@@ -265,7 +267,7 @@ impl Compiler<'_> {
         let format = raw
             .format
             .as_ref()
-            .map(|name| self.format(name))
+            .map(|name| self.format(name, parameters))
             .transpose()?;
         let (kind, take) = match raw.kind {
             RawKind::Asset => {
@@ -290,7 +292,7 @@ impl Compiler<'_> {
                 )
             }
             RawKind::Analysis => {
-                let format = format.unwrap_or(Format::Json);
+                let format = format.unwrap_or(FormatRule::Fixed(Format::Json));
                 (
                     ResultKind::Analysis {
                         asset_type: asset_type("analysis")?,
@@ -324,17 +326,30 @@ impl Compiler<'_> {
         }
     }
 
-    fn format(&self, name: &Spanned<String>) -> Result<Format, CatalogError> {
-        Format::named(name.get_ref()).ok_or_else(|| {
-            let known = Format::names();
-            self.wrong_at(
-                name,
-                &format!(
-                    "`{}` is no format whose content can be checked; known: {}",
-                    name.get_ref(),
-                    known.join(", ")
-                ),
-            )
+    /// A format, or the parameter in braces that names it.
+    fn format(
+        &self,
+        name: &Spanned<String>,
+        parameters: Option<&Schema>,
+    ) -> Result<FormatRule, CatalogError> {
+        let text = name.get_ref().as_str();
+        let braced = text
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'));
+        if let Some(parameter) = braced {
+            return match parameters.and_then(|schema| schema.property(parameter)) {
+                Some(_) => Ok(FormatRule::Parameter(parameter.to_owned())),
+                None => Err(self.wrong_at(
+                    name,
+                    &format!("`{parameter}` is no parameter of parameter_schema_for_action"),
+                )),
+            };
+        }
+        Format::named(text).map(FormatRule::Fixed).ok_or_else(|| {
+            let known = Format::names().join(", ");
+            let problem =
+                format!("`{text}` is no format whose content can be checked; known: {known}");
+            self.wrong_at(name, &problem)
         })
     }
 

@@ -73,8 +73,22 @@ fn extracted(entry: &Entry, action: &str) -> Result<Vec<(String, Value)>, Failur
     Ok(found)
 }
 
-/// A captured text as the type that the schema declares for the parameter.
+/// A captured text as the type that the schema declares for the parameter. Where the schema lists
+/// its values, people's upper and lower case does not matter: `as FLAC` is `flac`.
 fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
+    let listed = property(entry, name)
+        .and_then(|property| property.get("enum"))
+        .and_then(Value::as_array)
+        .and_then(|values| {
+            let same = |value: &&Value| {
+                let value = value.as_str();
+                value.is_some_and(|value| value.eq_ignore_ascii_case(text))
+            };
+            values.iter().find(same)
+        });
+    if let Some(value) = listed {
+        return Ok(value.clone());
+    }
     let declared = property(entry, name)
         .and_then(|property| property.get("type"))
         .and_then(Value::as_str);

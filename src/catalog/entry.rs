@@ -76,11 +76,26 @@ pub(crate) struct ResultRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResultKind {
     /// A file, and no result data.
-    Asset { asset_type: String, format: Format },
+    Asset {
+        asset_type: String,
+        format: FormatRule,
+    },
     /// Result data, stored as a file too.
-    Analysis { asset_type: String, format: Format },
+    Analysis {
+        asset_type: String,
+        format: FormatRule,
+    },
     /// Result data alone.
     Metadata,
+}
+
+/// Which format an asset must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FormatRule {
+    /// This one, whatever was asked for.
+    Fixed(Format),
+    /// The one that this parameter names: `format = "{output_format}"`.
+    Parameter(String),
 }
 
 /// A place where a tool may put its asset.

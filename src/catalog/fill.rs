@@ -66,11 +66,11 @@ impl Sources<'_> {
                 (None, Some(input)) => self.stored(input, *form).map(Some),
                 (None, None) => Ok(None),
             },
-            Source::Input { place, form } => match (self.task.inputs.get(*place), self.before) {
-                (Some(input), _) => self.stored(input, *form).map(Some),
-                (None, Some(before)) => local(&before.staged, *form).map(Some),
-                (None, None) => Ok(None),
-            },
+            // What the step before made is the first input, and no other one as well.
+            Source::Input { place, form } => {
+                let input = self.task.inputs.get(*place);
+                input.map(|input| self.stored(input, *form)).transpose()
+            }
             Source::Origin => Ok(self
                 .task
                 .inputs

@@ -1,9 +1,12 @@
-//! Which step makes which ref.
+//! Which step makes which ref, and in which format.
 
-use crate::task::{Failure, Fault, RefId, Task};
+use serde_json::{Map, Value};
+
+use crate::task::{Failure, Fault, Format, RefId, Task};
 
 use super::{
-    entry::{Entry, ResultKind},
+    configure::Configured,
+    entry::{Entry, FormatRule, ResultKind},
     job::{Delivery, Places, StepOutput},
 };
 
@@ -11,12 +14,12 @@ use super::{
 /// earlier steps make is for later steps.
 pub(super) fn assign(
     task: &Task,
-    entries: &[Entry],
+    steps: &[(Entry, Configured)],
     places: Places<'_>,
 ) -> Result<Vec<Option<StepOutput>>, Failure> {
-    let makes = entries
+    let makes = steps
         .iter()
-        .filter(|entry| entry.result.kind != ResultKind::Metadata)
+        .filter(|(entry, _)| entry.result.kind != ResultKind::Metadata)
         .count();
     let expected = &task.expected;
     if expected.len() > makes {
@@ -31,8 +34,8 @@ pub(super) fn assign(
     }
     let unnamed = makes - expected.len();
     let mut made = 0_usize;
-    let mut outputs = Vec::with_capacity(entries.len());
-    for (number, entry) in entries.iter().enumerate() {
+    let mut outputs = Vec::with_capacity(steps.len());
+    for (number, (entry, configured)) in steps.iter().enumerate() {
         let (ResultKind::Asset { asset_type, format }
         | ResultKind::Analysis { asset_type, format }) = &entry.result.kind
         else {
@@ -54,11 +57,12 @@ pub(super) fn assign(
                 Delivery::Intermediate,
             ),
         };
+        let format = settle(entry, format, &configured.parameters)?;
         let file_name = format!("{ref_id}.{}", format.extension());
         outputs.push(Some(StepOutput {
             parent: task.inputs.first().map(|input| input.ref_id.clone()),
             asset_type: asset_type.clone(),
-            format: *format,
+            format,
             staged: places.staging.join(&file_name),
             file_name,
             ref_id,
@@ -66,6 +70,32 @@ pub(super) fn assign(
         }));
     }
     Ok(outputs)
+}
+
+/// The format the asset must have, now that the parameters are known.
+fn settle(
+    entry: &Entry,
+    rule: &FormatRule,
+    parameters: &Map<String, Value>,
+) -> Result<Format, Failure> {
+    let parameter = match rule {
+        FormatRule::Fixed(format) => return Ok(*format),
+        FormatRule::Parameter(parameter) => parameter,
+    };
+    let wrong = |problem: String| {
+        let message = format!(
+            "the parameters of {} do not fit: `{parameter}`, which names the format of its asset, {problem}",
+            entry.id
+        );
+        Failure::new(Fault::ParamsInvalid, message)
+    };
+    match parameters.get(parameter) {
+        None => Err(wrong("is not set".to_owned())),
+        Some(value) => value.as_str().and_then(Format::named).ok_or_else(|| {
+            let known = Format::names().join(", ");
+            wrong(format!("is {value}; known: {known}"))
+        }),
+    }
 }
 
 fn count(number: usize, what: &str) -> String {

@@ -4,6 +4,9 @@ use std::io::IsTerminal;
 
 use clap::{Args, ValueEnum};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{
+    Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 /// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Args)]
@@ -23,7 +26,8 @@ enum LogForm {
     Json,
 }
 
-/// Sends what is said from here on to stderr.
+/// Sends what is said from here on to stderr. Only oneact's own words: libraries would print whole
+/// requests and answers, and with them secrets (invariant 6).
 pub(super) fn start(args: LogArgs) {
     let level = match args.verbose {
         0 => LevelFilter::WARN,
@@ -31,13 +35,16 @@ pub(super) fn start(args: LogArgs) {
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    let builder = tracing_subscriber::fmt()
-        .with_max_level(level)
+    let own = Targets::new().with_target("oneact", level);
+    let lines = fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
+    let registry = tracing_subscriber::registry();
     match args.log {
-        LogForm::Text => builder.without_time().compact().init(),
-        LogForm::Json => builder.json().init(),
+        LogForm::Text => registry
+            .with(lines.without_time().compact().with_filter(own))
+            .init(),
+        LogForm::Json => registry.with(lines.json().with_filter(own)).init(),
     }
 }

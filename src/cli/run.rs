@@ -5,12 +5,8 @@ use std::{
     os::fd::AsFd,
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
-    time::Duration,
 };
 
-use camino::Utf8PathBuf;
-use clap::Args;
-use jiff::Zoned;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::{
@@ -20,48 +16,7 @@ use crate::{
     task::{Failure, Fault, State},
 };
 
-use super::{bar::Bar, print, settings};
-
-/// Flags of a run.
-#[derive(Debug, Args)]
-pub(super) struct RunArgs {
-    /// Where relative paths start and outputs go [default: `$ONEACT_ROOT`, else the nearest
-    /// directory upwards that holds catalog.toml, else the current one]
-    #[arg(long, value_name = "DIR")]
-    pub(super) root: Option<Utf8PathBuf>,
-    /// The catalog [default: ROOT/catalog.toml]
-    #[arg(long, value_name = "FILE")]
-    pub(super) catalog: Option<Utf8PathBuf>,
-    /// Resolve and check everything, print what would be done, start nothing
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    /// The longest the run may take, in seconds
-    #[arg(long, value_name = "SECS", value_parser = seconds)]
-    pub(super) timeout: Option<Duration>,
-    /// Let the clock stand still at this moment (RFC 9557, e.g.
-    /// 2026-02-24T10:00:00+08:00[Asia/Singapore]): durations are 0, output is reproducible
-    #[arg(long, value_name = "RFC9557", value_parser = moment)]
-    pub(super) clock: Option<Zoned>,
-    /// Make all ids from this number: with --clock, every byte of output is reproducible
-    #[arg(long, value_name = "N")]
-    pub(super) seed: Option<u64>,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| "give a number of seconds, e.g. 30 or 0.5".to_owned())?;
-    let longest = 86_400.0;
-    if seconds > 0.0 && seconds <= longest {
-        return Ok(Duration::from_secs_f64(seconds));
-    }
-    Err("give more than 0 and at most 86400 seconds".to_owned())
-}
-
-fn moment(text: &str) -> Result<Zoned, String> {
-    text.parse()
-        .map_err(|error| format!("{error}; write e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]"))
-}
+use super::{bar::Bar, flags::RunArgs, print, settings};
 
 /// Performs the task on stdin.
 pub(super) fn run(args: &RunArgs) -> ExitCode {

@@ -52,3 +52,82 @@ pub(super) fn run(args: &SchemaArgs) -> ExitCode {
         Err(_) => ExitCode::FAILURE,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use crate::task::{Fault, Format};
+
+    use super::*;
+
+    fn schema(wanted: &str) -> Value {
+        let text = SCHEMAS.iter().find(|(name, _, _)| *name == wanted);
+        serde_json::from_str(text.unwrap().2).unwrap()
+    }
+
+    /// The strings of the list at that place; null is left out.
+    fn listed(schema: &Value, pointer: &str) -> Vec<String> {
+        let list = schema.pointer(pointer).unwrap().as_array().unwrap();
+        let texts = list.iter().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_schema_is_a_good_one_and_bears_its_name() {
+        for (name, _, _) in SCHEMAS {
+            let schema = schema(name);
+            jsonschema::meta::validate(&schema).unwrap();
+            jsonschema::validator_for(&schema).unwrap();
+            assert_eq!(schema["$id"], format!("urn:oneact:schema:{name}"));
+        }
+    }
+
+    #[test]
+    fn the_schemas_list_the_failures_of_the_one_error_table() {
+        let table: Vec<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+        let envelope = schema("envelope");
+        assert_eq!(
+            listed(&envelope, "/$defs/oneact/properties/fault/enum"),
+            table
+        );
+        let catalog = schema("catalog");
+        assert_eq!(listed(&catalog, "/$defs/failure_class/enum"), table);
+    }
+
+    #[test]
+    fn the_envelopes_schema_gives_each_failure_its_code() {
+        let envelope = schema("envelope");
+        for fault in Fault::ALL {
+            let code = serde_json::to_value(fault.code()).unwrap();
+            let rule = format!("fault_{}", code.as_str().unwrap().to_lowercase());
+            let rule = &envelope["$defs"][&rule].to_string();
+            assert!(
+                rule.contains(&format!("{:?}", fault.name())),
+                "{}",
+                fault.name()
+            );
+        }
+    }
+
+    #[test]
+    fn the_catalogs_schema_lists_the_formats_that_can_be_checked() {
+        let formats = listed(
+            &schema("catalog"),
+            "/$defs/result/properties/format/anyOf/0/enum",
+        );
+        assert_eq!(formats, Format::names());
+    }
+
+    #[test]
+    fn the_catalog_of_this_repository_fits_the_catalogs_schema() {
+        let table: toml::Table = include_str!("../../catalog.toml").parse().unwrap();
+        let catalog = serde_json::to_value(table).unwrap();
+        let validator = jsonschema::validator_for(&schema("catalog")).unwrap();
+        let problems: Vec<String> = validator
+            .iter_errors(&catalog)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert_eq!(problems, Vec::<String>::new());
+    }
+}

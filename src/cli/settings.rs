@@ -7,7 +7,7 @@ use crate::{
     perform::{Mode, Settings},
 };
 
-use super::run::RunArgs;
+use super::flags::RunArgs;
 
 /// The settings of a run.
 pub(super) fn settle(args: &RunArgs) -> Settings {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault, InputRef, RefId, RefStatus, Task};
 
-use super::read::Found;
+use super::find::Found;
 
 /// The fields this dialect knows; others are ignored, and said to be.
 const KNOWN: [&str; 12] = [

@@ -77,10 +77,11 @@ pub(super) fn reasoning(received: &Received, outcome: &Outcome) -> String {
     )];
     sentences.extend(outcome.reasoning.iter().cloned());
     if let Some(failure) = &outcome.failure {
-        sentences.push(format!(
-            "Stopped: {}.",
-            failure.message.trim_end_matches('.')
-        ));
+        let mut sentence = format!("Stopped: {}", failure.message);
+        if !sentence.ends_with(['.', '?', '!']) {
+            sentence.push('.');
+        }
+        sentences.push(sentence);
     }
     let refs: Vec<&str> = outcome
         .produced

@@ -3,11 +3,15 @@
 //! Whatever arrives, a [`Received`] comes out: an answer needs someone to answer, even where there
 //! is no task.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::task::{Failure, Fault, Identity, Resources, Task};
 
-use super::{dispatch, message, strict};
+use super::{
+    dispatch,
+    find::{Found, find},
+    message, strict,
+};
 
 /// What arrived: who asks, what to echo, and the task, if there is one.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,80 +79,4 @@ impl Received {
             task: Err(failure),
         }
     }
-}
-
-/// The one object that is the task, wherever the document holds it.
-pub(super) struct Found<'a>(&'a Value, &'a Map<String, Value>);
-
-impl<'a> Found<'a> {
-    fn new(value: &'a Value, place: &str) -> Result<Self, Failure> {
-        match value {
-            Value::Object(object) => Ok(Self(value, object)),
-            Value::Array(items) => {
-                Err(multiple(&format!("an array of {} in {place}", items.len())))
-            }
-            _ => Err(Failure::new(
-                Fault::InvalidShape,
-                format!("{place} must be an object that holds one task"),
-            )),
-        }
-    }
-
-    fn value(self) -> &'a Value {
-        self.0
-    }
-
-    pub(super) fn object(&self) -> &'a Map<String, Value> {
-        self.1
-    }
-}
-
-/// Finds the task; the first shape that matches is the dialect.
-fn find(document: &Value) -> Result<Found<'_>, Failure> {
-    let whole = Found::new(document, "the input")?;
-    no_several(whole.object())?;
-    let wrapped = document
-        .pointer("/output/content/dispatch")
-        .map(|task| (task, "`output.content.dispatch`"));
-    let wrapped = wrapped.or_else(|| document.get("dispatch").map(|task| (task, "`dispatch`")));
-    if let Some((task, place)) = wrapped {
-        let found = Found::new(task, place)?;
-        no_several(found.object())?;
-        return Ok(found);
-    }
-    if document.get("task_id").is_some() || document.get("capability_ids").is_some() {
-        return Ok(whole);
-    }
-    Err(Failure::new(
-        Fault::InvalidShape,
-        "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, or an object with `task_id` and \
-         `capability_ids` (`oneact schema task` prints the schema)",
-    ))
-}
-
-/// Refuses several tasks, a list of them, or a workflow of them (R-000-108, R-000-112).
-fn no_several(object: &Map<String, Value>) -> Result<(), Failure> {
-    for key in ["tasks", "task_decomposition", "execution_groups"] {
-        if object
-            .get(key)
-            .is_some_and(|value| value.is_array() || value.is_object())
-        {
-            return Err(multiple(&format!("a list under `{key}`")));
-        }
-    }
-    match object
-        .values()
-        .filter(|value| value.get("task_id").is_some())
-        .count()
-    {
-        0 | 1 => Ok(()),
-        several => Err(multiple(&format!("{several} objects with a `task_id`"))),
-    }
-}
-
-fn multiple(what: &str) -> Failure {
-    let message = format!(
-        "multiple tasks: found {what}; oneact performs exactly one task, so send them one at a time"
-    );
-    Failure::new(Fault::MultipleTasks, message)
 }

@@ -3,7 +3,7 @@
 use crate::{
     assets::Store,
     catalog::{Delivery, Job, Step},
-    task::{Checks, Effect, Outcome, Phase, Plan, PlannedOutput, PlannedStep, State},
+    task::{Outcome, Phase, Plan, PlannedOutput, PlannedStep, State},
 };
 
 use super::{Executed, launch::Launch, quality, tool};
@@ -23,19 +23,10 @@ pub(crate) fn planned(
         .map(|(step, launch)| describe(step, launch, store, session_id))
         .collect();
     let outcome = Outcome {
-        state: State::Planned,
-        failure: None,
-        executed: Vec::new(),
-        invocations: Vec::new(),
-        produced: Vec::new(),
-        result_data: None,
-        checks: Checks::default(),
-        effect: Effect::None,
-        phase: Phase::Spawn,
-        server: None,
         plan: Some(Plan { steps }),
         reasoning: job.reasoning,
         notes,
+        ..Outcome::nothing_done(State::Planned, Phase::Spawn, None)
     };
     Executed {
         outcome,

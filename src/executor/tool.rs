@@ -32,6 +32,7 @@ pub(super) struct End {
 /// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
 pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
     let entry = &step.entry;
+    tracing::info!(tool = entry.tool, server = step.server.name, command = ?launch.command(), "calling");
     let CallEnd {
         result,
         effect,
@@ -40,15 +41,23 @@ pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
         closing,
     } = call(step, launch, context);
     let sent = effect != mcp::Effect::None;
+    let seen = closing.report();
+    tracing::info!(
+        ?effect,
+        ?phase,
+        ?elapsed,
+        stderr_bytes = seen.stderr_bytes,
+        "call ended"
+    );
     let mut end = End {
         result: Ok(None),
         invocation: None,
         checks: Checks::default(),
         effect: effect.into(),
         phase: phase.into(),
-        server: report(&step.server.name, &closing.report(), Known::Soon),
+        server: report(&step.server.name, &seen, Known::Soon),
         reasoning: Vec::new(),
-        notes: Vec::new(),
+        notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
         closing: None,
     };
     let verdict = match result {
@@ -111,6 +120,11 @@ fn call(step: &Step, launch: &Launch, context: &Context<'_>) -> CallEnd {
             message,
         });
     })
+}
+
+/// A note about a question nobody here can answer.
+fn refused(asked: &str) -> String {
+    format!("The server asked a person and was refused: {asked}.")
 }
 
 /// A call without an answer, as a judgement.
@@ -188,8 +202,10 @@ enum Known {
 
 fn report(name: &str, report: &mcp::ServerReport, known: Known) -> ServerReport {
     let ended = known == Known::Ended;
+    let info = report.server_info.as_ref();
     ServerReport {
         name: name.to_owned(),
+        info: info.map(|(name, version)| format!("{name} {version}")),
         exit_status: report
             .exit_status
             .filter(|_| ended)
@@ -197,6 +213,12 @@ fn report(name: &str, report: &mcp::ServerReport, known: Known) -> ServerReport 
         stderr_tail: ended
             .then(|| report.stderr_tail.clone())
             .filter(|tail| !tail.is_empty()),
+        killed: report
+            .killed
+            .iter()
+            .filter(|_| ended)
+            .map(|killed| killed.name.clone())
+            .collect(),
         stdout_noise: report.stdout_noise.lines,
         protocol: report.protocol.clone(),
         timings: Timings {
@@ -223,8 +245,8 @@ impl From<mcp::Phase> for Phase {
             mcp::Phase::Spawn => Self::Spawn,
             mcp::Phase::Negotiate => Self::Negotiate,
             mcp::Phase::ValidateArguments => Self::ValidateArguments,
-            mcp::Phase::Call => Self::Call,
-            mcp::Phase::Complete => Self::Complete,
+            // An answer ends the call, not the run: it may still say that the tool failed.
+            mcp::Phase::Call | mcp::Phase::Complete => Self::Call,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rmcp::model::ErrorCode;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 
 use super::{
     error::CallError,
@@ -15,8 +15,6 @@ pub(super) const METHOD: &str = "tools/call";
 /// A complete answer. `isError: true` is one too: the tool's own failure, in its own words.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolAnswer {
-    /// The `result` member exactly as it came.
-    pub(crate) raw: Box<RawValue>,
     pub(crate) is_error: bool,
     /// `structuredContent`; `Some(Null)` if the server said `null`.
     pub(crate) structured: Option<Value>,
@@ -106,7 +104,6 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
         is_error: wire.is_error.unwrap_or(false),
         structured: wire.structured_content,
         content: wire.content.into_iter().map(content).collect(),
-        raw,
     })
 }
 

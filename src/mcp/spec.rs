@@ -42,8 +42,6 @@ impl fmt::Debug for ServerSpec {
 impl ServerSpec {
     /// Room for an answer with a large base64 asset; four times what rmcp allows.
     pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
-    /// Python servers need 150–240 ms to end; waiting longer is rarely worth it.
-    pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 }
 
 /// The era a server speaks (MCP, Versioning).

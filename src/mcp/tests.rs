@@ -12,7 +12,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use super::*;
+use super::{
+    error::Limit,
+    report::{ExitDescription, Noise, Timings},
+    *,
+};
 
 /// Far more than anything here takes, and still an end.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -29,6 +29,27 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+impl Outcome {
+    /// No tool was called: the run ended in this phase.
+    pub fn nothing_done(state: State, phase: Phase, failure: Option<Failure>) -> Self {
+        Self {
+            state,
+            failure,
+            executed: Vec::new(),
+            invocations: Vec::new(),
+            produced: Vec::new(),
+            result_data: None,
+            checks: Checks::default(),
+            effect: Effect::None,
+            phase,
+            server: None,
+            plan: None,
+            reasoning: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -123,10 +144,14 @@ pub struct Checks {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerReport {
     pub name: String,
-    /// How it ended, e.g. `exited with code 1` or `killed by signal 9`; null while it runs.
+    /// What it calls itself: name and version.
+    pub info: Option<String>,
+    /// How it ended, e.g. `exit code 1` or `signal 9 (SIGKILL)`; only after a failure.
     pub exit_status: Option<String>,
     /// The last of its standard error, secrets cut out; only after a failure.
     pub stderr_tail: Option<String>,
+    /// Processes it left behind, which were ended; only after a failure.
+    pub killed: Vec<String>,
     /// Lines on its standard output that are no MCP messages.
     pub stdout_noise: u64,
     /// The protocol version agreed on.

@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use url::Url;
 
-pub use redact::redact_presigned;
+pub use redact::{is_presign_parameter, redact_presigned};
 
 /// A `storage_uri` (R-000-54).
 #[derive(Clone, PartialEq, Eq)]

@@ -159,14 +159,8 @@ fn a_client_that_leaves_ends_the_server_and_no_file_is_left_half_written() {
     server.tell_to_extract(&json!({"input_uri": medium("fox.mp4"), "sample_rate": 192_000}));
     assert!(server.leave());
     for entry in fs::read_dir(&temporary).expect("readable") {
-        let name = entry
-            .expect("an entry")
-            .file_name()
-            .to_string_lossy()
-            .into_owned();
-        assert!(
-            name.starts_with("fox-") && name.ends_with(".wav"),
-            "{name} was finished"
-        );
+        let path = entry.expect("an entry").path();
+        let is_finished = path.extension().is_some_and(|extension| extension == "wav");
+        assert!(is_finished, "{} was finished", path.display());
     }
 }

@@ -1,4 +1,5 @@
 //! Everything that is tested from outside, through the binary.
 
 mod audio_against_ffmpeg;
+#[cfg(test)]
 mod tidy;

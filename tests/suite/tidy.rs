@@ -1,8 +1,6 @@
 //! The house rules that no compiler knows: which room may use which, what every file begins with,
 //! how long it may be.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     collections::BTreeSet,
     fs,

@@ -245,45 +245,6 @@ fn a_link_at_the_final_name_is_replaced_and_its_target_untouched() {
     assert!(fs::symlink_metadata(&path).unwrap().is_file());
 }
 
-#[test]
-fn what_is_under_the_store_is_known_whatever_way_leads_there() {
-    let place = place();
-    let path = place
-        .store
-        .place("s", "f", &place.staged("x"))
-        .unwrap()
-        .path;
-    assert!(place.store.contains(&path));
-    assert!(
-        place
-            .store
-            .contains(&place.root.join("agent_outputs/assets/s/../s/f"))
-    );
-    assert!(
-        !place
-            .store
-            .contains(&place.root.join("agent_outputs/assets/../x"))
-    );
-    assert!(
-        !place
-            .store
-            .contains(&place.root.join("agent_outputs/assets"))
-    );
-    assert!(!place.store.contains(&place.staged("y")));
-    symlink(&path, place.root.join("link")).unwrap();
-    assert!(place.store.contains(&place.root.join("link")));
-    symlink(
-        place.staged("y"),
-        place.root.join("agent_outputs/assets/s/out"),
-    )
-    .unwrap();
-    assert!(
-        !place
-            .store
-            .contains(&place.root.join("agent_outputs/assets/s/out"))
-    );
-}
-
 /// A file system of its own: 1 MiB of tmpfs, gone when dropped; none where mounting is forbidden.
 struct SmallDisk(Utf8PathBuf);
 

@@ -49,12 +49,8 @@ fn the_server_sees_the_environment_it_was_given_and_no_other() {
 }
 
 #[test]
-fn the_raw_result_is_the_bytes_that_came() {
+fn no_digit_of_a_structured_number_is_lost_and_extra_members_do_not_hide_the_content() {
     let answer = Stage::new("odd:exact").run().result.unwrap();
-    assert_eq!(
-        answer.raw.get(),
-        r#"{"zeta":1e2, "structuredContent":123456789012345678901234567890,"content":[],"tools":[]}"#
-    );
     assert_eq!(
         answer.structured.unwrap().to_string(),
         "123456789012345678901234567890"

@@ -2,34 +2,7 @@
 
 use url::Url;
 
-/// Query parameters that carry a signature, a key or their conditions, in lower case.
-const SECRET: [&str; 22] = [
-    "access_token",
-    "api_key",
-    "apikey",
-    "auth",
-    "authorization",
-    "awsaccesskeyid",
-    "expires",
-    "googleaccessid",
-    "jwt",
-    "key-pair-id",
-    "ossaccesskeyid",
-    "passwd",
-    "password",
-    "policy",
-    "secret",
-    "security-token",
-    "sig",
-    "sign",
-    "signature",
-    "sso_token",
-    "token",
-    "x-token",
-];
-
-/// Families of presign parameters, in lower case.
-const SECRET_PREFIXES: [&str; 4] = ["x-amz-", "x-goog-", "x-oss-", "x-cos-"];
+use crate::task::is_presign_parameter;
 
 /// The URL as it may be shown: without user name, password, fragment and presign parameters. What
 /// remains keeps its order.
@@ -52,14 +25,10 @@ pub(super) fn presentable(url: &Url) -> String {
 
 fn is_secret(pair: &str) -> bool {
     // Decoded, so that `X%2DAmz-Signature` is known too.
-    let Some((name, _)) = url::form_urlencoded::parse(pair.as_bytes()).next() else {
-        return false;
-    };
-    let name = name.to_ascii_lowercase();
-    SECRET.contains(&name.as_str())
-        || SECRET_PREFIXES
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
+    let mut decoded = url::form_urlencoded::parse(pair.as_bytes());
+    decoded
+        .next()
+        .is_some_and(|(name, _)| is_presign_parameter(&name))
 }
 
 #[cfg(test)]

@@ -6,28 +6,44 @@
 
 use std::{borrow::Cow, ops::Range};
 
-/// Query parameters whose value grants access: AWS signatures 2 and 4, Google, Azure, Alibaba,
-/// `CloudFront`, and plain tokens. Compared without regard to case.
-const SECRET: &[&str] = &[
-    "x-amz-signature",
-    "x-amz-credential",
-    "x-amz-security-token",
-    "x-goog-signature",
-    "x-goog-credential",
-    "x-oss-signature",
-    "x-oss-credential",
-    "signature",
-    "awsaccesskeyid",
-    "googleaccessid",
-    "ossaccesskeyid",
-    "security-token",
-    "key-pair-id",
-    "sig",
-    "token",
+/// Query parameters that belong to a signature, a key or a token: AWS signatures 2 and 4, Google,
+/// Azure, Alibaba, `CloudFront`, and plain tokens. In lower case.
+const PRESIGN: [&str; 22] = [
     "access_token",
     "api_key",
     "apikey",
+    "auth",
+    "authorization",
+    "awsaccesskeyid",
+    "expires",
+    "googleaccessid",
+    "jwt",
+    "key-pair-id",
+    "ossaccesskeyid",
+    "passwd",
+    "password",
+    "policy",
+    "secret",
+    "security-token",
+    "sig",
+    "sign",
+    "signature",
+    "sso_token",
+    "token",
+    "x-token",
 ];
+
+/// Families of such parameters, in lower case.
+const PRESIGN_FAMILIES: [&str; 4] = ["x-amz-", "x-goog-", "x-oss-", "x-cos-"];
+
+/// Whether a query parameter of that name is a part of what grants access.
+pub fn is_presign_parameter(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    PRESIGN.contains(&name.as_str())
+        || PRESIGN_FAMILIES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
 
 /// What stands where a secret stood.
 const CUT: &str = "***";
@@ -85,27 +101,25 @@ fn secret_values(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Whether `before` ends in a secret name with the start of a query parameter before it.
 fn names_secret(before: &str) -> bool {
-    SECRET.iter().any(|name| {
-        let Some(start) = before.len().checked_sub(name.len()) else {
-            return false;
-        };
-        let (Some(lead), Some(last)) = (before.get(..start), before.get(start..)) else {
-            return false;
-        };
-        last.eq_ignore_ascii_case(name) && begins_parameter(lead)
-    })
+    let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let lead = before.trim_end_matches(of_name);
+    let name = before.get(lead.len()..).unwrap_or_default();
+    // `&` and its like may be escaped: then what looks like the name begins with their digits.
+    let name = match lead.chars().next_back() {
+        Some('?' | '&' | ';' | '#') => Some(name),
+        Some('%') => after_escape(name, &["3f", "26", "23"]),
+        Some('\\') => after_escape(name, &["u0026", "u003f", "u003b"]),
+        _ => None,
+    };
+    name.is_some_and(is_presign_parameter)
 }
 
-/// `?`, `&`, `;` (after `&amp`) or `#`, plain, as a JSON escape or percent-encoded.
-fn begins_parameter(lead: &str) -> bool {
-    lead.ends_with(['?', '&', ';', '#'])
-        || ["%3f", "%26", "%23", "u0026"].iter().any(|escape| {
-            let tail = lead
-                .len()
-                .checked_sub(escape.len())
-                .and_then(|start| lead.get(start..));
-            tail.is_some_and(|tail| tail.eq_ignore_ascii_case(escape))
-        })
+/// The name behind one of these escapes, whatever their case.
+fn after_escape<'a>(name: &'a str, escapes: &[&str]) -> Option<&'a str> {
+    escapes.iter().find_map(|escape| {
+        let (head, tail) = name.split_at_checked(escape.len())?;
+        head.eq_ignore_ascii_case(escape).then_some(tail)
+    })
 }
 
 /// A value ends at the next parameter or where the URL must; a `\/` of escaped JSON is inside it.

@@ -140,7 +140,7 @@ fn presign_parts_are_cut_wherever_the_url_stands() {
     let cases = [
         (
             "https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4&X-Amz-Credential=AKIA%2F1&X-Amz-Expires=60&x-amz-signature=ab12",
-            "https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4&X-Amz-Credential=***&X-Amz-Expires=60&x-amz-signature=***",
+            "https://b.s3.amazonaws.com/k?X-Amz-Algorithm=***&X-Amz-Credential=***&X-Amz-Expires=***&x-amz-signature=***",
         ),
         (
             "GET /k?sig=a%2Bb%3D&se=2030 failed",

@@ -1,0 +1,125 @@
+//! From task to job: every step with its tool, its server, and the very parameters it will be called
+//! with. Whatever can be wrong before a tool is started is found here (R-000-53, R-000-58).
+
+use serde_json::{Map, Value};
+
+use crate::task::{Failure, Fault, Task};
+
+use super::{
+    compile, configure,
+    document::{Tables, nearest},
+    entry::Entry,
+    fill::Sources,
+    job::{Job, Places, Step},
+    outputs,
+    raw::RawStorage,
+    schema::{Misfit, Values},
+    server,
+};
+
+/// The default of `[storage] uri`.
+const STORAGE: &str = "agent_outputs/assets";
+
+/// Looks the task's capabilities up and configures each (000 §Step 2.2, 3, 4).
+pub(crate) fn resolve(
+    task: &Task,
+    tables: &Tables<'_>,
+    places: Places<'_>,
+) -> Result<Job, Failure> {
+    let entries = task
+        .capability_ids
+        .iter()
+        .map(|id| look_up(tables, id))
+        .collect::<Result<Vec<_>, _>>()?;
+    let configured = entries
+        .into_iter()
+        .zip(&task.parameters)
+        .map(|(entry, said)| configure::configure(&entry, task, said).map(|done| (entry, done)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let outputs = outputs::assign(task, &configured, places)?;
+    let mut reasoning = Vec::new();
+    let inputs: Vec<&str> = task
+        .inputs
+        .iter()
+        .map(|input| input.ref_id.as_str())
+        .collect();
+    if !inputs.is_empty() {
+        reasoning.push(format!("Resolved input_ref {}.", inputs.join(", ")));
+    }
+    let mut steps: Vec<Step> = Vec::with_capacity(configured.len());
+    for ((entry, configured), output) in configured.into_iter().zip(outputs) {
+        let server = server::read(tables, &entry.server)?;
+        let before = steps.last().and_then(|step| step.output.as_ref());
+        let sources = Sources {
+            task,
+            places,
+            before,
+            output: output.as_ref(),
+        };
+        let parameters = sources.fill(&entry, configured.parameters)?;
+        check(&entry, &parameters)?;
+        reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
+        reasoning.extend(configured.reasoning);
+        steps.push(Step {
+            entry,
+            server,
+            parameters,
+            timeout: configured.timeout,
+            timeout_max: configured.timeout_max,
+            output,
+        });
+    }
+    let storage = tables
+        .get::<RawStorage>("storage")?
+        .map_or_else(|| STORAGE.to_owned(), |storage| storage.uri);
+    Ok(Job {
+        steps,
+        storage,
+        reasoning,
+    })
+}
+
+/// R-000-105 … R-000-107, R-000-110, R-000-111.
+fn look_up(tables: &Tables<'_>, id: &str) -> Result<Entry, Failure> {
+    if id.starts_with("CAP-SYN-") {
+        let message = format!(
+            "misrouted task: {id} is a synthesis capability and should go to reasoning_agent"
+        );
+        return Err(Failure::new(Fault::MisroutedSynthesis, message));
+    }
+    if let Some(entry) = compile::compile(tables, id)? {
+        return Ok(entry);
+    }
+    let names = tables.names("capability")?;
+    let hint = match nearest(id, names.iter().copied()) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => "; the catalog maps no tool to it".to_owned(),
+    };
+    Err(Failure::new(
+        Fault::UnknownCapability,
+        format!("unknown capability {id:?}{hint}"),
+    ))
+}
+
+fn check(entry: &Entry, parameters: &Map<String, Value>) -> Result<(), Failure> {
+    let Some(schema) = &entry.schema else {
+        return Ok(());
+    };
+    let values = if entry.secret.is_empty() {
+        Values::Shown
+    } else {
+        Values::Hidden
+    };
+    schema
+        .check(&Value::Object(parameters.clone()), values)
+        .map_err(|misfit| match misfit {
+            Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
+            Misfit::Value(problems) => {
+                let message = format!(
+                    "the parameters of {} do not fit its schema: {problems}",
+                    entry.id
+                );
+                Failure::new(Fault::ParamsInvalid, message)
+            }
+        })
+}

@@ -1,0 +1,78 @@
+//! What the catalog promises: of the one in this repository, of what is refused, of what a task
+//! becomes.
+
+mod refusals;
+mod resolving;
+mod shipped;
+
+use camino::Utf8Path;
+use serde_json::{Map, Value};
+
+use crate::task::{Failure, InputRef, RefId, RefStatus, Task};
+
+use super::{Catalog, Job, Places, resolve};
+
+/// Five lines with a server and the beginning of a capability `cut`: what a test adds begins on
+/// line 6.
+const BEGINNING: &str = r#"catalog = 1
+[server.s]
+command = ["s"]
+[capability.cut]
+mcp = { server = "s", tool = "cutter" }
+"#;
+
+fn cut(more: &str) -> String {
+    format!("{BEGINNING}{more}")
+}
+
+/// A first try of those capabilities on one stored video.
+fn task(ids: &[&str]) -> Task {
+    Task {
+        task_id: "task_5".to_owned(),
+        action: String::new(),
+        capability_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        inputs: vec![input("store_1", "media/fox.mp4", RefStatus::Stored)],
+        expected: Vec::new(),
+        parameters: vec![Map::new(); ids.len()],
+        attempt: 1,
+    }
+}
+
+fn input(id: &str, uri: &str, status: RefStatus) -> InputRef {
+    InputRef {
+        ref_id: ref_id(id),
+        storage_uri: uri.to_owned(),
+        status,
+    }
+}
+
+fn ref_id(id: &str) -> RefId {
+    RefId::parse(id).unwrap()
+}
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn resolved(catalog: &str, task: &Task) -> Result<Job, Failure> {
+    let catalog = Catalog::from_text(catalog);
+    let tables = catalog.tables()?;
+    let places = Places {
+        root: Utf8Path::new("/project"),
+        staging: Utf8Path::new("/scratch"),
+        session: "sess-1",
+    };
+    resolve(task, &tables, places)
+}
+
+/// The parameters of the only step.
+fn parameters(catalog: &str, task: &Task) -> Value {
+    let job = resolved(catalog, task).unwrap();
+    assert_eq!(job.steps.len(), 1);
+    Value::Object(job.steps[0].parameters.clone())
+}
+
+/// Why the task cannot be done.
+fn refused(catalog: &str, task: &Task) -> Failure {
+    resolved(catalog, task).unwrap_err()
+}

@@ -1,0 +1,5 @@
+//! Facts about reading and answering that need no process.
+
+mod answering;
+mod reading;
+mod strictness;

@@ -1,0 +1,198 @@
+//! The envelope of an outcome.
+
+use jiff::Zoned;
+use serde_json::{Value, json};
+
+use crate::{
+    envelope::{Answered, read, to_json},
+    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, RefId, State},
+};
+
+fn outcome(state: State, failure: Option<Failure>) -> Outcome {
+    Outcome {
+        state,
+        failure,
+        executed: vec!["CAP-PRE-002".to_owned()],
+        invocations: Vec::new(),
+        produced: Vec::new(),
+        result_data: None,
+        checks: Checks::default(),
+        effect: Effect::Done,
+        phase: Phase::Complete,
+        server: None,
+        plan: None,
+        reasoning: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn answer(document: &Value, outcome: &Outcome, at: &str) -> Value {
+    let received = read(document.to_string().as_bytes(), || "sess-fresh".to_owned());
+    let executed_at: Zoned = at.parse().unwrap();
+    let operation = OperationId::new(&executed_at, [7; 16]);
+    let answered = Answered {
+        received: &received,
+        outcome,
+        operation: &operation,
+        executed_at: &executed_at,
+    };
+    serde_json::from_slice(&to_json(&answered)).unwrap()
+}
+
+const AT: &str = "2026-02-24T10:00:00+08:00[Asia/Singapore]";
+
+fn task() -> Value {
+    json!({"task_id": "task_5", "capability_ids": ["CAP-PRE-002"], "attempt": 3})
+}
+
+#[test]
+fn the_envelope_has_the_eleven_keys_in_their_order_r_000_14() {
+    let envelope = answer(&task(), &outcome(State::Done, None), AT);
+    let keys: Vec<&str> = envelope
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "message_id",
+            "timestamp",
+            "agent",
+            "input",
+            "output",
+            "next_agent",
+            "status",
+            "error",
+            "metadata",
+            "resources",
+            "audit"
+        ]
+    );
+}
+
+#[test]
+fn time_is_said_with_milliseconds_offset_and_zone_r_000_16() {
+    let envelope = answer(&task(), &outcome(State::Done, None), AT);
+    assert_eq!(
+        envelope["timestamp"],
+        json!({"executed_at": "2026-02-24T10:00:00.000+08:00", "timezone": "Asia/Singapore"})
+    );
+    // An offset that is no zone is said in UTC, so that the two always agree.
+    let envelope = answer(
+        &task(),
+        &outcome(State::Done, None),
+        "2026-02-24T10:00:00+08:00[+08:00]",
+    );
+    assert_eq!(
+        envelope["timestamp"],
+        json!({"executed_at": "2026-02-24T02:00:00.000+00:00", "timezone": "UTC"})
+    );
+}
+
+#[test]
+fn retry_count_is_the_attempt_less_one_on_every_outcome_c_04() {
+    let failed = outcome(State::Failed, Some(Failure::new(Fault::ToolError, "no")));
+    for outcome in [outcome(State::Done, None), failed] {
+        assert_eq!(answer(&task(), &outcome, AT)["error"]["retry_count"], 2);
+    }
+}
+
+#[test]
+fn success_and_failure_agree_in_every_vocabulary() {
+    for fault in Fault::ALL {
+        let envelope = answer(
+            &task(),
+            &outcome(State::Failed, Some(Failure::new(fault, "why"))),
+            AT,
+        );
+        assert_eq!(
+            envelope["output"]["content"]["task_result"]["status"],
+            "failed"
+        );
+        assert_eq!(envelope["status"]["code"], "failed");
+        assert_eq!(envelope["error"]["has_error"], true);
+        assert_eq!(envelope["error"]["recoverable"], fault.recoverable());
+        assert_eq!(
+            envelope["output"]["content"]["oneact"]["fault"],
+            fault.name()
+        );
+    }
+    let envelope = answer(&task(), &outcome(State::Done, None), AT);
+    assert_eq!(
+        envelope["status"],
+        json!({"code": "success", "message": "Task 5 completed successfully"})
+    );
+    assert_eq!(
+        envelope["error"],
+        json!({"has_error": false, "error_code": null, "error_message": null, "retry_count": 2, "recoverable": false})
+    );
+}
+
+#[test]
+fn inherited_resources_stay_and_what_was_made_is_added_c_02() {
+    let document = json!({
+        "dispatch": task(),
+        "metadata": {"session_id": "s", "sequence_number": 4},
+        "resources": {
+            "source_refs": [{"ref_id": "src_1", "extra": 1}],
+            "storage_refs": [],
+            "derived_refs": [
+                {"ref_id": "derived_0", "status": "created"},
+                {"ref_id": "derived_1", "status": "pending", "storage_uri": null},
+            ],
+        },
+    });
+    let mut outcome = outcome(State::Done, None);
+    for id in ["derived_1", "store_2"] {
+        outcome.produced.push(Produced {
+            ref_id: RefId::parse(id).unwrap(),
+            storage_uri: "file:///x".to_owned(),
+            asset_type: "audio_track".to_owned(),
+            capability_id: "CAP-PRE-002".to_owned(),
+            parent_ref_id: Some(RefId::parse("store_1").unwrap()),
+            bytes: 1,
+        });
+    }
+    let resources = answer(&document, &outcome, AT)["resources"].clone();
+    assert_eq!(
+        resources["source_refs"],
+        json!([{"ref_id": "src_1", "extra": 1}])
+    );
+    assert_eq!(
+        resources["derived_refs"],
+        json!([
+            {"ref_id": "derived_0", "status": "created"},
+            {"ref_id": "derived_1", "parent_ref_id": "store_1", "storage_uri": "file:///x", "asset_type": "audio_track",
+             "capability_id": "CAP-PRE-002", "created_at_sequence": 5, "status": "created"},
+        ])
+    );
+    assert_eq!(resources["storage_refs"][0]["status"], "stored");
+}
+
+#[test]
+fn garbage_is_answered_too_r_000_12() {
+    for bytes in [&b""[..], b"\xFF", b"[1,", b"null"] {
+        let received = read(bytes, || "sess-fresh".to_owned());
+        let failure = received.task.clone().unwrap_err();
+        let executed_at: Zoned = AT.parse().unwrap();
+        let operation = OperationId::new(&executed_at, [7; 16]);
+        let outcome = Outcome {
+            executed: Vec::new(),
+            ..outcome(State::Rejected, Some(failure))
+        };
+        let answered = Answered {
+            received: &received,
+            outcome: &outcome,
+            operation: &operation,
+            executed_at: &executed_at,
+        };
+        let envelope: Value = serde_json::from_slice(&to_json(&answered)).unwrap();
+        assert_eq!(
+            envelope["output"]["content"]["task_result"]["task_id"],
+            "unknown"
+        );
+        assert_eq!(envelope["error"]["error_code"], "INVALID_INPUT");
+    }
+}

@@ -1,0 +1,174 @@
+//! What every run owes, what a folder expects, and how the expectation is written.
+
+use std::{fs, sync::LazyLock};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use camino::Utf8Path;
+use jsonschema::Validator;
+use serde_json::Value;
+use similar::TextDiff;
+
+use crate::{
+    folder::{Folder, fixtures},
+    run::Ran,
+    tree::{self, Tree},
+};
+
+static SCHEMA: LazyLock<Result<Validator>> = LazyLock::new(|| {
+    let path = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/envelope.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .map_err(|error| anyhow!("{path} is no schema: {error}"))
+});
+
+/// One line of compact JSON that is an envelope; no process and no scratch left (R-000-09 …
+/// R-000-12, R-000-136).
+pub(crate) fn always(ran: &Ran) -> Result<()> {
+    let line = ran
+        .stdout
+        .strip_suffix('\n')
+        .with_context(|| format!("stdout does not end its line: {:?}", ran.stdout))?;
+    let value = parse(line)?;
+    let compact = serde_json::to_string(&value)?;
+    ensure!(
+        compact == line,
+        "stdout is not one line of compact JSON: {line:?}"
+    );
+    let schema = SCHEMA.as_ref().map_err(|error| anyhow!("{error:#}"))?;
+    let errors: Vec<String> = schema
+        .iter_errors(&value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    ensure!(
+        errors.is_empty(),
+        "the envelope does not fit its schema:\n{}",
+        errors.join("\n")
+    );
+    ensure!(ran.left.is_empty(), "processes are left: {:#?}", ran.left);
+    let scratch: Vec<&String> = ran.staging.iter().filter(|name| *name != "lock").collect();
+    ensure!(scratch.is_empty(), "staging still holds {scratch:?}");
+    Ok(())
+}
+
+/// As the folder says: key order and the text of numbers count, white space does not.
+pub(crate) fn as_written(folder: &Folder, ran: &Ran) -> Result<()> {
+    let wanted = pretty(&parse(&folder.envelope).context("envelope.json")?)?;
+    let got = pretty(&parse(&ran.stdout)?)?;
+    if wanted != got {
+        let diff = TextDiff::from_lines(&wanted, &got);
+        bail!(
+            "another envelope (- expected, + answered; `just bless` accepts it):\n{}",
+            diff.unified_diff()
+        );
+    }
+    ensure!(
+        folder.exit == Some(ran.exit),
+        "exit code {} instead of {:?}; stderr:\n{}",
+        ran.exit,
+        folder.exit,
+        ran.stderr
+    );
+    same_tree(&folder.after, &counted(folder, ran))?;
+    on_stderr(folder, ran)
+}
+
+/// Writes down what came out. What the folder wants of stderr holds here too.
+pub(crate) fn bless(folder: &Folder, ran: &Ran) -> Result<()> {
+    let dir = &folder.dir;
+    fs::write(dir.join("envelope.json"), pretty(&parse(&ran.stdout)?)?)?;
+    fs::write(dir.join("exit"), format!("{}\n", ran.exit))?;
+    for old in ["after", "made"].map(|name| dir.join(name)) {
+        if old.is_dir() {
+            fs::remove_dir_all(&old)?;
+        } else if old.exists() {
+            fs::remove_file(&old)?;
+        }
+    }
+    let mut start = folder.before.clone();
+    start.extend(folder.files.clone());
+    if start != ran.after {
+        bless_tree(folder, ran)?;
+    }
+    on_stderr(folder, ran)
+}
+
+/// `after/` holds what no fixture does; `made` names the fixtures that others are copies of.
+fn bless_tree(folder: &Folder, ran: &Ran) -> Result<()> {
+    let fixtures = tree::read(&fixtures())?;
+    let media = || {
+        fixtures
+            .iter()
+            .filter(|(path, _)| path.starts_with("media"))
+    };
+    let (mut written, mut made) = (Tree::new(), String::new());
+    let sizes: String = ran
+        .after
+        .iter()
+        .filter(|(path, _)| folder.sizes.contains_key(*path))
+        .map(|(path, bytes)| format!("{} {path}\n", bytes.len()))
+        .collect();
+    if !sizes.is_empty() {
+        fs::write(folder.dir.join("sizes"), sizes)?;
+    }
+    for (path, bytes) in &ran.after {
+        match media().find(|(_, medium)| *medium == bytes) {
+            _ if folder.files.get(path) == Some(bytes) || folder.sizes.contains_key(path) => {}
+            Some((medium, _)) => made.push_str(&format!("{medium} {path}\n")),
+            None => {
+                written.insert(path.clone(), bytes.clone());
+            }
+        }
+    }
+    if !made.is_empty() {
+        fs::write(folder.dir.join("made"), made)?;
+    }
+    tree::write(&folder.dir.join("after"), &written)
+}
+
+fn parse(text: &str) -> Result<Value> {
+    serde_json::from_str(text).with_context(|| format!("not JSON: {text:?}"))
+}
+
+fn pretty(value: &Value) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// The root at the end, with sizes in place of the bytes that only count.
+fn counted(folder: &Folder, ran: &Ran) -> Tree {
+    let mut tree = ran.after.clone();
+    for (path, bytes) in &mut tree {
+        if folder.sizes.contains_key(path) {
+            *bytes = tree::size_only(bytes.len());
+        }
+    }
+    tree
+}
+
+fn same_tree(wanted: &Tree, got: &Tree) -> Result<()> {
+    let mut problems = Vec::new();
+    for path in wanted.keys().filter(|path| !got.contains_key(*path)) {
+        problems.push(format!("{path} is missing"));
+    }
+    for (path, bytes) in got {
+        match wanted.get(path) {
+            None => problems.push(format!("{path} is new ({} bytes)", bytes.len())),
+            Some(wanted) if wanted != bytes => problems.push(format!("{path} is not as expected")),
+            Some(_) => {}
+        }
+    }
+    ensure!(problems.is_empty(), "the root:\n{}", problems.join("\n"));
+    Ok(())
+}
+
+fn on_stderr(folder: &Folder, ran: &Ran) -> Result<()> {
+    for line in &folder.stderr {
+        let held = match line.strip_prefix('!') {
+            Some(absent) => !ran.stderr.contains(absent),
+            None => ran.stderr.contains(line.as_str()),
+        };
+        ensure!(held, "stderr does not keep {line:?}:\n{}", ran.stderr);
+    }
+    Ok(())
+}
