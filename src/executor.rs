@@ -17,13 +17,11 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use crate::{
-    assets::{Staging, Store},
-    catalog::{Delivery, Job, Step},
+    assets::{Prepared, Staging, Store},
+    catalog::{Delivery, Job, Step, StepOutput},
     host::{Host, Moment},
     mcp::Closing,
-    task::{
-        Checks, Effect, Failure, Fault, Invocation, Outcome, Phase, Produced, ServerReport, State,
-    },
+    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State},
 };
 
 pub(crate) use dry_run::planned;
@@ -61,20 +59,6 @@ pub(crate) struct Executed {
     pub(crate) closing: Vec<Closing>,
 }
 
-/// What is known so far.
-struct Progress {
-    executed: Vec<String>,
-    invocations: Vec<Invocation>,
-    checks: Option<Checks>,
-    effect: Effect,
-    phase: Phase,
-    server: Option<ServerReport>,
-    result_data: Option<serde_json::Value>,
-    reasoning: Vec<String>,
-    notes: Vec<String>,
-    closing: Vec<Closing>,
-}
-
 /// Runs the steps in order and stores what they made.
 pub(crate) fn execute(
     job: Job,
@@ -82,67 +66,57 @@ pub(crate) fn execute(
     notes: Vec<String>,
     context: &Context<'_>,
 ) -> Executed {
-    let mut progress = Progress {
-        executed: Vec::new(),
-        invocations: Vec::new(),
-        checks: None,
-        effect: Effect::None,
-        phase: Phase::Spawn,
-        server: None,
-        result_data: None,
-        reasoning: job.reasoning,
-        notes,
+    say(&job.reasoning);
+    let mut done = Executed {
+        outcome: Outcome {
+            reasoning: job.reasoning,
+            notes,
+            ..Outcome::nothing_done(State::Done, Phase::Spawn, None)
+        },
         closing: Vec::new(),
     };
-    let result = steps(&job.steps, launches, context, &mut progress)
+    let result = done
+        .steps(&job.steps, launches, context)
         .and_then(|()| interrupted(context.host))
-        .and_then(|()| store(&job.steps, context, &mut progress));
-    progress.finish(result)
+        .and_then(|()| store(&job.steps, context));
+    done.settle(result);
+    done
 }
 
-fn steps(
-    steps: &[Step],
-    launches: &[Launch],
-    context: &Context<'_>,
-    progress: &mut Progress,
-) -> Result<(), Failure> {
-    for (step, launch) in steps.iter().zip(launches) {
-        interrupted(context.host)?;
-        let end = tool::run(step, launch, context);
-        progress.take(step, end)?;
+/// Moves every asset that was asked for to its final place, once all of them are safe on the
+/// store's disk (R-000-71 … R-000-73).
+fn store(steps: &[Step], context: &Context<'_>) -> Result<Vec<Produced>, Failure> {
+    let outputs = steps.iter().filter_map(|step| {
+        let output = step.output.as_ref()?;
+        (output.delivery == Delivery::Stored).then_some((step, output))
+    });
+    let mut ready = Vec::new();
+    for (step, output) in outputs {
+        let prepared =
+            context
+                .store
+                .prepare(context.session_id, &output.file_name, &output.staged)?;
+        ready.push((step, output, prepared));
     }
-    Ok(())
-}
-
-/// Moves every asset that was asked for to its final place (R-000-71 … R-000-73).
-fn store(
-    steps: &[Step],
-    context: &Context<'_>,
-    progress: &mut Progress,
-) -> Result<Vec<Produced>, Failure> {
-    let mut produced = Vec::new();
-    for step in steps {
-        let Some(output) = step
-            .output
-            .as_ref()
-            .filter(|output| output.delivery == Delivery::Stored)
-        else {
-            continue;
-        };
-        let stored = context
-            .store
-            .place(context.session_id, &output.file_name, &output.staged)?;
-        produced.push(Produced {
+    let place = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
+        let stored = prepared.commit()?;
+        Ok(Produced {
             ref_id: output.ref_id.clone(),
             storage_uri: stored.uri.as_str().to_owned(),
             asset_type: output.asset_type.clone(),
             capability_id: step.entry.id.clone(),
             parent_ref_id: output.parent.clone(),
             bytes: stored.bytes,
-        });
+        })
+    };
+    ready.into_iter().map(place).collect()
+}
+
+/// `-v` tells each decision when it is made.
+fn say(decisions: &[String]) {
+    for decision in decisions {
+        tracing::info!("{decision}");
     }
-    progress.phase = Phase::Complete;
-    Ok(produced)
 }
 
 /// A signal that came in stops the run between any two steps.
@@ -156,57 +130,58 @@ fn interrupted(host: &Host) -> Result<(), Failure> {
     }
 }
 
-impl Progress {
-    /// Adds what one step came to; its failure is the job's.
-    fn take(&mut self, step: &Step, end: tool::End) -> Result<(), Failure> {
-        if let Some(invocation) = end.invocation {
-            self.executed.push(step.entry.id.clone());
-            self.invocations.push(invocation);
+impl Executed {
+    fn steps(
+        &mut self,
+        steps: &[Step],
+        launches: &[Launch],
+        context: &Context<'_>,
+    ) -> Result<(), Failure> {
+        for (step, launch) in steps.iter().zip(launches) {
+            interrupted(context.host)?;
+            self.add(step, tool::run(step, launch, context))?;
         }
-        self.checks = Some(
-            self.checks
-                .map_or(end.checks, |before| both(before, end.checks)),
-        );
-        self.effect = worse(self.effect, end.effect);
-        self.phase = end.phase;
-        self.server = Some(end.server);
-        self.reasoning.extend(end.reasoning);
-        self.notes.extend(end.notes);
-        self.closing.extend(end.closing);
-        self.result_data = end.result?;
         Ok(())
     }
 
-    fn finish(self, result: Result<Vec<Produced>, Failure>) -> Executed {
-        let (state, failure, produced, result_data) = match result {
-            Ok(produced) => (State::Done, None, produced, self.result_data),
-            Err(failure) => {
-                let state = if failure.fault == Fault::Cancelled {
-                    State::Cancelled
-                } else {
-                    State::Failed
-                };
-                (state, Some(failure), Vec::new(), None)
+    /// Adds what one step came to; its failure is the job's.
+    fn add(&mut self, step: &Step, end: tool::End) -> Result<(), Failure> {
+        let outcome = &mut self.outcome;
+        outcome.checks = match outcome.invocations.as_slice() {
+            [] => end.checks,
+            _ => both(outcome.checks, end.checks),
+        };
+        if let Some(invocation) = end.invocation {
+            outcome.executed.push(step.entry.id.clone());
+            outcome.invocations.push(invocation);
+        }
+        outcome.effect = worse(outcome.effect, end.effect);
+        outcome.phase = end.phase;
+        outcome.server = Some(end.server);
+        say(&end.reasoning);
+        outcome.reasoning.extend(end.reasoning);
+        outcome.notes.extend(end.notes);
+        self.closing.extend(end.closing);
+        outcome.result_data = end.result?;
+        Ok(())
+    }
+
+    /// Gives the outcome its end: assets and result, or a failure and neither (R-000-88).
+    fn settle(&mut self, result: Result<Vec<Produced>, Failure>) {
+        let outcome = &mut self.outcome;
+        match result {
+            Ok(produced) => {
+                outcome.produced = produced;
+                outcome.phase = Phase::Complete;
             }
-        };
-        let outcome = Outcome {
-            state,
-            failure,
-            executed: self.executed,
-            invocations: self.invocations,
-            produced,
-            result_data,
-            checks: self.checks.unwrap_or_default(),
-            effect: self.effect,
-            phase: self.phase,
-            server: self.server,
-            plan: None,
-            reasoning: self.reasoning,
-            notes: self.notes,
-        };
-        Executed {
-            outcome,
-            closing: self.closing,
+            Err(failure) => {
+                outcome.state = match failure.fault {
+                    Fault::Cancelled => State::Cancelled,
+                    _ => State::Failed,
+                };
+                outcome.result_data = None;
+                outcome.failure = Some(failure);
+            }
         }
     }
 }

@@ -63,39 +63,38 @@ impl Store {
         Uri::from_path(&self.dir.join(session).join(name)).map_err(StoreError::BadUri)
     }
 
-    /// Moves a finished file to its place, replacing an asset of the same name in one step. The
-    /// file must be a regular one, not a link to one. After an error the
-    /// place is as it was; only if the very last sync fails, the new file may be there already.
-    pub(crate) fn place(
+    /// Makes a finished file ready to be placed: checked, and safe on the store's own disk. Whatever
+    /// can fail for lack of space or permission fails here, with every place as it was. The file
+    /// must be a regular one, not a link to one.
+    pub(crate) fn prepare(
         &self,
         session_id: &str,
         file_name: &str,
         staged: &Utf8Path,
-    ) -> Result<Stored, StoreError> {
+    ) -> Result<Prepared, StoreError> {
         let uri = self.uri_of(session_id, file_name)?;
         let session = self.dir.join(session_id);
-        let path = session.join(file_name);
         let file = open_regular(staged)?;
-        let bytes = file
-            .metadata()
-            .map_err(StoreError::io("look at", staged))?
-            .len();
-        let session_dir = self.session_dir(session_id, &session)?;
-
-        file.sync_all().map_err(StoreError::io("sync", staged))?;
-        let moved = rustix::fs::renameat(CWD, staged.as_std_path(), &session_dir, file_name);
-        match moved {
-            Err(Errno::XDEV) => self.copy_in(file, staged, &session_dir, &path)?,
-            _ => moved.map_err(StoreError::os("put an asset at", &path))?,
-        }
-        rustix::fs::fsync(&session_dir).map_err(StoreError::os("sync", &session))?;
-        if moved.is_err() {
-            // A copy that is safe makes the original waste, not its removal a condition.
-            if let Err(error) = fs::remove_file(staged) {
-                tracing::warn!(file = %staged, %error, "copied into the store, but cannot be removed");
-            }
-        }
-        Ok(Stored { uri, path, bytes })
+        let found = file.metadata().map_err(StoreError::io("look at", staged))?;
+        let directory = self.session_dir(session_id, &session)?;
+        let here = rustix::fs::fstat(&directory).map_err(StoreError::os("look at", &session))?;
+        let (from, incoming) = if here.st_dev == found.dev() {
+            file.sync_all().map_err(StoreError::io("sync", staged))?;
+            (staged.to_owned(), None)
+        } else {
+            let (copy, incoming) = self.copy_in(file, &found)?;
+            (copy, Some(incoming))
+        };
+        Ok(Prepared {
+            stored: Stored {
+                uri,
+                path: session.join(file_name),
+                bytes: found.len(),
+            },
+            directory,
+            from,
+            _incoming: incoming,
+        })
     }
 
     /// From another file system: copied into a staging directory of the store's own first, so that
@@ -103,23 +102,13 @@ impl Store {
     fn copy_in(
         &self,
         from: File,
-        staged: &Utf8Path,
-        session_dir: &OwnedFd,
-        path: &Utf8Path,
-    ) -> Result<(), StoreError> {
-        let identity = from.metadata().map_err(StoreError::io("look at", staged))?;
+        found: &fs::Metadata,
+    ) -> Result<(Utf8PathBuf, Staging), StoreError> {
         // Nobody else can hold a copy of this very file while it lives.
-        let id = format!(
-            "{:x}-{:x}-{}",
-            identity.dev(),
-            identity.ino(),
-            std::process::id()
-        );
+        let id = format!("{:x}-{:x}-{}", found.dev(), found.ino(), std::process::id());
         let staging = Staging::beneath(&self.dir.join(".incoming"), &id)?;
         let copy = staging.write("copy", from)?;
-        let name = path.file_name().unwrap_or_default();
-        rustix::fs::renameat(CWD, copy.as_std_path(), session_dir, name)
-            .map_err(StoreError::os("put an asset at", path))
+        Ok((copy, staging))
     }
 
     /// The session's directory, made if missing, opened without following a link in its place.
@@ -146,6 +135,30 @@ impl Store {
                 _ => StoreError::os("open", path)(errno),
             }
         })
+    }
+}
+
+/// A file that is ready for its place; dropped, it leaves the place as it was.
+#[derive(Debug)]
+#[must_use = "an asset is in its place only after `commit`"]
+pub(crate) struct Prepared {
+    stored: Stored,
+    directory: OwnedFd,
+    /// On the file system of `directory`.
+    from: Utf8PathBuf,
+    _incoming: Option<Staging>,
+}
+
+impl Prepared {
+    /// Moves the file to its place, replacing an asset of the same name in one step. After an error
+    /// the place is as it was; only if the very last sync fails, the new file may be there already.
+    pub(crate) fn commit(self) -> Result<Stored, StoreError> {
+        let path = &self.stored.path;
+        let name = path.file_name().unwrap_or_default();
+        rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
+            .map_err(StoreError::os("put an asset at", path))?;
+        rustix::fs::fsync(&self.directory).map_err(StoreError::os("sync the place of", path))?;
+        Ok(self.stored)
     }
 }
 

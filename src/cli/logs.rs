@@ -21,6 +21,7 @@ pub(super) struct LogArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LogForm {
+    /// Lines for people
     Text,
     /// One JSON object per line
     Json,

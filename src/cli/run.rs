@@ -113,7 +113,11 @@ fn read(host: &Host) -> Result<Vec<u8>, Failure> {
                 format!("cancelled by {} before the task was read", interrupt.name()),
             ));
         }
-        let read = stdin.read(&mut block).map_err(failed)?;
+        let read = match stdin.read(&mut block) {
+            // Somebody made the pipe non-blocking, and another reader was quicker.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            read => read.map_err(failed)?,
+        };
         if read == 0 || bytes.len() > MAX_BYTES {
             // One byte too many is enough: the reader of JSON refuses it by its size.
             return Ok(bytes);

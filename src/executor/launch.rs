@@ -72,7 +72,8 @@ pub(crate) fn launch(
     Ok(Launch(ServerSpec {
         name: server.name.clone(),
         argv,
-        cwd: root.join(&server.cwd),
+        // Through its components, so that `.` leaves no trace.
+        cwd: root.join(&server.cwd).components().collect(),
         env,
         secrets,
         protocol: match server.protocol {
