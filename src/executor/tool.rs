@@ -171,7 +171,7 @@ fn finish(
     Ok(take::result_data(&step.entry, data))
 }
 
-/// The parameters as records may show them: secrets and presign parts cut out (invariant 7).
+/// The parameters as records may show them: secrets and presign parts cut out (invariant 6).
 pub(super) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<String, Value> {
     let mut all = Value::Object(parameters.clone());
     for pointer in &entry.secret {
