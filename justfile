@@ -12,8 +12,8 @@ check:
 
 # All tests; or those whose name holds a word: just test scenario
 [group('dev')]
-test *words:
-    scripts/test "$@"
+test word='':
+    scripts/test {{ word }}
 
 # Rewrite the expected envelopes of fixtures/scenarios from what the binary answers now
 [group('dev')]

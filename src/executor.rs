@@ -22,19 +22,36 @@ use crate::{
     catalog::{Delivery, Job, Repeatable, Step, StepOutput},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State},
+    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, State},
 };
 
 pub(crate) use dry_run::planned;
 pub(crate) use launch::{Launch, launch};
 
+/// A job with all that is needed to run it.
+pub(crate) struct Ready {
+    pub(crate) job: Job,
+    /// One per step.
+    pub(crate) launches: Vec<Launch>,
+    pub(crate) store: Store,
+    /// For `audit.compliance_notes`.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A failure before anything was started, and how far the run had come.
+#[derive(Debug)]
+pub(crate) struct Rejection {
+    phase: Phase,
+    failure: Failure,
+}
+
 /// What a run works with.
 pub(crate) struct Context<'a> {
     pub(crate) host: &'a Host,
     pub(crate) root: &'a Utf8Path,
+    pub(crate) state_dir: &'a Utf8Path,
+    pub(crate) operation: &'a OperationId,
     pub(crate) session_id: &'a str,
-    pub(crate) store: &'a Store,
-    pub(crate) staging: &'a Staging,
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
@@ -53,53 +70,54 @@ pub struct Seen<'a> {
     pub message: Option<&'a str>,
 }
 
-/// A job's outcome, and the servers whose end nobody has waited for yet: drop them after the answer
-/// is printed.
+/// A job's outcome, and what nobody has waited for yet: drop it after the answer is printed.
 pub(crate) struct Executed {
     pub(crate) outcome: Outcome,
-    pub(crate) closing: Vec<Closing>,
+    // Servers first: they may still hold files of the scratch directory.
+    closing: Vec<Closing>,
+    _staging: Option<Staging>,
 }
 
 /// Runs the steps in order and stores what they made.
-pub(crate) fn execute(
-    job: Job,
-    launches: &[Launch],
-    notes: Vec<String>,
-    context: &Context<'_>,
-) -> Executed {
+pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, Rejection> {
+    let Ready {
+        job,
+        launches,
+        store,
+        notes,
+    } = ready;
+    let staging = Staging::open(context.state_dir, context.operation.as_str())
+        .map_err(Rejection::at(Phase::Inputs))?;
     say(&job.reasoning);
-    let mut done = Executed {
-        outcome: Outcome {
-            reasoning: job.reasoning,
-            notes,
-            ..Outcome::nothing_done(State::Done, Phase::Spawn, None)
-        },
-        closing: Vec::new(),
-    };
+    let mut done = Executed::from(Outcome {
+        reasoning: job.reasoning,
+        notes,
+        ..Outcome::nothing_done(State::Done, Phase::Spawn, None)
+    });
     let result = done
-        .steps(&job.steps, launches, context)
+        .steps(&job.steps, &launches, &staging, context)
         .and_then(|()| interrupted(context.host))
-        .and_then(|()| store(&job.steps, context));
+        .and_then(|()| place(&job.steps, &store, context));
     done.settle(result);
-    done
+    Ok(Executed {
+        _staging: Some(staging),
+        ..done
+    })
 }
 
 /// Moves every asset that was asked for to its final place, once all of them are safe on the
 /// store's disk (R-000-71 … R-000-73).
-fn store(steps: &[Step], context: &Context<'_>) -> Result<Vec<Produced>, Failure> {
+fn place(steps: &[Step], store: &Store, context: &Context<'_>) -> Result<Vec<Produced>, Failure> {
     let outputs = steps.iter().filter_map(|step| {
         let output = step.output.as_ref()?;
         (output.delivery == Delivery::Stored).then_some((step, output))
     });
     let mut ready = Vec::new();
     for (step, output) in outputs {
-        let prepared =
-            context
-                .store
-                .prepare(context.session_id, &output.file_name, &output.staged)?;
+        let prepared = store.prepare(context.session_id, &output.file_name, &output.staged)?;
         ready.push((step, output, prepared));
     }
-    let place = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
+    let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
         let stored = prepared.commit()?;
         Ok(Produced {
             ref_id: output.ref_id.clone(),
@@ -110,7 +128,7 @@ fn store(steps: &[Step], context: &Context<'_>) -> Result<Vec<Produced>, Failure
             bytes: stored.bytes,
         })
     };
-    ready.into_iter().map(place).collect()
+    ready.into_iter().map(commit).collect()
 }
 
 /// `-v` tells each decision when it is made.
@@ -131,17 +149,59 @@ fn interrupted(host: &Host) -> Result<(), Failure> {
     }
 }
 
+impl Rejection {
+    /// Turns an error of that phase into a rejection.
+    pub(crate) fn at<E: Into<Failure>>(phase: Phase) -> impl FnOnce(E) -> Self {
+        move |error| Self {
+            phase,
+            failure: error.into(),
+        }
+    }
+}
+
+impl From<Outcome> for Executed {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            closing: Vec::new(),
+            _staging: None,
+        }
+    }
+}
+
 impl Executed {
+    /// Nothing ran.
+    pub(crate) fn rejected(rejection: Rejection) -> Self {
+        let Rejection { phase, failure } = rejection;
+        let state = match failure.fault {
+            Fault::Cancelled => State::Cancelled,
+            _ => State::Rejected,
+        };
+        Outcome::nothing_done(state, phase, Some(failure)).into()
+    }
+
+    /// A defect of oneact ended the run somewhere: what had begun may be unfinished.
+    pub(crate) fn broken() -> Self {
+        let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
+        let failure = Failure::new(Fault::Internal, message);
+        let outcome = Outcome {
+            effect: Effect::Unknown,
+            ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
+        };
+        outcome.into()
+    }
+
     fn steps(
         &mut self,
         steps: &[Step],
         launches: &[Launch],
+        staging: &Staging,
         context: &Context<'_>,
     ) -> Result<(), Failure> {
         let mut once = None;
         for (step, launch) in steps.iter().zip(launches) {
             interrupted(context.host)
-                .and_then(|()| self.add(step, tool::run(step, launch, context)))
+                .and_then(|()| self.add(step, tool::run(step, launch, staging, context)))
                 .map_err(|failure| not_again(once, failure))?;
             if step.entry.repeatable == Repeatable::Once {
                 once = Some(step);

@@ -6,55 +6,26 @@
 //!
 //! Each stage takes the type before it and gives the next, so a skipped check does not compile.
 
-use std::time::Duration;
+mod answer;
+mod broken;
+mod settings;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use crate::{
     assets::{Staging, Store},
-    catalog::{Catalog, Job, Places, resolve},
+    catalog::{Catalog, Places, resolve},
     envelope::{self, Answered, Received},
-    executor::{self, Context, Executed, Launch},
+    executor::{self, Context, Executed, Ready, Rejection},
     host::Host,
     inputs,
-    mcp::Closing,
-    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State},
+    task::{Failure, OperationId, Phase},
 };
 
 pub use crate::executor::{Seen, Watch};
-
-/// What the operator decided before any task arrived.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub root: Utf8PathBuf,
-    pub catalog: Utf8PathBuf,
-    /// Scratch and locks: `.oneact` below the root, unless moved.
-    pub state_dir: Utf8PathBuf,
-    pub mode: Mode,
-    /// The longest the run may take.
-    pub budget: Option<Duration>,
-}
-
-/// Whether anything is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    Run,
-    /// Resolve and check everything, start nothing.
-    DryRun,
-}
-
-/// The answer: print it, then drop it. Dropping waits for servers that are still ending.
-#[must_use]
-pub struct Answer {
-    /// One JSON document, without a newline.
-    pub json: Vec<u8>,
-    pub state: State,
-    /// Whether sending the same task again may help.
-    pub recoverable: bool,
-    // In the order in which they must go:
-    _closing: Vec<Closing>,
-    _staging: Option<Staging>,
-}
+pub use answer::Answer;
+pub use broken::broken;
+pub use settings::{Mode, Settings};
 
 /// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
 pub fn perform(
@@ -63,181 +34,80 @@ pub fn perform(
     host: &Host,
     watch: Watch<'_>,
 ) -> Answer {
-    answer(input, host, |received, operation| {
-        carry_out(received, operation, settings, host, watch)
-    })
-}
-
-/// The answer after a defect of oneact itself: how far the run came, nobody knows.
-pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
-    let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
-    let failure = Failure::new(Fault::Internal, message);
-    answer(input, host, |_, _| {
-        let outcome = Outcome {
-            effect: Effect::Unknown,
-            ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
-        };
-        let closing = Vec::new();
-        (Executed { outcome, closing }, None)
-    })
-}
-
-/// Reads the input, does the work, and writes the answer.
-fn answer(
-    input: &Result<Vec<u8>, Failure>,
-    host: &Host,
-    work: impl FnOnce(&Received, &OperationId) -> (Executed, Option<Staging>),
-) -> Answer {
+    let begun = host.moment();
     let executed_at = host.now();
     let operation = OperationId::new(&executed_at, host.random_bytes());
-    let session = || format!("sess-{}", operation.as_str().trim_start_matches("op_"));
-    let received = match input {
-        Ok(bytes) => envelope::read(bytes, session),
-        Err(failure) => Received::nobody(session(), failure.clone()),
+    let scratch = Staging::path(&settings.state_dir, operation.as_str());
+
+    let received = read(input, &operation);
+    let context = Context {
+        host,
+        root: &settings.root,
+        state_dir: &settings.state_dir,
+        operation: &operation,
+        session_id: &received.identity.session_id,
+        begun,
+        budget: settings.budget,
+        watch,
     };
-    let (executed, staging) = work(&received, &operation);
+    let executed = prepare(&received, settings, &scratch)
+        .and_then(|ready| match settings.mode {
+            Mode::Run => executor::execute(ready, &context),
+            Mode::DryRun => Ok(executor::planned(ready, &context)),
+        })
+        .unwrap_or_else(Executed::rejected);
+
     let answered = Answered {
         received: &received,
         outcome: &executed.outcome,
         operation: &operation,
         executed_at: &executed_at,
     };
-    Answer {
-        json: envelope::to_json(&answered),
-        state: executed.outcome.state,
-        recoverable: executed
-            .outcome
-            .failure
-            .as_ref()
-            .is_some_and(|failure| failure.recoverable),
-        _closing: executed.closing,
-        _staging: staging,
+    Answer::new(envelope::to_json(&answered), executed)
+}
+
+/// Bytes → who asks, what to echo, and the task (000 §Step 1).
+fn read(input: &Result<Vec<u8>, Failure>, operation: &OperationId) -> Received {
+    let session = || format!("sess-{}", operation.as_str().trim_start_matches("op_"));
+    match input {
+        Ok(bytes) => envelope::read(bytes, session),
+        Err(failure) => Received::nobody(session(), failure.clone()),
     }
 }
 
-/// The stages between reading and answering. A failure before the first call is a rejection.
-fn carry_out(
-    received: &Received,
-    operation: &OperationId,
-    settings: &Settings,
-    host: &Host,
-    watch: Watch<'_>,
-) -> (Executed, Option<Staging>) {
-    let begun = host.moment();
-    let scratch = Staging::path(&settings.state_dir, operation.as_str());
-    let session_id = received.identity.session_id.as_str();
-    let ready = match prepare(received, settings, &scratch) {
-        Ok(ready) => ready,
-        Err((phase, failure)) => return (rejected(phase, failure), None),
-    };
-    if settings.mode == Mode::DryRun {
-        return (
-            executor::planned(
-                ready.job,
-                &ready.launches,
-                &ready.store,
-                session_id,
-                ready.notes,
-            ),
-            None,
-        );
-    }
-    let staging = match Staging::open(&settings.state_dir, operation.as_str()) {
-        Ok(staging) => staging,
-        Err(error) => return (rejected(Phase::Inputs, error.into()), None),
-    };
-    let context = Context {
-        host,
-        root: &settings.root,
-        session_id,
-        store: &ready.store,
-        staging: &staging,
-        begun,
-        budget: settings.budget,
-        watch,
-    };
-    (
-        executor::execute(ready.job, &ready.launches, ready.notes, &context),
-        Some(staging),
-    )
-}
-
-/// A job with all that is needed to run it.
-struct Ready {
-    job: Job,
-    launches: Vec<Launch>,
-    store: Store,
-    notes: Vec<String>,
-}
-
-/// Everything that can be found wrong before a tool is started (R-000-53, R-000-58).
+/// Task → job, with all that is needed to run it. Everything that can be found wrong before a tool
+/// is started is found here (000 §Step 2 … 4, R-000-53, R-000-58).
 fn prepare(
     received: &Received,
     settings: &Settings,
     scratch: &Utf8Path,
-) -> Result<Ready, (Phase, Failure)> {
-    let at = |phase: Phase| move |failure: Failure| (phase, failure);
+) -> Result<Ready, Rejection> {
+    let root = &settings.root;
     let task = received
         .task
         .as_ref()
-        .map_err(|failure| (Phase::Read, failure.clone()))?;
-    let catalog =
-        Catalog::load(&settings.catalog).map_err(|error| (Phase::Catalog, error.into()))?;
-    let tables = catalog
-        .tables()
-        .map_err(|error| (Phase::Catalog, error.into()))?;
+        .map_err(Clone::clone)
+        .map_err(Rejection::at(Phase::Read))?;
+
+    let catalog = Catalog::load(&settings.catalog).map_err(Rejection::at(Phase::Catalog))?;
+    let tables = catalog.tables().map_err(Rejection::at(Phase::Catalog))?;
     let places = Places {
-        root: &settings.root,
+        root,
         staging: scratch,
         session: &received.identity.session_id,
     };
-    let job = resolve(task, &tables, places).map_err(at(Phase::Catalog))?;
-    let store = Store::open(&job.storage, &settings.root)
-        .map_err(|error| (Phase::Catalog, error.into()))?;
-    let notes = inputs::check(task, &settings.root).map_err(at(Phase::Inputs))?;
-    let launch =
-        |step: &crate::catalog::Step| executor::launch(&step.server, &settings.root, scratch);
-    let launches = job
-        .steps
-        .iter()
-        .map(launch)
-        .collect::<Result<_, _>>()
-        .map_err(at(Phase::Spawn))?;
+    let job = resolve(task, &tables, places).map_err(Rejection::at(Phase::Catalog))?;
+    let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
+
+    let notes = inputs::check(task, root).map_err(Rejection::at(Phase::Inputs))?;
+
+    let launch = |server| executor::launch(server, root, scratch);
+    let launches = job.steps.iter().map(|step| launch(&step.server));
+    let launches = launches.collect::<Result<_, _>>();
     Ok(Ready {
+        launches: launches.map_err(Rejection::at(Phase::Spawn))?,
         job,
-        launches,
         store,
         notes,
     })
-}
-
-/// Nothing ran.
-fn rejected(phase: Phase, failure: Failure) -> Executed {
-    let state = if failure.fault == Fault::Cancelled {
-        State::Cancelled
-    } else {
-        State::Rejected
-    };
-    Executed {
-        outcome: Outcome::nothing_done(state, phase, Some(failure)),
-        closing: Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::*;
-
-    #[test]
-    fn after_a_defect_the_answer_is_for_who_asked_and_does_not_say_that_nothing_ran() {
-        let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
-        let answer = broken(&Ok(task.to_vec()), &Host::new(None, None).unwrap());
-        assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
-        let envelope: Value = serde_json::from_slice(&answer.json).unwrap();
-        assert_eq!(envelope["metadata"]["session_id"], "sess-1");
-        assert_eq!(envelope["output"]["content"]["oneact"]["effect"], "unknown");
-        assert_eq!(envelope["error"]["error_code"], "PROCESSING_ERROR");
-    }
 }

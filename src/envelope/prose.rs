@@ -1,6 +1,6 @@
 //! The sentences of an answer: the same facts always give the same words.
 
-use crate::task::{Outcome, State};
+use crate::task::{InvocationStatus, Outcome, Phase, State};
 
 use super::read::Received;
 
@@ -56,10 +56,7 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
         State::Done => format!("Execution of {executed} completed within quality constraints."),
         State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),
         State::Rejected => "Nothing was executed.".to_owned(),
-        State::Failed if executed.is_empty() => {
-            "Task execution failed before a tool was called.".to_owned()
-        }
-        State::Failed => format!("Execution of {executed} failed."),
+        State::Failed => failed_at(outcome),
         State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
     });
     for produced in &outcome.produced {
@@ -67,6 +64,22 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
     }
     sentences.extend(received.notes.iter().chain(&outcome.notes).cloned());
     sentences.join(" ")
+}
+
+/// Which part of a failed run failed.
+fn failed_at(outcome: &Outcome) -> String {
+    let (Some(last), Some(call)) = (outcome.executed.last(), outcome.invocations.last()) else {
+        return "Task execution failed before a tool was called.".to_owned();
+    };
+    match (&call.status, outcome.phase) {
+        (InvocationStatus::Error { .. }, _) => format!("Execution of {last} failed."),
+        (InvocationStatus::Success, Phase::Quality) => {
+            format!("Task execution failed during quality checks of {last}.")
+        }
+        (InvocationStatus::Success, _) => {
+            format!("Execution of {last} completed; what follows it failed.")
+        }
+    }
 }
 
 /// `audit.reasoning` (R-000-36): what happened, in order, and who goes on.

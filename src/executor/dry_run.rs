@@ -2,25 +2,23 @@
 
 use crate::{
     assets::Store,
-    catalog::{Delivery, Job, Step},
+    catalog::{Delivery, Step},
     task::{Outcome, Phase, Plan, PlannedOutput, PlannedStep, State},
 };
 
-use super::{Executed, launch::Launch, quality, tool};
+use super::{Context, Executed, Ready, launch::Launch, quality, tool};
 
 /// The outcome that shows the job as it would be run.
-pub(crate) fn planned(
-    job: Job,
-    launches: &[Launch],
-    store: &Store,
-    session_id: &str,
-    notes: Vec<String>,
-) -> Executed {
-    let steps = job
-        .steps
-        .iter()
-        .zip(launches)
-        .map(|(step, launch)| describe(step, launch, store, session_id))
+pub(crate) fn planned(ready: Ready, context: &Context<'_>) -> Executed {
+    let Ready {
+        job,
+        launches,
+        store,
+        notes,
+    } = ready;
+    let steps = job.steps.iter().zip(&launches);
+    let steps = steps
+        .map(|(step, launch)| describe(step, launch, &store, context.session_id))
         .collect();
     let outcome = Outcome {
         plan: Some(Plan { steps }),
@@ -28,10 +26,7 @@ pub(crate) fn planned(
         notes,
         ..Outcome::nothing_done(State::Planned, Phase::Spawn, None)
     };
-    Executed {
-        outcome,
-        closing: Vec::new(),
-    }
+    outcome.into()
 }
 
 fn describe(step: &Step, launch: &Launch, store: &Store, session_id: &str) -> PlannedStep {

@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::{
-    assets::format,
+    assets::format::{self, FormatError},
     catalog::{Misfit, ResultKind, Step, StepOutput, Values},
     task::{Checks, Failure, Fault},
 };
@@ -97,14 +97,24 @@ fn asset(step: &Step, output: &StepOutput, checks: &mut Checks) -> Result<(), Fa
         ));
     }
     checks.output_non_empty = true;
-    format::check(&output.staged, output.format).map_err(|error| {
-        wrong(
-            Fault::OutputFormat,
-            format!("is not valid {}: {error}", output.format),
-        )
-    })?;
+    format::check(&output.staged, output.format)
+        .map_err(|error| wrong(Fault::OutputFormat, describe(&error)))?;
     checks.format_valid = true;
     Ok(())
+}
+
+/// What is wrong with the file, without the name of its scratch place, which nobody will find.
+fn describe(error: &FormatError) -> String {
+    match error {
+        FormatError::Other {
+            expected, found, ..
+        } => format!("is not valid {expected}: found {found}"),
+        FormatError::Broken {
+            format, problem, ..
+        } => format!("is corrupt or incomplete {format}: {problem}"),
+        FormatError::NotAFile { .. } => "is not a regular file".to_owned(),
+        FormatError::Io { error, .. } => format!("cannot be read: {error}"),
+    }
 }
 
 /// The same three for a result without an asset (C-07).

@@ -6,12 +6,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use crate::{
+    assets::Staging,
     catalog::{Entry, ResultKind, Step, StepOutput, Take},
     mcp::{Content, ToolAnswer},
     task::{Failure, Fault, Uri, redact_presigned},
 };
-
-use super::Context;
 
 /// The result document: the structured content, else the text as JSON, else the text.
 pub(super) fn data(answer: &ToolAnswer) -> Option<Value> {
@@ -49,52 +48,33 @@ pub(super) fn result_data(entry: &Entry, data: Option<Value>) -> Option<Value> {
     }
 }
 
-/// Brings the asset to its staged place, from the first of the entry's places that has it.
-pub(super) fn asset(
-    step: &Step,
-    output: &StepOutput,
-    answer: &ToolAnswer,
-    data: Option<&Value>,
-    context: &Context<'_>,
-) -> Result<(), Failure> {
-    let taker = Taker {
-        step,
-        output,
-        context,
-    };
-    for place in &step.entry.result.take {
-        if taker.from(place, answer, data)? {
-            return Ok(());
-        }
-    }
-    let places: Vec<String> = step.entry.result.take.iter().map(describe).collect();
-    let message = format!(
-        "{} reported success, but gave no asset for {}: looked for {}",
-        step.entry.tool,
-        output.ref_id,
-        places.join(", ")
-    );
-    Err(Failure::new(Fault::OutputMissing, message))
-}
-
-fn describe(place: &Take) -> String {
-    match place {
-        Take::Output => "the file it was told to write".to_owned(),
-        Take::Pointer(pointer) => format!("a URI at `{pointer}`"),
-        Take::ResourceLink => "a resource link".to_owned(),
-        Take::Blob => "embedded bytes".to_owned(),
-        Take::Text => "text".to_owned(),
-        Take::Data => "structured content".to_owned(),
-    }
-}
-
-struct Taker<'a> {
-    step: &'a Step,
-    output: &'a StepOutput,
-    context: &'a Context<'a>,
+/// Brings the asset of a step to its staged place.
+pub(super) struct Taker<'a> {
+    pub(super) step: &'a Step,
+    pub(super) output: &'a StepOutput,
+    pub(super) staging: &'a Staging,
+    pub(super) root: &'a Utf8Path,
 }
 
 impl Taker<'_> {
+    /// Takes it from the first of the entry's places that has it.
+    pub(super) fn take(&self, answer: &ToolAnswer, data: Option<&Value>) -> Result<(), Failure> {
+        let places = &self.step.entry.result.take;
+        for place in places {
+            if self.from(place, answer, data)? {
+                return Ok(());
+            }
+        }
+        let places: Vec<String> = places.iter().map(describe).collect();
+        let message = format!(
+            "{} reported success, but gave no asset for {}: looked for {}",
+            self.step.entry.tool,
+            self.output.ref_id,
+            places.join(", ")
+        );
+        Err(Failure::new(Fault::OutputMissing, message))
+    }
+
     /// Whether the asset was there and is staged now.
     fn from(
         &self,
@@ -121,10 +101,9 @@ impl Taker<'_> {
             Take::Blob => {
                 for block in &answer.content {
                     match block {
-                        Content::Blob { base64, .. } => self
-                            .context
-                            .staging
-                            .write_base64(&self.output.file_name, base64)?,
+                        Content::Blob { base64, .. } => {
+                            self.staging.write_base64(&self.output.file_name, base64)?
+                        }
                         Content::TextResource { text, .. } => self.write(text.as_bytes())?,
                         _ => continue,
                     };
@@ -151,7 +130,7 @@ impl Taker<'_> {
     }
 
     fn write(&self, bytes: &[u8]) -> Result<Utf8PathBuf, Failure> {
-        Ok(self.context.staging.write(&self.output.file_name, bytes)?)
+        Ok(self.staging.write(&self.output.file_name, bytes)?)
     }
 
     /// Takes over the file a tool names. One in this run's scratch directory is linked, not moved: it
@@ -167,7 +146,7 @@ impl Taker<'_> {
         };
         let uri = Uri::parse(location)
             .map_err(|error| missing(format!("which cannot be used: {error}")))?;
-        let base = self.context.root.join(&self.step.server.cwd);
+        let base = self.root.join(&self.step.server.cwd);
         let path = uri
             .local_path(&base)
             .ok_or_else(|| missing("which is not on this machine".to_owned()))?;
@@ -184,7 +163,7 @@ impl Taker<'_> {
         }
         let file =
             File::open(&path).map_err(|error| missing(format!("which cannot be read: {error}")))?;
-        self.context.staging.write(&self.output.file_name, file)?;
+        self.staging.write(&self.output.file_name, file)?;
         Ok(())
     }
 
@@ -192,10 +171,21 @@ impl Taker<'_> {
     fn made_here(&self, path: &Utf8Path) -> bool {
         match (
             path.canonicalize_utf8(),
-            self.context.staging.dir().canonicalize_utf8(),
+            self.staging.dir().canonicalize_utf8(),
         ) {
             (Ok(path), Ok(dir)) => path.starts_with(dir),
             _ => false,
         }
+    }
+}
+
+fn describe(place: &Take) -> String {
+    match place {
+        Take::Output => "the file it was told to write".to_owned(),
+        Take::Pointer(pointer) => format!("a URI at `{pointer}`"),
+        Take::ResourceLink => "a resource link".to_owned(),
+        Take::Blob => "embedded bytes".to_owned(),
+        Take::Text => "text".to_owned(),
+        Take::Data => "structured content".to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
+    assets::Staging,
     catalog::{Entry, Repeatable, Step},
     mcp::{self, CallEnd, CallError, ServerSpec, ToolAnswer, ToolCall},
     task::{
@@ -30,7 +31,7 @@ pub(super) struct End {
 }
 
 /// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
-pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
+pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Context<'_>) -> End {
     let entry = &step.entry;
     let hidden = Hidden::new(step, launch);
     tracing::info!(tool = entry.tool, server = step.server.name, command = ?launch.command(), "calling");
@@ -84,7 +85,8 @@ pub(super) fn run(step: &Step, launch: &Launch, context: &Context<'_>) -> End {
             end.reasoning
                 .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
-            finish(step, &answer, context, &mut end).map_err(|failure| hidden.failure(&failure))
+            finish(step, &answer, staging, context, &mut end)
+                .map_err(|failure| hidden.failure(&failure))
         }
         Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
     };
@@ -172,12 +174,19 @@ fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
 fn finish(
     step: &Step,
     answer: &ToolAnswer,
+    staging: &Staging,
     context: &Context<'_>,
     end: &mut End,
 ) -> Result<Option<Value>, Failure> {
     let data = take::data(answer);
     if let Some(output) = &step.output {
-        take::asset(step, output, answer, data.as_ref(), context)?;
+        let taker = take::Taker {
+            step,
+            output,
+            staging,
+            root: context.root,
+        };
+        taker.take(answer, data.as_ref())?;
     }
     let checked = quality::check(step, data.as_ref());
     end.checks = checked.checks;
@@ -186,7 +195,7 @@ fn finish(
     Ok(take::result_data(&step.entry, data))
 }
 
-/// The parameters as records may show them: secrets and presign parts cut out (invariant 7).
+/// The parameters as records may show them: secrets and presign parts cut out (invariant 6).
 pub(super) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<String, Value> {
     let mut all = Value::Object(parameters.clone());
     for pointer in &entry.secret {

@@ -105,7 +105,7 @@ pub enum Phase {
 pub struct Invocation {
     pub tool_name: String,
     pub mcp_server: String,
-    /// As sent, but for secrets and presign parts (invariant 7).
+    /// As sent, but for secrets and presign parts (invariant 6).
     pub parameters: Map<String, Value>,
     pub execution_time_ms: u64,
     pub status: InvocationStatus,

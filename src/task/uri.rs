@@ -175,7 +175,7 @@ impl Uri {
         &self.text
     }
 
-    /// The text without its secrets: what may be shown and recorded (invariant 7).
+    /// The text without its secrets: what may be shown and recorded (invariant 6).
     pub fn redacted(&self) -> Cow<'_, str> {
         redact_presigned(&self.text)
     }

@@ -78,8 +78,8 @@ impl Folder {
         }
         let about = text(dir, "about")?.unwrap_or_default();
         ensure!(
-            about.contains("R-0") || about.contains("C-") || about.contains("ARCHITECTURE"),
-            "{dir}/about must say in a sentence what is shown, and for which requirement"
+            about.contains('(') && about.trim_end().ends_with(")."),
+            "{dir}/about must say in a sentence what is shown, and in brackets what asks for it"
         );
         let before = tree::read(&dir.join("before"))?;
         let files = files(dir, "files")?;

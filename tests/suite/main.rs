@@ -1,5 +1,6 @@
 //! Everything that is tested from outside, through the binary.
 
+mod audio_against_ffmpeg;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]

@@ -309,6 +309,21 @@ fn one_wrong_bit_under_a_checksum_is_found() {
 }
 
 #[test]
+fn a_png_may_have_a_damaged_note_but_no_damaged_palette() {
+    let bench = Bench::new();
+    // After the signature and the image header: four bytes and a checksum of zero.
+    let with = |kind: &[u8; 4]| {
+        let mut png = media::sample("png").content.clone();
+        let chunk = [[0, 0, 0, 4], *kind, *b"abcd", [0; 4]].concat();
+        png.splice(33..33, chunk);
+        png
+    };
+    assert!(bench.check(&with(b"iCCP"), Format::Png).is_ok());
+    let problem = bench.problem(&with(b"PLTE"), Format::Png);
+    assert!(problem.contains("`PLTE` at byte 33"), "{problem}");
+}
+
+#[test]
 fn a_flac_that_lacks_whole_frames_is_found_out() {
     let bench = Bench::new();
     let flac = &media::sample("flac").content;

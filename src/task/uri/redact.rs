@@ -1,5 +1,5 @@
 //! The one rule for what of a URL is a secret: the user information before the host, and the
-//! values of query parameters that grant access (invariant 7).
+//! values of query parameters that grant access (invariant 6).
 //!
 //! Works on any text, also where URLs stand in JSON, in HTML or percent-encoded inside another
 //! URL. When in doubt it cuts more.

@@ -1,0 +1,25 @@
+//! What the operator decided before any task arrived.
+
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+
+/// Where everything is, and how far a run may go.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub root: Utf8PathBuf,
+    pub catalog: Utf8PathBuf,
+    /// Scratch and locks: `.oneact` below the root, unless moved.
+    pub state_dir: Utf8PathBuf,
+    pub mode: Mode,
+    /// The longest the run may take.
+    pub budget: Option<Duration>,
+}
+
+/// Whether anything is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Run,
+    /// Resolve and check everything, start nothing.
+    DryRun,
+}
