@@ -40,6 +40,7 @@ pub(crate) use self::{
     answer::{Content, ToolAnswer},
     closing::Closing,
     error::{CallError, Effect, Phase},
+    redact::Secrets,
     report::ServerReport,
     spec::{ArgumentCheck, Progress, Protocol, ServerSpec, ToolCall},
 };
@@ -164,6 +165,7 @@ async fn converse(
         operation: "listen for signals",
         source,
     })?;
+    let end = call.budget.map(|budget| Instant::now() + budget);
     era::negotiate(session, server, host, &alarm).await?;
 
     let mut limits = Limits {
@@ -171,6 +173,7 @@ async fn converse(
         total: call.total_timeout,
         until: Instant::now() + call.total_timeout,
     };
+    limits.until = end.map_or(limits.until, |end| end.min(limits.until));
     if server.protocol == Protocol::Modern {
         // Without a handshake the first answer tells that the server is up.
         limits.idle = limits.idle.map(|idle| idle.max(server.startup_timeout));

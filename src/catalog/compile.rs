@@ -91,7 +91,11 @@ impl Compiler<'_> {
                 .iter()
                 .map(|rule| self.retry(rule))
                 .collect::<Result<_, _>>()?,
-            secret: raw.secret,
+            secret: raw
+                .secret
+                .into_iter()
+                .map(|text| self.pointer(text))
+                .collect::<Result<_, _>>()?,
             failure: raw
                 .failure
                 .iter()
@@ -100,12 +104,14 @@ impl Compiler<'_> {
             success: raw
                 .success
                 .into_iter()
-                .map(|rule| SuccessRule {
-                    pointer: rule.pointer,
-                    equals: rule.equals,
-                    message: rule.message,
+                .map(|rule| {
+                    Ok(SuccessRule {
+                        pointer: self.pointer(rule.pointer)?,
+                        equals: rule.equals,
+                        message: rule.message.map(|text| self.pointer(text)).transpose()?,
+                    })
                 })
-                .collect(),
+                .collect::<Result<_, CatalogError>>()?,
             on_failure: raw
                 .on_failure
                 .or(defaults.on_failure)
@@ -149,6 +155,16 @@ impl Compiler<'_> {
                 &format!("the pattern {:?} does not compile: {why}", text.get_ref()),
             )
         })
+    }
+
+    /// RFC 6901. What is none would lead nowhere, and a secret would be shown.
+    fn pointer(&self, text: String) -> Result<String, CatalogError> {
+        if text.is_empty() || text.starts_with('/') {
+            return Ok(text);
+        }
+        Err(self.wrong(&format!(
+            "has {text:?} where a JSON Pointer belongs; write \"/{text}\""
+        )))
     }
 
     fn bind(

@@ -93,7 +93,8 @@ fn settle(
         None => Err(wrong("is not set".to_owned())),
         Some(value) => value.as_str().and_then(Format::named).ok_or_else(|| {
             let known = Format::names().join(", ");
-            wrong(format!("is {value}; known: {known}"))
+            let shown = entry.shown(parameter, value);
+            wrong(format!("is {shown}; known: {known}"))
         }),
     }
 }

@@ -15,10 +15,10 @@ pub(super) fn settle(args: &RunArgs) -> Settings {
     let root = args
         .root
         .clone()
-        .or_else(|| host::variable("ONEACT_ROOT").map(Utf8PathBuf::from));
+        .or_else(|| said("ONEACT_ROOT").map(Utf8PathBuf::from));
     let root = root.map_or_else(|| nearest(&here), |root| here.join(root));
-    let state_dir = host::variable("ONEACT_STATE_DIR")
-        .map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
+    let state_dir =
+        said("ONEACT_STATE_DIR").map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
     Settings {
         catalog: args
             .catalog
@@ -33,6 +33,11 @@ pub(super) fn settle(args: &RunArgs) -> Settings {
         },
         budget: args.timeout,
     }
+}
+
+/// A variable that says something: set to nothing, it is as good as unset.
+fn said(name: &str) -> Option<String> {
+    host::variable(name).filter(|value| !value.is_empty())
 }
 
 /// Settings for a run that performs nothing.

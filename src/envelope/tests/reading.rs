@@ -215,3 +215,14 @@ fn fields_without_effect_are_said_to_be_ignored() {
         "{notes}"
     );
 }
+
+#[test]
+fn several_tasks_in_a_messages_content_are_several_tasks_r_000_112() {
+    for content in [
+        json!({"tasks": [bare(), bare()]}),
+        json!({"dispatch": bare(), "tasks": [bare()]}),
+    ] {
+        let failure = failure(&json!({"output": {"content": content}}));
+        assert_eq!(failure.fault, Fault::MultipleTasks);
+    }
+}
