@@ -180,17 +180,6 @@ impl Executed {
         Outcome::nothing_done(state, phase, Some(failure)).into()
     }
 
-    /// A defect of oneact ended the run somewhere: what had begun may be unfinished.
-    pub(crate) fn broken() -> Self {
-        let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
-        let failure = Failure::new(Fault::Internal, message);
-        let outcome = Outcome {
-            effect: Effect::Unknown,
-            ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
-        };
-        outcome.into()
-    }
-
     fn steps(
         &mut self,
         steps: &[Step],
