@@ -45,7 +45,7 @@ pub fn perform(
             budget: settings.budget,
             watch,
         };
-        prepare(received, settings, &scratch)
+        prepare(received, settings, host, &scratch)
             .and_then(|ready| match settings.mode {
                 Mode::Run => executor::execute(ready, &context),
                 Mode::DryRun => Ok(executor::planned(ready, &context)),
@@ -94,6 +94,7 @@ fn answer(
 fn prepare(
     received: &Received,
     settings: &Settings,
+    host: &Host,
     scratch: &Utf8Path,
 ) -> Result<Ready, Rejection> {
     let root = &settings.root;
@@ -113,7 +114,7 @@ fn prepare(
     let job = resolve(task, &tables, places).map_err(Rejection::at(Phase::Catalog))?;
     let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
 
-    let notes = inputs::check(task, root).map_err(Rejection::at(Phase::Inputs))?;
+    let notes = inputs::check(task, root, host).map_err(Rejection::at(Phase::Inputs))?;
 
     let launch = |server| executor::launch(server, root, scratch);
     let launches = job.steps.iter().map(|step| launch(&step.server));

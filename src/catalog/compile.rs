@@ -89,7 +89,7 @@ impl Compiler<'_> {
             retry: raw
                 .retry
                 .iter()
-                .map(|rule| self.retry(rule))
+                .map(|rule| self.retry(rule, raw.timeout_max.as_ref()))
                 .collect::<Result<_, _>>()?,
             secret: raw
                 .secret
@@ -193,7 +193,8 @@ impl Compiler<'_> {
         Ok(pattern)
     }
 
-    fn retry(&self, rule: &RawRetry) -> Result<Retry, CatalogError> {
+    /// `max` is the entry's `timeout_max`.
+    fn retry(&self, rule: &RawRetry, max: Option<&Spanned<String>>) -> Result<Retry, CatalogError> {
         let after = rule
             .after
             .iter()
@@ -216,6 +217,10 @@ impl Compiler<'_> {
                 })
             })
             .transpose()?;
+        if let (Some(text), None) = (&rule.timeout, max) {
+            let problem = "a retry lengthens the timeout, but there is no `timeout_max` to lengthen it up to; add one";
+            return Err(self.wrong_at(text, problem));
+        }
         let multiply = rule.multiply.iter().map(|(parameter, factor)| {
             let factor = factor
                 .as_f64()

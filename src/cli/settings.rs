@@ -17,6 +17,8 @@ pub(super) fn settle(args: &RunArgs) -> Settings {
         .clone()
         .or_else(|| said("ONEACT_ROOT").map(Utf8PathBuf::from));
     let root = root.map_or_else(|| nearest(&here), |root| here.join(root));
+    // Without `..` and links, so that the URIs of assets are the same whatever way led here.
+    let root = root.canonicalize_utf8().unwrap_or(root);
     let state_dir =
         said("ONEACT_STATE_DIR").map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
     Settings {

@@ -16,7 +16,7 @@ const EDGES: [(&str, &[&str]); 11] = [
             "inputs", "executor", "catalog", "envelope", "assets", "mcp", "host", "task",
         ],
     ),
-    ("inputs", &["assets", "task"]),
+    ("inputs", &["assets", "host", "task"]),
     ("executor", &["catalog", "mcp", "assets", "host", "task"]),
     ("mcp", &["host"]),
     ("assets", &["catalog", "task", "host"]),

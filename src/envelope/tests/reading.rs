@@ -178,6 +178,14 @@ fn an_input_must_be_there_r_000_54_55_113_c_13() {
 }
 
 #[test]
+fn inherited_resources_that_cannot_be_echoed_are_not_dropped_in_silence_c_02() {
+    let document = json!({"dispatch": bare(), "resources": {"storage_refs": {"store_1": "x"}}});
+    let failure = failure(&document);
+    assert_eq!(failure.fault, Fault::InvalidShape);
+    assert!(failure.message.contains("resources.storage_refs"));
+}
+
+#[test]
 fn a_session_id_that_is_no_directory_name_is_refused() {
     for session in ["", "..", "a/b", ".hidden", "a\\b", "a\nb"] {
         let document = json!({"dispatch": bare(), "metadata": {"session_id": session}});
