@@ -13,4 +13,4 @@ pub(crate) mod store;
 pub(crate) use error::StoreError;
 pub(crate) use reach::{Reach, reach};
 pub(crate) use staging::Staging;
-pub(crate) use store::{Prepared, Store};
+pub(crate) use store::{Prepared, Store, open_regular};

@@ -7,6 +7,7 @@ mod run;
 mod schema;
 mod serve;
 mod settings;
+mod stdin;
 
 use std::{
     ffi::OsString,
@@ -42,7 +43,7 @@ Exit codes of a run:
   1    failed; do not retry
   2    rejected: nothing ran, fix the request
   75   failed, worth retrying (error.recoverable is true)
-  130, 143   cancelled by SIGINT, SIGTERM; what had begun is undone";
+  129, 130, 143   cancelled by SIGHUP, SIGINT, SIGTERM; what had begun is undone";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

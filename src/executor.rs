@@ -12,6 +12,7 @@ mod launch;
 mod quality;
 mod take;
 mod tool;
+mod watched;
 
 use std::time::Duration;
 
@@ -78,6 +79,9 @@ pub(crate) struct Executed {
     _staging: Option<Staging>,
 }
 
+/// In a long chain no more servers than this are ending while the next step runs.
+const ENDING_AT_ONCE: usize = 4;
+
 /// Runs the steps in order and stores what they made.
 pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, Rejection> {
     let Ready {
@@ -96,7 +100,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     });
     let result = done
         .steps(&job.steps, &launches, &staging, context)
-        .and_then(|()| interrupted(context.host))
+        .and_then(|()| context.go_on())
         .and_then(|()| place(&job.steps, &store, context));
     done.settle(result);
     Ok(Executed {
@@ -138,14 +142,21 @@ fn say(decisions: &[String]) {
     }
 }
 
-/// A signal that came in stops the run between any two steps.
-fn interrupted(host: &Host) -> Result<(), Failure> {
-    match host.interrupts().caught() {
-        Some(interrupt) => Err(Failure::new(
-            Fault::Cancelled,
-            format!("cancelled by {}; nothing was stored", interrupt.name()),
-        )),
-        None => Ok(()),
+impl Context<'_> {
+    /// Why the run must stop now, between any two steps and while bytes are moved: a signal, or the
+    /// end of its time.
+    fn stopped(&self) -> Option<Failure> {
+        if let Some(interrupt) = self.host.interrupts().caught() {
+            let message = format!("cancelled by {}; nothing was stored", interrupt.name());
+            return Some(Failure::new(Fault::Cancelled, message));
+        }
+        let budget = self.budget.filter(|budget| self.begun.passed() > *budget)?;
+        let message = format!("the run took longer than the {budget:?} it was given (--timeout)");
+        Some(Failure::new(Fault::ToolTimeout, message))
+    }
+
+    fn go_on(&self) -> Result<(), Failure> {
+        self.stopped().map_or(Ok(()), Err)
     }
 }
 
@@ -189,7 +200,8 @@ impl Executed {
     ) -> Result<(), Failure> {
         let mut once = None;
         for (step, launch) in steps.iter().zip(launches) {
-            interrupted(context.host)
+            context
+                .go_on()
                 .and_then(|()| self.add(step, tool::run(step, launch, staging, context)))
                 .map_err(|failure| not_again(once, failure))?;
             if step.entry.repeatable == Repeatable::Once {
@@ -216,6 +228,9 @@ impl Executed {
         say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
+        if self.closing.len() >= ENDING_AT_ONCE {
+            drop(self.closing.remove(0));
+        }
         self.closing.extend(end.closing);
         // What an earlier step found out is not lost to a later one that makes an asset.
         outcome.result_data = end.result?.or(outcome.result_data.take());

@@ -5,13 +5,15 @@
 use std::{
     io,
     os::unix::net::UnixStream,
+    path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use camino::Utf8PathBuf;
 use jiff::{Timestamp, Zoned};
 use sha2::{Digest, Sha256};
 
@@ -42,7 +44,11 @@ enum Random {
 
 /// A moment to measure a duration from.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment(Option<Instant>);
+pub struct Moment {
+    start: Instant,
+    /// Whether the clock stands still.
+    fixed: bool,
+}
 
 impl Host {
     /// The host of this process. `clock` fixes the time, `seed` the ids. Catches SIGINT, SIGTERM
@@ -77,9 +83,9 @@ impl Host {
 
     /// Starts a measurement.
     pub fn moment(&self) -> Moment {
-        match self.clock {
-            Clock::System => Moment(Some(Instant::now())),
-            Clock::Fixed(_) => Moment(None),
+        Moment {
+            start: Instant::now(),
+            fixed: matches!(self.clock, Clock::Fixed(_)),
         }
     }
 
@@ -116,9 +122,18 @@ impl Host {
 }
 
 impl Moment {
-    /// Time since then; zero under a fixed clock.
+    /// Time since then, to be shown; zero under a fixed clock.
     pub fn elapsed(self) -> Duration {
-        self.0.map_or(Duration::ZERO, |start| start.elapsed())
+        if self.fixed {
+            Duration::ZERO
+        } else {
+            self.passed()
+        }
+    }
+
+    /// Time since then as it really passed, for deadlines: they hold under a fixed clock too.
+    pub fn passed(self) -> Duration {
+        self.start.elapsed()
     }
 }
 
@@ -131,6 +146,27 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// A path of the environment; `Err` says what is wrong with it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the environment"
+)]
+pub fn path_variable(name: &str) -> Result<Option<Utf8PathBuf>, String> {
+    let unusable = |path: PathBuf| format!("${name} is {}, which is not UTF-8", path.display());
+    let path = std::env::var_os(name).map(PathBuf::from);
+    path.map(Utf8PathBuf::from_path_buf)
+        .transpose()
+        .map_err(unusable)
+}
+
+/// Where this process is; `Err` says why nobody knows.
+pub fn working_directory() -> Result<Utf8PathBuf, String> {
+    let here = std::env::current_dir()
+        .map_err(|error| format!("the working directory cannot be found: {error}"))?;
+    Utf8PathBuf::from_path_buf(here)
+        .map_err(|here| format!("the working directory {} is not UTF-8", here.display()))
+}
+
 /// The path of this program, to start it again as a built-in server.
 pub fn own_path() -> String {
     let path = std::env::current_exe()
@@ -138,6 +174,9 @@ pub fn own_path() -> String {
         .and_then(|path| path.into_os_string().into_string().ok());
     path.unwrap_or_else(|| "oneact".to_owned())
 }
+
+/// Sent when a file grows past `RLIMIT_FSIZE`.
+const SIGXFSZ: i32 = 25;
 
 /// A signal that asks the run to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,15 +216,21 @@ pub struct Interrupts {
     caught: Arc<AtomicUsize>,
     /// Becomes readable with the first signal and stays so: nobody reads from it.
     wake: UnixStream,
+    /// Once set, a signal ends the process as it does by default.
+    done: Arc<AtomicBool>,
 }
 
 impl Interrupts {
     fn catch() -> io::Result<Self> {
         let caught = Arc::new(AtomicUsize::new(0));
+        let done = Arc::new(AtomicBool::new(false));
+        // A file that grows past the limit of this process is an error of the write, not its end.
+        signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         let (wake, ring) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         for interrupt in Interrupt::ALL {
             let number = i32::from(interrupt.number());
+            signal_hook::flag::register_conditional_default(number, Arc::clone(&done))?;
             signal_hook::flag::register_usize(
                 number,
                 Arc::clone(&caught),
@@ -193,7 +238,7 @@ impl Interrupts {
             )?;
             signal_hook::low_level::pipe::register(number, ring.try_clone()?)?;
         }
-        Ok(Self { caught, wake })
+        Ok(Self { caught, wake, done })
     }
 
     /// The last signal caught, if any.
@@ -202,6 +247,12 @@ impl Interrupts {
         Interrupt::ALL
             .into_iter()
             .find(|each| usize::from(each.number()) == number)
+    }
+
+    /// From here on nothing is left to undo: a signal may end the process, even while it waits for
+    /// somebody to read its answer.
+    pub fn stand_down(&self) {
+        self.done.store(true, Ordering::Relaxed);
     }
 
     /// A socket that becomes readable with the first signal: for `poll` and async waits. Do not

@@ -24,7 +24,7 @@ pub(crate) fn check(task: &Task, root: &Utf8Path, host: &Host) -> Result<Vec<Str
             let message = format!("cancelled by {}; nothing was started", interrupt.name());
             return Err(Failure::new(Fault::Cancelled, message));
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.passed() > PATIENCE {
             notes.push(format!(
                 "Input {id} was not checked: the others took too long."
             ));

@@ -27,6 +27,9 @@ pub(crate) enum StoreError {
     /// A symbolic link where a file or directory of ours must be.
     #[error("`{path}` is a symbolic link; links are not followed here, put the file itself there")]
     Symlink { path: Utf8PathBuf },
+    /// Another file stands where the checked one stood.
+    #[error("what was to become `{path}` was exchanged after it was checked; nothing was stored")]
+    Changed { path: Utf8PathBuf },
     /// A directory, device, pipe or socket where a file must be.
     #[error("`{path}` is not a regular file")]
     NotAFile { path: Utf8PathBuf },

@@ -12,10 +12,13 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    thread,
+    time::Duration,
 };
 
 use base64::{engine::general_purpose::STANDARD, read::DecoderReader};
 use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::OFlags;
 
 use super::error::{StoreError, component};
 
@@ -151,12 +154,21 @@ fn lock_path(dir: &Utf8Path) -> Utf8PathBuf {
     Utf8PathBuf::from(format!("{dir}{LOCK_SUFFIX}"))
 }
 
+/// How long one waits for one's turn: 10 s, where moments are usual.
+const TURN_ROUNDS: u32 = 1000;
+const TURN_ROUND: Duration = Duration::from_millis(10);
+
 /// Waits for the right to make, try and remove locks here; held for moments only.
 fn take_turn(parent: &Utf8Path) -> Result<File, StoreError> {
     let path = parent.join("lock");
-    let file = open_lock(&path)?;
-    file.lock().map_err(StoreError::io("lock", &path))?;
-    Ok(file)
+    for _ in 0..TURN_ROUNDS {
+        if let Some(turn) = try_lock(&path)? {
+            return Ok(turn);
+        }
+        thread::sleep(TURN_ROUND);
+    }
+    // A holder that was stopped: nobody should wait for it.
+    Err(StoreError::Busy { path })
 }
 
 /// The locked file, or nothing if another holds it.
@@ -175,6 +187,8 @@ fn open_lock(path: &Utf8Path) -> Result<File, StoreError> {
         .create(true)
         .truncate(false)
         .mode(0o600)
+        // Neither somebody's link nor a pipe without a reader.
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .open(path)
         .map_err(StoreError::io("open the lock", path))
 }

@@ -78,12 +78,20 @@ impl Store {
         let found = file.metadata().map_err(StoreError::io("look at", staged))?;
         let directory = self.session_dir(session_id, &session)?;
         let here = rustix::fs::fstat(&directory).map_err(StoreError::os("look at", &session))?;
-        let (from, incoming) = if here.st_dev == found.dev() {
+        let there = rustix::fs::statat(&directory, file_name, AtFlags::SYMLINK_NOFOLLOW);
+        if there.is_ok_and(|there| FileType::from_raw_mode(there.st_mode) == FileType::Directory) {
+            return Err(StoreError::NotAFile {
+                path: session.join(file_name),
+            });
+        }
+        let (from, checked, incoming) = if here.st_dev == found.dev() {
+            plain_mode(&file, &found, staged)?;
             file.sync_all().map_err(StoreError::io("sync", staged))?;
-            (staged.to_owned(), None)
+            (staged.to_owned(), file, None)
         } else {
             let (copy, incoming) = self.copy_in(file, &found)?;
-            (copy, Some(incoming))
+            let checked = open_regular(&copy)?;
+            (copy, checked, Some(incoming))
         };
         Ok(Prepared {
             stored: Stored {
@@ -93,6 +101,7 @@ impl Store {
             },
             directory,
             from,
+            checked,
             _incoming: incoming,
         })
     }
@@ -146,6 +155,8 @@ pub(crate) struct Prepared {
     directory: OwnedFd,
     /// On the file system of `directory`.
     from: Utf8PathBuf,
+    /// The file that was checked; held open, so that no other can have its inode.
+    checked: File,
     _incoming: Option<Staging>,
 }
 
@@ -157,13 +168,34 @@ impl Prepared {
         let name = path.file_name().unwrap_or_default();
         rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
             .map_err(StoreError::os("put an asset at", path))?;
+        let there = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(StoreError::os("look at", path))?;
+        let checked =
+            rustix::fs::fstat(&self.checked).map_err(StoreError::os("look at", &self.from))?;
+        if (there.st_dev, there.st_ino) != (checked.st_dev, checked.st_ino) {
+            // Somebody put another thing under the staged name: it is no asset.
+            rustix::fs::unlinkat(&self.directory, name, AtFlags::empty())
+                .map_err(StoreError::os("remove", path))?;
+            return Err(StoreError::Changed { path: path.clone() });
+        }
         rustix::fs::fsync(&self.directory).map_err(StoreError::os("sync the place of", path))?;
         Ok(self.stored)
     }
 }
 
+/// An asset is data: it keeps no special and no execute bits, and its owner can read it. A file that
+/// has other names too is not ours to change.
+fn plain_mode(file: &File, found: &fs::Metadata, path: &Utf8Path) -> Result<(), StoreError> {
+    let plain = found.mode() & 0o666 | 0o600;
+    if found.nlink() > 1 || found.mode() & 0o7777 == plain {
+        return Ok(());
+    }
+    rustix::fs::fchmod(file, Mode::from_raw_mode(plain))
+        .map_err(StoreError::os("set the mode of", path))
+}
+
 /// Opens a file to be moved: a link is refused, and a pipe is not waited for.
-fn open_regular(path: &Utf8Path) -> Result<File, StoreError> {
+pub(crate) fn open_regular(path: &Utf8Path) -> Result<File, StoreError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
         Ok(descriptor) => File::from(descriptor),

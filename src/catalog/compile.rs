@@ -45,6 +45,9 @@ impl Compiler<'_> {
         let mcp = raw.mcp.ok_or_else(|| {
             self.wrong("has no executor; add an `mcp` table with `server` and `tool`")
         })?;
+        if mcp.tool.is_empty() || mcp.server.get_ref().is_empty() {
+            return Err(self.wrong("names an empty `server` or `tool`"));
+        }
         let timeout = match raw.timeout.as_ref().or(defaults.timeout.as_ref()) {
             Some(text) => self.duration(text)?,
             None => TIMEOUT,
@@ -283,7 +286,10 @@ impl Compiler<'_> {
                     "makes an {what} and must say its `result.asset_type`"
                 ))
             };
-            raw.asset_type.clone().ok_or_else(missing)
+            raw.asset_type
+                .clone()
+                .filter(|name| !name.is_empty())
+                .ok_or_else(missing)
         };
         let format = raw
             .format

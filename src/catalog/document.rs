@@ -22,6 +22,9 @@ const TOP: [&str; 6] = [
 ];
 const LATER: [&str; 5] = ["catalog_dir", "profile", "ledger", "pipeline", "workflow"];
 
+/// The largest catalog.
+const LARGEST: u64 = 8 << 20;
+
 /// A parsed `catalog.toml`. Its entries are compiled when they are asked for.
 #[derive(Debug)]
 pub(crate) struct Catalog {
@@ -41,6 +44,8 @@ pub(crate) enum CatalogError {
         path: Utf8PathBuf,
         source: io::Error,
     },
+    #[error("{path} is no catalog: it must be a regular file of at most {} MiB", LARGEST >> 20)]
+    NoCatalog { path: Utf8PathBuf },
     #[error("{place}: {problem}")]
     Invalid { place: Place, problem: String },
 }
@@ -73,15 +78,23 @@ pub(crate) struct Tables<'a> {
 impl Catalog {
     /// Reads the file. Its syntax is checked by [`Catalog::tables`].
     pub(crate) fn load(path: &Utf8Path) -> Result<Self, CatalogError> {
-        let text = fs::read_to_string(path).map_err(|source| match source.kind() {
+        let unreadable = |source| CatalogError::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
+        let found = fs::metadata(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => CatalogError::Missing {
                 path: path.to_owned(),
             },
-            _ => CatalogError::Unreadable {
-                path: path.to_owned(),
-                source,
-            },
+            _ => unreadable(source),
         })?;
+        // A device has no end; a catalog that large is none.
+        if !found.is_file() || found.len() > LARGEST {
+            return Err(CatalogError::NoCatalog {
+                path: path.to_owned(),
+            });
+        }
+        let text = fs::read_to_string(path).map_err(unreadable)?;
         Ok(Self {
             path: path.to_owned(),
             text,

@@ -43,6 +43,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn moment(text: &str) -> Result<Zoned, String> {
-    text.parse()
-        .map_err(|error| format!("{error}; write e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]"))
+    let moment: Zoned = text.parse().map_err(|error| {
+        format!("{error}; write e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]")
+    })?;
+    if (1..=9999).contains(&moment.year()) {
+        return Ok(moment);
+    }
+    Err("give a year from 1 to 9999".to_owned())
 }

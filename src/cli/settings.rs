@@ -9,24 +9,21 @@ use crate::{
 
 use super::flags::RunArgs;
 
-/// The settings of a run.
-pub(super) fn settle(args: &RunArgs) -> Settings {
-    let here = here();
-    let root = args
-        .root
-        .clone()
-        .or_else(|| said("ONEACT_ROOT").map(Utf8PathBuf::from));
+/// The settings of a run; or what is wrong with flags or environment.
+pub(super) fn settle(args: &RunArgs) -> Result<Settings, String> {
+    let here = host::working_directory()?;
+    let root = match &args.root {
+        Some(root) => Some(root.clone()),
+        None => said("ONEACT_ROOT")?,
+    };
     let root = root.map_or_else(|| nearest(&here), |root| here.join(root));
     // Without `..` and links, so that the URIs of assets are the same whatever way led here.
     let root = root.canonicalize_utf8().unwrap_or(root);
-    let state_dir =
-        said("ONEACT_STATE_DIR").map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
-    Settings {
-        catalog: args
-            .catalog
-            .as_ref()
-            .map_or_else(|| root.join("catalog.toml"), |catalog| here.join(catalog)),
-        state_dir,
+    let state_dir = said("ONEACT_STATE_DIR")?;
+    let catalog = args.catalog.as_ref();
+    Ok(Settings {
+        catalog: catalog.map_or_else(|| root.join("catalog.toml"), |path| here.join(path)),
+        state_dir: state_dir.map_or_else(|| root.join(".oneact"), |dir| here.join(dir)),
         root,
         mode: if args.dry_run {
             Mode::DryRun
@@ -34,24 +31,25 @@ pub(super) fn settle(args: &RunArgs) -> Settings {
             Mode::Run
         },
         budget: args.timeout,
-    }
-}
-
-/// A variable that says something: set to nothing, it is as good as unset.
-fn said(name: &str) -> Option<String> {
-    host::variable(name).filter(|value| !value.is_empty())
+    })
 }
 
 /// Settings for a run that performs nothing.
 pub(super) fn nowhere() -> Settings {
-    let here = here();
+    let nowhere = Utf8PathBuf::from("/");
     Settings {
-        catalog: here.join("catalog.toml"),
-        state_dir: here.join(".oneact"),
-        root: here,
+        catalog: nowhere.join("catalog.toml"),
+        state_dir: nowhere.join(".oneact"),
+        root: nowhere,
         mode: Mode::DryRun,
         budget: None,
     }
+}
+
+/// A path of the environment: set to nothing, it is as good as unset.
+fn said(name: &str) -> Result<Option<Utf8PathBuf>, String> {
+    let path = host::path_variable(name)?;
+    Ok(path.filter(|path| !path.as_str().is_empty()))
 }
 
 /// The nearest directory upwards that holds a catalog, else this one.
@@ -60,11 +58,4 @@ fn nearest(here: &Utf8Path) -> Utf8PathBuf {
         .ancestors()
         .find(|dir| dir.join("catalog.toml").is_file());
     found.unwrap_or(here).to_owned()
-}
-
-fn here() -> Utf8PathBuf {
-    let here = std::env::current_dir()
-        .ok()
-        .and_then(|dir| Utf8PathBuf::from_path_buf(dir).ok());
-    here.unwrap_or_else(|| Utf8PathBuf::from("/"))
 }

@@ -135,11 +135,11 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     }
 }
 
-/// The moment in a zone that has a name: its own, else UTC.
+/// The moment in a zone that has a name and an offset of whole minutes: its own, else UTC.
 fn named(at: &Zoned) -> Zoned {
     match at.time_zone().iana_name() {
-        Some(_) => at.clone(),
-        None => at.with_time_zone(TimeZone::UTC),
+        Some(_) if at.offset().seconds() % 60 == 0 => at.clone(),
+        _ => at.with_time_zone(TimeZone::UTC),
     }
 }
 

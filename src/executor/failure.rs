@@ -53,7 +53,7 @@ impl From<StoreError> for Failure {
             StoreError::DiskFull { .. } => Fault::DiskFull,
             StoreError::PermissionDenied { .. } => Fault::PermissionDenied,
             StoreError::BadUri(_) | StoreError::Unsupported { .. } => Fault::CatalogInvalid,
-            StoreError::NotBase64 { .. } => Fault::OutputFormat,
+            StoreError::NotBase64 { .. } | StoreError::Changed { .. } => Fault::OutputFormat,
             StoreError::UnsafeName { .. } => Fault::InvalidShape,
             StoreError::Symlink { .. }
             | StoreError::NotAFile { .. }

@@ -64,8 +64,10 @@ impl Hidden {
         for note in &mut end.notes {
             *note = self.text(note);
         }
-        if let Some(tail) = &mut end.server.stderr_tail {
-            *tail = self.text(tail);
+        let server = &mut end.server;
+        let said = server.stderr_tail.iter_mut().chain(&mut server.info);
+        for text in said.chain(&mut server.killed) {
+            *text = self.text(text);
         }
     }
 }

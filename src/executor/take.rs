@@ -1,16 +1,18 @@
 //! What a tool gave: its result data, and its asset, wherever it put it (000 §Step 6).
 
-use std::fs::{self, File};
+use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use crate::{
-    assets::Staging,
+    assets::{Staging, open_regular},
     catalog::{Entry, ResultKind, Step, StepOutput, Take},
     mcp::{Content, ToolAnswer},
     task::{Failure, Fault, Uri, redact_presigned},
 };
+
+use super::{Context, watched::Watched};
 
 /// The result document: the structured content, else the text as JSON, else the text.
 pub(super) fn data(answer: &ToolAnswer) -> Option<Value> {
@@ -53,7 +55,7 @@ pub(super) struct Taker<'a> {
     pub(super) step: &'a Step,
     pub(super) output: &'a StepOutput,
     pub(super) staging: &'a Staging,
-    pub(super) root: &'a Utf8Path,
+    pub(super) context: &'a Context<'a>,
 }
 
 impl Taker<'_> {
@@ -146,25 +148,24 @@ impl Taker<'_> {
         };
         let uri = Uri::parse(location)
             .map_err(|error| missing(format!("which cannot be used: {error}")))?;
-        let base = self.root.join(&self.step.server.cwd);
+        let base = self.context.root.join(&self.step.server.cwd);
         let path = uri
             .local_path(&base)
             .ok_or_else(|| missing("which is not on this machine".to_owned()))?;
         if path == self.output.staged {
             return Ok(());
         }
-        let found = fs::symlink_metadata(&path)
-            .map_err(|error| missing(format!("which cannot be read: {error}")))?;
-        if !found.is_file() {
-            return Err(missing("which is no regular file".to_owned()));
-        }
+        let file = open_regular(&path).map_err(|error| missing(format!("but {error}")))?;
         if self.made_here(&path) && fs::hard_link(&path, &self.output.staged).is_ok() {
             return Ok(());
         }
-        let file =
-            File::open(&path).map_err(|error| missing(format!("which cannot be read: {error}")))?;
-        self.staging.write(&self.output.file_name, file)?;
-        Ok(())
+        let watched = Watched::new(file, self.context)
+            .map_err(|why| missing(format!("which cannot be taken: {why}")))?;
+        match self.staging.write(&self.output.file_name, watched) {
+            Ok(_) => Ok(()),
+            // A signal, or the end of the run's time, says more than the read it broke off.
+            Err(error) => Err(self.context.stopped().unwrap_or_else(|| error.into())),
+        }
     }
 
     /// Whether the path lies in this run's scratch directory, links resolved.

@@ -103,7 +103,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
 fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) -> CallEnd {
     let left = context
         .budget
-        .map(|budget| budget.saturating_sub(context.begun.elapsed()));
+        .map(|budget| budget.saturating_sub(context.begun.passed()));
     let total = left.map_or(step.timeout_max, |left| left.min(step.timeout_max));
     let call = ToolCall {
         tool: step.entry.tool.clone(),
@@ -146,18 +146,22 @@ fn failed_call(
     hidden: &Hidden,
     context: &Context<'_>,
 ) -> judge::Judged {
-    let detail = judge::shorten(&hidden.text(&error.to_string()));
-    let mut failure = failure::of_call(entry, error, &detail);
     let late = matches!(
         error,
         CallError::TimedOut { .. } | CallError::StartupTimeout { .. }
     );
-    if let Some(budget) = context.budget.filter(|_| late) {
-        failure.message = format!(
-            "{} The whole run was given {budget:?} (--timeout).",
-            failure.message
-        );
-    }
+    let spent = context
+        .budget
+        .filter(|budget| late && context.begun.passed() >= *budget);
+    // What was left of the run's time is a number nobody set, and another one each time.
+    let words = match spent {
+        Some(budget) => {
+            format!("no answer before the run's {budget:?} were over; raise --timeout")
+        }
+        None => error.to_string(),
+    };
+    let detail = judge::shorten(&hidden.text(&words));
+    let failure = failure::of_call(entry, error, &detail);
     judge::Judged { failure, detail }
 }
 
@@ -184,7 +188,7 @@ fn finish(
             step,
             output,
             staging,
-            root: context.root,
+            context,
         };
         taker.take(answer, data.as_ref())?;
     }

@@ -1,6 +1,6 @@
 use std::{
     io::Read,
-    os::unix::fs::{FileTypeExt, symlink},
+    os::unix::fs::{FileTypeExt, PermissionsExt, symlink},
     process::Command,
     thread,
 };
@@ -51,6 +51,36 @@ fn a_file_that_is_only_prepared_leaves_its_place_as_it_was() {
     drop(prepared);
     let path = place.root.join("agent_outputs/assets/s/f");
     assert_eq!(fs::read_to_string(path).unwrap(), "old");
+}
+
+#[test]
+fn what_is_exchanged_after_the_check_is_no_asset() {
+    let place = place();
+    let staged = place.staged("good");
+    let prepared = place.store.prepare("s", "f", &staged).unwrap();
+    fs::remove_file(&staged).unwrap();
+    symlink("/etc/passwd", &staged).unwrap();
+    let error = prepared.commit().unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    let path = place.root.join("agent_outputs/assets/s/f");
+    assert!(fs::symlink_metadata(path).is_err());
+}
+
+#[test]
+fn a_directory_in_the_place_of_an_asset_is_found_before_anything_moves() {
+    let place = place();
+    fs::create_dir_all(place.root.join("agent_outputs/assets/s/f")).unwrap();
+    let error = place.store.prepare("s", "f", &place.staged("x"));
+    assert!(matches!(error, Err(StoreError::NotAFile { .. })));
+}
+
+#[test]
+fn an_asset_is_data_and_keeps_no_special_bits() {
+    let place = place();
+    let staged = place.staged("x");
+    fs::set_permissions(&staged, fs::Permissions::from_mode(0o6755)).unwrap();
+    let stored = place.store.place("s", "f", &staged).unwrap();
+    assert_eq!(fs::metadata(stored.path).unwrap().mode() & 0o7777, 0o644);
 }
 
 fn files_under(dir: &Utf8Path) -> Vec<String> {

@@ -8,13 +8,15 @@ use std::{borrow::Cow, ops::Range};
 
 /// Query parameters that belong to a signature, a key or a token: AWS signatures 2 and 4, Google,
 /// Azure, Alibaba, `CloudFront`, and plain tokens. In lower case.
-const PRESIGN: [&str; 22] = [
+const PRESIGN: [&str; 24] = [
     "access_token",
+    "accesstoken",
     "api_key",
     "apikey",
     "auth",
     "authorization",
     "awsaccesskeyid",
+    "client_secret",
     "expires",
     "googleaccessid",
     "jwt",
@@ -84,31 +86,57 @@ fn user_information(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The value after each `=` (also `%3D`, of a URL inside a URL) that a secret name stands before.
-fn secret_values(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let equals = ["=", "%3D", "%3d"];
-    equals
-        .into_iter()
-        .flat_map(move |equal| text.match_indices(equal))
-        .filter_map(|(at, mark)| {
-            if !names_secret(text.get(..at)?) {
-                return None;
-            }
-            let start = at + mark.len();
-            let length = value_length(text.get(start..)?);
-            (length > 0).then_some(start..start + length)
-        })
+/// One pass: what lies inside a value is not looked at again.
+fn secret_values(text: &str) -> Vec<Range<usize>> {
+    let mut cuts = Vec::new();
+    let mut from = 0;
+    while let Some((at, start)) = next_equals(text, from) {
+        from = start;
+        let (Some(before), Some(rest)) = (text.get(..at), text.get(start..)) else {
+            continue;
+        };
+        if names_secret(before) {
+            from = start + value_length(rest);
+            cuts.extend((from > start).then_some(start..from));
+        }
+    }
+    cuts
 }
+
+/// The next `=` or `%3D`: where it stands, and where it ends.
+fn next_equals(text: &str, mut from: usize) -> Option<(usize, usize)> {
+    loop {
+        let at = from + text.get(from..)?.find(['=', '%'])?;
+        let mark = text.get(at..at + 3).unwrap_or("=");
+        if text.get(at..)?.starts_with('=') {
+            return Some((at, at + 1));
+        }
+        if mark.eq_ignore_ascii_case("%3D") {
+            return Some((at, at + 3));
+        }
+        from = at + 1;
+    }
+}
+
+/// No secret's name, escape included, is longer.
+const LONGEST_NAME: usize = 64;
 
 /// Whether `before` ends in a secret name with the start of a query parameter before it.
 fn names_secret(before: &str) -> bool {
-    let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let lead = before.trim_end_matches(of_name);
-    let name = before.get(lead.len()..).unwrap_or_default();
+    let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let last = before.bytes().rev().take(LONGEST_NAME + 1);
+    let length = last.take_while(of_name).count();
+    if length > LONGEST_NAME {
+        return false;
+    }
+    let Some((lead, name)) = before.split_at_checked(before.len() - length) else {
+        return false;
+    };
     // `&` and its like may be escaped: then what looks like the name begins with their digits.
-    let name = match lead.chars().next_back() {
-        Some('?' | '&' | ';' | '#') => Some(name),
-        Some('%') => after_escape(name, &["3f", "26", "23"]),
-        Some('\\') => after_escape(name, &["u0026", "u003f", "u003b"]),
+    let name = match lead.bytes().next_back() {
+        Some(b'?' | b'&' | b';' | b'#') => Some(name),
+        Some(b'%') => after_escape(name, &["3f", "26", "23"]),
+        Some(b'\\') => after_escape(name, &["u0026", "u003f", "u003b"]),
         _ => None,
     };
     name.is_some_and(is_presign_parameter)

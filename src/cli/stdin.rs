@@ -1,0 +1,89 @@
+//! The task on stdin: read to its end, or to a signal, or to the end of the run's time.
+
+use std::{
+    io::{self, IsTerminal, Read},
+    os::fd::AsFd,
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+
+use crate::{
+    envelope::MAX_BYTES,
+    host::{Host, Moment},
+    task::{Failure, Fault},
+};
+
+/// Reads stdin to its end, or until a signal comes, the budget is spent, or it is too much.
+pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Failure> {
+    let begun = host.moment();
+    let mut stdin = io::stdin().lock();
+    if stdin.is_terminal() {
+        tracing::warn!(
+            "reading a task from this terminal; end it with Ctrl-D (`oneact --help` explains)"
+        );
+    }
+    let failed = |error: io::Error| {
+        Failure::new(
+            Fault::InvalidJson,
+            format!("cannot read the task from stdin: {error}"),
+        )
+    };
+    let mut bytes = Vec::new();
+    let mut block = vec![0; 64 * 1024];
+    loop {
+        if wait(host, stdin.as_fd(), left(begun, budget)).map_err(failed)? == Waited::InVain {
+            let message = "the task did not arrive whole within --timeout; close stdin after it";
+            return Err(Failure::new(Fault::ToolTimeout, message));
+        }
+        if let Some(interrupt) = host.interrupts().caught() {
+            return Err(Failure::new(
+                Fault::Cancelled,
+                format!("cancelled by {} before the task was read", interrupt.name()),
+            ));
+        }
+        let read = match stdin.read(&mut block) {
+            // Somebody made the pipe non-blocking, and another reader was quicker.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            read => read.map_err(failed)?,
+        };
+        if read == 0 || bytes.len() > MAX_BYTES {
+            // One byte too many is enough: the reader of JSON refuses it by its size.
+            return Ok(bytes);
+        }
+        bytes.extend(block.iter().take(read));
+    }
+}
+
+/// What is left of the budget; `None` is for ever.
+fn left(begun: Moment, budget: Option<Duration>) -> Option<Duration> {
+    budget.map(|budget| budget.saturating_sub(begun.passed()))
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// There is something to read, or a signal to look at.
+    Enough,
+    InVain,
+}
+
+/// Waits until stdin can be read, or a signal has come, or the time is up.
+fn wait(host: &Host, stdin: impl AsFd, left: Option<Duration>) -> io::Result<Waited> {
+    let mut ready = [
+        PollFd::new(&stdin, PollFlags::IN),
+        PollFd::new(host.interrupts().wake(), PollFlags::IN),
+    ];
+    let left = left.and_then(|left| Timespec::try_from(left).ok());
+    loop {
+        match poll(&mut ready, left.as_ref()) {
+            Ok(0) => return Ok(Waited::InVain),
+            Ok(_) => return Ok(Waited::Enough),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
