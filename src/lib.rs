@@ -24,6 +24,7 @@
 //! 3. Nothing half-written is ever at an asset's final place: files are made and checked in the
 //!    run's scratch directory, and moved when the whole task is good.
 //! 4. Only `assets` and the tools of `servers` write files; `executor` moves them within scratch.
+//!    `cli` writes one: the catalog of `oneact init`, where none is.
 //! 5. Every failure has a `Fault`; exit code and envelope are functions of it.
 //! 6. Secrets (environment values, `secret` pointers, presign parts) appear in no envelope or log;
 //!    the echo of the task is the caller's own.

@@ -7,16 +7,25 @@ use crate::{
     perform::{Mode, Settings},
 };
 
-use super::flags::RunArgs;
+use super::flags::{PlaceArgs, RunArgs};
 
 /// The settings of a run.
 pub(super) fn settle(args: &RunArgs) -> Settings {
+    Settings {
+        mode: if args.dry_run {
+            Mode::DryRun
+        } else {
+            Mode::Run
+        },
+        budget: args.timeout,
+        ..places(&args.places)
+    }
+}
+
+/// Where everything is, for a run that performs nothing.
+pub(super) fn places(args: &PlaceArgs) -> Settings {
     let here = here();
-    let root = args
-        .root
-        .clone()
-        .or_else(|| host::variable("ONEACT_ROOT").map(Utf8PathBuf::from));
-    let root = root.map_or_else(|| nearest(&here), |root| here.join(root));
+    let root = named_root(args.root.as_deref(), &here).unwrap_or_else(|| nearest(&here));
     let state_dir = host::variable("ONEACT_STATE_DIR")
         .map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
     Settings {
@@ -26,12 +35,8 @@ pub(super) fn settle(args: &RunArgs) -> Settings {
             .map_or_else(|| root.join("catalog.toml"), |catalog| here.join(catalog)),
         state_dir,
         root,
-        mode: if args.dry_run {
-            Mode::DryRun
-        } else {
-            Mode::Run
-        },
-        budget: args.timeout,
+        mode: Mode::DryRun,
+        budget: None,
     }
 }
 
@@ -47,6 +52,14 @@ pub(super) fn nowhere() -> Settings {
     }
 }
 
+/// The root that the flag or the environment names.
+pub(super) fn named_root(flag: Option<&Utf8Path>, here: &Utf8Path) -> Option<Utf8PathBuf> {
+    let named = flag
+        .map(Utf8Path::to_owned)
+        .or_else(|| host::variable("ONEACT_ROOT").map(Utf8PathBuf::from));
+    named.map(|root| here.join(root))
+}
+
 /// The nearest directory upwards that holds a catalog, else this one.
 fn nearest(here: &Utf8Path) -> Utf8PathBuf {
     let found = here
@@ -55,7 +68,8 @@ fn nearest(here: &Utf8Path) -> Utf8PathBuf {
     found.unwrap_or(here).to_owned()
 }
 
-fn here() -> Utf8PathBuf {
+/// The current directory.
+pub(super) fn here() -> Utf8PathBuf {
     let here = std::env::current_dir()
         .ok()
         .and_then(|dir| Utf8PathBuf::from_path_buf(dir).ok());

@@ -2,6 +2,8 @@
 
 mod audio_against_ffmpeg;
 #[cfg(test)]
+mod beginning;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod process;
