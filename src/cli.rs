@@ -1,11 +1,14 @@
 //! The door: the command line, and the only writer of stdout. One file per verb.
 
 mod bar;
+mod checkup;
 mod completions;
+mod doctor;
 mod flags;
 mod init;
 mod logs;
 mod man;
+mod report;
 mod run;
 mod schema;
 mod serve;
@@ -60,6 +63,9 @@ enum Verb {
     Schema(schema::SchemaArgs),
     /// Write a catalog to begin with
     Init(init::InitArgs),
+    /// Examine the setup: the catalog, the storage, and every tool server, started for real
+    #[command(after_help = doctor::EXIT_CODES)]
+    Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionArgs),
     /// Print a manual page (roff)
@@ -82,6 +88,7 @@ pub fn main() -> ExitCode {
                 Some(Verb::Serve(args)) => serve::run(&args),
                 Some(Verb::Schema(args)) => schema::run(&args),
                 Some(Verb::Init(args)) => init::run(&args),
+                Some(Verb::Doctor(args)) => doctor::run(&args),
                 Some(Verb::Completions(args)) => completions::run(&args, Cli::command()),
                 Some(Verb::Man(args)) => man::run(&args, Cli::command()),
             }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`cli`] | the door: flags, stdin, stdout, exit codes |
 //! | [`perform`] | the way of a task, as a table of contents |
+//! | `doctor` | whether what a run needs is there: findings, each with its remedy |
 //! | [`task`] | the words: `Task`, `Outcome`, `Fault` (the one error table), `Uri`, `Format` |
 //! | [`envelope`] | JSON in, JSON out: strict reader, dialects, projections |
 //! | `catalog` | what may be done: `catalog.toml`, and how a task becomes a job |
@@ -33,6 +34,7 @@
 mod assets;
 mod catalog;
 pub mod cli;
+mod doctor;
 pub mod envelope;
 mod executor;
 pub mod host;

@@ -42,6 +42,15 @@ fn init_writes_a_catalog_that_works_at_once() {
 }
 
 #[test]
+fn the_doctor_finds_nothing_to_say_against_the_starter() {
+    let (root, _) = begun();
+    let output = verb(&root, &["doctor"]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&*output.stdout);
+    assert!(said.ends_with("\nAll is well.\n"), "{said}");
+}
+
+#[test]
 fn what_init_tells_to_try_can_be_tried() {
     let (root, said) = begun();
     assert!(said.lines().count() <= 12, "{said}");
@@ -125,7 +134,15 @@ fn the_manual_has_a_page_for_oneact_and_one_for_each_verb() {
     let page = |words: &[&str]| String::from_utf8(verb(&root, words).stdout).unwrap();
     let whole = page(&["man"]);
     assert!(whole.contains(".TH oneact 1"));
-    for name in ["run", "serve", "schema", "init", "completions", "man"] {
+    for name in [
+        "run",
+        "serve",
+        "schema",
+        "init",
+        "doctor",
+        "completions",
+        "man",
+    ] {
         assert!(whole.contains(&format!(r"oneact\-{name}(1)")), "{whole}");
         assert!(page(&["man", name]).contains(&format!(".TH oneact-{name} 1")));
     }
