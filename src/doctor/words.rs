@@ -85,7 +85,7 @@ impl Finding {
                 count(*tools, "tool", "tools"),
                 era(protocol),
             ),
-            Fact::ServerFailed { error, .. } => error.clone(),
+            Fact::ServerFailed { error, .. } => self.of_it(error),
             Fact::ProtocolWrong { declared, spoken } => {
                 format!("its entry says `protocol = \"{declared}\"`, but it speaks {spoken}")
             }
@@ -150,6 +150,20 @@ impl Finding {
                 "the entry says `{effect} = {declared}`, but the server says {}",
                 !declared
             ),
+        }
+    }
+
+    /// A text about a server that begins with its name, which the subject says already.
+    fn of_it(&self, text: &str) -> String {
+        let Subject::Server(name) = &self.subject else {
+            return text.to_owned();
+        };
+        match text.strip_prefix(&format!("server `{name}`")) {
+            Some(rest) => match rest.strip_prefix(": ") {
+                Some(rest) => rest.to_owned(),
+                None => format!("it{rest}"),
+            },
+            None => text.to_owned(),
         }
     }
 
