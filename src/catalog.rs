@@ -1,7 +1,7 @@
 //! What may be done: `catalog.toml`, and how a [`Task`](crate::task::Task) becomes a [`Job`].
 //!
 //! The file is read strictly, but only the entries a task names are compiled: an unknown key or a
-//! wrong type is an error with file, line and nearest name. [`check`] compiles all of it and collects
+//! wrong type is an error with file, line and nearest name. [`check()`] compiles all of it and collects
 //! what is wrong.
 
 mod bind;

@@ -1,5 +1,5 @@
 //! One tool call on one MCP server over stdio, from a process that makes no second one; or a look
-//! at the server without a call ([`inspect`]).
+//! at the server without a call ([`inspect()`]).
 //!
 //! Blocking outside, async inside: a runtime on the calling thread, gone with the call. The room
 //! knows servers, tools and answers, and nothing of catalogs, plans, ledgers or envelopes.
