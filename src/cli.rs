@@ -20,7 +20,9 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
+};
 
 use flags::RunArgs;
 
@@ -29,12 +31,7 @@ use flags::RunArgs;
 /// The task names a capability. oneact looks it up in catalog.toml, calls the tool it maps to on a
 /// stdio MCP server, checks and stores what the tool made, and prints one envelope.
 #[derive(Debug, Parser)]
-#[command(
-    name = "oneact",
-    version,
-    args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true
-)]
+#[command(name = "oneact", version, disable_help_subcommand = true)]
 #[command(after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
@@ -79,7 +76,7 @@ pub fn main() -> ExitCode {
         reason = "the door is where arguments come in"
     )]
     let args: Vec<OsString> = std::env::args_os().collect();
-    match Cli::try_parse_from(&args) {
+    match parse(&args) {
         Ok(cli) => {
             logs::start(cli.logs);
             match cli.verb {
@@ -95,6 +92,30 @@ pub fn main() -> ExitCode {
         }
         Err(error) => refuse(&error, &args),
     }
+}
+
+/// Flags of a run stand behind `run`, or there is no verb; how much is said may stand anywhere.
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = Cli::command().try_get_matches_from(args)?;
+    if let Some(verb) = matches.subcommand_name() {
+        let anywhere = ["verbose", "log"];
+        let typed = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        // Groups are ids too; only arguments are typed.
+        let argument = |id: &&str| {
+            Cli::command()
+                .get_arguments()
+                .any(|arg| arg.get_id() == *id)
+        };
+        let ids = matches.ids().map(clap::Id::as_str).filter(argument);
+        if let Some(stray) = ids.filter(|id| !anywhere.contains(id)).find(typed) {
+            let message = format!(
+                "--{} stands before `{verb}`; put it behind",
+                stray.replace('_', "-")
+            );
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+        }
+    }
+    Cli::from_arg_matches(&matches)
 }
 
 /// Help and version are printed; bad flags of a run still get their envelope.

@@ -6,6 +6,7 @@
 mod classify;
 mod dry_run;
 mod failure;
+mod hidden;
 mod judge;
 mod launch;
 mod quality;
@@ -18,7 +19,7 @@ use camino::Utf8Path;
 
 use crate::{
     assets::{Prepared, Staging, Store},
-    catalog::{Delivery, Job, Step, StepOutput},
+    catalog::{Delivery, Job, Repeatable, Step, StepOutput},
     host::{Host, Moment},
     mcp::Closing,
     task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, State},
@@ -186,9 +187,14 @@ impl Executed {
         staging: &Staging,
         context: &Context<'_>,
     ) -> Result<(), Failure> {
+        let mut once = None;
         for (step, launch) in steps.iter().zip(launches) {
-            interrupted(context.host)?;
-            self.add(step, tool::run(step, launch, staging, context))?;
+            interrupted(context.host)
+                .and_then(|()| self.add(step, tool::run(step, launch, staging, context)))
+                .map_err(|failure| not_again(once, failure))?;
+            if step.entry.repeatable == Repeatable::Once {
+                once = Some(step);
+            }
         }
         Ok(())
     }
@@ -211,7 +217,8 @@ impl Executed {
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
         self.closing.extend(end.closing);
-        outcome.result_data = end.result?;
+        // What an earlier step found out is not lost to a later one that makes an asset.
+        outcome.result_data = end.result?.or(outcome.result_data.take());
         Ok(())
     }
 
@@ -233,6 +240,22 @@ impl Executed {
             }
         }
     }
+}
+
+/// Sending the task again would repeat the steps that went well, also one that may not be repeated.
+fn not_again(once: Option<&Step>, failure: Failure) -> Failure {
+    if let Some(step) = once.filter(|_| failure.recoverable) {
+        return Failure {
+            message: format!(
+                "{}. {} was done before that and must not happen twice: a person has to look.",
+                failure.message.trim_end_matches('.'),
+                step.entry.id
+            ),
+            recoverable: false,
+            ..failure
+        };
+    }
+    failure
 }
 
 /// A check of the job holds if it holds for every step.

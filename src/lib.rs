@@ -27,8 +27,9 @@
 //! 4. Only `assets` and the tools of `servers` write files; `executor` moves them within scratch.
 //!    `cli` writes one: the catalog of `oneact init`, where none is.
 //! 5. Every failure has a `Fault`; exit code and envelope are functions of it.
-//! 6. Secrets (environment values, `secret` pointers, presign parts) appear in no envelope or log;
-//!    the echo of the task is the caller's own.
+//! 6. Secrets (values handed on from the environment, `secret` pointers) appear in no envelope or
+//!    log, presign parts in nothing but a result that is itself a URL; the echo of the task is the
+//!    caller's own.
 //! 7. A child process never outlives the run, nor does its group.
 
 mod assets;

@@ -44,6 +44,7 @@ pub(crate) use self::{
     closing::Closing,
     error::{CallError, Effect, Phase},
     inspect::{Inspection, inspect},
+    redact::Secrets,
     report::{Parting, ServerReport},
     spec::{ArgumentCheck, Progress, Protocol, ServerSpec, ToolCall},
     tools::{Hints, ToolListing, near},
@@ -169,6 +170,7 @@ async fn converse(
         operation: "listen for signals",
         source,
     })?;
+    let end = call.budget.map(|budget| Instant::now() + budget);
     era::negotiate(session, server, host, &alarm).await?;
 
     let mut limits = Limits {
@@ -176,6 +178,7 @@ async fn converse(
         total: call.total_timeout,
         until: Instant::now() + call.total_timeout,
     };
+    limits.until = end.map_or(limits.until, |end| end.min(limits.until));
     if server.protocol == Protocol::Modern {
         // Without a handshake the first answer tells that the server is up.
         limits.idle = limits.idle.map(|idle| idle.max(server.startup_timeout));

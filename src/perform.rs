@@ -18,7 +18,7 @@ use crate::{
     executor::{self, Context, Executed, Ready, Rejection},
     host::Host,
     inputs,
-    task::{Failure, OperationId, Phase},
+    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State},
 };
 
 pub use crate::executor::{Seen, Watch};
@@ -27,34 +27,59 @@ pub use settings::{Mode, Settings};
 
 /// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
 pub fn perform(
-    input: Result<Vec<u8>, Failure>,
+    input: &Result<Vec<u8>, Failure>,
     settings: &Settings,
     host: &Host,
     watch: Watch<'_>,
 ) -> Answer {
     let begun = host.moment();
+    answer(input, host, |received, operation| {
+        let scratch = Staging::path(&settings.state_dir, operation.as_str());
+        let context = Context {
+            host,
+            root: &settings.root,
+            state_dir: &settings.state_dir,
+            operation,
+            session_id: &received.identity.session_id,
+            begun,
+            budget: settings.budget,
+            watch,
+        };
+        prepare(received, settings, host, &scratch)
+            .and_then(|ready| match settings.mode {
+                Mode::Run => executor::execute(ready, &context),
+                Mode::DryRun => Ok(executor::planned(ready, &context)),
+            })
+            .unwrap_or_else(Executed::rejected)
+    })
+}
+
+/// The answer after a defect of oneact itself: how far the run came, nobody knows.
+pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
+    let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
+    let failure = Failure::new(Fault::Internal, message);
+    answer(input, host, |_, _| {
+        Executed::from(Outcome {
+            effect: Effect::Unknown,
+            ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
+        })
+    })
+}
+
+/// Reads the input (000 §Step 1), has the work done, and writes the answer.
+fn answer(
+    input: &Result<Vec<u8>, Failure>,
+    host: &Host,
+    work: impl FnOnce(&Received, &OperationId) -> Executed,
+) -> Answer {
     let executed_at = host.now();
     let operation = OperationId::new(&executed_at, host.random_bytes());
-    let scratch = Staging::path(&settings.state_dir, operation.as_str());
-
-    let received = read(input, &operation);
-    let context = Context {
-        host,
-        root: &settings.root,
-        state_dir: &settings.state_dir,
-        operation: &operation,
-        session_id: &received.identity.session_id,
-        begun,
-        budget: settings.budget,
-        watch,
+    let session = || format!("sess-{}", operation.as_str().trim_start_matches("op_"));
+    let received = match input {
+        Ok(bytes) => envelope::read(bytes, session),
+        Err(failure) => Received::nobody(session(), failure.clone()),
     };
-    let executed = prepare(&received, settings, &scratch)
-        .and_then(|ready| match settings.mode {
-            Mode::Run => executor::execute(ready, &context),
-            Mode::DryRun => Ok(executor::planned(ready, &context)),
-        })
-        .unwrap_or_else(Executed::rejected);
-
+    let executed = work(&received, &operation);
     let answered = Answered {
         received: &received,
         outcome: &executed.outcome,
@@ -64,20 +89,12 @@ pub fn perform(
     Answer::new(envelope::to_json(&answered), executed)
 }
 
-/// Bytes → who asks, what to echo, and the task (000 §Step 1).
-fn read(input: Result<Vec<u8>, Failure>, operation: &OperationId) -> Received {
-    let session = || format!("sess-{}", operation.as_str().trim_start_matches("op_"));
-    match input {
-        Ok(bytes) => envelope::read(&bytes, session),
-        Err(failure) => Received::nobody(session(), failure),
-    }
-}
-
 /// Task → job, with all that is needed to run it. Everything that can be found wrong before a tool
 /// is started is found here (000 §Step 2 … 4, R-000-53, R-000-58).
 fn prepare(
     received: &Received,
     settings: &Settings,
+    host: &Host,
     scratch: &Utf8Path,
 ) -> Result<Ready, Rejection> {
     let root = &settings.root;
@@ -97,7 +114,7 @@ fn prepare(
     let job = resolve(task, &tables, places).map_err(Rejection::at(Phase::Catalog))?;
     let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
 
-    let notes = inputs::check(task, root).map_err(Rejection::at(Phase::Inputs))?;
+    let notes = inputs::check(task, root, host).map_err(Rejection::at(Phase::Inputs))?;
 
     let launch = |server| executor::launch(server, root, scratch);
     let launches = job.steps.iter().map(|step| launch(&step.server));
@@ -108,4 +125,22 @@ fn prepare(
         store,
         notes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn after_a_defect_the_answer_is_for_who_asked_and_does_not_say_that_nothing_ran() {
+        let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
+        let answer = broken(&Ok(task.to_vec()), &Host::new(None, None).unwrap());
+        assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
+        let envelope: Value = serde_json::from_slice(&answer.json).unwrap();
+        assert_eq!(envelope["metadata"]["session_id"], "sess-1");
+        assert_eq!(envelope["output"]["content"]["oneact"]["effect"], "unknown");
+        assert_eq!(envelope["error"]["error_code"], "PROCESSING_ERROR");
+    }
 }

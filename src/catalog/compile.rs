@@ -92,9 +92,13 @@ impl Compiler<'_> {
             retry: raw
                 .retry
                 .iter()
-                .map(|rule| self.retry(rule))
+                .map(|rule| self.retry(rule, raw.timeout_max.as_ref()))
                 .collect::<Result<_, _>>()?,
-            secret: raw.secret,
+            secret: raw
+                .secret
+                .into_iter()
+                .map(|text| self.pointer(text))
+                .collect::<Result<_, _>>()?,
             failure: raw
                 .failure
                 .iter()
@@ -103,12 +107,14 @@ impl Compiler<'_> {
             success: raw
                 .success
                 .into_iter()
-                .map(|rule| SuccessRule {
-                    pointer: rule.pointer,
-                    equals: rule.equals,
-                    message: rule.message,
+                .map(|rule| {
+                    Ok(SuccessRule {
+                        pointer: self.pointer(rule.pointer)?,
+                        equals: rule.equals,
+                        message: rule.message.map(|text| self.pointer(text)).transpose()?,
+                    })
                 })
-                .collect(),
+                .collect::<Result<_, CatalogError>>()?,
             on_failure: raw
                 .on_failure
                 .or(defaults.on_failure)
@@ -155,6 +161,16 @@ impl Compiler<'_> {
         })
     }
 
+    /// RFC 6901. What is none would lead nowhere, and a secret would be shown.
+    fn pointer(&self, text: String) -> Result<String, CatalogError> {
+        if text.is_empty() || text.starts_with('/') {
+            return Ok(text);
+        }
+        Err(self.wrong(&format!(
+            "has {text:?} where a JSON Pointer belongs; write \"/{text}\""
+        )))
+    }
+
     fn bind(
         &self,
         parameter: &str,
@@ -181,7 +197,8 @@ impl Compiler<'_> {
         Ok(pattern)
     }
 
-    fn retry(&self, rule: &RawRetry) -> Result<Retry, CatalogError> {
+    /// `max` is the entry's `timeout_max`.
+    fn retry(&self, rule: &RawRetry, max: Option<&Spanned<String>>) -> Result<Retry, CatalogError> {
         let after = rule
             .after
             .iter()
@@ -204,6 +221,10 @@ impl Compiler<'_> {
                 })
             })
             .transpose()?;
+        if let (Some(text), None) = (&rule.timeout, max) {
+            let problem = "a retry lengthens the timeout, but there is no `timeout_max` to lengthen it up to; add one";
+            return Err(self.wrong_at(text, problem));
+        }
         let multiply = rule.multiply.iter().map(|(parameter, factor)| {
             let factor = factor
                 .as_f64()

@@ -40,7 +40,8 @@ pub(super) fn configure(
     let mut parameters = entry.defaults.clone();
     for (name, value) in extracted(entry, &task.action)? {
         if !said.contains_key(&name) {
-            reasoning.push(format!("Took {name} = {value} from the action text."));
+            let shown = entry.shown(&name, &value);
+            reasoning.push(format!("Took {name} = {shown} from the action text."));
         }
         parameters.insert(name, value);
     }
@@ -104,7 +105,8 @@ fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
     };
     value.ok_or_else(|| {
         let declared = declared.unwrap_or("string");
-        let message = format!("the action text says {name} = {text:?}, which is no {declared}");
+        let shown = entry.shown(name, &Value::from(text));
+        let message = format!("the action text says {name} = {shown}, which is no {declared}");
         Failure::new(Fault::ParamsInvalid, message)
     })
 }
@@ -136,15 +138,17 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32) {
         }
         for (name, value) in &rule.set {
             configured.parameters.insert(name.clone(), value.clone());
-            configured
-                .reasoning
-                .push(format!("Set {name} to {value} for attempt {attempt}."));
+            configured.reasoning.push(format!(
+                "Set {name} to {} for attempt {attempt}.",
+                entry.shown(name, value)
+            ));
         }
         for scale in &rule.multiply {
             if let Some(value) = scaled(configured, entry, scale, retries) {
                 configured.reasoning.push(format!(
-                    "Set {} to {value} for attempt {attempt}.",
-                    scale.parameter
+                    "Set {} to {} for attempt {attempt}.",
+                    scale.parameter,
+                    entry.shown(&scale.parameter, &value)
                 ));
                 configured.parameters.insert(scale.parameter.clone(), value);
             }

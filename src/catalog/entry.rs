@@ -5,7 +5,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::task::{Fault, Format};
+use crate::task::{Fault, Format, redact_presigned};
 
 use super::{bind::Source, schema::Schema};
 
@@ -44,6 +44,26 @@ pub(crate) struct Effects {
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
+}
+
+impl Entry {
+    /// A parameter's value as words may show it (invariant 7).
+    pub(super) fn shown(&self, parameter: &str, value: &Value) -> String {
+        let name = |pointer: &String| {
+            let path = pointer.strip_prefix('/').unwrap_or_default();
+            let first = path.split('/').next().unwrap_or_default();
+            first.replace("~1", "/").replace("~0", "~")
+        };
+        if self
+            .secret
+            .iter()
+            .map(name)
+            .any(|name| name.is_empty() || name == parameter)
+        {
+            return "***".to_owned();
+        }
+        redact_presigned(&value.to_string()).into_owned()
+    }
 }
 
 /// May an unanswered call be repeated? `idempotent` or `read_only` in `effects`.

@@ -93,7 +93,8 @@ fn settle(
         None => Err(wrong("is not set".to_owned())),
         Some(value) => value.as_str().and_then(Format::named).ok_or_else(|| {
             let known = Format::names().join(", ");
-            wrong(format!("is {value}; known: {known}"))
+            let shown = entry.shown(parameter, value);
+            wrong(format!("is {shown}; known: {known}"))
         }),
     }
 }
@@ -102,7 +103,7 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A ref id for an asset the task did not name.
+/// A ref id for an asset the task did not name, and no other one has.
 fn fallback(task: &Task, suffix: &str) -> Result<RefId, Failure> {
     let safe: String = task
         .task_id
@@ -110,5 +111,9 @@ fn fallback(task: &Task, suffix: &str) -> Result<RefId, Failure> {
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .take(100)
         .collect();
-    RefId::parse(&format!("{safe}_{suffix}")).map_err(|why| Failure::new(Fault::Internal, why))
+    let mut id = format!("{safe}_{suffix}");
+    while task.expected.iter().any(|named| named.as_str() == id) {
+        id.push('_');
+    }
+    RefId::parse(&id).map_err(|why| Failure::new(Fault::Internal, why))
 }

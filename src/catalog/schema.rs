@@ -5,6 +5,8 @@
 use jsonschema::Validator;
 use serde_json::Value;
 
+use crate::task::redact_presigned;
+
 use super::document::Place;
 
 /// A JSON Schema with its place in the catalog.
@@ -30,6 +32,9 @@ pub(crate) enum Values {
     Hidden,
 }
 
+/// A problem quotes the value, which may be megabytes: this many characters of it are enough.
+const LONGEST: usize = 500;
+
 /// More problems than this help nobody.
 const PROBLEMS: usize = 5;
 
@@ -46,6 +51,7 @@ impl Schema {
                     Values::Hidden => error.masked().to_string(),
                     Values::Shown => error.to_string(),
                 };
+                let text = shortened(&redact_presigned(&text));
                 if path.is_empty() {
                     text
                 } else {
@@ -84,5 +90,12 @@ impl Schema {
     pub(crate) fn requires(&self, name: &str) -> bool {
         let required = self.value.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
     }
 }

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::{
     envelope::MAX_BYTES,
     host::{Host, Interrupt},
-    perform::{Answer, Settings, perform},
+    perform::{Answer, Settings, broken, perform},
     task::{Failure, Fault, State},
 };
 
@@ -60,13 +60,12 @@ fn answer(
 ) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     let bar = Bar::new();
-    let attempt = panic::catch_unwind(AssertUnwindSafe(|| {
-        perform(input(), settings, host, &|seen| bar.show(seen))
-    }));
-    let answer = attempt.unwrap_or_else(|_| {
-        let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
-        perform(Err(Failure::new(Fault::Internal, message)), settings, host, &|_| {})
-    });
+    let input = input();
+    let caught = |work: &dyn Fn() -> Answer| panic::catch_unwind(AssertUnwindSafe(work));
+    let nobody = || Err(Failure::new(Fault::Internal, "internal error (see stderr)"));
+    let answer = caught(&|| perform(&input, settings, host, &|seen| bar.show(seen)))
+        .or_else(|_| caught(&|| broken(&input, host)))
+        .unwrap_or_else(|_| broken(&nobody(), host));
     bar.clear();
     let mut line = answer.json.clone();
     line.push(b'\n');

@@ -26,8 +26,10 @@ pub(super) fn settle(args: &RunArgs) -> Settings {
 pub(super) fn places(args: &PlaceArgs) -> Settings {
     let here = here();
     let root = named_root(args.root.as_deref(), &here).unwrap_or_else(|| nearest(&here));
-    let state_dir = host::variable("ONEACT_STATE_DIR")
-        .map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
+    // Without `..` and links, so that the URIs of assets are the same whatever way led here.
+    let root = root.canonicalize_utf8().unwrap_or(root);
+    let state_dir =
+        said("ONEACT_STATE_DIR").map_or_else(|| root.join(".oneact"), |dir| here.join(dir));
     Settings {
         catalog: args
             .catalog
@@ -38,6 +40,11 @@ pub(super) fn places(args: &PlaceArgs) -> Settings {
         mode: Mode::DryRun,
         budget: None,
     }
+}
+
+/// A variable that says something: set to nothing, it is as good as unset.
+fn said(name: &str) -> Option<String> {
+    host::variable(name).filter(|value| !value.is_empty())
 }
 
 /// Settings for a run that performs nothing.
@@ -56,7 +63,7 @@ pub(super) fn nowhere() -> Settings {
 pub(super) fn named_root(flag: Option<&Utf8Path>, here: &Utf8Path) -> Option<Utf8PathBuf> {
     let named = flag
         .map(Utf8Path::to_owned)
-        .or_else(|| host::variable("ONEACT_ROOT").map(Utf8PathBuf::from));
+        .or_else(|| said("ONEACT_ROOT").map(Utf8PathBuf::from));
     named.map(|root| here.join(root))
 }
 

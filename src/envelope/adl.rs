@@ -45,9 +45,10 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
         executed_at,
     } = *answered;
     let identity = &received.identity;
+    let at = named(executed_at);
     Envelope {
-        message_id: MessageId::new(executed_at, operation).as_str().to_owned(),
-        timestamp: Timestamp::new(executed_at),
+        message_id: MessageId::new(&at, operation).as_str().to_owned(),
+        timestamp: Timestamp::new(&at),
         agent: Agent {
             name: "action_agent",
             r#type: "executional",
@@ -134,6 +135,14 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     }
 }
 
+/// The moment in a zone that has a name: its own, else UTC.
+fn named(at: &Zoned) -> Zoned {
+    match at.time_zone().iana_name() {
+        Some(_) => at.clone(),
+        None => at.with_time_zone(TimeZone::UTC),
+    }
+}
+
 fn succeeded(outcome: &Outcome) -> bool {
     matches!(outcome.state, State::Done | State::Planned)
 }
@@ -198,13 +207,9 @@ struct Timestamp {
 impl Timestamp {
     /// ISO 8601 with milliseconds and offset, and the IANA name the offset belongs to (R-000-16).
     fn new(at: &Zoned) -> Self {
-        let named = match at.time_zone().iana_name() {
-            Some(_) => at.clone(),
-            None => at.with_time_zone(TimeZone::UTC),
-        };
         Self {
-            executed_at: named.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
-            timezone: named.time_zone().iana_name().unwrap_or("UTC").to_owned(),
+            executed_at: at.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+            timezone: at.time_zone().iana_name().unwrap_or("UTC").to_owned(),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Required are `task_id` and `capability_ids`. Everything else may be missing, as it is in real
 //! messages (R-000-95).
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault, InputRef, RefId, RefStatus, Task};
@@ -138,10 +140,17 @@ fn inputs(object: &Map<String, Value>) -> Result<Vec<InputRef>, Failure> {
         value.as_array().cloned()
     })?
     .unwrap_or_default();
-    refs.iter()
-        .enumerate()
-        .map(|(place, each)| input(place, each))
-        .collect()
+    let mut inputs: Vec<InputRef> = Vec::with_capacity(refs.len());
+    let mut seen = HashSet::new();
+    for (place, each) in refs.iter().enumerate() {
+        let input = input(place, each)?;
+        let id = &input.ref_id;
+        if !seen.insert(id.clone()) {
+            return Err(shape(format!("`input_refs_resolved` names `{id}` twice")));
+        }
+        inputs.push(input);
+    }
+    Ok(inputs)
 }
 
 fn input(place: usize, value: &Value) -> Result<InputRef, Failure> {
@@ -188,13 +197,14 @@ fn expected(object: &Map<String, Value>) -> Result<Vec<RefId>, Failure> {
     })?
     .unwrap_or_default();
     let mut expected: Vec<RefId> = Vec::with_capacity(refs.len());
+    let mut seen = HashSet::new();
     for (place, each) in refs.iter().enumerate() {
         let text = each
             .as_str()
             .ok_or_else(|| shape(format!("`output_refs_expected[{place}]` must be a string")))?;
         let id = RefId::parse(text)
             .map_err(|why| shape(format!("`output_refs_expected[{place}]` {text:?}: {why}")))?;
-        if expected.contains(&id) {
+        if !seen.insert(id.clone()) {
             return Err(shape(format!("`output_refs_expected` names `{id}` twice")));
         }
         expected.push(id);

@@ -34,6 +34,12 @@ impl<'a> Found<'a> {
 pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let whole = Found::new(document, "the input")?;
     no_several(whole.object())?;
+    if let Some(content) = document
+        .pointer("/output/content")
+        .and_then(Value::as_object)
+    {
+        no_several(content)?;
+    }
     let wrapped = document
         .pointer("/output/content/dispatch")
         .map(|task| (task, "`output.content.dispatch`"));

@@ -59,11 +59,15 @@ pub(super) fn read(
         sequence_number: sequence.map_or(1, |n| n + 1),
         parent_message_id,
     };
-    let list = |key: &str| {
-        let list = document
-            .get("resources")
-            .and_then(|resources| resources.get(key));
-        list.and_then(Value::as_array).cloned().unwrap_or_default()
+    // Never dropped (R-000-33): a list that cannot be echoed makes the message unusable.
+    let mut list = |key: &str| match document.pointer(&format!("/resources/{key}")) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) => list.clone(),
+        Some(_) => {
+            let message = format!("`resources.{key}` must be an array");
+            problem = Some(Failure::new(Fault::InvalidShape, message));
+            Vec::new()
+        }
     };
     let resources = Resources {
         source_refs: list("source_refs"),

@@ -5,10 +5,10 @@ use serde_json::Value;
 use crate::{
     catalog::{Entry, FailureRule, OnFailure, RuleScope},
     mcp::{Content, ToolAnswer},
-    task::{Failure, Fault, redact_presigned},
+    task::{Failure, Fault},
 };
 
-use super::{classify, take};
+use super::{classify, hidden::Hidden, take};
 
 /// A failed call: why, for the envelope's `error` block, and the tool's own words.
 #[derive(Debug)]
@@ -19,17 +19,17 @@ pub(super) struct Judged {
 }
 
 /// `Ok` when the tool did what it was asked (R-000-142).
-pub(super) fn judge(entry: &Entry, answer: &ToolAnswer) -> Result<(), Judged> {
+pub(super) fn judge(entry: &Entry, answer: &ToolAnswer, hidden: &Hidden) -> Result<(), Judged> {
     let text = text(answer);
     if answer.is_error {
-        return Err(failed(entry, &words(&text, answer)));
+        return Err(failed(entry, &words(&text, answer), hidden));
     }
     if let Some(rule) = entry
         .failure
         .iter()
         .find(|rule| rule.scope == RuleScope::Any && rule.pattern.is_match(&text))
     {
-        return Err(judged(entry, rule.into(), &words(&text, answer)));
+        return Err(judged(entry, rule.into(), &words(&text, answer), hidden));
     }
     let data = (!entry.success.is_empty())
         .then(|| take::data(answer))
@@ -43,7 +43,7 @@ pub(super) fn judge(entry: &Entry, answer: &ToolAnswer) -> Result<(), Judged> {
                 Some(other) => other.to_string(),
                 None => format!("the answer has no `{}` = {}", rule.pointer, rule.equals),
             };
-            return Err(failed(entry, &detail));
+            return Err(failed(entry, &detail, hidden));
         }
     }
     Ok(())
@@ -116,12 +116,12 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
 }
 
 /// A failure in the tool's own words.
-fn failed(entry: &Entry, detail: &str) -> Judged {
-    judged(entry, class(entry, detail), detail)
+fn failed(entry: &Entry, detail: &str, hidden: &Hidden) -> Judged {
+    judged(entry, class(entry, detail), detail, hidden)
 }
 
-fn judged(entry: &Entry, class: Class, detail: &str) -> Judged {
-    let detail = shorten(&redact_presigned(detail));
+fn judged(entry: &Entry, class: Class, detail: &str, hidden: &Hidden) -> Judged {
+    let detail = shorten(&hidden.text(detail));
     let meaning = match class.fault {
         Fault::InputCorrupt => "the input appears corrupt or incomplete",
         Fault::OutOfMemory => "it ran out of memory; smaller inputs or other parameters may help",
@@ -141,7 +141,7 @@ fn judged(entry: &Entry, class: Class, detail: &str) -> Judged {
 /// At most this many characters of a tool's words go into an envelope.
 const LONGEST: usize = 2_000;
 
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!(
             "{} … ({} bytes in all)",

@@ -60,10 +60,7 @@ pub(crate) fn launch(
             let message = format!("server `{}` needs the environment variable {name}, which is not set; set it and try again", server.name);
             Failure::new(Fault::ServerNotFound, message)
         })?;
-        // A value as short as a flag is no secret, and cutting it out would garble every text.
-        if value.len() >= 4 {
-            secrets.push(value.clone());
-        }
+        secrets.push(value.clone());
         put(&mut env, name, value);
     }
     for (name, value) in &server.env {

@@ -133,8 +133,8 @@ impl Taker<'_> {
         Ok(self.staging.write(&self.output.file_name, bytes)?)
     }
 
-    /// Takes over the file a tool names. What it made in this run's scratch directory is moved; any
-    /// other file is not ours to move, and is copied.
+    /// Takes over the file a tool names. One in this run's scratch directory is linked, not moved: it
+    /// may be the asset of the step before. Any other file is the tool's own, and is copied.
     fn fetch(&self, location: &str) -> Result<(), Failure> {
         let tool = &self.step.entry.tool;
         let shown = redact_presigned(location);
@@ -158,7 +158,7 @@ impl Taker<'_> {
         if !found.is_file() {
             return Err(missing("which is no regular file".to_owned()));
         }
-        if self.made_here(&path) && fs::rename(&path, &self.output.staged).is_ok() {
+        if self.made_here(&path) && fs::hard_link(&path, &self.output.staged).is_ok() {
             return Ok(());
         }
         let file =

@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 use crate::{
     assets::Staging,
     catalog::{Entry, Repeatable, Step},
-    mcp::{self, CallEnd, CallError, ToolAnswer, ToolCall},
+    mcp::{self, CallEnd, CallError, ServerSpec, ToolAnswer, ToolCall},
     task::{
         Checks, Effect, Failure, Invocation, InvocationStatus, Phase, ServerReport, Timings,
         redact_presigned,
     },
 };
 
-use super::{Context, Seen, failure, judge, launch::Launch, quality, take};
+use super::{Context, Seen, failure, hidden::Hidden, judge, launch::Launch, quality, take};
 
 /// What one step came to.
 pub(super) struct End {
@@ -33,6 +33,7 @@ pub(super) struct End {
 /// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
 pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Context<'_>) -> End {
     let entry = &step.entry;
+    let hidden = Hidden::new(step, launch);
     tracing::info!(tool = entry.tool, server = step.server.name, command = ?launch.command(), "calling");
     let CallEnd {
         result,
@@ -40,7 +41,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         phase,
         elapsed,
         closing,
-    } = call(step, launch, context);
+    } = call(step, launch, &hidden, context);
     let sent = effect != mcp::Effect::None;
     let seen = closing.report();
     tracing::info!(
@@ -62,8 +63,8 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         closing: None,
     };
     let verdict = match result {
-        Ok(answer) => judge::judge(entry, &answer).map(|()| answer),
-        Err(error) => Err(failed_call(entry, &error)),
+        Ok(answer) => judge::judge(entry, &answer, &hidden).map(|()| answer),
+        Err(error) => Err(failed_call(entry, &error, &hidden, context)),
     };
     let detail = verdict.as_ref().err().map(|failure| failure.detail.clone());
     if sent {
@@ -85,6 +86,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
                 .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
             finish(step, &answer, staging, context, &mut end)
+                .map_err(|failure| hidden.failure(&failure))
         }
         Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
     };
@@ -94,10 +96,11 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         // What a failed server said last belongs into the answer, so its end is waited for here.
         end.server = report(&step.server.name, &closing.finish(), Known::Ended);
     }
+    hidden.clean(&mut end);
     end
 }
 
-fn call(step: &Step, launch: &Launch, context: &Context<'_>) -> CallEnd {
+fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) -> CallEnd {
     let left = context
         .budget
         .map(|budget| budget.saturating_sub(context.begun.elapsed()));
@@ -107,12 +110,20 @@ fn call(step: &Step, launch: &Launch, context: &Context<'_>) -> CallEnd {
         arguments: step.parameters.clone(),
         idle_timeout: Some(step.timeout.min(total)),
         total_timeout: total,
+        budget: left,
         check_arguments: match step.entry.schema {
             Some(_) => mcp::ArgumentCheck::Done,
             None => mcp::ArgumentCheck::AgainstServer,
         },
     };
-    mcp::call(launch.spec(), &call, context.host, &mut |progress| {
+    let server = ServerSpec {
+        secrets: hidden.values().to_vec(),
+        startup_timeout: left.map_or(launch.spec().startup_timeout, |left| {
+            left.min(launch.spec().startup_timeout)
+        }),
+        ..launch.spec().clone()
+    };
+    mcp::call(&server, &call, context.host, &mut |progress| {
         let message = progress.message.as_deref();
         (context.watch)(Seen {
             tool: &step.entry.tool,
@@ -129,12 +140,25 @@ fn refused(asked: &str) -> String {
 }
 
 /// A call without an answer, as a judgement.
-fn failed_call(entry: &Entry, error: &CallError) -> judge::Judged {
-    let detail = redact_presigned(&error.to_string()).into_owned();
-    judge::Judged {
-        failure: failure::of_call(entry, error, &detail),
-        detail,
+fn failed_call(
+    entry: &Entry,
+    error: &CallError,
+    hidden: &Hidden,
+    context: &Context<'_>,
+) -> judge::Judged {
+    let detail = judge::shorten(&hidden.text(&error.to_string()));
+    let mut failure = failure::of_call(entry, error, &detail);
+    let late = matches!(
+        error,
+        CallError::TimedOut { .. } | CallError::StartupTimeout { .. }
+    );
+    if let Some(budget) = context.budget.filter(|_| late) {
+        failure.message = format!(
+            "{} The whole run was given {budget:?} (--timeout).",
+            failure.message
+        );
     }
+    judge::Judged { failure, detail }
 }
 
 /// A call that may have taken effect, and may not take effect twice, is never sent again by itself.

@@ -9,7 +9,7 @@ const MASK: &str = "***";
 
 /// The values to cut, longest first, so that one which contains another goes as a whole.
 #[derive(Clone, Default)]
-pub(super) struct Secrets(Vec<String>);
+pub(crate) struct Secrets(Vec<String>);
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,7 +18,7 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    pub(super) fn new(values: &[String]) -> Self {
+    pub(crate) fn new(values: &[String]) -> Self {
         let mut values: Vec<String> = values
             .iter()
             .filter(|value| !value.is_empty())
@@ -33,7 +33,7 @@ impl Secrets {
         self.0.first().map_or(0, String::len)
     }
 
-    pub(super) fn cut(&self, text: &str) -> String {
+    pub(crate) fn cut(&self, text: &str) -> String {
         self.cut_within(text.as_bytes(), 0..text.len())
     }
 
@@ -62,7 +62,7 @@ impl Secrets {
     }
 
     /// The same in every string of a JSON value, names included.
-    pub(super) fn cut_value(&self, value: Value) -> Value {
+    pub(crate) fn cut_value(&self, value: Value) -> Value {
         if self.0.is_empty() {
             return value;
         }

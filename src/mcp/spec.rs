@@ -64,6 +64,8 @@ pub(crate) struct ToolCall {
     pub(crate) idle_timeout: Option<Duration>,
     /// From the end of the handshake to the answer, progress or not.
     pub(crate) total_timeout: Duration,
+    /// From the spawn to the answer, handshake included. None: no such limit.
+    pub(crate) budget: Option<Duration>,
     pub(crate) check_arguments: ArgumentCheck,
 }
 

@@ -67,6 +67,7 @@ impl Stage {
                 arguments: object(json!({"text": "hello"})),
                 idle_timeout: None,
                 total_timeout: PATIENCE,
+                budget: None,
                 check_arguments: ArgumentCheck::Done,
             },
             folder: folder.to_owned(),

@@ -23,7 +23,7 @@ const EDGES: [(&str, &[&str]); 12] = [
         "doctor",
         &["executor", "catalog", "assets", "mcp", "host", "task"],
     ),
-    ("inputs", &["assets", "task"]),
+    ("inputs", &["assets", "host", "task"]),
     ("executor", &["catalog", "mcp", "assets", "host", "task"]),
     ("mcp", &["host"]),
     ("assets", &["catalog", "task", "host"]),

@@ -185,6 +185,16 @@ fn a_failure_class_is_one_of_the_table() {
 }
 
 #[test]
+fn a_secret_or_success_rule_points_somewhere() {
+    says("secret = [\"token\"]", 4, &["JSON Pointer", "\"/token\""]);
+    says(
+        "success = [{ pointer = \"ok\", equals = true }]",
+        4,
+        &["\"/ok\""],
+    );
+}
+
+#[test]
 fn a_retry_factor_never_shortens() {
     for bad in ["2", "x0.5", "xinf", "twice"] {
         says(
@@ -321,4 +331,30 @@ fn a_format_that_a_parameter_names_must_be_one_that_can_be_checked() {
     let unknown = refused(&text, &task);
     assert_eq!(unknown.fault, Fault::ParamsInvalid);
     assert!(unknown.message.contains("aac"), "{}", unknown.message);
+}
+
+#[test]
+fn words_about_a_parameter_hold_no_presign_part_and_not_all_of_a_large_value() {
+    let catalog = cut("parameter_schema_for_action.properties.url.enum = [\"a\"]");
+    let mut task = task(&["cut"]);
+    let url = format!(
+        "https://b.example/x?X-Amz-Signature=dead&{}",
+        "y".repeat(9_000)
+    );
+    task.parameters = vec![object(&json!({ "url": url }))];
+    let message = refused(&catalog, &task).message;
+    assert!(message.contains("X-Amz-Signature=***"), "{message}");
+    assert!(message.len() < 1_000, "{} bytes", message.len());
+}
+
+#[test]
+fn a_secret_in_the_action_text_is_taken_and_not_told() {
+    let catalog = cut(
+        "secret = [\"/key\"]\nextract = [{ from = \"action\", pattern = 'key (?P<key>\\w+)' }]",
+    );
+    let mut task = task(&["cut"]);
+    task.action = "key hunter2".to_owned();
+    let job = super::resolved(&catalog, &task).unwrap();
+    assert_eq!(job.steps[0].parameters["key"], "hunter2");
+    assert!(!job.reasoning.concat().contains("hunter2"));
 }

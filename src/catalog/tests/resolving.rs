@@ -252,6 +252,11 @@ fn the_last_steps_that_make_assets_make_the_expected_refs_in_order() {
         made(&["derived_2"]),
         [between.clone(), None, stored("derived_2.json")]
     );
+    // A name of ours makes way for one of the task's.
+    assert_eq!(
+        made(&["task_5_step_1"])[0],
+        Some(("task_5_step_1_.wav".to_owned(), Delivery::Intermediate))
+    );
     assert_eq!(made(&[]), [between, None, stored("task_5_output.json")]);
 }
 

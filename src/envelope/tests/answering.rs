@@ -89,6 +89,9 @@ fn time_is_said_with_milliseconds_offset_and_zone_r_000_16() {
         envelope["timestamp"],
         json!({"executed_at": "2026-02-24T02:00:00.000+00:00", "timezone": "UTC"})
     );
+    // The id carries the same second (C-12).
+    let id = envelope["message_id"].as_str().unwrap();
+    assert!(id.starts_with("msg-act-20260224-020000-"), "{id}");
 }
 
 #[test]

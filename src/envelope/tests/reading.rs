@@ -178,6 +178,14 @@ fn an_input_must_be_there_r_000_54_55_113_c_13() {
 }
 
 #[test]
+fn inherited_resources_that_cannot_be_echoed_are_not_dropped_in_silence_c_02() {
+    let document = json!({"dispatch": bare(), "resources": {"storage_refs": {"store_1": "x"}}});
+    let failure = failure(&document);
+    assert_eq!(failure.fault, Fault::InvalidShape);
+    assert!(failure.message.contains("resources.storage_refs"));
+}
+
+#[test]
 fn a_session_id_that_is_no_directory_name_is_refused() {
     for session in ["", "..", "a/b", ".hidden", "a\\b", "a\nb"] {
         let document = json!({"dispatch": bare(), "metadata": {"session_id": session}});
@@ -214,4 +222,25 @@ fn fields_without_effect_are_said_to_be_ignored() {
         notes.contains("`invocation_context`") && !notes.contains("workflow_progress"),
         "{notes}"
     );
+}
+
+#[test]
+fn several_tasks_in_a_messages_content_are_several_tasks_r_000_112() {
+    for content in [
+        json!({"tasks": [bare(), bare()]}),
+        json!({"dispatch": bare(), "tasks": [bare()]}),
+    ] {
+        let failure = failure(&json!({"output": {"content": content}}));
+        assert_eq!(failure.fault, Fault::MultipleTasks);
+    }
+}
+
+#[test]
+fn an_input_that_is_named_twice_is_refused() {
+    let stored = |uri: &str| json!({"ref_id": "store_1", "storage_uri": uri, "status": "stored"});
+    let mut task = bare();
+    task["input_refs_resolved"] = json!([stored("a.wav"), stored("b.wav")]);
+    let failure = failure(&task);
+    assert_eq!(failure.fault, Fault::InvalidShape);
+    assert!(failure.message.contains("`store_1` twice"));
 }

@@ -1,0 +1,82 @@
+//! What no record may show: values of the environment, secret parameters, presign parts (invariant 7).
+//!
+//! The tool sees them all; its answer, in whatever words, is cut before it becomes part of an outcome.
+
+use serde_json::Value;
+
+use crate::{
+    catalog::Step,
+    mcp::Secrets,
+    task::{Failure, redact_presigned},
+};
+
+use super::{launch::Launch, tool::End};
+
+/// The secrets of one call.
+pub(super) struct Hidden {
+    values: Vec<String>,
+    secrets: Secrets,
+}
+
+/// A value as short as a flag is no secret, and cutting it out would garble every text.
+const SHORTEST: usize = 4;
+
+impl Hidden {
+    /// What the server was handed from the environment, and what stands at the entry's `secret`
+    /// pointers.
+    pub(super) fn new(step: &Step, launch: &Launch) -> Self {
+        let mut values = launch.spec().secrets.clone();
+        let parameters = Value::Object(step.parameters.clone());
+        for pointer in &step.entry.secret {
+            if let Some(secret) = parameters.pointer(pointer) {
+                collect(secret, &mut values);
+            }
+        }
+        values.retain(|value| value.len() >= SHORTEST);
+        let secrets = Secrets::new(&values);
+        Self { values, secrets }
+    }
+
+    /// For the room that reads what the server writes.
+    pub(super) fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// A text for people.
+    pub(super) fn text(&self, text: &str) -> String {
+        redact_presigned(&self.secrets.cut(text)).into_owned()
+    }
+
+    /// A failure whose words may come from a tool.
+    pub(super) fn failure(&self, failure: &Failure) -> Failure {
+        Failure {
+            message: self.text(&failure.message),
+            ..*failure
+        }
+    }
+
+    /// All of a step's end that came from its server. Presign parts of result data stay: a URL may
+    /// be the very result that was asked for.
+    pub(super) fn clean(&self, end: &mut End) {
+        if let Ok(data) = &mut end.result {
+            *data = data.take().map(|data| self.secrets.cut_value(data));
+        }
+        for note in &mut end.notes {
+            *note = self.text(note);
+        }
+        if let Some(tail) = &mut end.server.stderr_tail {
+            *tail = self.text(tail);
+        }
+    }
+}
+
+/// Every text and number in a secret value: a server may repeat a part of it.
+fn collect(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.clone()),
+        Value::Number(number) => into.push(number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+        Value::Object(object) => object.values().for_each(|item| collect(item, into)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
