@@ -1,8 +1,14 @@
 //! The door: the command line, and the only writer of stdout. One file per verb.
 
 mod bar;
+mod checkup;
+mod completions;
+mod doctor;
 mod flags;
+mod init;
 mod logs;
+mod man;
+mod report;
 mod run;
 mod schema;
 mod serve;
@@ -53,6 +59,15 @@ enum Verb {
     Serve(serve::ServeArgs),
     /// Print the JSON Schema of a document that goes in or out
     Schema(schema::SchemaArgs),
+    /// Write a catalog to begin with
+    Init(init::InitArgs),
+    /// Examine the setup: the catalog, the storage, and every tool server, started for real
+    #[command(after_help = doctor::EXIT_CODES)]
+    Doctor(doctor::DoctorArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionArgs),
+    /// Print a manual page (roff)
+    Man(man::ManArgs),
 }
 
 /// Runs the command line and answers with its exit code.
@@ -70,6 +85,10 @@ pub fn main() -> ExitCode {
                 Some(Verb::Run(args)) => run::run(&args),
                 Some(Verb::Serve(args)) => serve::run(&args),
                 Some(Verb::Schema(args)) => schema::run(&args),
+                Some(Verb::Init(args)) => init::run(&args),
+                Some(Verb::Doctor(args)) => doctor::run(&args),
+                Some(Verb::Completions(args)) => completions::run(&args, Cli::command()),
+                Some(Verb::Man(args)) => man::run(&args, Cli::command()),
             }
         }
         Err(error) => refuse(&error, &args),

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`cli`] | the door: flags, stdin, stdout, exit codes |
 //! | [`perform`] | the way of a task, as a table of contents |
+//! | `doctor` | whether what a run needs is there: findings, each with its remedy |
 //! | [`task`] | the words: `Task`, `Outcome`, `Fault` (the one error table), `Uri`, `Format` |
 //! | [`envelope`] | JSON in, JSON out: strict reader, dialects, projections |
 //! | `catalog` | what may be done: `catalog.toml`, and how a task becomes a job |
@@ -24,6 +25,7 @@
 //! 3. Nothing half-written is ever at an asset's final place: files are made and checked in the
 //!    run's scratch directory, and moved when the whole task is good.
 //! 4. Only `assets` and the tools of `servers` write files; `executor` moves them within scratch.
+//!    `cli` writes one: the catalog of `oneact init`, where none is.
 //! 5. Every failure has a `Fault`; exit code and envelope are functions of it.
 //! 6. Secrets (values handed on from the environment, `secret` pointers) appear in no envelope or
 //!    log, presign parts in nothing but a result that is itself a URL; the echo of the task is the
@@ -33,6 +35,7 @@
 mod assets;
 mod catalog;
 pub mod cli;
+mod doctor;
 pub mod envelope;
 mod executor;
 pub mod host;

@@ -1,4 +1,5 @@
-//! One tool call on one MCP server over stdio, from a process that makes no second one.
+//! One tool call on one MCP server over stdio, from a process that makes no second one; or a look
+//! at the server without a call ([`inspect()`]).
 //!
 //! Blocking outside, async inside: a runtime on the calling thread, gone with the call. The room
 //! knows servers, tools and answers, and nothing of catalogs, plans, ledgers or envelopes.
@@ -18,6 +19,7 @@ mod desk;
 mod era;
 mod error;
 mod handler;
+mod inspect;
 mod message;
 mod redact;
 mod report;
@@ -26,6 +28,7 @@ mod spec;
 mod stderr;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod wire;
 
 use std::time::Duration;
@@ -40,9 +43,11 @@ pub(crate) use self::{
     answer::{Content, ToolAnswer},
     closing::Closing,
     error::{CallError, Effect, Phase},
+    inspect::{Inspection, inspect},
     redact::Secrets,
-    report::ServerReport,
+    report::{Parting, ServerReport},
     spec::{ArgumentCheck, Progress, Protocol, ServerSpec, ToolCall},
+    tools::{Hints, ToolListing, near},
 };
 use self::{
     desk::CallLine,

@@ -66,6 +66,30 @@ impl Staging {
         Ok(Self { dir, _owned: owned })
     }
 
+    /// What dead processes left, which the next [`Staging::open`] removes. Makes nothing where
+    /// there has been no run yet.
+    pub(crate) fn left_over(state_dir: &Utf8Path) -> Result<Vec<Utf8PathBuf>, StoreError> {
+        let parent = state_dir.join("staging");
+        if !parent.is_dir() {
+            return Ok(Vec::new());
+        }
+        let _turn = take_turn(&parent)?;
+        let entries = parent
+            .read_dir_utf8()
+            .map_err(StoreError::io("read", &parent))?;
+        let mut dead = Vec::new();
+        for entry in entries.flatten() {
+            let Some(name) = entry.file_name().strip_suffix(LOCK_SUFFIX) else {
+                continue;
+            };
+            let dir = parent.join(name);
+            if try_lock(&lock_path(&dir))?.is_some() {
+                dead.push(dir);
+            }
+        }
+        Ok(dead)
+    }
+
     /// The directory, for tools to write into.
     pub(crate) fn dir(&self) -> &Utf8Path {
         &self.dir

@@ -56,6 +56,11 @@ impl Store {
         Ok(Self { dir: dir.into() })
     }
 
+    /// Where the assets of all sessions are.
+    pub(crate) fn dir(&self) -> &Utf8Path {
+        &self.dir
+    }
+
     /// The URI an asset will have once placed. Does no I/O.
     pub(crate) fn uri_of(&self, session_id: &str, file_name: &str) -> Result<Uri, StoreError> {
         let session = component("session id", session_id)?;

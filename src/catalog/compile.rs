@@ -13,8 +13,8 @@ use super::{
     bind::Source,
     document::{CatalogError, Tables, unknown_key},
     entry::{
-        Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable, ResultKind, ResultRule,
-        Retry, SuccessRule, Take,
+        Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable, ResultKind,
+        ResultRule, Retry, SuccessRule, Take,
     },
     raw::{RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawResult, RawRetry},
     schema::Schema,
@@ -70,10 +70,13 @@ impl Compiler<'_> {
         let schema = raw
             .parameter_schema_for_action
             .map(|schema| self.schema(schema));
-        let idempotent = raw
-            .effects
-            .as_ref()
-            .is_some_and(|e| e.idempotent == Some(true) || e.read_only == Some(true));
+        let effects = raw.effects.map_or_else(Effects::default, |raw| Effects {
+            read_only: raw.read_only,
+            destructive: raw.destructive,
+            idempotent: raw.idempotent,
+            open_world: raw.open_world,
+        });
+        let idempotent = effects.idempotent == Some(true) || effects.read_only == Some(true);
         Ok(Entry {
             id: self.id.to_owned(),
             server: mcp.server.into_inner(),
@@ -124,6 +127,7 @@ impl Compiler<'_> {
             } else {
                 Repeatable::Once
             },
+            effects,
         })
     }
 

@@ -34,6 +34,16 @@ pub(crate) struct Entry {
     pub(crate) on_failure: OnFailure,
     /// Whether a call that may have happened may be sent again.
     pub(crate) repeatable: Repeatable,
+    pub(crate) effects: Effects,
+}
+
+/// What the entry says its tool does, in MCP's terms; none where it says nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Effects {
+    pub(crate) read_only: Option<bool>,
+    pub(crate) destructive: Option<bool>,
+    pub(crate) idempotent: Option<bool>,
+    pub(crate) open_world: Option<bool>,
 }
 
 impl Entry {

@@ -7,7 +7,7 @@ use crate::task::{Failure, Fault, Task};
 
 use super::{
     compile, configure,
-    document::{Tables, nearest},
+    document::{CatalogError, Tables, nearest},
     entry::Entry,
     fill::Sources,
     job::{Job, Places, Step},
@@ -69,18 +69,21 @@ pub(crate) fn resolve(
             output,
         });
     }
-    let storage = tables
-        .get::<RawStorage>("storage")?
-        .map_or_else(|| STORAGE.to_owned(), |storage| storage.uri);
     Ok(Job {
         steps,
-        storage,
+        storage: storage(tables)?,
         reasoning,
     })
 }
 
+/// Where assets are kept.
+pub(super) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
+    let said = tables.get::<RawStorage>("storage")?;
+    Ok(said.map_or_else(|| STORAGE.to_owned(), |storage| storage.uri))
+}
+
 /// R-000-105 … R-000-107, R-000-110, R-000-111.
-fn look_up(tables: &Tables<'_>, id: &str) -> Result<Entry, Failure> {
+pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Entry, Failure> {
     if id.starts_with("CAP-SYN-") {
         let message = format!(
             "misrouted task: {id} is a synthesis capability and should go to reasoning_agent"

@@ -2,6 +2,7 @@
 //!
 //! A `$ref` to somewhere else is never fetched: it is an error of the schema.
 
+use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::task::redact_presigned;
@@ -40,12 +41,7 @@ const PROBLEMS: usize = 5;
 impl Schema {
     /// Checks a value.
     pub(crate) fn check(&self, value: &Value, values: Values) -> Result<(), Misfit> {
-        let validator = jsonschema::validator_for(&self.value).map_err(|error| {
-            Misfit::Schema(format!(
-                "{}: the JSON Schema does not compile: {error}",
-                self.place
-            ))
-        })?;
+        let validator = self.compile().map_err(Misfit::Schema)?;
         let problems: Vec<String> = validator
             .iter_errors(value)
             .take(PROBLEMS)
@@ -68,6 +64,12 @@ impl Schema {
         } else {
             Err(Misfit::Value(problems.join("; ")))
         }
+    }
+
+    /// Compiles the schema; an error names its place.
+    pub(super) fn compile(&self) -> Result<Validator, String> {
+        jsonschema::validator_for(&self.value)
+            .map_err(|error| format!("{}: the JSON Schema does not compile: {error}", self.place))
     }
 
     /// What the schema declares for a property: its sub-schema.

@@ -1,4 +1,4 @@
-//! The flags of a run, as they are typed.
+//! The flags of a run, as they are typed; and those it shares with other verbs.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use camino::Utf8PathBuf;
 use clap::Args;
 use jiff::Zoned;
 
-/// Flags of a run.
+/// Where everything is.
 #[derive(Debug, Args)]
-pub(super) struct RunArgs {
+pub(super) struct PlaceArgs {
     /// Where relative paths start and outputs go [default: `$ONEACT_ROOT`, else the nearest
     /// directory upwards that holds catalog.toml, else the current one]
     #[arg(long, value_name = "DIR")]
@@ -16,6 +16,13 @@ pub(super) struct RunArgs {
     /// The catalog [default: ROOT/catalog.toml]
     #[arg(long, value_name = "FILE")]
     pub(super) catalog: Option<Utf8PathBuf>,
+}
+
+/// Flags of a run.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) places: PlaceArgs,
     /// Resolve and check everything, print what would be done, start nothing
     #[arg(long)]
     pub(super) dry_run: bool,

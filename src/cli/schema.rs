@@ -15,7 +15,7 @@ pub(super) struct SchemaArgs {
 }
 
 /// Name, what it describes, text.
-const SCHEMAS: [(&str, &str, &str); 3] = [
+const SCHEMAS: [(&str, &str, &str); 4] = [
     (
         "task",
         "what goes in: a dispatch message, a wrapped task, or a bare one",
@@ -30,6 +30,11 @@ const SCHEMAS: [(&str, &str, &str); 3] = [
         "catalog",
         "what may be done: catalog.toml, as JSON",
         include_str!("../../schemas/catalog.schema.json"),
+    ),
+    (
+        "doctor",
+        "what `oneact doctor --json` prints",
+        include_str!("../../schemas/doctor.schema.json"),
     ),
 ];
 

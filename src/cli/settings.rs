@@ -7,16 +7,25 @@ use crate::{
     perform::{Mode, Settings},
 };
 
-use super::flags::RunArgs;
+use super::flags::{PlaceArgs, RunArgs};
 
 /// The settings of a run; or what is wrong with flags or environment.
 pub(super) fn settle(args: &RunArgs) -> Result<Settings, String> {
+    Ok(Settings {
+        mode: if args.dry_run {
+            Mode::DryRun
+        } else {
+            Mode::Run
+        },
+        budget: args.timeout,
+        ..places(&args.places)?
+    })
+}
+
+/// Where everything is, for a run that performs nothing.
+pub(super) fn places(args: &PlaceArgs) -> Result<Settings, String> {
     let here = host::working_directory()?;
-    let root = match &args.root {
-        Some(root) => Some(root.clone()),
-        None => said("ONEACT_ROOT")?,
-    };
-    let root = root.map_or_else(|| nearest(&here), |root| here.join(root));
+    let root = named_root(args.root.as_deref(), &here)?.unwrap_or_else(|| nearest(&here));
     // Without `..` and links, so that the URIs of assets are the same whatever way led here.
     let root = root.canonicalize_utf8().unwrap_or(root);
     let state_dir = said("ONEACT_STATE_DIR")?;
@@ -25,16 +34,12 @@ pub(super) fn settle(args: &RunArgs) -> Result<Settings, String> {
         catalog: catalog.map_or_else(|| root.join("catalog.toml"), |path| here.join(path)),
         state_dir: state_dir.map_or_else(|| root.join(".oneact"), |dir| here.join(dir)),
         root,
-        mode: if args.dry_run {
-            Mode::DryRun
-        } else {
-            Mode::Run
-        },
-        budget: args.timeout,
+        mode: Mode::DryRun,
+        budget: None,
     })
 }
 
-/// Settings for a run that performs nothing.
+/// Settings for a run that performs nothing, nowhere.
 pub(super) fn nowhere() -> Settings {
     let nowhere = Utf8PathBuf::from("/");
     Settings {
@@ -44,6 +49,18 @@ pub(super) fn nowhere() -> Settings {
         mode: Mode::DryRun,
         budget: None,
     }
+}
+
+/// The root that the flag or the environment names.
+pub(super) fn named_root(
+    flag: Option<&Utf8Path>,
+    here: &Utf8Path,
+) -> Result<Option<Utf8PathBuf>, String> {
+    let named = match flag {
+        Some(root) => Some(root.to_owned()),
+        None => said("ONEACT_ROOT")?,
+    };
+    Ok(named.map(|root| here.join(root)))
 }
 
 /// A path of the environment: set to nothing, it is as good as unset.

@@ -91,7 +91,7 @@ fn put(env: &mut Vec<(String, String)>, name: &str, value: String) {
 
 impl Launch {
     /// For the room that starts it.
-    pub(super) fn spec(&self) -> &ServerSpec {
+    pub(crate) fn spec(&self) -> &ServerSpec {
         &self.0
     }
 

@@ -1,39 +1,16 @@
 //! The check of a call's arguments against the server's own schema, before the call.
 
 use jsonschema::Validator;
-use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    error::{ArgumentProblem, CallError, Phase},
-    message::Body,
+    error::{ArgumentProblem, CallError},
     session::{Alarm, Limits, Session},
     spec::ToolCall,
+    tools::{MAX_PAGES, near, page},
 };
 
-const METHOD: &str = "tools/list";
-/// A server with more pages of tools than this repeats itself.
-const MAX_PAGES: usize = 100;
 const MAX_PROBLEMS: usize = 20;
-/// How alike a name must be to be offered instead (Jaro–Winkler), and how many are.
-const ALIKE: f64 = 0.75;
-const MAX_NEAR: usize = 3;
-
-/// One page of `tools/list`, as far as we read it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    tools: Vec<Listed>,
-    next_cursor: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Listed {
-    name: String,
-    input_schema: Option<Value>,
-}
 
 /// Finds the tool and checks the arguments against its schema.
 pub(super) async fn check(
@@ -87,7 +64,7 @@ async fn find(
     let mut available = Vec::new();
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
-        let page = list(session, cursor, limits, alarm).await?;
+        let page = page(session, cursor, limits, alarm).await?;
         for tool in page.tools {
             if tool.name == call.tool {
                 return Ok(tool.input_schema);
@@ -106,51 +83,4 @@ async fn find(
         near,
         available,
     })
-}
-
-async fn list(
-    session: &Session,
-    cursor: Option<String>,
-    limits: &Limits,
-    alarm: &Alarm<'_>,
-) -> Result<Page, CallError> {
-    let params = PaginatedRequestParams::default().with_cursor(cursor);
-    let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-    let body = session
-        .exchange(alarm, limits, request, &mut |_| ())
-        .await
-        .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
-    let reason = match body {
-        Body::Result(raw) => match serde_json::from_str(raw.get()) {
-            Ok(page) => return Ok(page),
-            Err(error) => error.to_string(),
-        },
-        Body::Error(error) => return Err(super::answer::refused(session, METHOD, error)),
-        Body::Malformed(reason) => reason,
-    };
-    Err(CallError::Malformed {
-        server: session.server.clone(),
-        method: METHOD,
-        reason: session.excerpt(&reason),
-    })
-}
-
-/// The names most like `wanted`, the likest first.
-fn near(wanted: &str, available: &[String]) -> Vec<String> {
-    let mut scored: Vec<(f64, &String)> = available
-        .iter()
-        .map(|name| {
-            (
-                strsim::jaro_winkler(&wanted.to_lowercase(), &name.to_lowercase()),
-                name,
-            )
-        })
-        .filter(|(score, _)| *score >= ALIKE)
-        .collect();
-    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    scored
-        .into_iter()
-        .take(MAX_NEAR)
-        .map(|(_, name)| name.clone())
-        .collect()
 }

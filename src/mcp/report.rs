@@ -7,6 +7,7 @@ use std::fmt;
 pub(crate) struct ServerReport {
     /// None while it still runs, or if its end could not be read.
     pub(crate) exit_status: Option<ExitDescription>,
+    pub(crate) parting: Parting,
     /// The last 8 KiB it wrote to stderr, invalid UTF-8 replaced.
     pub(crate) stderr_tail: String,
     /// All it wrote to stderr.
@@ -21,6 +22,18 @@ pub(crate) struct ServerReport {
     pub(crate) timings: Timings,
     /// Processes it left behind, which we ended.
     pub(crate) killed: Vec<Killed>,
+}
+
+/// Whether a server ends when it is told to, by the end of its stdin (MCP, Lifecycle).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Parting {
+    /// It has not been told yet.
+    #[default]
+    None,
+    /// Within its grace, by itself.
+    Itself,
+    /// Only when it was signalled.
+    Helped,
 }
 
 /// How a process ended.

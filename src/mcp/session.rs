@@ -24,7 +24,7 @@ use super::{
     handler::Handler,
     message::Body,
     redact::Secrets,
-    report::{ServerReport, Timings},
+    report::{Parting, ServerReport, Timings},
     spec::{Progress, ServerSpec},
     stderr::Stderr,
     wire::Wire,
@@ -57,6 +57,7 @@ pub(super) struct Session {
     child: Child,
     stderr: Stderr,
     max_message_bytes: usize,
+    parting: Parting,
     /// The end of the server and of what it left behind.
     reaped: Reaped,
 }
@@ -139,6 +140,7 @@ impl Session {
             started,
             child,
             max_message_bytes: spec.max_message_bytes,
+            parting: Parting::default(),
             reaped: Reaped::default(),
         })
     }
@@ -313,7 +315,9 @@ impl Session {
     /// Ends the server: stdin closed, time to end by itself, SIGTERM to its group, SIGKILL.
     pub(super) async fn stop(&mut self, grace: Duration) {
         self.wire.close_stdin();
+        self.parting = Parting::Itself;
         if timeout(grace, self.child.ended()).await.is_err() {
+            self.parting = Parting::Helped;
             self.child.signal(Signal::TERM);
             // What is still alive after this, `reap` kills.
             let _ = timeout(TERM_GRACE, self.child.ended()).await;
@@ -331,6 +335,7 @@ impl Session {
         let info = peer.as_ref().and_then(|peer| peer.server_info.as_ref());
         ServerReport {
             exit_status: self.child.status(),
+            parting: self.parting,
             stderr_tail,
             stderr_bytes,
             stdout_noise: self.desk.noise_so_far(),

@@ -216,9 +216,11 @@ def asks(request):
 
 
 TOOLS = [
-    {"name": "first", "inputSchema": {"type": "object"}},
+    {"name": "first", "inputSchema": {"type": "object"},
+     "annotations": {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}},
     {"name": "echo", "inputSchema": {"type": "object", "required": ["text"],
-                                     "properties": {"text": {"type": "string"}}}},
+                                     "properties": {"text": {"type": "string"}},
+                                     **({"additionalProperties": False} if MODE == "closed" else {})}},
     {"name": "remote", "inputSchema": {"$ref": "https://example.invalid/schema.json"}},
 ]
 
@@ -259,6 +261,10 @@ def main():
     if MODE == "exits":
         say("no key; hunter2 was refused")
         sys.exit(3)
+    if MODE == "noisy_start":
+        raw("Loading model...\nready\n")
+    if MODE == "slow_start":
+        time.sleep(4)
     if MODE == "grandchild":
         note_pid("grandchild", sleeper(False).pid)
     if MODE == "daemon":

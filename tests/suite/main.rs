@@ -2,6 +2,10 @@
 
 mod audio_against_ffmpeg;
 #[cfg(test)]
+mod beginning;
+#[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod process;

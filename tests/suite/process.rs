@@ -138,7 +138,7 @@ fn bad_flags_of_another_verb_are_for_people_only() {
 #[test]
 fn schemas_are_printed_as_json() {
     let root = Root::new();
-    for name in ["task", "envelope", "catalog"] {
+    for name in ["task", "envelope", "catalog", "doctor"] {
         let output = root.command().args(["schema", name]).output().unwrap();
         let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(jsonschema::validator_for(&schema).is_ok(), "{name}");

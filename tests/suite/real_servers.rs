@@ -248,3 +248,28 @@ fn a_server_of_the_older_era_that_insists_on_no_handshake_is_called_without_one(
         &Value::Null
     );
 }
+
+#[test]
+fn the_doctor_finds_the_real_servers_well() {
+    for protocol in ["auto", "legacy"] {
+        let entries = [
+            entry(
+                "filesystem",
+                "list_directory",
+                "defaults = { path = \".\" }",
+            ),
+            entry("everything", "echo", "defaults = { message = \"hello\" }"),
+        ];
+        let root = root(protocol, &entries.concat());
+        fs::create_dir(root.path.join("files")).unwrap();
+        let output = root.command().arg("doctor").output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(
+            said.contains("`list_directory` of filesystem is there"),
+            "{said}"
+        );
+        assert!(said.contains("`echo` of everything is there"), "{said}");
+        assert_eq!(root.processes(), Vec::<i32>::new());
+    }
+}

@@ -8,13 +8,20 @@ use std::{
 };
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 11] = [
-    ("cli", &["perform", "envelope", "servers", "host", "task"]),
+const EDGES: [(&str, &[&str]); 12] = [
+    (
+        "cli",
+        &["perform", "doctor", "envelope", "servers", "host", "task"],
+    ),
     (
         "perform",
         &[
             "inputs", "executor", "catalog", "envelope", "assets", "mcp", "host", "task",
         ],
+    ),
+    (
+        "doctor",
+        &["executor", "catalog", "assets", "mcp", "host", "task"],
     ),
     ("inputs", &["assets", "host", "task"]),
     ("executor", &["catalog", "mcp", "assets", "host", "task"]),

@@ -1,0 +1,131 @@
+//! The whole catalog, compiled: what of it can be used, and everything that cannot.
+//!
+//! A run compiles what its task names and stops at the first error. A person who mends a catalog
+//! wants all errors at once.
+
+use crate::task::Failure;
+
+use super::{
+    document::{CatalogError, Tables},
+    entry::Entry,
+    raw::RawDefaults,
+    resolve, server,
+    server::Server,
+};
+
+/// What there is, and what is wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    pub(crate) capabilities: Vec<Entry>,
+    /// Those that can be read and that a capability above uses, in the order of the file.
+    pub(crate) servers: Vec<Server>,
+    /// `[storage] uri`, or its default; none if it cannot be read.
+    pub(crate) storage: Option<String>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Something in the file that cannot be used.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) about: About,
+    /// Where it is, and what.
+    pub(crate) text: String,
+}
+
+/// Which part of the catalog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum About {
+    File,
+    Capability(String),
+    Server(String),
+    /// A capability that was asked for and is not there.
+    Nothing(String),
+}
+
+/// Compiles these capabilities with their servers; with no names, all there are.
+pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
+    let mut checked = Checked::default();
+    checked.storage = checked.keep(About::File, resolve::storage(tables));
+    checked.keep(About::File, tables.get::<RawDefaults>("defaults"));
+    let all = checked.names(tables, "capability");
+    let wanted = if names.is_empty() { &all } else { names };
+    for id in wanted {
+        let about = if all.contains(id) {
+            About::Capability(id.clone())
+        } else {
+            About::Nothing(id.clone())
+        };
+        checked.capability(tables, id, &about);
+    }
+    let servers = checked.names(tables, "server");
+    for name in &servers {
+        let used = checked.capabilities.iter().any(|e| e.server == *name);
+        if used || names.is_empty() {
+            let server = server::read(tables, name);
+            let server = checked.keep(About::Server(name.clone()), server);
+            checked.servers.extend(server.filter(|_| used));
+        }
+    }
+    checked.strangers(tables, &servers);
+    checked
+}
+
+impl Checked {
+    fn names(&mut self, tables: &Tables<'_>, group: &str) -> Vec<String> {
+        let names = self.keep(About::File, tables.names(group));
+        let names = names.unwrap_or_default();
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    fn capability(&mut self, tables: &Tables<'_>, id: &str, about: &About) {
+        let Some(entry) = self.keep(about.clone(), resolve::look_up(tables, id)) else {
+            return;
+        };
+        for schema in [&entry.schema, &entry.result.schema].into_iter().flatten() {
+            if let Err(text) = schema.compile() {
+                self.add(about.clone(), text);
+            }
+        }
+        self.capabilities.push(entry);
+    }
+
+    /// Capabilities whose server is not in the file.
+    fn strangers(&mut self, tables: &Tables<'_>, servers: &[String]) {
+        let lost: Vec<(String, String)> = self
+            .capabilities
+            .iter()
+            .filter(|entry| !servers.contains(&entry.server))
+            .map(|entry| (entry.id.clone(), entry.server.clone()))
+            .collect();
+        for (id, server) in lost {
+            self.keep(About::Capability(id), server::read(tables, &server));
+        }
+    }
+
+    /// The value, or a problem more.
+    fn keep<T>(&mut self, about: About, result: Result<T, impl Into<Failure>>) -> Option<T> {
+        result
+            .map_err(|error| self.add(about, error.into().message))
+            .ok()
+    }
+
+    /// A mistake in `[defaults]` shows in every entry; it is told once.
+    fn add(&mut self, about: About, text: String) {
+        let told = |known: &Problem| {
+            known.text == text && (known.about == about || known.about == About::File)
+        };
+        if !self.problems.iter().any(told) {
+            self.problems.push(Problem { about, text });
+        }
+    }
+}
+
+/// The file as a whole cannot be read.
+impl From<CatalogError> for Problem {
+    fn from(error: CatalogError) -> Self {
+        Self {
+            about: About::File,
+            text: error.to_string(),
+        }
+    }
+}

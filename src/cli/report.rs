@@ -1,0 +1,120 @@
+//! An examination as JSON: one document, described by `schemas/doctor.schema.json`.
+
+use serde::Serialize;
+
+use crate::doctor::{Diagnosis, Finding, Level, ServerFacts, Setup, Subject};
+
+/// The document.
+#[derive(Debug, Serialize)]
+pub(super) struct Report<'a> {
+    oneact: &'static str,
+    root: &'a str,
+    catalog: &'a str,
+    state_dir: &'a str,
+    verdict: &'static str,
+    problems: usize,
+    warnings: usize,
+    findings: Vec<Found<'a>>,
+    servers: Vec<Started<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Found<'a> {
+    level: &'static str,
+    finding: &'static str,
+    subject: About<'a>,
+    what: String,
+    remedy: Option<String>,
+    detail: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct About<'a> {
+    kind: &'static str,
+    name: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Started<'a> {
+    name: &'a str,
+    command: &'a [String],
+    program: &'a str,
+    ready_after_ms: Option<u128>,
+    protocol: Option<&'a str>,
+    era: Option<&'static str>,
+    server_name: Option<&'a str>,
+    server_version: Option<&'a str>,
+    tools: &'a [String],
+    ended: Option<&'a str>,
+    stderr_bytes: u64,
+    noise_lines: u64,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(setup: &'a Setup, diagnosis: &'a Diagnosis) -> Self {
+        let problems = diagnosis.count(Level::Problem);
+        Self {
+            oneact: env!("CARGO_PKG_VERSION"),
+            root: setup.root.as_str(),
+            catalog: setup.catalog.as_str(),
+            state_dir: setup.state_dir.as_str(),
+            verdict: match diagnosis.interrupted {
+                Some(_) => "interrupted",
+                None if problems > 0 => "wrong",
+                None => "well",
+            },
+            problems,
+            warnings: diagnosis.count(Level::Warning),
+            findings: diagnosis.findings.iter().map(found).collect(),
+            servers: diagnosis.servers.iter().map(started).collect(),
+        }
+    }
+
+    /// On one line.
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        // Texts, numbers and lists always serialize.
+        let mut json = serde_json::to_vec(self).unwrap_or_default();
+        json.push(b'\n');
+        json
+    }
+}
+
+fn found(finding: &Finding) -> Found<'_> {
+    let (kind, name) = match &finding.subject {
+        Subject::Catalog => ("catalog", None),
+        Subject::Store => ("storage", None),
+        Subject::Scratch => ("scratch", None),
+        Subject::Server(name) => ("server", Some(name.as_str())),
+        Subject::Capability(id) => ("capability", Some(id.as_str())),
+    };
+    Found {
+        level: match finding.fact.level() {
+            Level::Good => "good",
+            Level::Warning => "warning",
+            Level::Problem => "problem",
+        },
+        finding: finding.fact.name(),
+        subject: About { kind, name },
+        what: finding.what(),
+        remedy: finding.remedy(),
+        detail: finding.detail(),
+    }
+}
+
+fn started(server: &ServerFacts) -> Started<'_> {
+    let info = server.info.as_ref();
+    Started {
+        name: &server.name,
+        command: &server.command,
+        program: &server.program,
+        ready_after_ms: server.ready_after.map(|time| time.as_millis()),
+        protocol: server.protocol.as_deref(),
+        era: server.era(),
+        server_name: info.map(|(name, _)| name.as_str()),
+        server_version: info.map(|(_, version)| version.as_str()),
+        tools: &server.tools,
+        ended: server.ended.as_deref(),
+        stderr_bytes: server.stderr_bytes,
+        noise_lines: server.noise_lines,
+    }
+}

@@ -1,0 +1,151 @@
+//! Whether what a run needs is there: the catalog, the places it writes to, and every tool server,
+//! started for real. Never calls a tool, and leaves no process behind.
+//!
+//! Facts go in, findings come out; the words for them are in `words`, their look is `cli`'s matter.
+
+mod command;
+mod fact;
+mod places;
+mod server;
+mod tool;
+mod words;
+
+use camino::Utf8PathBuf;
+
+use crate::{
+    assets::Staging,
+    catalog::{About, Catalog, Checked, check},
+    host::{Host, Interrupt},
+    task::OperationId,
+};
+
+pub(crate) use self::{
+    fact::{Fact, Finding, Level, Subject},
+    server::ServerFacts,
+};
+
+/// What is to be examined.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) root: Utf8PathBuf,
+    pub(crate) catalog: Utf8PathBuf,
+    pub(crate) state_dir: Utf8PathBuf,
+    /// Only these; empty for all there are.
+    pub(crate) capabilities: Vec<String>,
+}
+
+/// What has been found.
+#[derive(Debug, Default)]
+pub(crate) struct Diagnosis {
+    pub(crate) findings: Vec<Finding>,
+    /// The servers that were started.
+    pub(crate) servers: Vec<ServerFacts>,
+    /// The signal that ended the examination early.
+    pub(crate) interrupted: Option<Interrupt>,
+}
+
+/// Takes each finding as soon as it is made.
+pub(crate) type Watch<'a> = &'a mut dyn FnMut(&Finding);
+
+/// Examines everything, one thing after the other.
+pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis {
+    let mut doctor = Doctor {
+        setup,
+        host,
+        watch,
+        diagnosis: Diagnosis::default(),
+    };
+    let checked = doctor.catalog();
+    doctor.store(checked.storage.as_deref());
+    if let Some(scratch) = doctor.scratch() {
+        doctor.servers(&checked, &scratch);
+    }
+    doctor.diagnosis
+}
+
+/// The examination under way.
+struct Doctor<'a> {
+    setup: &'a Setup,
+    host: &'a Host,
+    watch: Watch<'a>,
+    diagnosis: Diagnosis,
+}
+
+impl Doctor<'_> {
+    /// Notes a finding.
+    fn note(&mut self, subject: Subject, fact: Fact) {
+        let finding = Finding { subject, fact };
+        (self.watch)(&finding);
+        self.diagnosis.findings.push(finding);
+    }
+
+    /// Reads all of the catalog; what cannot be used of it is left out.
+    fn catalog(&mut self) -> Checked {
+        let path = &self.setup.catalog;
+        let loaded = Catalog::load(path);
+        let checked = match &loaded {
+            Ok(catalog) => catalog
+                .tables()
+                .map(|tables| check(&tables, &self.setup.capabilities)),
+            Err(_) => Ok(Checked::default()),
+        };
+        let broken = loaded.as_ref().err().or(checked.as_ref().err());
+        if let Some(error) = broken {
+            self.note(Subject::Catalog, Fact::CatalogUnusable(error.to_string()));
+            return Checked::default();
+        }
+        let checked = checked.unwrap_or_default();
+        if checked.problems.is_empty() {
+            let fact = Fact::CatalogGood {
+                path: path.clone(),
+                capabilities: checked.capabilities.len(),
+                servers: checked.servers.len(),
+            };
+            self.note(Subject::Catalog, fact);
+        }
+        for problem in &checked.problems {
+            let text = problem.text.clone();
+            let (subject, fact) = match &problem.about {
+                About::File => (Subject::Catalog, Fact::EntryUnusable(text)),
+                About::Server(name) => (Subject::Server(name.clone()), Fact::EntryUnusable(text)),
+                About::Capability(id) => {
+                    (Subject::Capability(id.clone()), Fact::EntryUnusable(text))
+                }
+                About::Nothing(id) => (
+                    Subject::Capability(id.clone()),
+                    Fact::CapabilityUnknown(text),
+                ),
+            };
+            self.note(subject, fact);
+        }
+        checked
+    }
+
+    /// Starts every server that a capability uses.
+    fn servers(&mut self, checked: &Checked, scratch: &Staging) {
+        for server in &checked.servers {
+            let users: Vec<_> = checked
+                .capabilities
+                .iter()
+                .filter(|entry| entry.server == server.name)
+                .collect();
+            self.server(server, &users, scratch.dir());
+            self.diagnosis.interrupted = self.host.interrupts().caught();
+            if self.diagnosis.interrupted.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn operation(&self) -> OperationId {
+        OperationId::new(&self.host.now(), self.host.random_bytes())
+    }
+}
+
+impl Diagnosis {
+    /// How many findings are of this level.
+    pub(crate) fn count(&self, level: Level) -> usize {
+        let same = self.findings.iter();
+        same.filter(|finding| finding.fact.level() == level).count()
+    }
+}

@@ -1,0 +1,120 @@
+//! What a server says of its tools: `tools/list`, page by page.
+
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    error::{CallError, Phase},
+    message::Body,
+    session::{Alarm, Limits, Session},
+};
+
+const METHOD: &str = "tools/list";
+/// A server with more pages of tools than this repeats itself.
+pub(super) const MAX_PAGES: usize = 100;
+/// How alike a name must be to be offered instead (Jaro–Winkler), and how many are.
+const ALIKE: f64 = 0.75;
+const MAX_NEAR: usize = 3;
+
+/// One page of `tools/list`, as far as we read it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Page {
+    pub(super) tools: Vec<ToolListing>,
+    pub(super) next_cursor: Option<String>,
+}
+
+/// A tool as its server lists it (MCP, Tools).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToolListing {
+    pub(crate) name: String,
+    pub(crate) input_schema: Option<Value>,
+    #[serde(default)]
+    pub(crate) annotations: Option<Hints>,
+}
+
+/// What the server says its tool does to the world. Hints, no promises.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Hints {
+    #[serde(rename = "readOnlyHint")]
+    pub(crate) read_only: Option<bool>,
+    #[serde(rename = "destructiveHint")]
+    pub(crate) destructive: Option<bool>,
+    #[serde(rename = "idempotentHint")]
+    pub(crate) idempotent: Option<bool>,
+    #[serde(rename = "openWorldHint")]
+    pub(crate) open_world: Option<bool>,
+}
+
+/// All tools, in the server's order.
+pub(super) async fn all(
+    session: &Session,
+    limits: &Limits,
+    alarm: &Alarm<'_>,
+) -> Result<Vec<ToolListing>, CallError> {
+    let mut tools = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MAX_PAGES {
+        let listed = page(session, cursor, limits, alarm).await?;
+        tools.extend(listed.tools);
+        cursor = listed.next_cursor;
+        if cursor.is_none() {
+            return Ok(tools);
+        }
+    }
+    Err(CallError::Malformed {
+        server: session.server.clone(),
+        method: METHOD,
+        reason: format!("its list of tools has more than {MAX_PAGES} pages"),
+    })
+}
+
+/// One page, from that cursor on.
+pub(super) async fn page(
+    session: &Session,
+    cursor: Option<String>,
+    limits: &Limits,
+    alarm: &Alarm<'_>,
+) -> Result<Page, CallError> {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+    let body = session
+        .exchange(alarm, limits, request, &mut |_| ())
+        .await
+        .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
+    let reason = match body {
+        Body::Result(raw) => match serde_json::from_str(raw.get()) {
+            Ok(page) => return Ok(page),
+            Err(error) => error.to_string(),
+        },
+        Body::Error(error) => return Err(super::answer::refused(session, METHOD, error)),
+        Body::Malformed(reason) => reason,
+    };
+    Err(CallError::Malformed {
+        server: session.server.clone(),
+        method: METHOD,
+        reason: session.excerpt(&reason),
+    })
+}
+
+/// The names most like `wanted`, the likest first.
+pub(crate) fn near(wanted: &str, available: &[String]) -> Vec<String> {
+    let mut scored: Vec<(f64, &String)> = available
+        .iter()
+        .map(|name| {
+            (
+                strsim::jaro_winkler(&wanted.to_lowercase(), &name.to_lowercase()),
+                name,
+            )
+        })
+        .filter(|(score, _)| *score >= ALIKE)
+        .collect();
+    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    scored
+        .into_iter()
+        .take(MAX_NEAR)
+        .map(|(_, name)| name.clone())
+        .collect()
+}

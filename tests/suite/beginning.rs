@@ -1,0 +1,150 @@
+//! The first minutes with oneact: a catalog to begin with, completion, manual pages.
+
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::json;
+
+use crate::program::{ONEACT, Root, text};
+
+/// What a verb comes to, without input.
+fn verb(root: &Root, words: &[&str]) -> Output {
+    root.command().args(words).output().unwrap()
+}
+
+/// A root whose catalog is the one that `init` writes, and what it said.
+fn begun() -> (Root, String) {
+    let root = Root::new();
+    fs::remove_file(root.path.join("catalog.toml")).unwrap();
+    let output = verb(&root, &["init"]);
+    assert_eq!(output.status.code(), Some(0));
+    (root, String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn init_writes_a_catalog_that_works_at_once() {
+    let (root, _) = begun();
+    let fox = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/media/fox.mp4");
+    let answer = root.run(&json!({
+        "dispatch": {
+            "task_id": "t1", "capability_ids": ["CAP-PRE-002"],
+            "input_refs_resolved": [{"ref_id": "store_1", "storage_uri": fox, "status": "stored"}],
+            "output_refs_expected": ["derived_1"],
+        },
+        "metadata": {"session_id": "sess-1"},
+    }));
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    let made = root.path.join("agent_outputs/assets/sess-1/derived_1.wav");
+    assert!(made.is_file());
+}
+
+#[test]
+fn the_doctor_finds_nothing_to_say_against_the_starter() {
+    let (root, _) = begun();
+    let output = verb(&root, &["doctor"]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&*output.stdout);
+    assert!(said.ends_with("\nAll is well.\n"), "{said}");
+}
+
+#[test]
+fn what_init_tells_to_try_can_be_tried() {
+    let (root, said) = begun();
+    assert!(said.lines().count() <= 12, "{said}");
+    let first = said.find("  echo").unwrap();
+    let pipe = "| oneact";
+    let last = said.find(pipe).unwrap() + pipe.len();
+    // The network is not for tests: everything but the call itself.
+    let line = format!("{} --dry-run", &said[first..last]).replace(pipe, "| \"$ONEACT\"");
+    let mut shell = root.within("sh");
+    let output = shell.args(["-c", &line]).env("ONEACT", ONEACT).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{line}\n{output:?}");
+}
+
+#[test]
+fn the_commented_server_of_the_starter_is_a_good_example() {
+    let (root, _) = begun();
+    let path = root.path.join("catalog.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let lines = text.lines().map(|line| match line.strip_prefix('#') {
+        Some(code) if !code.starts_with([' ', '#']) => code,
+        _ => line,
+    });
+    fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    let mut command = root.command();
+    command.arg("--dry-run");
+    let task = json!({"task_id": "t1", "capability_ids": ["MY-FILES-001"]});
+    let answer = crate::program::run(command, task.to_string().as_bytes());
+    assert_eq!(answer.state(), "planned", "{}", answer.envelope);
+}
+
+#[test]
+fn init_never_touches_a_catalog_that_is_there() {
+    let root = Root::with_catalog("mine");
+    let output = verb(&root, &["init"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.stdout, b"");
+    assert!(text(&*output.stderr).contains("catalog.toml is there already"));
+    let kept = fs::read_to_string(root.path.join("catalog.toml")).unwrap();
+    assert_eq!(kept, "mine");
+}
+
+#[test]
+fn init_makes_the_directory_it_is_given() {
+    let root = Root::new();
+    let output = verb(&root, &["init", "--root", "new/place"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(root.path.join("new/place/catalog.toml").is_file());
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains(&format!("cd '{}/new/place'", root.path)));
+    assert!(said.lines().count() <= 12, "{said}");
+}
+
+#[test]
+fn bash_accepts_its_completion_script() {
+    let root = Root::new();
+    let script = verb(&root, &["completions", "bash"]).stdout;
+    assert!(text(&*script).contains("init"));
+    let mut bash = Command::new("bash")
+        .arg("-n")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    bash.stdin.take().unwrap().write_all(&script).unwrap();
+    assert!(bash.wait().unwrap().success());
+}
+
+#[test]
+fn every_shell_has_a_completion_script_and_an_unknown_one_is_refused() {
+    let root = Root::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = verb(&root, &["completions", shell]);
+        assert!(text(&*output.stdout).contains("oneact"), "{shell}");
+    }
+    assert_eq!(verb(&root, &["completions", "tcsh"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_manual_has_a_page_for_oneact_and_one_for_each_verb() {
+    let root = Root::new();
+    let page = |words: &[&str]| String::from_utf8(verb(&root, words).stdout).unwrap();
+    let whole = page(&["man"]);
+    assert!(whole.contains(".TH oneact 1"));
+    for name in [
+        "run",
+        "serve",
+        "schema",
+        "init",
+        "doctor",
+        "completions",
+        "man",
+    ] {
+        assert!(whole.contains(&format!(r"oneact\-{name}(1)")), "{whole}");
+        assert!(page(&["man", name]).contains(&format!(".TH oneact-{name} 1")));
+    }
+    assert_eq!(verb(&root, &["man", "woman"]).status.code(), Some(2));
+}
