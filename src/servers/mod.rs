@@ -3,6 +3,8 @@
 //! A server here is a name, one line about it, and its tools. The protocol is `stdio`'s alone.
 
 mod acquisition;
+mod files;
+mod media;
 mod media_processing;
 mod stdio;
 pub(crate) mod tool;
