@@ -51,7 +51,11 @@ impl Tool for MetadataExtractor {
                         "properties": {
                             "type": {"enum": ["audio", "video", "subtitle", "image", "other"]},
                             "codec": {"type": ["string", "null"], "description": "as FFmpeg names it; null if unknown"},
-                            "language": text, "sample_rate": number, "channels": number, "width": number,
+                            "language": {
+                                "type": ["string", "null"],
+                                "description": "of Matroska and WebM, as the file writes it"
+                            },
+                            "sample_rate": number, "channels": number, "width": number,
                             "height": number
                         }
                     }},

@@ -34,7 +34,7 @@ pub(super) struct About {
 pub(super) struct Track {
     kind: &'static str,
     codec: Option<&'static str>,
-    /// As the file writes it.
+    /// As the file writes it: an ISO 639-2 or BCP 47 code.
     language: Option<String>,
     /// Samples per second.
     rate: Option<u32>,
@@ -135,7 +135,7 @@ fn track(track: &FileTrack) -> Track {
         _ => Track::of("other", None),
     };
     Track {
-        // Matroska and MP4 both write `und` for a language nobody named.
+        // `und` is a language nobody named. symphonia keeps the languages of MP4 to itself.
         language: track
             .language
             .clone()

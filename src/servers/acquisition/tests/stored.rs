@@ -181,6 +181,52 @@ fn every_medium_tells_its_duration_codec_rate_and_channels() {
 }
 
 #[test]
+fn tags_and_languages_are_told_under_one_name_whatever_the_container() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, name) in [
+        ("fox.mp4", "a.mp4"),
+        ("fox.mp3", "a.mp3"),
+        ("fox.flac", "a.flac"),
+        ("fox.ogg", "a.ogg"),
+        ("fox.mkv", "a.mkv"),
+    ] {
+        let tagged = folder.path().join(name);
+        let made = std::process::Command::new("ffmpeg")
+            .args(["-v", "error", "-nostdin", "-i"])
+            .arg(medium(from))
+            .args([
+                "-c",
+                "copy",
+                "-metadata",
+                "title=Füchse 你好",
+                "-metadata",
+                "artist=A",
+            ])
+            .args([
+                "-metadata:s:a",
+                "title=Füchse 你好",
+                "-metadata:s:a",
+                "artist=A",
+                "-metadata:s:a",
+                "language=deu",
+            ])
+            .arg(&tagged)
+            .status();
+        assert!(made.expect("ffmpeg is needed").success(), "{name}");
+        let answer = metadata(&tagged);
+        assert_eq!(answer["tags"]["artist"], "A", "{name}: {answer}");
+        if name == "a.mkv" {
+            let tracks = answer["tracks"].as_array().unwrap();
+            let audio = tracks.iter().find(|track| track["type"] == "audio");
+            assert_eq!(audio.unwrap()["language"], "deu");
+        } else {
+            // Matroska's own title is no tag.
+            assert_eq!(answer["tags"]["title"], "Füchse 你好", "{name}: {answer}");
+        }
+    }
+}
+
+#[test]
 fn images_tell_their_size() {
     let folder = tempfile::tempdir().unwrap();
     let answer = metadata(&written(&folder, "bild", PNG));
