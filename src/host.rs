@@ -25,8 +25,9 @@ pub struct Host {
     interrupts: Interrupts,
 }
 
-#[derive(Debug)]
-enum Clock {
+/// Where the time comes from.
+#[derive(Debug, Clone)]
+pub enum Clock {
     System,
     /// Stands still: every reading is the same, every duration is zero.
     Fixed(Zoned),
@@ -55,7 +56,7 @@ impl Host {
     /// and SIGHUP from here on.
     pub fn new(clock: Option<Zoned>, seed: Option<u64>) -> io::Result<Self> {
         Ok(Self {
-            clock: clock.map_or(Clock::System, Clock::Fixed),
+            clock: Clock::new(clock),
             random: seed.map_or(Random::System, |seed| Random::Seeded {
                 seed,
                 drawn: AtomicUsize::new(0),
@@ -65,15 +66,8 @@ impl Host {
     }
 
     /// Now, in the local time zone.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that reads the clock"
-    )]
     pub fn now(&self) -> Zoned {
-        match &self.clock {
-            Clock::System => Zoned::now(),
-            Clock::Fixed(at) => at.clone(),
-        }
+        self.clock.now()
     }
 
     /// Now, without a zone.
@@ -118,6 +112,25 @@ impl Host {
     /// The signals caught so far, and a way to wait for the next.
     pub fn interrupts(&self) -> &Interrupts {
         &self.interrupts
+    }
+}
+
+impl Clock {
+    /// The machine's clock, or one that stands at `fixed`.
+    pub fn new(fixed: Option<Zoned>) -> Self {
+        fixed.map_or(Self::System, Self::Fixed)
+    }
+
+    /// Now, in the local time zone.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the clock"
+    )]
+    pub fn now(&self) -> Zoned {
+        match self {
+            Self::System => Zoned::now(),
+            Self::Fixed(at) => at.clone(),
+        }
     }
 }
 

@@ -49,7 +49,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Err("give more than 0 and at most 86400 seconds".to_owned())
 }
 
-fn moment(text: &str) -> Result<Zoned, String> {
+pub(super) fn moment(text: &str) -> Result<Zoned, String> {
     let moment: Zoned = text.parse().map_err(|error| {
         format!("{error}; write e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]")
     })?;

@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use jiff::Zoned;
 
-use crate::servers;
+use super::flags::moment;
+use crate::{host::Clock, servers};
 
 /// Which server to be.
 #[derive(Debug, Args)]
@@ -12,11 +14,14 @@ pub(super) struct ServeArgs {
     /// The server's name, as catalogs use it
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(servers::names().map(|(name, _)| name)))]
     name: String,
+    /// Let the server's clock stand still at this moment, as for a run
+    #[arg(long, value_name = "RFC9557", value_parser = moment)]
+    clock: Option<Zoned>,
 }
 
 /// Serves until stdin ends.
 pub(super) fn run(args: &ServeArgs) -> ExitCode {
-    match servers::serve(&args.name) {
+    match servers::serve(&args.name, Clock::new(args.clock.clone())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");

@@ -1,23 +1,33 @@
-//! The built-in server `acquisition`: looks at the address of a recording, and fetches it.
+//! The built-in server `acquisition`: looks at the address of a recording, fetches it or takes an
+//! upload in, and tells whether a stored file is whole and what it says of itself.
 //!
 //! Promises of every tool here: a file appears under its final name whole or not at all, nothing
 //! that exists is overwritten, no connection goes to an address the policy refuses, and no text
 //! that leaves carries a signature or a password of the URL.
 
 mod address;
+mod codecs;
+mod content;
 mod downloader;
 mod failure;
 mod format;
+mod integrity_checker;
+mod metadata_extractor;
 mod partial;
 mod redact;
 mod source;
 #[cfg(test)]
 mod tests;
+mod tracks;
 mod transfer;
+mod upload_registrar;
 mod url_validator;
 mod web;
 
 use downloader::{Downloader, Formats};
+use integrity_checker::IntegrityChecker;
+use metadata_extractor::MetadataExtractor;
+use upload_registrar::UploadRegistrar;
 use url_validator::UrlValidator;
 
 use super::tool::Tool;
@@ -47,5 +57,8 @@ pub(crate) fn tools() -> Vec<Box<dyn Tool>> {
             title: "Download a recording",
             formats: Formats::Choosable,
         }),
+        Box::new(UploadRegistrar),
+        Box::new(IntegrityChecker),
+        Box::new(MetadataExtractor),
     ]
 }

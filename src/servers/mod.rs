@@ -3,10 +3,14 @@
 //! A server here is a name, one line about it, and its tools. The protocol is `stdio`'s alone.
 
 mod acquisition;
+mod data_management;
+mod files;
+mod media;
 mod media_processing;
 mod stdio;
 pub(crate) mod tool;
 
+use crate::host::Clock;
 pub(crate) use stdio::ServeError;
 use tool::Tool;
 
@@ -14,19 +18,24 @@ use tool::Tool;
 struct Builtin {
     name: &'static str,
     about: &'static str,
-    tools: fn() -> Vec<Box<dyn Tool>>,
+    tools: fn(Clock) -> Vec<Box<dyn Tool>>,
 }
 
 const BUILTIN: &[Builtin] = &[
     Builtin {
         name: "acquisition",
-        about: "checks and downloads sources",
-        tools: acquisition::tools,
+        about: "checks and downloads sources, registers uploads, looks into files",
+        tools: |_| acquisition::tools(),
+    },
+    Builtin {
+        name: "data-management",
+        about: "indexes results, stores files, caches context",
+        tools: data_management::tools,
     },
     Builtin {
         name: "media-processing",
         about: "extracts the audio of media files",
-        tools: media_processing::tools,
+        tools: |_| media_processing::tools(),
     },
 ];
 
@@ -35,8 +44,8 @@ pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.iter().map(|each| (each.name, each.about))
 }
 
-/// Serves the built-in server `name` on stdin and stdout until stdin ends. Blocks.
-pub(crate) fn serve(name: &str) -> Result<(), ServeError> {
+/// Serves the built-in server `name` on stdin and stdout until stdin ends, by `clock`. Blocks.
+pub(crate) fn serve(name: &str, clock: Clock) -> Result<(), ServeError> {
     let Some(server) = BUILTIN.iter().find(|each| each.name == name) else {
         let known: Vec<_> = names().map(|(name, _)| name).collect();
         return Err(ServeError::Unknown {
@@ -44,7 +53,7 @@ pub(crate) fn serve(name: &str) -> Result<(), ServeError> {
             known: known.join(", "),
         });
     };
-    stdio::serve(server.name, (server.tools)())
+    stdio::serve(server.name, (server.tools)(clock))
 }
 
 #[cfg(test)]
@@ -53,10 +62,10 @@ mod tests {
 
     #[test]
     fn an_unknown_server_is_refused_with_the_known_names() {
-        let error = serve("media").expect_err("there is no such server");
+        let error = serve("media", Clock::System).expect_err("there is no such server");
         assert_eq!(
             error.to_string(),
-            "no built-in server is called `media`; there is: acquisition, media-processing"
+            "no built-in server is called `media`; there is: acquisition, data-management, media-processing"
         );
     }
 
@@ -64,7 +73,7 @@ mod tests {
     fn every_tool_has_schemas_that_compile_and_a_name_of_its_own() {
         for server in BUILTIN {
             let mut names = Vec::new();
-            for tool in (server.tools)() {
+            for tool in (server.tools)(Clock::System) {
                 let definition = tool.definition();
                 for schema in [&definition.input_schema, &definition.output_schema] {
                     jsonschema::validator_for(schema).expect("schema compiles");

@@ -46,6 +46,8 @@ pub(crate) enum Effect {
     ReadOnly,
     /// Adds, and never overwrites or deletes what was there.
     Additive,
+    /// Puts the new in place of what was there.
+    Replacing,
 }
 
 /// `idempotentHint`.

@@ -1,7 +1,7 @@
 //! One run of the binary in a root of its own.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{Read, Write},
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Zoned;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
@@ -95,8 +96,15 @@ fn furnish(root: &Utf8Path, folder: &Folder) -> Result<()> {
     std::os::unix::fs::symlink(servers, root.join("servers"))?;
     let catalog = folder.catalog.replace("[ROOT]", root.as_str());
     fs::write(root.join("catalog.toml"), catalog)?;
-    tree::write(root, &folder.before)?;
-    tree::write(root, &folder.files)
+    for given in [&folder.before, &folder.files] {
+        tree::write(root, given)?;
+        // As old as the clock: a tool may tell of it.
+        let clock: Zoned = CLOCK.parse()?;
+        for name in given.keys() {
+            File::open(root.join(name))?.set_modified(clock.timestamp().into())?;
+        }
+    }
+    Ok(())
 }
 
 #[expect(

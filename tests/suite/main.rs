@@ -14,4 +14,6 @@ mod program;
 #[cfg(test)]
 mod real_servers;
 #[cfg(test)]
+mod shipped_tools;
+#[cfg(test)]
 mod tidy;

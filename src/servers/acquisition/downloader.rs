@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 use super::{
     address::Policy,
     format::{Format, sniffed_type},
-    partial::{Leave, Part},
-    source::{Source, file_uri, local_path},
-    transfer::{MAX_BYTES, Start, Transfer},
+    partial::{Finished, Leave, Part},
+    source::Source,
+    transfer::{MAX_BYTES, Start, Transfer, Transferred},
     web::{Patience, Web},
 };
-use crate::{
-    host,
-    servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World},
+use crate::servers::{
+    files::{absolute, file_uri, local_path, temporary_directory},
+    tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World},
 };
 
 const DESCRIPTION: &str = "Download an http(s) or file URL into a new file. The file appears under its final name \
@@ -109,17 +109,7 @@ impl Order {
             |argument: &'static str, problem: String| ToolError::Argument { argument, problem };
         let source = Source::parse(text("url").unwrap_or_default())
             .map_err(|e| wrong("url", e.to_string()))?;
-        let target = text("output_path").map(|text| {
-            let path = local_path(text).map_err(|e| wrong("output_path", e.to_string()))?;
-            // A path that ends with `/` or `..` names a folder.
-            if text.ends_with('/') || path.file_name().is_none() {
-                return Err(wrong(
-                    "output_path",
-                    format!("{} names no file", path.display()),
-                ));
-            }
-            Ok(path)
-        });
+        let target = text("output_path").map(target);
         let format = text("format").map(|name| {
             Format::parse(name)
                 .ok_or_else(|| wrong("format", format!("`{name}` is no format known here")))
@@ -133,32 +123,54 @@ impl Order {
     }
 }
 
-/// Downloads, and answers with the tool's structured content.
-pub(super) fn download(order: &Order, web: &Web, run: &Run<'_>) -> Result<Value, ToolError> {
+/// The absolute path of a file to be written, from an `output_path`.
+pub(super) fn target(text: &str) -> Result<PathBuf, ToolError> {
+    let path = absolute("output_path", &local_path("output_path", text)?)?;
+    // A path that ends with `/` or `..` names a folder.
+    if text.ends_with('/') || path.file_name().is_none() {
+        return Err(ToolError::Argument {
+            argument: "output_path",
+            problem: format!("{} names no file", path.display()),
+        });
+    }
+    Ok(path)
+}
+
+/// Fills the ordered file by `transfer`; a failure leaves what a later call can continue.
+pub(super) fn fill(
+    order: &Order,
+    run: &Run<'_>,
+    transfer: impl FnOnce(Transfer<'_>) -> Result<Transferred, ToolError>,
+) -> Result<(Finished, Transferred), ToolError> {
     let (target, leave) = match &order.target {
         Some(target) => (target.clone(), Leave::Resumable),
         None => (reserve(order)?, Leave::Nothing),
     };
-    let shown = order.source.presentable();
-    let mut part = Part::open(&target, &shown)?;
-    let transfer = Transfer::new(&mut part, order.format, order.max_bytes, run);
-    let transferred = match &order.source {
-        Source::Web(url) => web.until_cancelled(run, || transfer.fetch(url, web)),
-        Source::Local(path) => transfer.copy(path, shown),
-    };
-    let transferred = match transferred {
-        Ok(transferred) => transferred,
+    let mut part = Part::open(&target, &order.source.presentable())?;
+    match transfer(Transfer::new(&mut part, order.format, order.max_bytes, run)) {
+        Ok(transferred) => Ok((part.publish()?, transferred)),
         Err(error) => {
             part.abandon(leave);
-            return Err(error);
+            Err(error)
         }
-    };
-    let file = part.publish()?;
-    let content_type = transferred.content_type.unwrap_or_else(|| {
-        sniffed_type(&file.head)
-            .unwrap_or("application/octet-stream")
-            .to_owned()
-    });
+    }
+}
+
+/// The type that the first bytes tell.
+pub(super) fn content_type(file: &Finished) -> String {
+    let sniffed = sniffed_type(&file.head).unwrap_or("application/octet-stream");
+    sniffed.to_owned()
+}
+
+/// Downloads, and answers with the tool's structured content.
+pub(super) fn download(order: &Order, web: &Web, run: &Run<'_>) -> Result<Value, ToolError> {
+    let (file, transferred) = fill(order, run, |transfer| match &order.source {
+        Source::Web(url) => web.until_cancelled(run, || transfer.fetch(url, web)),
+        Source::Local(path) => transfer.copy(path, order.source.presentable()),
+    })?;
+    let content_type = transferred
+        .content_type
+        .unwrap_or_else(|| content_type(&file));
     Ok(json!({
         "output_uri": file_uri(&file.path),
         "bytes": file.bytes,
@@ -171,9 +183,7 @@ pub(super) fn download(order: &Order, web: &Web, run: &Run<'_>) -> Result<Value,
 
 /// A target in the temporary folder whose part nobody else has.
 fn reserve(order: &Order) -> Result<PathBuf, ToolError> {
-    let folder = host::variable("TMPDIR")
-        .filter(|folder| !folder.is_empty())
-        .unwrap_or_else(|| "/tmp".to_owned());
+    let folder = temporary_directory();
     let ending = match order.format {
         Some(format) => format!(".{}", format.name()),
         None => order
@@ -182,8 +192,10 @@ fn reserve(order: &Order) -> Result<PathBuf, ToolError> {
             .and_then(|name| ending(&name))
             .unwrap_or_default(),
     };
-    let failed =
-        |error: String| ToolError::Failed(format!("cannot create a file in {folder}: {error}"));
+    let failed = |error: String| {
+        let folder = folder.display();
+        ToolError::Failed(format!("cannot create a file in {folder}: {error}"))
+    };
     let (_, part) = tempfile::Builder::new()
         .prefix("oneact-")
         .suffix(&format!("{ending}.part"))

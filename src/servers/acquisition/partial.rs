@@ -2,22 +2,21 @@
 //! says what they are the beginning of. The target itself appears by one rename.
 
 use std::{
-    fmt::Write as _,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::fs::{CWD, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::format::HEAD;
-use crate::servers::tool::{Run, ToolError};
-
-/// Bytes moved at once.
-pub(super) const BLOCK: usize = 128 * 1024;
+use crate::servers::{
+    files::{BLOCK, hexadecimal, rename_new},
+    tool::{Run, ToolError},
+};
 
 /// An unfinished file, locked against other downloads of the same target.
 #[derive(Debug)]
@@ -227,7 +226,7 @@ impl Part {
         self.file
             .sync_all()
             .map_err(|source| self.io("sync", source))?;
-        rename_new(&self.path, &self.target).map_err(|source| match source.kind() {
+        rename_new(CWD, &self.path, &self.target).map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => PartError::Taken(self.target.clone()),
             _ => PartError::Io {
                 operation: "create",
@@ -241,14 +240,10 @@ impl Part {
             .target
             .parent()
             .map(|folder| File::open(folder).and_then(|folder| folder.sync_all()));
-        let mut sha256 = String::with_capacity(64);
-        for byte in self.seen.hash.finalize() {
-            let _ = write!(sha256, "{byte:02x}");
-        }
         Ok(Finished {
             path: self.target,
             bytes: self.bytes,
-            sha256,
+            sha256: hexadecimal(&self.seen.hash.finalize()),
             head: self.seen.head,
         })
     }
@@ -322,16 +317,5 @@ fn lock(file: &File, path: &Path) -> Result<(), PartError> {
             Ok(())
         }
         _ => Err(PartError::Busy(path.to_owned())),
-    }
-}
-
-/// Renames and fails if the new name is taken.
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // File systems that cannot do that in one step can still link without replacing.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
-            fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
-        }
-        other => Ok(other?),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use url::Url;
 
 use super::redact::presentable;
+use crate::servers::files::file_uri;
 
 /// A parsed source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,20 +72,6 @@ impl Source {
     }
 }
 
-/// A `file://` URI or a local path, made absolute.
-pub(super) fn local_path(text: &str) -> Result<PathBuf, SourceError> {
-    match Url::parse(text) {
-        Ok(url) if url.scheme() == "file" => url.to_file_path().map_err(|()| SourceError::FileUrl),
-        Ok(url) if text.contains("://") => Err(SourceError::Scheme(url.scheme().to_owned())),
-        _ => absolute(Path::new(text)),
-    }
-}
-
-/// The percent-encoded `file://` URI of an absolute path.
-pub(super) fn file_uri(path: &Path) -> String {
-    Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
-}
-
 fn absolute(path: &Path) -> Result<PathBuf, SourceError> {
     std::path::absolute(path).map_err(|error| SourceError::Path(error.to_string()))
 }
@@ -122,24 +109,6 @@ mod tests {
         assert_eq!(
             Source::parse("file://elsewhere/tmp/a"),
             Err(SourceError::FileUrl)
-        );
-    }
-
-    #[test]
-    fn a_target_is_a_path_or_a_file_uri_and_nothing_else() {
-        assert_eq!(local_path("file:///tmp/a%20b"), Ok("/tmp/a b".into()));
-        assert!(local_path("videos/a.mp4").unwrap().is_absolute());
-        assert_eq!(
-            local_path("s3://bucket/key"),
-            Err(SourceError::Scheme("s3".to_owned()))
-        );
-    }
-
-    #[test]
-    fn a_file_uri_is_percent_encoded() {
-        assert_eq!(
-            file_uri(Path::new("/tmp/a b#c.mp4")),
-            "file:///tmp/a%20b%23c.mp4"
         );
     }
 }

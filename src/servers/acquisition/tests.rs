@@ -4,6 +4,8 @@ mod downloads;
 mod refusals;
 mod resuming;
 mod server;
+mod stored;
+mod uploads;
 mod validation;
 
 use std::{
@@ -24,7 +26,7 @@ use super::{
     tools,
     web::{Patience, Web},
 };
-use crate::servers::tool::{Run, ToolError};
+use crate::servers::tool::{Effect, Run, ToolError};
 
 /// 700 kB that begin like an MP4 file.
 fn film() -> Vec<u8> {
@@ -108,6 +110,25 @@ fn names(folder: &TempDir) -> Vec<String> {
     names
 }
 
+/// A committed medium.
+fn medium(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/media")
+        .join(name)
+}
+
+/// Calls a tool by its name.
+fn call(name: &str, arguments: &Value) -> Result<Value, ToolError> {
+    let tools = tools();
+    let tool = tools.iter().find(|tool| tool.definition().name == name);
+    let tool = tool.unwrap();
+    let definition = tool.definition();
+    assert!(jsonschema::is_valid(&definition.input_schema, arguments));
+    let answer = run(|run| tool.call(arguments.as_object().unwrap(), run))?;
+    assert!(jsonschema::is_valid(&definition.output_schema, &answer));
+    Ok(answer)
+}
+
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
@@ -117,14 +138,18 @@ fn sha256(bytes: &[u8]) -> String {
 #[test]
 fn every_tool_of_the_catalog_is_there_and_answers_as_its_schema_says() {
     let (folder, _) = folder();
-    let from = folder.path().join("from.mp4");
-    fs::write(&from, film()).unwrap();
+    let film = medium("fox.mp4");
     let mut seen = Vec::new();
     for tool in tools() {
         let definition = tool.definition();
         seen.push(definition.name);
-        let mut arguments = json!({"url": from.to_str().unwrap()});
-        if definition.name != "url_validator" {
+        let from = match definition.name {
+            "upload_registrar" => "file_path",
+            "integrity_checker" | "metadata_extractor" => "file_uri",
+            _ => "url",
+        };
+        let mut arguments = json!({from: film.to_str().unwrap()});
+        if definition.annotations.effect != Effect::ReadOnly {
             arguments["output_path"] = json!(folder.path().join(definition.name).to_str().unwrap());
         }
         assert!(jsonschema::is_valid(&definition.input_schema, &arguments));
@@ -140,6 +165,9 @@ fn every_tool_of_the_catalog_is_there_and_answers_as_its_schema_says() {
         "platform_b_downloader",
         "platform_c_downloader",
         "video_downloader",
+        "upload_registrar",
+        "integrity_checker",
+        "metadata_extractor",
     ];
     assert_eq!(seen, catalog);
 }

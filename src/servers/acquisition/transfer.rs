@@ -8,11 +8,14 @@ use url::Url;
 use super::{
     failure::WebError,
     format::{Format, HEAD},
-    partial::{BLOCK, Origin, Part, PartError},
+    partial::{Origin, Part, PartError},
     redact::presentable,
     web::{Answer, Ask, Web, read_block},
 };
-use crate::servers::tool::{Run, ToolError};
+use crate::servers::{
+    files::BLOCK,
+    tool::{Run, ToolError},
+};
 
 /// The largest file that is fetched: 16 GiB.
 pub(super) const MAX_BYTES: u64 = 16 << 30;
@@ -308,7 +311,7 @@ impl<'a> Transfer<'a> {
             self.run.progress(
                 bytes as f64,
                 length.map(|length| length as f64),
-                "downloading (bytes)",
+                "bytes moved",
             );
         }
     }

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use url::Url;
 
 use super::{
     layout::Width,
     output::{Format, Place},
 };
-use crate::{host, servers::tool::ToolError};
+use crate::servers::{
+    files::{local_path, temporary_directory},
+    tool::ToolError,
+};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,39 +81,6 @@ impl Request {
             place,
         })
     }
-}
-
-/// The path a `file:` URI (RFC 8089) names, or the path given as such.
-fn local_path(argument: &'static str, given: &str) -> Result<PathBuf, ToolError> {
-    let refused = |problem: &str| ToolError::Argument {
-        argument,
-        problem: format!("{given:?} {problem}"),
-    };
-    if given.is_empty() {
-        return Err(refused("is empty"));
-    }
-    let is_file_uri = given
-        .get(..5)
-        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-    if is_file_uri {
-        let uri = Url::parse(given).map_err(|error| refused(&format!("is not a URI: {error}")))?;
-        return uri
-            .to_file_path()
-            .map_err(|()| refused("names no file of this machine"));
-    }
-    if let Some((scheme, _)) = given.split_once("://") {
-        return Err(refused(&format!(
-            "has the scheme {scheme}; only file: URIs and paths are read"
-        )));
-    }
-    Ok(PathBuf::from(given))
-}
-
-fn temporary_directory() -> PathBuf {
-    host::variable("TMPDIR")
-        .filter(|directory| !directory.is_empty())
-        .unwrap_or_else(|| "/tmp".to_owned())
-        .into()
 }
 
 /// The input's name without its ending, short enough to build on.

@@ -9,7 +9,6 @@ mod container;
 mod convert;
 mod decode;
 mod layout;
-mod media;
 mod opus;
 mod output;
 mod resample;

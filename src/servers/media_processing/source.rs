@@ -6,27 +6,21 @@
 
 use std::{fs::File, io, path::Path};
 
-use symphonia::{
-    core::{
-        codecs::{CodecParameters, audio::AudioCodecParameters},
-        errors::Error,
-        formats::{FormatOptions, FormatReader, Track, TrackType, probe::Hint},
-        io::{MediaSourceStream, MediaSourceStreamOptions},
-        meta::MetadataOptions,
-        packet::Packet,
-    },
-    default::get_probe,
+use symphonia::core::{
+    codecs::{CodecParameters, audio::AudioCodecParameters},
+    errors::Error,
+    formats::{FormatReader, Track, TrackType},
+    packet::Packet,
 };
 
 use super::{
     container,
     convert::{Block, Signal},
     decode::{DecodeProblem, Decoder},
-    media::Media,
     opus::OpusProblem,
     window::Window,
 };
-use crate::servers::tool::ToolError;
+use crate::servers::{media, tool::ToolError};
 
 /// Samples by which a track may be shorter than its container says: priming, padding, a last packet.
 const SLACK: u64 = 4096;
@@ -129,7 +123,7 @@ impl Packets {
         let decoder = Decoder::new(parameters).map_err(tool_error)?;
         let window = Window::new(marks, track.time_base, decoder.pre_skip());
         let about = About {
-            container: container_name(name),
+            container: media::container_name(name),
             codec: decoder.codec(),
             duration: duration(track, &*reader),
         };
@@ -218,30 +212,16 @@ fn open_file(path: &Path) -> Result<File, ToolError> {
 }
 
 fn probe(file: File, path: &Path) -> Result<Box<dyn FormatReader>, ToolError> {
-    let mut hint = Hint::new();
-    if let Some(extension) = path.extension().and_then(|extension| extension.to_str()) {
-        hint.with_extension(extension);
-    }
-    let media = Media::new(file).map_err(|error| tool_error(Error::IoError(error).into()))?;
-    let stream = MediaSourceStream::new(Box::new(media), MediaSourceStreamOptions::default());
-    get_probe()
-        .probe(
-            &hint,
-            stream,
-            FormatOptions::default(),
-            MetadataOptions::default(),
-        )
-        .map_err(|error| match error {
-            // An MP4 is written movie header last: one cut off has none.
-            Error::Unsupported(what) if what.contains("missing moov") => {
-                ToolError::Corrupt("it has no movie header (moov)".to_owned())
-            }
-            Error::Unsupported(_) => ToolError::Failed(format!(
-                "{} is in no format this tool reads; it reads {READABLE}",
-                path.display()
-            )),
-            error => tool_error(error.into()),
-        })
+    media::probe(file, path).map_err(|error| match error {
+        error if media::is_headless(&error) => {
+            ToolError::Corrupt("it has no movie header (moov)".to_owned())
+        }
+        Error::Unsupported(_) => ToolError::Failed(format!(
+            "{} is in no format this tool reads; it reads {READABLE}",
+            path.display()
+        )),
+        error => tool_error(error.into()),
+    })
 }
 
 fn audio_track<'r>(
@@ -271,22 +251,9 @@ fn audio_track<'r>(
 }
 
 fn duration(track: &Track, reader: &dyn FormatReader) -> Option<f64> {
-    let of =
-        |base: Option<symphonia::core::units::TimeBase>, duration| base?.calc_duration(duration?);
     let media = reader.media_info();
-    let time =
-        of(track.time_base, track.duration).or_else(|| of(media.time_base, media.duration))?;
-    Some(time.as_secs_f64()).filter(|&seconds| seconds > 0.0)
-}
-
-/// symphonia's name in the words of this tool's output schema.
-fn container_name(name: &'static str) -> &'static str {
-    match name {
-        "isomp4" => "mp4",
-        "mkv" => "matroska",
-        "wave" => "wav",
-        name => name,
-    }
+    media::seconds(track.time_base, track.duration)
+        .or_else(|| media::seconds(media.time_base, media.duration))
 }
 
 fn tool_error(problem: DecodeProblem) -> ToolError {

@@ -304,7 +304,7 @@ fn hints(
 ) -> ToolAnnotations {
     ToolAnnotations::with_title(title)
         .read_only(matches!(effect, Effect::ReadOnly))
-        .destructive(false)
+        .destructive(matches!(effect, Effect::Replacing))
         .idempotent(matches!(repeat, Repeat::Idempotent))
         .open_world(matches!(world, World::Open))
 }

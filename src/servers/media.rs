@@ -1,4 +1,4 @@
-//! The bytes of a media file, as symphonia reads them.
+//! Media files, opened for symphonia: what every tool that looks into one shares.
 //!
 //! A WAV written to a pipe cannot know its length and gives the largest there is instead. Here it
 //! reads as if it had the length it has; every other file reads as it is.
@@ -6,9 +6,58 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
+    path::Path,
 };
 
-use symphonia::core::io::MediaSource;
+use symphonia::{
+    core::{
+        errors::Error,
+        formats::{FormatOptions, FormatReader, probe::Hint},
+        io::{MediaSource, MediaSourceStream, MediaSourceStreamOptions},
+        meta::MetadataOptions,
+        units::{Duration, TimeBase},
+    },
+    default::get_probe,
+};
+
+/// Finds out the container of `file` and reads its headers. The name only decides which format is
+/// tried first.
+pub(super) fn probe(file: File, name: &Path) -> Result<Box<dyn FormatReader>, Error> {
+    let mut hint = Hint::new();
+    if let Some(extension) = name.extension().and_then(|extension| extension.to_str()) {
+        hint.with_extension(extension);
+    }
+    let media = Media::new(file).map_err(Error::IoError)?;
+    let stream = MediaSourceStream::new(Box::new(media), MediaSourceStreamOptions::default());
+    get_probe().probe(
+        &hint,
+        stream,
+        FormatOptions::default(),
+        MetadataOptions::default(),
+    )
+}
+
+/// Whether probing failed because an MP4 has no movie header: it is written last, so that a file
+/// that was cut off has none.
+pub(super) fn is_headless(error: &Error) -> bool {
+    matches!(error, Error::Unsupported(what) if what.contains("missing moov"))
+}
+
+/// symphonia's name of a container in the words of the tools' answers.
+pub(super) fn container_name(name: &'static str) -> &'static str {
+    match name {
+        "isomp4" => "mp4",
+        "mkv" => "matroska",
+        "wave" => "wav",
+        name => name,
+    }
+}
+
+/// A duration in seconds, if it is known and not nothing.
+pub(super) fn seconds(base: Option<TimeBase>, duration: Option<Duration>) -> Option<f64> {
+    let time = base?.calc_duration(duration?)?;
+    Some(time.as_secs_f64()).filter(|&seconds| seconds > 0.0)
+}
 
 /// Bytes looked at for the header of a WAV's samples.
 const HEAD: u64 = 4096;
@@ -17,7 +66,7 @@ const HEAD: u64 = 4096;
 const UNKNOWN: [u8; 4] = [0xFF; 4];
 
 /// A regular file that is read.
-pub(super) struct Media {
+struct Media {
     file: File,
     length: u64,
     at: u64,
@@ -26,7 +75,7 @@ pub(super) struct Media {
 }
 
 impl Media {
-    pub(super) fn new(mut file: File) -> io::Result<Self> {
+    fn new(mut file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         let mut head = Vec::new();
         (&mut file).take(HEAD).read_to_end(&mut head)?;

@@ -1,0 +1,216 @@
+//! Files of this machine, as every tool names, opens, measures and places them.
+
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{self, Read},
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use super::tool::{Run, ToolError};
+use crate::host;
+
+/// Bytes moved at once.
+pub(super) const BLOCK: usize = 128 * 1024;
+
+/// The path a `file:` URI (RFC 8089) names, or the path given as such.
+pub(super) fn local_path(argument: &'static str, given: &str) -> Result<PathBuf, ToolError> {
+    let refused = |problem: &str| ToolError::Argument {
+        argument,
+        problem: format!("{given:?} {problem}"),
+    };
+    if given.is_empty() {
+        return Err(refused("is empty"));
+    }
+    if is_file_uri(given) {
+        let uri = Url::parse(given).map_err(|error| refused(&format!("is not a URI: {error}")))?;
+        return uri
+            .to_file_path()
+            .map_err(|()| refused("names no file of this machine"));
+    }
+    if let Some((scheme, _)) = given.split_once("://") {
+        return Err(refused(&format!(
+            "has the scheme {scheme}; only file: URIs and paths are read"
+        )));
+    }
+    Ok(PathBuf::from(given))
+}
+
+/// Whether a text is a URI of the scheme `file`, in whatever case.
+pub(super) fn is_file_uri(given: &str) -> bool {
+    given
+        .get(..5)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+}
+
+/// The percent-encoded `file://` URI of an absolute path.
+pub(super) fn file_uri(path: &Path) -> String {
+    Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
+}
+
+/// `$TMPDIR`, else `/tmp`.
+pub(super) fn temporary_directory() -> PathBuf {
+    host::variable("TMPDIR")
+        .filter(|directory| !directory.is_empty())
+        .unwrap_or_else(|| "/tmp".to_owned())
+        .into()
+}
+
+/// Opens a regular file for reading, without waiting should it be a pipe.
+pub(super) fn open_regular(argument: &'static str, path: &Path) -> Result<File, ToolError> {
+    let refused = |problem: String| ToolError::Argument { argument, problem };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map(File::from)
+        .map_err(|errno| {
+            let error = io::Error::from(errno);
+            refused(format!("cannot open {}: {error}", path.display()))
+        })?;
+    match file.metadata() {
+        Ok(about) if about.is_file() => Ok(file),
+        Ok(_) => Err(refused(format!("{} is not a regular file", path.display()))),
+        Err(error) => Err(refused(format!(
+            "cannot look at {}: {error}",
+            path.display()
+        ))),
+    }
+}
+
+/// What all bytes of a file come to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Measured {
+    pub(super) bytes: u64,
+    /// 64 hexadecimal digits.
+    pub(super) sha256: String,
+}
+
+/// Reads to the end in blocks, handing each on to `take`.
+pub(super) fn measure(
+    reader: &mut dyn Read,
+    path: &Path,
+    run: &Run<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), ToolError>,
+) -> Result<Measured, ToolError> {
+    let (mut block, mut bytes, mut hash) = (vec![0; BLOCK], 0, Sha256::new());
+    loop {
+        run.check_cancelled()?;
+        let n = match reader.read(&mut block) {
+            Ok(0) => break,
+            Ok(n) => n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => {
+                return Err(ToolError::Failed(format!(
+                    "cannot read {}: {error}",
+                    path.display()
+                )));
+            }
+        };
+        let read = block.get(..n).unwrap_or_default();
+        hash.update(read);
+        bytes += n as u64;
+        take(read)?;
+    }
+    Ok(Measured {
+        bytes,
+        sha256: hexadecimal(&hash.finalize()),
+    })
+}
+
+/// Two lower-case digits a byte.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+/// Renames within a directory and fails if the new name is taken.
+pub(super) fn rename_new(directory: impl AsFd, from: &Path, to: &Path) -> io::Result<()> {
+    let at = directory.as_fd();
+    match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
+        // File systems that cannot do that in one step can still link without replacing.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
+            rustix::fs::linkat(at, from, at, to, AtFlags::empty())?;
+            Ok(rustix::fs::unlinkat(at, from, AtFlags::empty())?)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// The bytes of a small file; `most` bounds what is read.
+pub(super) fn read_small(
+    argument: &'static str,
+    path: &Path,
+    most: u64,
+) -> Result<Vec<u8>, ToolError> {
+    let file = open_regular(argument, path)?;
+    let mut bytes = Vec::new();
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| ToolError::Failed(format!("cannot read {}: {error}", path.display())))?;
+    if bytes.len() as u64 > most {
+        return Err(ToolError::Argument {
+            argument,
+            problem: format!("{} has more than {most} bytes", path.display()),
+        });
+    }
+    Ok(bytes)
+}
+
+/// The absolute path, without looking at what is there.
+pub(super) fn absolute(argument: &'static str, path: &Path) -> Result<PathBuf, ToolError> {
+    std::path::absolute(path).map_err(|error| ToolError::Argument {
+        argument,
+        problem: format!("{} cannot be made absolute: {error}", path.display()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_taken_as_it_is_and_a_file_uri_decoded() {
+        let path = |given| local_path("input", given).expect("a path");
+        assert_eq!(path("/a%20b.mp4"), Path::new("/a%20b.mp4"));
+        assert_eq!(path("FILE:///tmp/a%20b"), Path::new("/tmp/a b"));
+        assert_eq!(path("film/a.mp4"), Path::new("film/a.mp4"));
+    }
+
+    #[test]
+    fn other_schemes_are_no_files() {
+        let refused = local_path("input", "s3://bucket/key").expect_err("refused");
+        assert_eq!(
+            refused.to_string(),
+            "invalid argument `input`: \"s3://bucket/key\" has the scheme s3; only file: URIs and paths are read"
+        );
+    }
+
+    #[test]
+    fn a_file_uri_is_percent_encoded() {
+        assert_eq!(
+            file_uri(Path::new("/tmp/a b#c.mp4")),
+            "file:///tmp/a%20b%23c.mp4"
+        );
+    }
+
+    #[test]
+    fn a_rename_replaces_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::write(&from, "new").expect("written");
+        fs::write(&to, "old").expect("written");
+        let error = rename_new(rustix::fs::CWD, &from, &to).expect_err("taken");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&to).expect("readable"), b"old");
+    }
+}
