@@ -26,6 +26,7 @@ mod spec;
 mod stderr;
 #[cfg(test)]
 mod tests;
+mod torn;
 mod wire;
 
 use std::time::Duration;
