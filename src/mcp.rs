@@ -29,6 +29,7 @@ mod stderr;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod torn;
 mod wire;
 
 use std::time::Duration;

@@ -1,16 +1,25 @@
 //! The check of a call's arguments against the server's own schema, before the call.
+//!
+//! The schema is the server's: a few hundred bytes of it can mean years of work. It is worked on
+//! by a thread of its own, which is left behind when the time is up.
 
-use jsonschema::Validator;
+use std::{thread, time::Duration};
+
 use serde_json::Value;
+use tokio::{sync::oneshot, time::timeout};
 
 use super::{
-    error::{ArgumentProblem, CallError},
+    error::{ArgumentProblem, CallError, Phase},
     session::{Alarm, Limits, Session},
     spec::ToolCall,
-    tools::{MAX_PAGES, near, page},
+    tools::{MAX_PAGES, METHOD, near, page},
 };
 
 const MAX_PROBLEMS: usize = 20;
+/// A schema that takes longer than this is meant to. The largest in use take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// For schemas that refer to one another in long rows; pages no schema reaches cost nothing.
+const STACK_BYTES: usize = 256 * 1024 * 1024;
 
 /// Finds the tool and checks the arguments against its schema.
 pub(super) async fn check(
@@ -26,32 +35,65 @@ pub(super) async fn check(
         reason: session.excerpt(&reason),
     };
     let schema = schema.ok_or_else(|| unusable("it has none".to_owned()))?;
-    let validator = compile(&schema).map_err(unusable)?;
-    let arguments = Value::Object(call.arguments.clone());
-    let problems: Vec<ArgumentProblem> = validator
-        .iter_errors(&arguments)
-        .take(MAX_PROBLEMS)
-        .map(|error| ArgumentProblem {
-            pointer: error.instance_path().to_string(),
-            message: session.excerpt(&error.to_string()),
-        })
-        .collect();
+    let work = timeout(
+        PATIENCE,
+        problems(schema, Value::Object(call.arguments.clone())),
+    );
+    let problems = session
+        .unless_stopped(alarm, limits, work)
+        .await
+        .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?
+        .map_err(|_| format!("a check against it takes more than {PATIENCE:?}"))
+        .and_then(|found| found)
+        .map_err(unusable)?;
     if problems.is_empty() {
         return Ok(());
     }
     Err(CallError::ArgumentsInvalid {
         server: session.server.clone(),
         tool: call.tool.clone(),
-        problems,
+        problems: problems
+            .into_iter()
+            .map(|(pointer, message)| ArgumentProblem {
+                pointer: session.secrets.cut(&pointer),
+                message: session.excerpt(&message),
+            })
+            .collect(),
     })
+}
+
+/// What is wrong with the arguments, with JSON Pointers; an error says what is wrong with the
+/// schema. Not a task of the runtime: that one would wait for it at its own end.
+async fn problems(schema: Value, arguments: Value) -> Result<Vec<(String, String)>, String> {
+    let (answer, answered) = oneshot::channel();
+    thread::Builder::new()
+        .name("schema".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            // Nobody listens any more if the time is up.
+            let _ = answer.send(judge(&schema, &arguments));
+        })
+        .map_err(|error| format!("no thread can be started to check it: {error}"))?;
+    answered
+        .await
+        .unwrap_or_else(|_| Err("its check broke down".to_owned()))
 }
 
 /// JSON Schema 2020-12 unless the schema says otherwise. References to anywhere else are errors:
 /// nothing is ever fetched (MCP 2026-07-28, Tools).
-fn compile(schema: &Value) -> Result<Validator, String> {
-    jsonschema::options()
+fn judge(schema: &Value, arguments: &Value) -> Result<Vec<(String, String)>, String> {
+    let validator = jsonschema::options()
         .build(schema)
-        .map_err(|error| error.to_string())
+        .map_err(|error| error.to_string())?;
+    // Says yes or no without a list of errors, of which there may be too many to hold.
+    if validator.is_valid(arguments) {
+        return Ok(Vec::new());
+    }
+    Ok(validator
+        .iter_errors(arguments)
+        .take(MAX_PROBLEMS)
+        .map(|error| (error.instance_path().to_string(), error.to_string()))
+        .collect())
 }
 
 /// The tool's schema, from the first page that lists it.

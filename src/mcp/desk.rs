@@ -164,10 +164,14 @@ impl Desk {
             (Awaited::Nothing, _) => return Addressee::Handshake(response),
             (Awaited::Next, _) => false,
             (Awaited::Sent { id, .. }, Some(text)) => is_number(text, *id),
-            (Awaited::Sent { .. }, None) => {
-                state.call == CallLine::Delivered
-                    && matches!(&response.body, Body::Error(error) if error.is_about_an_unread_request())
-            }
+            (Awaited::Sent { .. }, None) => match &response.body {
+                Body::Error(error) => {
+                    state.call == CallLine::Delivered && error.is_about_an_unread_request()
+                }
+                // Cut off before its id, and no other request is open.
+                Body::Malformed(_) => true,
+                Body::Result(_) => false,
+            },
         };
         if !ours {
             return Addressee::Nobody;

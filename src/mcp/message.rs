@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
+use super::torn::Torn;
+
 /// How a line starts if something was printed before it without a newline.
 const GLUED: &[u8] = br#"{"jsonrpc""#;
 
@@ -76,7 +78,10 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// The message of a line, and the noise printed before it on the same line.
 pub(super) fn read(line: &[u8]) -> (&[u8], Inbound<'_>) {
-    let whole = parse(line);
+    let whole = match parse(line) {
+        Inbound::Noise => torn(line),
+        message => message,
+    };
     if !matches!(whole, Inbound::Noise) {
         return (&[], whole);
     }
@@ -161,6 +166,35 @@ fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     }
 }
 
+/// A line that is no JSON and begins like an answer. Behind other words on its line it may be a
+/// log's quotation of one, so only a whole line counts.
+fn torn(line: &[u8]) -> Inbound<'_> {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_ascii();
+    if !text.starts_with('{') {
+        return Inbound::Noise;
+    }
+    let Err(error) = serde_json::from_str::<&RawValue>(text) else {
+        return Inbound::Noise;
+    };
+    // A server that dies while it writes has died: that tells more.
+    if error.is_eof() && !line.ends_with(b"\n") {
+        return Inbound::Noise;
+    }
+    let torn = Torn::skim(text);
+    if torn.version != Some(r#""2.0""#) || torn.method.is_some() {
+        return Inbound::Noise;
+    }
+    let reason = match torn.odd {
+        Some(odd) => format!("{odd} is no JSON"),
+        None => format!("it is no JSON: {error}"),
+    };
+    Inbound::Response(Response {
+        id: torn.id.map(|id| Cow::Owned(id.to_owned())),
+        body: Body::Malformed(reason),
+    })
+}
+
 /// Whether the JSON text of an id is the number we sent; `"1"` and `1.0` are taken for `1`.
 pub(super) fn is_number(json: &str, number: i64) -> bool {
     let digits = json.trim_matches('"');
@@ -178,6 +212,48 @@ mod tests {
         }
         for json in ["10", "null", "\"x\"", "1.5"] {
             assert!(!is_number(json, 1), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_torn_answer_is_one_and_a_torn_log_line_is_none() {
+        for (line, named, said) in [
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}"#,
+                Some("1"),
+                "NaN is no JSON",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"#,
+                Some("1"),
+                "it is no JSON: EOF",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","result":{},"#,
+                None,
+                "it is no JSON: EOF",
+            ),
+        ] {
+            let line = format!("{line}\n");
+            let ([], Inbound::Response(response)) = read(line.as_bytes()) else {
+                panic!("{line}")
+            };
+            assert_eq!(response.id.as_deref(), named);
+            assert!(
+                matches!(&response.body, Body::Malformed(reason) if reason.starts_with(said)),
+                "{:?}",
+                response.body
+            );
+        }
+        for line in [
+            r#"{"level":"info","loss":NaN}"#,
+            r#"{"level":"info","id":1,"sent":{"jsonrpc":"2.0"},"loss":NaN}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":NaN}}"#,
+            r#"sent {"jsonrpc":"2.0","id":1,"result":{}} in 2 ms"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"a server died he"#,
+            "{",
+        ] {
+            assert!(matches!(read(line.as_bytes()).1, Inbound::Noise), "{line}");
         }
     }
 

@@ -28,9 +28,12 @@ impl Secrets {
         Self(values)
     }
 
-    /// The length of the longest: a window must overlap by this much to see all of it.
+    /// The length of the longest, however it is written: a window must overlap by this much to see
+    /// all of it.
     pub(super) fn longest(&self) -> usize {
-        self.0.first().map_or(0, String::len)
+        /// `\u0022` for one byte is the longest JSON makes of any.
+        const ESCAPED: usize = 6;
+        self.0.first().map_or(0, |secret| secret.len() * ESCAPED)
     }
 
     pub(crate) fn cut(&self, text: &str) -> String {
@@ -45,11 +48,8 @@ impl Secrets {
         while at < window.end
             && let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty())
         {
-            let secret = self
-                .0
-                .iter()
-                .find(|secret| rest.starts_with(secret.as_bytes()));
-            let end = at + secret.map_or(1, String::len);
+            let secret = self.0.iter().find_map(|secret| length(rest, secret));
+            let end = at + secret.unwrap_or(1);
             if end > window.start {
                 match secret {
                     Some(_) => kept.extend_from_slice(MASK.as_bytes()),
@@ -78,6 +78,49 @@ impl Secrets {
     }
 }
 
+/// How many bytes at the front of `text` are the secret: as it is, or as any JSON writer escapes it.
+fn length(text: &[u8], secret: &str) -> Option<usize> {
+    if text.starts_with(secret.as_bytes()) {
+        return Some(secret.len());
+    }
+    let mut at = 0;
+    for letter in secret.chars() {
+        let rest = text.get(at..)?;
+        at += if rest.first()? == &b'\\' {
+            escape(rest, letter)?
+        } else {
+            let mut raw = [0; 4];
+            let raw = letter.encode_utf8(&mut raw).as_bytes();
+            rest.starts_with(raw).then_some(raw.len())?
+        };
+    }
+    Some(at)
+}
+
+/// How many bytes at the front of `text` are an escape (RFC 8259, section 7) for this letter.
+fn escape(text: &[u8], letter: char) -> Option<usize> {
+    let meant = match text.get(1)? {
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => {
+            let mut units = [0; 2];
+            let units = letter.encode_utf16(&mut units);
+            let mut parts = text.chunks(6);
+            let same = units.iter().all(|unit| {
+                let hex = parts.next().and_then(|part| part.strip_prefix(br"\u"));
+                let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
+                hex.and_then(|hex| u16::from_str_radix(hex, 16).ok()) == Some(*unit)
+            });
+            return same.then_some(units.len() * 6);
+        }
+        plain => char::from(*plain),
+    };
+    (meant == letter).then_some(2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +142,23 @@ mod tests {
         let secrets = secrets(&["hunter2"]);
         assert_eq!(secrets.cut_within(b"xxhunter2yy", 5..11), "***yy");
         assert_eq!(secrets.cut_within(b"xxhunter2yy", 0..5), "xx***");
+    }
+
+    #[test]
+    fn a_secret_is_found_however_json_escapes_it() {
+        let secret = "p\"a\\s/s<é\u{1f511}\n";
+        let secrets = secrets(&[secret]);
+        for written in [
+            secret,
+            r#"p\"a\\s/s<é🔑\n"#,
+            r#"p\"a\\s\/s\u003c\u00e9\ud83d\udd11\u000A"#,
+        ] {
+            assert_eq!(secrets.cut(&format!("({written})")), "(***)", "{written}");
+            assert!(written.len() <= secrets.longest());
+        }
+        for other in [r#"p\"a\s"#, r"p\u0022a\u", r"p\"] {
+            assert_eq!(secrets.cut(other), other);
+        }
     }
 
     #[test]

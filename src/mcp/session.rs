@@ -24,7 +24,7 @@ use super::{
     handler::Handler,
     message::Body,
     redact::Secrets,
-    report::{Parting, ServerReport, Timings},
+    report::{Killed, Parting, ServerReport, Timings},
     spec::{Progress, ServerSpec},
     stderr::Stderr,
     wire::Wire,
@@ -165,6 +165,21 @@ impl Session {
             biased;
             done = &mut work => Ok(done),
             halt = self.gone() => Err(halt),
+        }
+    }
+
+    /// Does `work` of our own until it is done, a limit runs out or a signal stops us.
+    pub(super) async fn unless_stopped<T>(
+        &self,
+        alarm: &Alarm<'_>,
+        limits: &Limits,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Halt> {
+        select! {
+            biased;
+            signal = alarm.rung() => Err(Halt::Signal(signal)),
+            done = work => Ok(done),
+            () = sleep_until(limits.until) => Err(Halt::Late(Limit::Total, limits.total)),
         }
     }
 
@@ -333,17 +348,28 @@ impl Session {
             .as_ref()
             .and_then(|service| service.peer_info());
         let info = peer.as_ref().and_then(|peer| peer.server_info.as_ref());
+        let cut = |text: &str| self.secrets.cut(text);
         ServerReport {
             exit_status: self.child.status(),
             parting: self.parting,
             stderr_tail,
             stderr_bytes,
             stdout_noise: self.desk.noise_so_far(),
-            protocol: peer.as_ref().map(|peer| peer.protocol_version.to_string()),
-            server_info: info.map(|info| (info.name.clone(), info.version.clone())),
+            protocol: peer
+                .as_ref()
+                .map(|peer| cut(&peer.protocol_version.to_string())),
+            server_info: info.map(|info| (cut(&info.name), cut(&info.version))),
             asked: self.question(),
             timings: self.timings,
-            killed: self.reaped.killed.clone(),
+            killed: self
+                .reaped
+                .killed
+                .iter()
+                .map(|killed| Killed {
+                    pid: killed.pid,
+                    name: cut(&killed.name),
+                })
+                .collect(),
         }
     }
 }

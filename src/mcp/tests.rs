@@ -194,7 +194,10 @@ fn the_client_of_other_tests() {
     ) else {
         return;
     };
-    let stage = Stage::within(&mode, Utf8Path::new(&folder)).graceless();
+    let mut stage = Stage::within(&mode, Utf8Path::new(&folder)).graceless();
+    if mode.starts_with("schema:") {
+        stage = stage.checked();
+    }
     let end = stage.run();
     let (result, effect) = (format!("{:?}", end.result), end.effect);
     let report = end.closing.finish();

@@ -10,7 +10,7 @@ use super::{
     session::{Alarm, Limits, Session},
 };
 
-const METHOD: &str = "tools/list";
+pub(super) const METHOD: &str = "tools/list";
 /// A server with more pages of tools than this repeats itself.
 pub(super) const MAX_PAGES: usize = 100;
 /// How alike a name must be to be offered instead (Jaro–Winkler), and how many are.

@@ -100,6 +100,9 @@ ODD = {
     "content_text": lambda i: '{"jsonrpc":"2.0","id":%s,"result":{"content":"text"}}' % i,
     "not_utf8": lambda i: b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"\xff"}]}}'
                           % str(i).encode(),
+    "nan": lambda i: '{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"mean":NaN}}}' % i,
+    "cut": lambda i: '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"te' % i,
+    "cut_early": lambda i: '{"jsonrpc":"2.0","result":{"content":[{"type":"te',
     # Numbers no float holds, members no client knows, and an order of its own.
     "exact": lambda i: '{"jsonrpc":"2.0","id":%s,"result": {"zeta":1e2, "structuredContent":'
                        '123456789012345678901234567890,"content":[],"tools":[]}}' % i,
@@ -225,6 +228,29 @@ TOOLS = [
 ]
 
 
+def doubling(levels):
+    """A schema of a few hundred bytes that means 4 ** levels checks."""
+    steps = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 4} for n in range(levels)}
+    return {"$ref": "#/$defs/d0", "$defs": {**steps, f"d{levels}": {"type": "object"}}}
+
+
+def chain(length):
+    """A schema whose references make one long row."""
+    steps = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(length)}
+    return {"$ref": "#/$defs/d0", "$defs": {**steps, f"d{length}": {"type": "object"}}}
+
+
+ODD_SCHEMAS = {
+    "schema:long": doubling(14),
+    "schema:endless": doubling(30),
+    "schema:chain": chain(2000),
+    "schema:circle": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+    "schema:self": {"allOf": [{"$ref": "#"}]},
+}
+if MODE in ODD_SCHEMAS:
+    TOOLS[1]["inputSchema"] = ODD_SCHEMAS[MODE]
+
+
 def tools_list(request):
     """One tool a page."""
     page = int((request.get("params") or {}).get("cursor") or 0)
@@ -251,7 +277,7 @@ def initialize(request):
     else:
         version = {"bad_version": "2099-01-01", "old": "2024-11-05"}.get(MODE, request["params"]["protocolVersion"])
         answer(request, {"protocolVersion": version, "capabilities": {"tools": {}},
-                         "serverInfo": {"name": "misbehaving", "version": "1.2"}})
+                         "serverInfo": {"name": os.environ.get("NAME", "misbehaving"), "version": "1.2"}})
         if MODE == "deaf":
             time.sleep(SLEEP)
 

@@ -142,6 +142,9 @@ fn odd_answers_that_cannot_end_the_call_at_once() {
         "task",
         "content_text",
         "not_utf8",
+        "nan",
+        "cut",
+        "cut_early",
     ] {
         let end = Stage::new(&format!("odd:{mode}")).run();
         assert!(
@@ -316,4 +319,16 @@ fn the_debug_text_of_a_server_tells_no_secret() {
         .push(("TOKEN".to_owned(), SECRET.to_owned()));
     stage.server.argv.push(SECRET.to_owned());
     assert!(!format!("{:?}", stage.server).contains(SECRET));
+}
+
+#[test]
+fn the_name_a_server_gives_itself_tells_no_secret() {
+    let mut stage = Stage::new("echo");
+    let name = format!("for {SECRET}");
+    stage.server.env.push(("NAME".to_owned(), name));
+    let report = stage.run().closing.finish();
+    assert_eq!(
+        report.server_info,
+        Some(("for ***".to_owned(), "1.2".to_owned()))
+    );
 }

@@ -138,3 +138,36 @@ fn a_line_over_the_limit_ends_the_call() {
         assert_eq!(end.effect, Effect::Unknown);
     }
 }
+
+#[test]
+fn a_schema_that_takes_long_does_not_outrun_the_total() {
+    let mut stage = Stage::new("schema:long").checked();
+    stage.call.total_timeout = Duration::from_secs(1);
+    let end = stage.run();
+    timed_out(&end, Limit::Total);
+    assert_eq!(
+        (end.effect, end.phase),
+        (Effect::None, Phase::ValidateArguments)
+    );
+}
+
+#[test]
+fn a_schema_that_means_years_of_work_is_given_up() {
+    let kept = TempDir::new().unwrap();
+    let folder = Utf8Path::from_path(kept.path()).unwrap();
+    // The thread that works on it ends with its process only.
+    assert!(client("schema:endless", folder).status().unwrap().success());
+    let outcome = fs::read_to_string(folder.join("outcome")).unwrap();
+    assert!(
+        outcome.starts_with("None Err(SchemaUnusable") && outcome.contains("takes more than"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn schemas_that_refer_in_long_rows_or_circles_do_not_bring_us_down() {
+    for mode in ["schema:chain", "schema:circle", "schema:self"] {
+        let end = Stage::new(mode).checked().run();
+        assert!(end.result.is_ok(), "{mode}: {:?}", end.result);
+    }
+}
