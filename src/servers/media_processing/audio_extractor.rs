@@ -16,6 +16,8 @@ use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, T
 
 /// Seconds of audio between two reports of progress.
 const REPORT_EVERY: f64 = 1.0;
+/// Samples per channel converted at once: of a long packet at a low rate, each becomes hundreds.
+const PIECE: usize = 8192;
 
 pub(super) struct AudioExtractor;
 
@@ -38,7 +40,7 @@ impl Tool for AudioExtractor {
 
     fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
         let request = Request::parse(arguments)?;
-        let mut source = Source::open(&request.input)?;
+        let mut source = Source::open(&request.input, run)?;
         let signal = source.signal().clone();
         let (rate, channels) = (
             request.rate.unwrap_or(signal.rate),
@@ -49,12 +51,14 @@ impl Tool for AudioExtractor {
         let total = source.about().duration;
         let (mut heard, mut reported) = (0, 0.0);
         let mut written = 0;
-        while let Some(block) = source.next()? {
-            run.check_cancelled()?;
+        while let Some(block) = source.next(run)? {
             heard += block.frames() as u64;
-            let samples = converter.push(block);
-            output.write(&samples)?;
-            written += samples.len() as u64;
+            for piece in block.pieces(PIECE) {
+                run.check_cancelled()?;
+                let samples = converter.push(piece);
+                output.write(&samples)?;
+                written += samples.len() as u64;
+            }
             let done = seconds(heard, signal.rate);
             if done >= reported + REPORT_EVERY {
                 reported = done;

@@ -15,6 +15,9 @@ use std::{
 
 use crate::servers::tool::ToolError;
 
+/// Boxes or elements looked at side by side. A day of fragments has 50 000.
+const MOST_PARTS: usize = 1_000_000;
+
 /// The part of a track that is meant to be heard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Marks {

@@ -39,6 +39,22 @@ impl Block {
     }
 }
 
+impl Block {
+    /// The block in parts of at most `most` samples per channel; `most` is above zero.
+    pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = Self> {
+        fn part<S: Copy>(planes: &Planes<S>, from: usize, most: usize) -> Planes<S> {
+            let part = |plane: &Vec<S>| plane.iter().skip(from).take(most).copied().collect();
+            planes.iter().map(part).collect()
+        }
+        (0..self.frames())
+            .step_by(most)
+            .map(move |from| match self {
+                Self::Integer(planes) => Self::Integer(part(planes, from, most)),
+                Self::Real(planes) => Self::Real(part(planes, from, most)),
+            })
+    }
+}
+
 /// What a source's blocks have in common.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Signal {
@@ -255,6 +271,20 @@ mod tests {
         assert_eq!(
             converter.push(Block::Integer(vec![vec![1, 2], vec![-1, -2]])),
             [1, -1, 2, -2]
+        );
+    }
+
+    #[test]
+    fn the_pieces_of_a_block_are_all_of_it() {
+        let block = Block::Integer(vec![vec![1, 2, 3, 4, 5], vec![6, 7, 8, 9, 10]]);
+        let pieces: Vec<_> = block.pieces(2).collect();
+        assert_eq!(
+            pieces,
+            [
+                Block::Integer(vec![vec![1, 2], vec![6, 7]]),
+                Block::Integer(vec![vec![3, 4], vec![8, 9]]),
+                Block::Integer(vec![vec![5], vec![10]]),
+            ]
         );
     }
 

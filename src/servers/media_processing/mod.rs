@@ -5,6 +5,7 @@
 
 mod arguments;
 mod audio_extractor;
+mod claims;
 mod container;
 mod convert;
 mod decode;

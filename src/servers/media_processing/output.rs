@@ -68,6 +68,8 @@ pub(super) enum OutputProblem {
     Write { path: PathBuf, source: io::Error },
     #[error("cannot encode FLAC: {0}")]
     Flac(String),
+    #[error("a WAV file cannot hold {0} samples per second; ask for a lower sample_rate")]
+    Rate(u32),
     #[error("the audio is longer than a WAV file can hold (4 GiB); ask for flac")]
     TooLong,
 }

@@ -4,7 +4,12 @@
 //! priming and padding where the container tells of them. A file that ends before its audio does is
 //! an error, never a shorter answer.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::File,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
 
 use symphonia::core::{
     codecs::{CodecParameters, audio::AudioCodecParameters},
@@ -14,13 +19,16 @@ use symphonia::core::{
 };
 
 use super::{
-    container,
+    claims, container,
     convert::{Block, Signal},
     decode::{DecodeProblem, Decoder},
     opus::OpusProblem,
     window::Window,
 };
-use crate::servers::{media, tool::ToolError};
+use crate::servers::{
+    media,
+    tool::{Run, ToolError},
+};
 
 /// Samples by which a track may be shorter than its container says: priming, padding, a last packet.
 const SLACK: u64 = 4096;
@@ -48,9 +56,9 @@ pub(super) struct About {
 
 impl Source {
     /// Opens the file's default audio track and decodes up to its first sound.
-    pub(super) fn open(path: &Path) -> Result<Self, ToolError> {
-        let mut packets = Packets::open(path)?;
-        match packets.next()? {
+    pub(super) fn open(path: &Path, run: &Run<'_>) -> Result<Self, ToolError> {
+        let mut packets = unbroken(|| Packets::open(path))?;
+        match unbroken(|| packets.next(run))? {
             Some((first, signal)) => Ok(Self {
                 packets,
                 signal,
@@ -72,11 +80,11 @@ impl Source {
     }
 
     /// The next block, never empty; `None` at the end of the track.
-    pub(super) fn next(&mut self) -> Result<Option<Block>, ToolError> {
+    pub(super) fn next(&mut self, run: &Run<'_>) -> Result<Option<Block>, ToolError> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
-        let Some((block, signal)) = self.packets.next()? else {
+        let Some((block, signal)) = unbroken(|| self.packets.next(run))? else {
             return Ok(None);
         };
         if signal != self.signal {
@@ -88,6 +96,16 @@ impl Source {
         }
         Ok(Some(block))
     }
+}
+
+/// Does a piece of reading. symphonia's readers panic on some headers no writer makes: the fault is
+/// the file's. Nothing is read from it afterwards.
+fn unbroken<T>(read: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(ToolError::Corrupt(
+            "its header or data cannot be decoded".to_owned(),
+        ))
+    })
 }
 
 fn described(signal: &Signal) -> String {
@@ -119,7 +137,9 @@ impl Packets {
         let reader = probe(file, path)?;
         let name = reader.format_info().short_name;
         let (track, parameters) = audio_track(&*reader, path)?;
+        claims::check_track(parameters)?;
         let marks = container::marks(name, again, track.id)?;
+        claims::check_marks(&marks)?;
         let decoder = Decoder::new(parameters).map_err(tool_error)?;
         let window = Window::new(marks, track.time_base, decoder.pre_skip());
         let about = About {
@@ -144,9 +164,10 @@ impl Packets {
     }
 
     /// The next block that is heard, never empty, and its signal.
-    fn next(&mut self) -> Result<Option<(Block, Signal)>, ToolError> {
-        while let Some(packet) = self.next_packet()? {
+    fn next(&mut self, run: &Run<'_>) -> Result<Option<(Block, Signal)>, ToolError> {
+        while let Some(packet) = self.next_packet(run)? {
             let (block, signal) = self.decoder.decode(&packet).map_err(tool_error)?;
+            claims::check_signal(&signal)?;
             self.decoded += block.frames() as u64;
             let rate = signal.rate;
             self.signal = Some(signal.clone());
@@ -167,8 +188,9 @@ impl Packets {
         Ok(None)
     }
 
-    fn next_packet(&mut self) -> Result<Option<Packet>, ToolError> {
+    fn next_packet(&mut self, run: &Run<'_>) -> Result<Option<Packet>, ToolError> {
         loop {
+            run.check_cancelled()?;
             match self.reader.next_packet() {
                 Ok(Some(packet)) if packet.track_id == self.track => return Ok(Some(packet)),
                 Ok(Some(_)) => {}

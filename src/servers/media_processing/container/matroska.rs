@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{Bytes, ContainerProblem, Marks};
+use super::{Bytes, ContainerProblem, MOST_PARTS, Marks};
 
 const SEGMENT: u32 = 0x1853_8067;
 const CLUSTER: u32 = 0x1F43_B675;
@@ -77,6 +77,9 @@ fn elements(bytes: &mut Bytes, range: Range<u64>) -> Result<Vec<Element>, Contai
     let mut elements = Vec::new();
     let mut at = range.start;
     while at < range.end {
+        if elements.len() >= MOST_PARTS {
+            return Err(ContainerProblem::Malformed("element structure"));
+        }
         bytes.seek(at)?;
         let id = element_id(bytes)?;
         let Some(size) = vint(bytes)? else {

@@ -3,7 +3,10 @@
 
 use std::ops::Range;
 
-use super::{Bytes, ContainerProblem, Marks};
+use super::{Bytes, ContainerProblem, MOST_PARTS, Marks};
+
+/// More edits than any film has.
+const MOST_EDITS: u32 = 100_000;
 
 /// A box: its type, and where its content lies.
 struct Atom {
@@ -91,7 +94,7 @@ fn entries(bytes: &mut Bytes, elst: &Atom) -> Result<Vec<Edit>, ContainerProblem
     let [version, ..] = bytes.read::<4>()?;
     let count = u32::from_be_bytes(bytes.read()?);
     let size = if version == 1 { 20 } else { 12 };
-    if u64::from(count) * size + 8 > elst.body.end - elst.body.start {
+    if count > MOST_EDITS || u64::from(count) * size + 8 > elst.body.end - elst.body.start {
         return Err(ContainerProblem::Malformed("edit list"));
     }
     let mut edits = Vec::new();
@@ -143,6 +146,9 @@ fn atoms(bytes: &mut Bytes, range: Range<u64>) -> Result<Vec<Atom>, ContainerPro
     let mut atoms = Vec::new();
     let mut at = range.start;
     while at.saturating_add(8) <= range.end {
+        if atoms.len() >= MOST_PARTS {
+            return Err(ContainerProblem::Malformed("box structure"));
+        }
         bytes.seek(at)?;
         let size = u32::from_be_bytes(bytes.read()?);
         let kind = bytes.read()?;

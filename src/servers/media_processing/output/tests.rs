@@ -99,3 +99,12 @@ fn flac_of_any_length_begins_with_the_length() {
         assert_eq!(bytes[24..26], length.to_be_bytes());
     }
 }
+
+#[test]
+fn a_rate_no_header_can_hold_is_refused() {
+    let scratch = TempDir::new().expect("a directory");
+    let place = Place::At(scratch.path().join("out.wav"));
+    let refused = Output::create(&place, Format::Wav, u32::MAX, Width::Stereo);
+    assert!(matches!(refused, Err(OutputProblem::Rate(u32::MAX))));
+    assert!(names(&scratch).is_empty());
+}

@@ -28,15 +28,21 @@ impl Wav {
 impl Encoder for Wav {
     fn header(&self) -> Result<Vec<u8>, OutputProblem> {
         let frame = self.channels * BYTES_PER_SAMPLE;
+        let bytes_per_second = self
+            .rate
+            .checked_mul(frame.into())
+            .ok_or(OutputProblem::Rate(self.rate))?;
+        let length = self.data.checked_add(HEADER - 8);
+        let length = length.ok_or(OutputProblem::TooLong)?;
         let mut header = Vec::new();
         header.extend(b"RIFF");
-        header.extend((self.data + HEADER - 8).to_le_bytes());
+        header.extend(length.to_le_bytes());
         header.extend(b"WAVEfmt ");
         header.extend(16_u32.to_le_bytes());
         header.extend(PCM.to_le_bytes());
         header.extend(self.channels.to_le_bytes());
         header.extend(self.rate.to_le_bytes());
-        header.extend((self.rate * u32::from(frame)).to_le_bytes());
+        header.extend(bytes_per_second.to_le_bytes());
         header.extend(frame.to_le_bytes());
         header.extend((BYTES_PER_SAMPLE * 8).to_le_bytes());
         header.extend(b"data");

@@ -116,6 +116,63 @@ fn a_track_without_samples_is_refused() {
     assert!(refusal(&empty).contains("without a single sample"));
 }
 
+/// A WAV of 16 bits that holds a second of nothing.
+fn wav(rate: u32, channels: u16) -> Vec<u8> {
+    let frame = channels.wrapping_mul(2);
+    let format = [
+        &1_u16.to_le_bytes()[..],
+        &channels.to_le_bytes(),
+        &rate.to_le_bytes(),
+        &rate.wrapping_mul(frame.into()).to_le_bytes(),
+        &frame.to_le_bytes(),
+        &16_u16.to_le_bytes(),
+    ]
+    .concat();
+    let data = vec![0; 16_000];
+    [
+        &b"RIFF\x00\x40\x00\x00WAVEfmt \x10\0\0\0"[..],
+        &format,
+        b"data",
+        &16_000_u32.to_le_bytes(),
+        &data,
+    ]
+    .concat()
+}
+
+#[test]
+fn a_wav_of_a_rate_no_audio_has_is_refused_by_its_rate() {
+    let scratch = TempDir::new().expect("a directory");
+    for rate in [0, 1, 2, 7, 10, 999, 768_001, 1 << 31, u32::MAX] {
+        let input = written(&scratch, "odd.wav", &wav(rate, 1));
+        for wanted in [8000, 192_000] {
+            let error = call(&json!({"input_uri": input, "sample_rate": wanted}))
+                .expect_err("no audio has it");
+            assert!(matches!(error, ToolError::Corrupt(_)), "{rate}: {error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("a sample rate of {rate} Hz")),
+                "{error}"
+            );
+        }
+    }
+    for rate in [1000, 768_000] {
+        assert!(!extracted(&written(&scratch, "even.wav", &wav(rate, 1)), None, 2).is_empty());
+    }
+}
+
+#[test]
+fn a_wav_of_channels_no_audio_has_is_corrupt() {
+    let scratch = TempDir::new().expect("a directory");
+    for channels in [0, 65, 1000, u16::MAX] {
+        let refused = refusal(&written(&scratch, "odd.wav", &wav(8000, channels)));
+        assert!(
+            refused.contains("corrupt or incomplete"),
+            "{channels}: {refused}"
+        );
+    }
+}
+
 #[test]
 fn an_existing_file_is_not_overwritten() {
     let scratch = TempDir::new().expect("a directory");
@@ -163,4 +220,18 @@ fn a_cancelled_extraction_leaves_nothing() {
         0,
         "nothing is left"
     );
+}
+
+#[test]
+fn a_cancellation_is_seen_before_the_first_sound() {
+    let scratch = TempDir::new().expect("a directory");
+    let run = Run {
+        cancelled: &AtomicBool::new(true),
+        report: &|_| {},
+    };
+    let arguments =
+        json!({"input_uri": medium("fox.mp4"), "output_path": scratch.path().join("out.wav")});
+    let error = call_as(&arguments, &run).expect_err("cancelled");
+    assert!(matches!(error, ToolError::Cancelled), "{error}");
+    assert_eq!(fs::read_dir(&scratch).expect("readable").count(), 0);
 }
