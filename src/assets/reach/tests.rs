@@ -1,3 +1,5 @@
+//! What a light look tells, against real files and servers on loopback.
+
 use std::{
     io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},

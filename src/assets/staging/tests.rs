@@ -1,3 +1,5 @@
+//! Scratch directories: private, swept when their owner is dead, never before.
+
 use std::{
     os::unix::fs::PermissionsExt,
     process::{Command, Stdio},

@@ -1,3 +1,5 @@
+//! Assets reach their place whole or not at all, on real disks that are full or read-only.
+
 use std::{
     io::Read,
     os::unix::fs::{FileTypeExt, PermissionsExt, symlink},

@@ -1,3 +1,5 @@
+//! Storage URIs as they are written, and what of them may be shown.
+
 use super::*;
 
 fn file(text: &str) -> String {
