@@ -203,12 +203,34 @@ impl Executed {
             context
                 .go_on()
                 .and_then(|()| self.add(step, tool::run(step, launch, staging, context)))
-                .map_err(|failure| not_again(once, failure))?;
+                .map_err(|failure| not_again(once, failure))
+                .map_err(|failure| self.asked(step, steps, failure))?;
             if step.entry.repeatable == Repeatable::Once {
                 once = Some(step);
             }
         }
         Ok(())
+    }
+
+    /// Says what to do about questions. Those of one step among several cannot be answered: the
+    /// answers would come with a run that does the steps before it again.
+    fn asked(&mut self, step: &Step, steps: &[Step], failure: Failure) -> Failure {
+        if self.outcome.waiting.is_none() {
+            return failure;
+        }
+        let advice = if steps.len() == 1 {
+            "Send the same task again with the answers; `waiting` says how.".to_owned()
+        } else {
+            self.outcome.waiting = None;
+            format!(
+                "Among several capabilities it cannot be answered: send {} as a task of its own.",
+                step.entry.id
+            )
+        };
+        Failure {
+            message: format!("{} {advice}", failure.message),
+            ..failure
+        }
     }
 
     /// Adds what one step came to; its failure is the job's.
@@ -224,6 +246,7 @@ impl Executed {
         }
         outcome.effect = worse(outcome.effect, end.effect);
         outcome.phase = end.phase;
+        outcome.waiting = end.waiting;
         outcome.server = Some(end.server);
         say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
@@ -248,6 +271,7 @@ impl Executed {
             Err(failure) => {
                 outcome.state = match failure.fault {
                     Fault::Cancelled => State::Cancelled,
+                    _ if outcome.waiting.is_some() => State::Pending,
                     _ => State::Failed,
                 };
                 outcome.result_data = None;

@@ -21,6 +21,7 @@ mod error;
 mod handler;
 mod inspect;
 mod message;
+mod questions;
 mod redact;
 mod report;
 mod session;
@@ -47,7 +48,7 @@ pub(crate) use self::{
     inspect::{Inspection, inspect},
     redact::Secrets,
     report::{Parting, ServerReport},
-    spec::{ArgumentCheck, Progress, Protocol, ServerSpec, ToolCall},
+    spec::{ArgumentCheck, Caller, Progress, Protocol, Resumption, ServerSpec, ToolCall},
     tools::{Hints, ToolListing, near},
 };
 use self::{
@@ -94,8 +95,9 @@ pub(crate) fn call(
         host,
         progress,
     ));
+    let asked = matches!(result, Err(CallError::InputRequired { .. }));
     let effect = match session.desk.call_line() {
-        _ if course.answered => Effect::Done,
+        _ if course.answered && !asked => Effect::Done,
         CallLine::Delivered => Effect::Unknown,
         CallLine::Unsent => Effect::None,
     };
@@ -173,6 +175,10 @@ async fn converse(
     })?;
     let end = call.budget.map(|budget| Instant::now() + budget);
     era::negotiate(session, server, host, &alarm).await?;
+    if call.resumption.is_some() {
+        can_resume(session)?;
+        session.desk.number_call(another_id(host));
+    }
 
     let mut limits = Limits {
         idle: call.idle_timeout,
@@ -194,8 +200,12 @@ async fn converse(
     }
 
     course.phase = Phase::Call;
-    let params =
+    let mut params =
         CallToolRequestParams::new(call.tool.clone()).with_arguments(call.arguments.clone());
+    if let Some(Resumption { responses, state }) = call.resumption.clone() {
+        params.input_responses = responses;
+        params.request_state = state;
+    }
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let began = host.moment();
     let body = session.exchange(&alarm, &limits, request, progress).await;
@@ -206,4 +216,30 @@ async fn converse(
     let answer = answer::read(session, &call.tool, body)?;
     course.phase = Phase::Complete;
     Ok(answer)
+}
+
+/// Only 2026-07-28 knows calls of several rounds.
+fn can_resume(session: &Session) -> Result<(), CallError> {
+    let peer = session
+        .service
+        .as_ref()
+        .and_then(|service| service.peer_info());
+    let version = peer.map(|peer| peer.protocol_version.clone());
+    match version {
+        Some(version) if !version.has_initialize() => Ok(()),
+        version => Err(CallError::NotResumable {
+            server: session.server.clone(),
+            version: version.map(|version| format!("MCP {version}")),
+        }),
+    }
+}
+
+/// An id that the call before did not have: that one was another process's, which counted from 0
+/// as this one does (2026-07-28, Multi Round-Trip Requests: the id of a retry must differ).
+fn another_id(host: &Host) -> i64 {
+    let mut bytes = [0; 4];
+    for (to, from) in bytes.iter_mut().zip(host.random_bytes()) {
+        *to = from;
+    }
+    (1 << 32) + i64::from(u32::from_be_bytes(bytes))
 }

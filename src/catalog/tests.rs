@@ -8,7 +8,7 @@ mod shipped;
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, InputRef, RefId, RefStatus, Task};
+use crate::task::{Failure, Input, InputRef, RefId, RefStatus, Task};
 
 use super::{Catalog, Job, Places, resolve};
 
@@ -35,6 +35,7 @@ fn task(ids: &[&str]) -> Task {
         expected: Vec::new(),
         parameters: vec![Map::new(); ids.len()],
         attempt: 1,
+        input: Input::Refused,
     }
 }
 

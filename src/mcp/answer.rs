@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     error::CallError,
     message::{Body, RpcError},
+    questions,
     session::Session,
 };
 
@@ -86,12 +87,11 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
     match wire.result_type.as_deref() {
         None | Some("complete") => {}
         Some("input_required") => {
-            let result =
-                serde_json::from_str(raw.get()).map_err(|error| malformed(error.to_string()))?;
+            let questions = questions::read(raw.get(), &session.secrets).map_err(malformed)?;
             return Err(CallError::InputRequired {
                 server: session.server.clone(),
                 tool: tool.to_owned(),
-                result,
+                questions: Box::new(questions),
             });
         }
         Some(other) => {
@@ -120,6 +120,14 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
     let data = error
         .data
         .map(|data| Box::new(session.secrets.cut_value(data)));
+    if error.code == i64::from(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0) {
+        return CallError::CapabilityMissing {
+            server,
+            method,
+            required: required(data.as_deref()),
+            caller: session.caller,
+        };
+    }
     CallError::Rpc {
         server,
         method,
@@ -128,6 +136,12 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
         data,
         asked: session.question(),
     }
+}
+
+/// The names in `data.requiredCapabilities` (2026-07-28, `MissingRequiredClientCapabilityError`).
+fn required(data: Option<&Value>) -> Vec<String> {
+    let names = data.and_then(|data| data.get("requiredCapabilities")?.as_object());
+    names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 
 fn content(block: Value) -> Content {

@@ -25,7 +25,7 @@ use super::{
     message::Body,
     redact::Secrets,
     report::{Killed, Parting, ServerReport, Timings},
-    spec::{Progress, ServerSpec},
+    spec::{Caller, Progress, ServerSpec},
     stderr::Stderr,
     wire::Wire,
 };
@@ -50,6 +50,7 @@ pub(super) struct Session {
     pub(super) wire: Wire,
     pub(super) desk: Arc<Desk>,
     pub(super) secrets: Secrets,
+    pub(super) caller: Caller,
     /// Since the handshake.
     pub(super) service: Option<Service>,
     pub(super) timings: Timings,
@@ -132,6 +133,7 @@ impl Session {
             stderr: Stderr::drain(pipes.stderr, &secrets),
             desk,
             secrets,
+            caller: spec.caller,
             service: None,
             timings: Timings {
                 spawn: millis(started.elapsed()),
@@ -320,7 +322,7 @@ impl Session {
         }
     }
 
-    /// What the server asked a person for.
+    /// What the server asked for while it was called.
     pub(super) fn question(&self) -> Option<String> {
         self.desk
             .question()
