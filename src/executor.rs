@@ -23,7 +23,7 @@ use crate::{
     catalog::{Delivery, Job, Repeatable, Step, StepOutput},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, State},
+    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State},
 };
 
 pub(crate) use dry_run::planned;
@@ -51,7 +51,8 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a Host,
     pub(crate) root: &'a Utf8Path,
     pub(crate) state_dir: &'a Utf8Path,
-    pub(crate) operation: &'a OperationId,
+    /// The name of this run's scratch directory.
+    pub(crate) scratch: &'a str,
     pub(crate) session_id: &'a str,
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
@@ -90,8 +91,8 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         store,
         notes,
     } = ready;
-    let staging = Staging::open(context.state_dir, context.operation.as_str())
-        .map_err(Rejection::at(Phase::Inputs))?;
+    let staging =
+        Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
     say(&job.reasoning);
     let mut done = Executed::from(Outcome {
         reasoning: job.reasoning,
@@ -219,11 +220,22 @@ impl Executed {
             return failure;
         }
         let advice = if steps.len() == 1 {
-            "Send the same task again with the answers; `waiting` says how.".to_owned()
+            "Send the same task again, as `waiting` says.".to_owned()
         } else {
             self.outcome.waiting = None;
+            let before: Vec<&str> = self
+                .outcome
+                .executed
+                .iter()
+                .map(String::as_str)
+                .filter(|id| *id != step.entry.id)
+                .collect();
+            let done = match before.as_slice() {
+                [] => String::new(),
+                before => format!(" Done before it: {}.", before.join(", ")),
+            };
             format!(
-                "Among several capabilities it cannot be answered: send {} as a task of its own.",
+                "Among several capabilities it cannot be answered: send {} as a task of its own.{done}",
                 step.entry.id
             )
         };

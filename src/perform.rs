@@ -9,7 +9,10 @@
 mod answer;
 mod settings;
 
+use std::fmt::Write as _;
+
 use camino::Utf8Path;
+use sha2::{Digest, Sha256};
 
 use crate::{
     assets::{Staging, Store},
@@ -18,7 +21,7 @@ use crate::{
     executor::{self, Context, Executed, Ready, Rejection},
     host::Host,
     inputs,
-    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State},
+    task::{Effect, Failure, Fault, Input, OperationId, Outcome, Phase, State},
 };
 
 pub use crate::executor::{Seen, Watch};
@@ -34,12 +37,13 @@ pub fn perform(
 ) -> Answer {
     let begun = host.moment();
     answer(input, host, |received, operation| {
-        let scratch = Staging::path(&settings.state_dir, operation.as_str());
+        let name = scratch_name(received, operation);
+        let scratch = Staging::path(&settings.state_dir, &name);
         let context = Context {
             host,
             root: &settings.root,
             state_dir: &settings.state_dir,
-            operation,
+            scratch: &name,
             session_id: &received.identity.session_id,
             begun,
             budget: settings.budget,
@@ -64,6 +68,35 @@ pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
             ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
         })
     })
+}
+
+/// What this run's scratch directory is called. It is known to tools, as a part of `output.path`: one
+/// that asks for input is called again by another run, and has to be given the same parameters then
+/// (MCP 2026-07-28, Multi Round-Trip Requests). So all runs of a task that may be asked share a name.
+fn scratch_name(received: &Received, operation: &OperationId) -> String {
+    const DIGITS: usize = 26;
+    match &received.task {
+        Ok(task) if task.input != Input::Refused => {
+            let parts = [&received.identity.session_id, &task.task_id];
+            let hash = parts
+                .iter()
+                .copied()
+                .chain(&task.capability_ids)
+                .fold(Sha256::new(), |hash, part| {
+                    hash.chain_update(part).chain_update([0xff])
+                });
+            let digits = hash
+                .finalize()
+                .iter()
+                .fold(String::new(), |mut digits, byte| {
+                    // Writing to a String cannot fail.
+                    let _ = write!(digits, "{byte:02x}");
+                    digits
+                });
+            format!("in_{}", digits.get(..DIGITS).unwrap_or_default())
+        }
+        _ => operation.as_str().to_owned(),
+    }
 }
 
 /// Reads the input (000 §Step 1), has the work done, and writes the answer.

@@ -10,18 +10,15 @@ use crate::task::{Elicited, Failure, Fault, Given, Input, Question, Response, Re
 /// Only a task of one capability can be asked: the answer comes with another run, which begins
 /// anew and would do the steps before a second time.
 pub(super) fn check(task: &Task) -> Result<Input, Failure> {
-    let several = task.capability_ids.len() > 1;
-    match &task.input {
-        Input::Refused => {}
-        Input::Accepted | Input::Given(_) if several => {
-            return Err(unfit(
-                "a task of several capabilities cannot accept input, for its answers would come with a run that does \
-                 all steps again; send the capability that asks as a task of its own"
-                    .to_owned(),
-            ));
-        }
-        Input::Accepted => {}
-        Input::Given(given) => answers(given)?,
+    if task.capability_ids.len() > 1 && task.input != Input::Refused {
+        return Err(unfit(
+            "a task of several capabilities cannot accept input, for its answers would come with a run that does \
+             all steps again; send the capability that asks as a task of its own"
+                .to_owned(),
+        ));
+    }
+    if let Input::Given(given) = &task.input {
+        answers(given)?;
     }
     Ok(task.input.clone())
 }
@@ -55,32 +52,25 @@ fn answers(given: &Given) -> Result<(), Failure> {
 }
 
 fn fits(question: &Question, response: &Response) -> Result<(), String> {
-    match (question, &response.kind) {
-        (Question::Form(_) | Question::Url, ResponseKind::Elicited(said)) => match (question, said)
-        {
-            (Question::Form(schema), Elicited::Accepted(Some(content))) => {
-                form(schema.as_ref(), content)
-            }
-            (Question::Form(_), Elicited::Accepted(None)) => {
-                Err("accepts a form and has no `content`".to_owned())
-            }
-            (Question::Url, Elicited::Accepted(Some(_))) => {
-                Err("has `content`, but what was asked is answered at its URL".to_owned())
-            }
-            _ => Ok(()),
-        },
-        (Question::Sampling, ResponseKind::Sampled) | (Question::Roots, ResponseKind::Roots) => {
-            Ok(())
+    use ResponseKind::{Elicited as Person, Roots, Sampled};
+    let wrong = match (question, &response.kind) {
+        (Question::Form(schema), Person(Elicited::Accepted(Some(content)))) => {
+            return form(schema.as_ref(), content);
         }
-        (question, _) => Err(format!(
-            "must be {}",
-            match question {
-                Question::Form(_) | Question::Url => "a person's answer, with `action`",
-                Question::Sampling => "a model's answer, with `role`, `content` and `model`",
-                Question::Roots => "a list of `roots`",
-            }
-        )),
-    }
+        (Question::Form(_), Person(Elicited::Accepted(None))) => {
+            "accepts a form and has no `content`, not even `{}`"
+        }
+        (Question::Url, Person(Elicited::Accepted(Some(_)))) => {
+            "has `content`, but what was asked is answered at its URL"
+        }
+        (Question::Form(_) | Question::Url, Person(_))
+        | (Question::Sampling, Sampled)
+        | (Question::Roots, Roots) => return Ok(()),
+        (Question::Form(_) | Question::Url, _) => "must be a person's answer, with `action`",
+        (Question::Sampling, _) => "must be a model's answer, with `role`, `content` and `model`",
+        (Question::Roots, _) => "must be a list of `roots`",
+    };
+    Err(wrong.to_owned())
 }
 
 /// A form's schema is flat (2026-07-28, Requested Schema). One with references is none, and may

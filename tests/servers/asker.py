@@ -47,7 +47,7 @@ def greeter(params, given):
     """Asks for a name in a form; a refusal is an answer too."""
     if "inputResponses" not in params:
         secret = os.environ.get("ASKER_KEY", "")
-        return wants({"who": elicit("Whom shall I greet? " + secret, mode="form", requestedSchema=FORM)}, STATE)
+        return wants({"who": elicit(f"Whom shall I greet? {secret}".strip(), mode="form", requestedSchema=FORM)}, STATE)
     same_state(params, STATE)
     who = params["inputResponses"].get("who")
     if who is None:
