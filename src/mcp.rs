@@ -220,18 +220,13 @@ async fn converse(
 
 /// Only 2026-07-28 knows calls of several rounds.
 fn can_resume(session: &Session) -> Result<(), CallError> {
-    let peer = session
-        .service
-        .as_ref()
-        .and_then(|service| service.peer_info());
-    let version = peer.map(|peer| peer.protocol_version.clone());
-    match version {
-        Some(version) if !version.has_initialize() => Ok(()),
-        version => Err(CallError::NotResumable {
-            server: session.server.clone(),
-            version: version.map(|version| format!("MCP {version}")),
-        }),
+    if session.is_modern() {
+        return Ok(());
     }
+    Err(CallError::NotResumable {
+        server: session.server.clone(),
+        version: session.version().map(|version| format!("MCP {version}")),
+    })
 }
 
 /// An id that the call before did not have: that one was another process's, which counted from 0

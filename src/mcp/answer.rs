@@ -5,10 +5,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::{
-    error::CallError,
+    error::{CallError, Declared},
     message::{Body, RpcError},
     questions,
     session::Session,
+    spec::Caller,
 };
 
 pub(super) const METHOD: &str = "tools/call";
@@ -125,7 +126,11 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
             server,
             method,
             required: required(data.as_deref()),
-            caller: session.caller,
+            elicitation: match session.caller {
+                Caller::Silent => Declared::NotAsked,
+                Caller::Answers if session.is_modern() => Declared::Yes,
+                Caller::Answers => Declared::NotInThisEra,
+            },
         };
     }
     CallError::Rpc {

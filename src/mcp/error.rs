@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::{questions::Questions, report::ExitDescription, spec::Caller};
+use super::{questions::Questions, report::ExitDescription};
 use crate::host::Interrupt;
 
 /// How far a call came.
@@ -35,6 +35,16 @@ pub(crate) enum Effect {
 pub(crate) enum Limit {
     Idle,
     Total,
+}
+
+/// Whether a server was told that somebody answers its questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Declared {
+    Yes,
+    /// The task does not say that it can.
+    NotAsked,
+    /// Before 2026-07-28 the answer would be wanted while the call runs.
+    NotInThisEra,
 }
 
 /// What is wrong with one argument.
@@ -174,18 +184,19 @@ pub(crate) enum CallError {
         questions: Box<Questions>,
     },
 
-    #[error("server `{server}` refused `{method}`: {}", lacking(required, *caller))]
+    #[error("server `{server}` refused `{method}`: {}", lacking(required, *elicitation))]
     CapabilityMissing {
         server: String,
         method: &'static str,
         /// The client capabilities it names; empty if it names none.
         required: Vec<String>,
-        caller: Caller,
+        elicitation: Declared,
     },
 
     #[error(
         "server `{server}` speaks {}, in which no call can be taken up again; send the task without \
-         `input_responses` and `request_state`", version.as_deref().unwrap_or("an older version of MCP")
+         `input_responses` and `request_state`, or, if it can also speak 2026-07-28, set its `protocol` to `modern` in \
+         the catalog", version.as_deref().unwrap_or("an older version of MCP")
     )]
     NotResumable {
         server: String,
@@ -252,25 +263,30 @@ fn question(asked: Option<&str>) -> String {
 }
 
 /// Why a server that needs a capability of the client did not get it.
-fn lacking(required: &[String], caller: Caller) -> String {
+fn lacking(required: &[String], elicitation: Declared) -> String {
     let others: Vec<&str> = required
         .iter()
         .map(String::as_str)
         .filter(|name| *name != "elicitation")
         .collect();
-    match (required, others.as_slice(), caller) {
+    match (required, others.as_slice(), elicitation) {
         ([], ..) => {
             "it needs a capability of the client that it does not name; report it to the server's author"
                 .to_owned()
         }
-        (_, [], Caller::Silent) => {
+        (_, [], Declared::NotAsked) => {
             "it needs somebody who answers its questions (the client capability `elicitation`); if you can, \
              send the task with `accepts_input: true`"
                 .to_owned()
         }
-        (_, [], Caller::Answers) => {
+        (_, [], Declared::Yes) => {
             "it says that the client capability `elicitation` is missing, which was declared; report it to the \
              server's author"
+                .to_owned()
+        }
+        (_, [], Declared::NotInThisEra) => {
+            "it needs somebody who answers its questions while it is called; if it can also speak 2026-07-28, where \
+             questions can wait, set its `protocol` to `modern` in the catalog"
                 .to_owned()
         }
         (_, others, _) => format!(

@@ -5,7 +5,7 @@ use std::{future::pending, io, pin::pin, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
-    model::ClientRequest,
+    model::{ClientRequest, ProtocolVersion},
     service::{PeerRequestOptions, RunningService},
 };
 use rustix::process::Signal;
@@ -320,6 +320,18 @@ impl Session {
                 stderr_tail,
             },
         }
+    }
+
+    /// The version agreed on.
+    pub(super) fn version(&self) -> Option<ProtocolVersion> {
+        let service = self.service.as_ref()?;
+        Some(service.peer_info()?.protocol_version.clone())
+    }
+
+    /// Whether that is 2026-07-28 or later.
+    pub(super) fn is_modern(&self) -> bool {
+        self.version()
+            .is_some_and(|version| !version.has_initialize())
     }
 
     /// What the server asked for while it was called.

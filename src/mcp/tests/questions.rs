@@ -125,25 +125,22 @@ fn a_server_that_wants_input_and_asks_nothing_breaks_the_protocol() {
 
 #[test]
 fn a_capability_that_was_not_declared_is_told_with_what_to_do() {
-    for (needs, caller, said) in [
+    let (modern, legacy) = (Protocol::Modern, Protocol::Legacy);
+    let elicitation = r#"{"elicitation": {"form": {}}}"#;
+    let both = r#"{"sampling": {}, "elicitation": {}}"#;
+    for (protocol, needs, caller, said) in [
+        (modern, elicitation, Caller::Silent, "`accepts_input: true`"),
+        (modern, elicitation, Caller::Answers, "which was declared"),
         (
-            r#"{"elicitation": {}}"#,
-            Caller::Silent,
-            "`accepts_input: true`",
-        ),
-        (
-            r#"{"elicitation": {"form": {}}}"#,
+            legacy,
+            elicitation,
             Caller::Answers,
-            "which was declared",
+            "its `protocol` to `modern`",
         ),
-        (
-            r#"{"sampling": {}, "elicitation": {}}"#,
-            Caller::Silent,
-            "never declares: `sampling`",
-        ),
-        ("7", Caller::Silent, "does not name"),
+        (modern, both, Caller::Silent, "never declares: `sampling`"),
+        (modern, "7", Caller::Silent, "does not name"),
     ] {
-        let mut stage = Stage::new("lacks_capability").speaking(Protocol::Modern);
+        let mut stage = Stage::new("lacks_capability").speaking(protocol);
         stage.server.caller = caller;
         stage
             .server
