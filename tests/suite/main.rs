@@ -19,3 +19,5 @@ mod real_servers;
 mod shipped_tools;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod waiting;
