@@ -103,6 +103,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     } = ready;
     let staging =
         Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
+    tracing::debug!("scratch directory ready");
     say(&job.reasoning);
     let mut done = Executed::from(Outcome {
         reasoning: job.reasoning,
@@ -113,6 +114,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         .steps(&job.steps, &launches, &staging, context)
         .and_then(|data| context.go_on().map(|()| data))
         .and_then(|data| place(&job.steps, data, &store, context));
+    tracing::debug!("assets placed");
     done.settle(result);
     Ok(Executed {
         _staging: Some(staging),

@@ -175,6 +175,7 @@ async fn converse(
         operation: "listen for signals",
         source,
     })?;
+    tracing::debug!("server started");
     let end = call.budget.map(|budget| Instant::now() + budget);
     era::negotiate(session, server, host, &alarm).await?;
     if call.resumption.is_some() {
@@ -182,6 +183,7 @@ async fn converse(
         session.desk.number_call(another_id(host));
     }
 
+    tracing::debug!("handshake done");
     let mut limits = Limits {
         idle: call.idle_timeout,
         total: call.total_timeout,

@@ -3,6 +3,7 @@
 
 mod fault;
 mod format;
+mod hex;
 mod ids;
 mod input;
 mod outcome;
@@ -11,6 +12,7 @@ pub mod uri;
 
 pub use fault::{ErrorCode, Failure, Fault};
 pub use format::Format;
+pub use hex::hexadecimal;
 pub use ids::{MessageId, OperationId, RefId};
 pub use input::{Elicited, Given, Input, Question, Response, ResponseKind, Waiting, WaitingFor};
 pub use outcome::{
