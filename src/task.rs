@@ -5,6 +5,7 @@ mod fault;
 mod format;
 mod ids;
 mod outcome;
+mod pin;
 mod request;
 pub mod uri;
 
@@ -15,5 +16,6 @@ pub use outcome::{
     Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
     Produced, ServerReport, State, Timings,
 };
+pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use request::{Identity, InputRef, RefStatus, Resources, Task};
 pub use uri::{Location, Uri, UriError, is_presign_parameter, redact_presigned};
