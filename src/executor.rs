@@ -228,6 +228,7 @@ impl Executed {
         say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
+        outcome.unfit_result = end.unfit_result;
         if self.closing.len() >= ENDING_AT_ONCE {
             drop(self.closing.remove(0));
         }

@@ -25,10 +25,12 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
             }
         }
         CallError::ArgumentsInvalid { .. } => Fault::ParamsInvalid.into(),
+        CallError::ToolChanged { .. } => Fault::ToolChanged.into(),
         CallError::Rpc { .. } => judge::class(entry, detail),
         CallError::ProtocolMismatch { .. }
         | CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
+        | CallError::OutputSchemaUnusable { .. }
         | CallError::Malformed { .. }
         | CallError::TooBig { .. } => Fault::ToolError.into(),
         CallError::InputRequired { .. } => Fault::InputRequired.into(),

@@ -10,7 +10,10 @@ use crate::{
     task::{Failure, redact_presigned},
 };
 
-use super::{launch::Launch, tool::End};
+use super::{
+    launch::Launch,
+    tool::{self, End},
+};
 
 /// The secrets of one call.
 pub(super) struct Hidden {
@@ -60,6 +63,12 @@ impl Hidden {
     pub(super) fn clean(&self, end: &mut End) {
         if let Ok(data) = &mut end.result {
             *data = data.take().map(|data| self.secrets.cut_value(data));
+        }
+        // No result: not even a URL is there to be used.
+        if let Some(answer) = end.unfit_result.take() {
+            let mut answer = self.secrets.cut_value(answer);
+            tool::redact(&mut answer);
+            end.unfit_result = Some(answer);
         }
         for note in &mut end.notes {
             *note = self.text(note);

@@ -78,6 +78,7 @@ pub(crate) fn launch(
             ServerProtocol::Modern => Protocol::Modern,
             ServerProtocol::Legacy => Protocol::Legacy,
         },
+        memory: None,
         startup_timeout: server.startup_timeout,
         shutdown_grace: server.shutdown_grace,
         max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,

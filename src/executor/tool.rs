@@ -4,15 +4,18 @@ use serde_json::{Map, Value};
 
 use crate::{
     assets::Staging,
-    catalog::{Entry, Repeatable, Step},
-    mcp::{self, CallEnd, CallError, ServerSpec, ToolAnswer, ToolCall},
+    catalog::{Entry, OutputSchemaRule, Repeatable, Step},
+    mcp::{self, CallEnd, CallError, OutputCheck, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Checks, Effect, Failure, Invocation, InvocationStatus, Phase, ServerReport, Timings,
+        Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Phase, ServerReport, Timings,
         redact_presigned,
     },
 };
 
 use super::{Context, Seen, failure, hidden::Hidden, judge, launch::Launch, quality, take};
+
+/// More places that do not fit help nobody.
+const MISFITS: usize = 5;
 
 /// What one step came to.
 pub(super) struct End {
@@ -26,6 +29,8 @@ pub(super) struct End {
     pub(super) server: ServerReport,
     pub(super) reasoning: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// The answer, if it cannot be taken for a result.
+    pub(super) unfit_result: Option<Value>,
     /// The server of a good answer: it ends while the answer is checked and printed.
     pub(super) closing: Option<mcp::Closing>,
 }
@@ -40,6 +45,8 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         effect,
         phase,
         elapsed,
+        drift,
+        output,
         closing,
     } = call(step, launch, &hidden, context);
     let sent = effect != mcp::Effect::None;
@@ -60,8 +67,14 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         server: report(&step.server.name, &seen, Known::Soon),
         reasoning: Vec::new(),
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
+        unfit_result: None,
         closing: None,
     };
+    if let Some(drift) = &drift {
+        tracing::warn!(tool = entry.tool, %drift, "not as pinned");
+        end.notes
+            .push(format!("{} is not as it was pinned: {drift}.", entry.tool));
+    }
     let verdict = match result {
         Ok(answer) => judge::judge(entry, &answer, &hidden).map(|()| answer),
         Err(error) => Err(failed_call(entry, &error, &hidden, context)),
@@ -85,7 +98,8 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
             end.reasoning
                 .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
-            finish(step, &answer, staging, context, &mut end)
+            own_schema(entry, &answer, output, &mut end)
+                .and_then(|()| finish(step, &answer, staging, context, &mut end))
                 .map_err(|failure| hidden.failure(&failure))
         }
         Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
@@ -115,9 +129,20 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
             Some(_) => mcp::ArgumentCheck::Done,
             None => mcp::ArgumentCheck::AgainstServer,
         },
+        pinned: step.entry.pinned.clone(),
+        output_schema: match step.entry.output_schema {
+            OutputSchemaRule::IfListed => mcp::OutputSchema::IfListed,
+            OutputSchemaRule::Check => mcp::OutputSchema::Checked,
+            OutputSchemaRule::Ignore => mcp::OutputSchema::Ignored,
+        },
+        if_lost: match step.entry.repeatable {
+            Repeatable::Yes => mcp::IfLost::Again,
+            Repeatable::Once => mcp::IfLost::Never,
+        },
     };
     let server = ServerSpec {
         secrets: hidden.values().to_vec(),
+        memory: Some(context.state_dir.join("servers")),
         startup_timeout: left.map_or(launch.spec().startup_timeout, |left| {
             left.min(launch.spec().startup_timeout)
         }),
@@ -174,6 +199,46 @@ fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     failure
 }
 
+/// An answer that is not what the tool itself says that its answers are (R-000-84, R-000-102): it is
+/// kept for whoever has to find out why.
+fn own_schema(
+    entry: &Entry,
+    answer: &ToolAnswer,
+    output: OutputCheck,
+    end: &mut End,
+) -> Result<(), Failure> {
+    match output {
+        OutputCheck::None | OutputCheck::Fits => Ok(()),
+        OutputCheck::Unusable(reason) => {
+            end.notes.push(format!(
+                "The output schema of {} cannot be used, so its answer was not checked against it: {reason}.",
+                entry.tool
+            ));
+            Ok(())
+        }
+        OutputCheck::Breaks(misfits) => {
+            end.unfit_result = take::data(answer);
+            let misfits: Vec<String> = misfits
+                .iter()
+                .take(MISFITS)
+                .map(|misfit| match misfit.pointer.as_str() {
+                    "" => misfit.message.clone(),
+                    pointer => format!("{pointer}: {}", misfit.message),
+                })
+                .collect();
+            let message = format!(
+                "the result of {} breaks the output schema that the tool itself publishes: {}; it is kept as \
+                 `unfit_result`. Report it to the server's author; `output_schema = \"ignore\"` in [capability.{}] \
+                 takes such results",
+                entry.tool,
+                misfits.join("; "),
+                entry.id
+            );
+            Err(Failure::new(Fault::ResultInvalid, message))
+        }
+    }
+}
+
 /// Takes the asset, completes the result and checks both (000 §Step 6, 7).
 fn finish(
     step: &Step,
@@ -214,7 +279,8 @@ pub(super) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<Strin
     }
 }
 
-fn redact(value: &mut Value) {
+/// Cuts presign parts out of every text in it.
+pub(super) fn redact(value: &mut Value) {
     match value {
         Value::String(text) => {
             if let std::borrow::Cow::Owned(cut) = redact_presigned(text) {

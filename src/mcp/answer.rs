@@ -5,7 +5,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::{
-    error::CallError,
+    era::{self, Standing},
+    error::{CallError, Hint},
     message::{Body, RpcError},
     session::Session,
 };
@@ -112,11 +113,12 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
     let server = session.server.clone();
     let message = session.secrets.cut(&error.message);
     if error.code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0) {
-        return CallError::ProtocolMismatch {
-            server,
-            reason: message,
-        };
+        return session.mismatch(&message);
     }
+    let hint = match session.standing {
+        Standing::Declared if era::not_understood(error.code) => Hint::MayBeLegacy,
+        _ => Hint::None,
+    };
     let data = error
         .data
         .map(|data| Box::new(session.secrets.cut_value(data)));
@@ -127,6 +129,7 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
         message,
         data,
         asked: session.question(),
+        hint,
     }
 }
 

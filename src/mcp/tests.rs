@@ -4,6 +4,9 @@ mod answers;
 mod ends;
 mod handshakes;
 mod limits;
+mod memory;
+mod output;
+mod pins;
 mod processes;
 
 use std::{fs, path::Path, process::Command, thread, time::Duration};
@@ -58,6 +61,7 @@ impl Stage {
                 ],
                 secrets: vec![SECRET.to_owned()],
                 protocol: Protocol::Legacy,
+                memory: None,
                 startup_timeout: PATIENCE,
                 shutdown_grace: PATIENCE,
                 max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
@@ -69,6 +73,9 @@ impl Stage {
                 total_timeout: PATIENCE,
                 budget: None,
                 check_arguments: ArgumentCheck::Done,
+                pinned: None,
+                output_schema: OutputSchema::IfListed,
+                if_lost: IfLost::Again,
             },
             folder: folder.to_owned(),
             _kept: None,
@@ -195,11 +202,11 @@ fn the_client_of_other_tests() {
         return;
     };
     let mut stage = Stage::within(&mode, Utf8Path::new(&folder)).graceless();
-    if mode.starts_with("schema:") {
+    if mode.starts_with("schema:") || mode.starts_with("typed:") {
         stage = stage.checked();
     }
     let end = stage.run();
-    let (result, effect) = (format!("{:?}", end.result), end.effect);
+    let (result, effect) = (format!("{:?} {:?}", end.result, end.output), end.effect);
     let report = end.closing.finish();
     fs::write(
         stage.folder.join("outcome"),

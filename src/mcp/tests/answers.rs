@@ -332,3 +332,43 @@ fn the_name_a_server_gives_itself_tells_no_secret() {
         Some(("for ***".to_owned(), "1.2".to_owned()))
     );
 }
+
+#[test]
+fn the_first_of_two_answers_counts() {
+    let stage = Stage::new("double");
+    let end = stage.run();
+    assert_eq!(only_text(&end), "first");
+    assert_eq!(
+        end.closing.finish().exit_status,
+        Some(ExitDescription::Code(0))
+    );
+}
+
+#[test]
+fn answers_that_nobody_waits_for_are_passed_over() {
+    for stage in [
+        Stage::new("strangers"),
+        Stage::new("strangers").checked(),
+        Stage::new("strangers").speaking(Protocol::Modern).checked(),
+    ] {
+        assert_eq!(only_text(&stage.run()), "ours");
+    }
+}
+
+#[test]
+fn notifications_and_pings_before_an_answer_are_passed_over() {
+    let stage = Stage::new("notifies");
+    let end = stage.run();
+    assert_eq!(only_text(&end), "done");
+    assert_eq!(end.closing.finish().stdout_noise, Noise::default());
+    let answered = stage.received();
+    assert!(
+        answered.iter().any(|message| message["id"] == "early"),
+        "{answered:?}"
+    );
+}
+
+#[test]
+fn ten_thousand_notifications_before_an_answer_do_not_matter() {
+    assert_eq!(only_text(&Stage::new("chatters").run()), "done");
+}
