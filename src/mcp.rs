@@ -25,6 +25,7 @@ mod memory;
 mod message;
 mod output;
 mod race;
+mod raw;
 mod redact;
 mod report;
 mod schema;
@@ -46,11 +47,12 @@ use tokio::{
 };
 
 pub(crate) use self::{
-    answer::{Content, ToolAnswer},
+    answer::{Content, Part, ToolAnswer},
     closing::Closing,
     error::{CallError, Effect, Phase},
     inspect::{Inspection, inspect},
     output::OutputCheck,
+    raw::Raw,
     redact::Secrets,
     report::{Parting, ServerReport},
     spec::{ArgumentCheck, IfLost, OutputSchema, Progress, Protocol, ServerSpec, ToolCall},

@@ -5,22 +5,29 @@ use serde_json::{Map, Value};
 use crate::{
     assets::Staging,
     catalog::{Entry, OutputSchemaRule, Repeatable, Step},
-    mcp::{self, CallEnd, CallError, OutputCheck, ServerSpec, ToolAnswer, ToolCall},
+    mcp::{self, CallEnd, CallError, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Phase, ServerReport, Timings,
+        Checks, Effect, Failure, Invocation, InvocationStatus, Phase, ServerReport, Timings,
         redact_presigned,
     },
 };
 
-use super::{Context, Seen, failure, hidden::Hidden, judge, launch::Launch, quality, take};
-
-/// More places that do not fit help nobody.
-const MISFITS: usize = 5;
+use super::{
+    Context, Seen,
+    document::Document,
+    failure,
+    hidden::Hidden,
+    judge,
+    launch::Launch,
+    quality,
+    spill::{self, ResultData},
+    take, unfit,
+};
 
 /// What one step came to.
 pub(super) struct End {
     /// Its result data, or why there is none.
-    pub(super) result: Result<Option<Value>, Failure>,
+    pub(super) result: Result<Option<ResultData>, Failure>,
     /// Present once the call was sent (R-000-42).
     pub(super) invocation: Option<Invocation>,
     pub(super) checks: Checks,
@@ -76,7 +83,10 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
             .push(format!("{} is not as it was pinned: {drift}.", entry.tool));
     }
     let verdict = match result {
-        Ok(answer) => judge::judge(entry, &answer, &hidden).map(|()| answer),
+        Ok(answer) => {
+            let document = Document::of(&answer);
+            judge::judge(entry, &answer, document.as_ref(), &hidden).map(|()| (answer, document))
+        }
         Err(error) => Err(failed_call(entry, &error, &hidden, context)),
     };
     let detail = verdict.as_ref().err().map(|failure| failure.detail.clone());
@@ -94,12 +104,16 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         });
     }
     end.result = match verdict {
-        Ok(answer) => {
+        Ok((answer, document)) => {
             end.reasoning
                 .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
-            own_schema(entry, &answer, output, &mut end)
-                .and_then(|()| finish(step, &answer, staging, context, &mut end))
+            unfit::check(entry, document.as_ref(), output, &mut end)
+                .and_then(|()| take(step, &answer, document.as_ref(), staging, context, &mut end))
+                .and_then(|()| {
+                    let document = document.map(|document| hidden.document(document));
+                    Ok(spill::result_data(entry, document, staging)?)
+                })
                 .map_err(|failure| hidden.failure(&failure))
         }
         Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
@@ -199,55 +213,15 @@ fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     failure
 }
 
-/// An answer that is not what the tool itself says that its answers are (R-000-84, R-000-102): it is
-/// kept for whoever has to find out why.
-fn own_schema(
-    entry: &Entry,
-    answer: &ToolAnswer,
-    output: OutputCheck,
-    end: &mut End,
-) -> Result<(), Failure> {
-    match output {
-        OutputCheck::None | OutputCheck::Fits => Ok(()),
-        OutputCheck::Unusable(reason) => {
-            end.notes.push(format!(
-                "The output schema of {} cannot be used, so its answer was not checked against it: {reason}.",
-                entry.tool
-            ));
-            Ok(())
-        }
-        OutputCheck::Breaks(misfits) => {
-            end.unfit_result = take::data(answer);
-            let misfits: Vec<String> = misfits
-                .iter()
-                .take(MISFITS)
-                .map(|misfit| match misfit.pointer.as_str() {
-                    "" => misfit.message.clone(),
-                    pointer => format!("{pointer}: {}", misfit.message),
-                })
-                .collect();
-            let message = format!(
-                "the result of {} breaks the output schema that the tool itself publishes: {}; it is kept as \
-                 `unfit_result`. Report it to the server's author; `output_schema = \"ignore\"` in [capability.{}] \
-                 takes such results",
-                entry.tool,
-                misfits.join("; "),
-                entry.id
-            );
-            Err(Failure::new(Fault::ResultInvalid, message))
-        }
-    }
-}
-
-/// Takes the asset, completes the result and checks both (000 §Step 6, 7).
-fn finish(
+/// Takes the asset, and checks it and the result document (000 §Step 6, 7).
+fn take(
     step: &Step,
     answer: &ToolAnswer,
+    document: Option<&Document>,
     staging: &Staging,
     context: &Context<'_>,
     end: &mut End,
-) -> Result<Option<Value>, Failure> {
-    let data = take::data(answer);
+) -> Result<(), Failure> {
     if let Some(output) = &step.output {
         let taker = take::Taker {
             step,
@@ -255,13 +229,13 @@ fn finish(
             staging,
             context,
         };
-        taker.take(answer, data.as_ref())?;
+        taker.take(answer, document)?;
     }
-    let checked = quality::check(step, data.as_ref());
+    let checked = quality::check(step, document);
     end.checks = checked.checks;
     checked.result?;
     end.reasoning.push(checked.sentence);
-    Ok(take::result_data(&step.entry, data))
+    Ok(())
 }
 
 /// The parameters as records may show them: secrets and presign parts cut out (invariant 6).

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    answer::ToolAnswer,
+    answer::{Part, ToolAnswer},
     error::{CallError, Phase},
     schema::{Misfit, PATIENCE, misfits},
     session::{Alarm, Limits, Session},
@@ -66,7 +66,12 @@ pub(super) async fn check(
     if answer.is_error || call.output_schema == OutputSchema::Ignored {
         return OutputCheck::None;
     }
-    let Some(structured) = answer.structured.clone() else {
+    let structured = answer.structured.as_ref().map(|part| match part {
+        Part::Read(value) => value.clone(),
+        // It was read as JSON before it was found to be large.
+        Part::Large(raw) => serde_json::from_str(raw.get()).unwrap_or_default(),
+    });
+    let Some(structured) = structured else {
         return OutputCheck::Breaks(vec![Misfit {
             pointer: String::new(),
             message:

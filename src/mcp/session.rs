@@ -23,7 +23,7 @@ use super::{
     era::Standing,
     error::{CallError, Limit, Phase},
     handler::Handler,
-    message::Body,
+    raw::Answer,
     redact::Secrets,
     report::{Killed, Parting, ServerReport, Timings},
     spec::{Progress, Protocol, ServerSpec},
@@ -196,7 +196,7 @@ impl Session {
         limits: &Limits,
         request: ClientRequest,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<Body, Halt> {
+    ) -> Result<Answer, Halt> {
         self.desk.await_next();
         let Some(service) = &self.service else {
             return Err(Halt::Gone);
