@@ -367,11 +367,9 @@ async fn declared_legacy(session: &mut Session, at: &Setting<'_>) -> Result<(), 
 
 /// The version that was agreed on. rmcp takes whatever version a server names.
 fn version(session: &Session) -> Result<Option<ProtocolVersion>, CallError> {
-    let service = session.service.as_ref();
-    let Some(peer) = service.and_then(|service| service.peer_info()) else {
+    let Some(version) = session.version() else {
         return Ok(None);
     };
-    let version = peer.protocol_version.clone();
     if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
         return Ok(Some(version));
     }

@@ -11,6 +11,7 @@ use super::{
     error::{CallError, Hint, Phase},
     handler::Handler,
     session::{Alarm, Halt, Limits, Service, Session},
+    spec::Caller,
 };
 
 /// Why a handshake failed.
@@ -35,7 +36,11 @@ pub(super) fn agree(session: &mut Session, service: Service) {
 /// Modern, unasked: the first request is the first message.
 pub(super) fn assume(session: &mut Session, standing: Standing) {
     let server = ServerPeerInfo::new(ProtocolVersion::V_2026_07_28, ServerCapabilities::default());
-    let service = serve_directly(handler(session), session.wire.clone(), Some(server));
+    let service = serve_directly(
+        handler(session, session.caller),
+        session.wire.clone(),
+        Some(server),
+    );
     session.service = Some(service);
     session.standing = standing;
 }
@@ -47,7 +52,7 @@ pub(super) async fn initialize(
     limits: &Limits,
 ) -> Result<Service, Failure> {
     // Large: not to be moved about on the stack.
-    let handshake = Box::pin(handler(session).serve(session.wire.clone()));
+    let handshake = Box::pin(handler(session, Caller::Silent).serve(session.wire.clone()));
     let outcome = session.guard(alarm, limits, handshake).await;
     settled(session, outcome).await
 }
@@ -61,14 +66,16 @@ pub(super) async fn discover(
     let lifecycle = ClientLifecycleMode::Discover {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
     };
-    let greeting = handler(session).serve_with_lifecycle(session.wire.clone(), lifecycle);
+    let greeting =
+        handler(session, session.caller).serve_with_lifecycle(session.wire.clone(), lifecycle);
     let handshake = Box::pin(greeting);
     settled(session, session.guard(alarm, limits, handshake).await).await
 }
 
-fn handler(session: &Session) -> Handler {
+fn handler(session: &Session, caller: Caller) -> Handler {
     Handler {
         desk: session.desk.clone(),
+        caller,
     }
 }
 

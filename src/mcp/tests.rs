@@ -8,6 +8,7 @@ mod memory;
 mod output;
 mod pins;
 mod processes;
+mod questions;
 
 use std::{fs, path::Path, process::Command, thread, time::Duration};
 
@@ -62,6 +63,7 @@ impl Stage {
                 secrets: vec![SECRET.to_owned()],
                 protocol: Protocol::Legacy,
                 memory: None,
+                caller: Caller::Silent,
                 startup_timeout: PATIENCE,
                 shutdown_grace: PATIENCE,
                 max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
@@ -76,6 +78,7 @@ impl Stage {
                 pinned: None,
                 output_schema: OutputSchema::IfListed,
                 if_lost: IfLost::Again,
+                resumption: None,
             },
             folder: folder.to_owned(),
             _kept: None,

@@ -38,8 +38,7 @@ fn spilled(root: &Root, answer: &Answer) -> Value {
     let bytes = fs::read(&path).unwrap();
     let hash: String = Sha256::digest(&bytes)
         .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+        .fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"));
     assert_eq!(blob["sha256"], json!(hash));
     assert_eq!(blob["bytes"], json!(bytes.len()));
     assert_eq!(

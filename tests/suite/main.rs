@@ -21,3 +21,5 @@ mod real_servers;
 mod shipped_tools;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod waiting;
