@@ -388,8 +388,6 @@ def initialize(request):
         refuse(request, -32603, "no database")
     elif MODE == "init_malformed":
         send({"id": request["id"]})
-    elif MODE == "silent":
-        return
     else:
         version = {"bad_version": "2099-01-01", "old": "2024-11-05"}.get(MODE, request["params"]["protocolVersion"])
         answer(request, {"protocolVersion": version, "capabilities": {"tools": {}},
@@ -421,6 +419,8 @@ def main():
         note_pid("grandchild", sleeper(True).pid)
     for message in lines():
         method = message.get("method")
+        if MODE == "silent":
+            continue
         if method is not None and out_of_era(message):
             continue
         if method == "initialize":
