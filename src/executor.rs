@@ -14,6 +14,7 @@ mod quality;
 mod spill;
 mod take;
 mod tool;
+mod unfit;
 mod watched;
 
 use std::time::Duration;
@@ -298,6 +299,7 @@ impl Executed {
         say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
+        outcome.unfit_result = end.unfit_result;
         if self.closing.len() >= ENDING_AT_ONCE {
             drop(self.closing.remove(0));
         }

@@ -7,6 +7,7 @@ mod hex;
 mod ids;
 mod input;
 mod outcome;
+mod pin;
 mod request;
 pub mod uri;
 
@@ -19,5 +20,6 @@ pub use outcome::{
     Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
     Produced, ServerReport, State, Timings,
 };
+pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use request::{Identity, InputRef, RefStatus, Resources, Task};
 pub use uri::{Location, Uri, UriError, is_presign_parameter, redact_presigned};

@@ -16,7 +16,7 @@ use super::document::Document;
 
 /// A result of more bytes than this is no part of the answer. An orchestrator that reads answers
 /// into a model's context has lost long before; one that wants the data reads the file.
-const INLINE_MAX: usize = 1 << 20;
+pub(super) const INLINE_MAX: usize = 1 << 20;
 
 /// The result data of a step (R-000-27).
 #[derive(Debug)]

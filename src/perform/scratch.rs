@@ -30,8 +30,8 @@ pub(super) fn name(received: &Received, operation: &OperationId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::name as name_of;
+    use super::*;
     use crate::envelope;
 
     #[test]
