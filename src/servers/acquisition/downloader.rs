@@ -15,7 +15,7 @@ use super::{
 };
 use crate::servers::{
     files::{absolute, file_uri, local_path, temporary_directory},
-    tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World},
+    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
 };
 
 const DESCRIPTION: &str = "Download an http(s) or file URL into a new file. The file appears under its final name \
@@ -89,7 +89,6 @@ impl Tool for Downloader {
             }),
             annotations: Annotations {
                 effect: Effect::Additive,
-                repeat: Repeat::Idempotent,
                 world: World::Open,
             },
         }

@@ -12,7 +12,7 @@ use super::{
     source::Source,
     web::{Answer, Ask, Patience, Web},
 };
-use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
+use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
 
 const DEFAULT_PLATFORM: &str = "generic_video_platform";
 
@@ -63,7 +63,6 @@ impl Tool for UrlValidator {
             }),
             annotations: Annotations {
                 effect: Effect::ReadOnly,
-                repeat: Repeat::Idempotent,
                 world: World::Open,
             },
         }
