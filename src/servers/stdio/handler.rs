@@ -17,8 +17,8 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-        ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-        ServerCapabilities, ServerConfig, Tool as ListedTool, ToolAnnotations,
+        ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
+        ProgressToken, ServerCapabilities, ServerConfig, Tool as ListedTool, ToolAnnotations,
     },
     service::{Peer, RequestContext},
 };
@@ -302,13 +302,7 @@ fn object(
     }
 }
 
-fn hints(
-    title: &str,
-    Annotations {
-        effect,
-        world,
-    }: Annotations,
-) -> ToolAnnotations {
+fn hints(title: &str, Annotations { effect, world }: Annotations) -> ToolAnnotations {
     ToolAnnotations::with_title(title)
         .read_only(matches!(effect, Effect::ReadOnly))
         .destructive(matches!(effect, Effect::Replacing))
