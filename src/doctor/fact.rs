@@ -156,6 +156,13 @@ pub(crate) enum Fact {
         effect: &'static str,
         declared: bool,
     },
+    /// The tool says that it starts this one.
+    ProgramMissing {
+        tool: String,
+        program: String,
+        /// Where it was looked for.
+        path: String,
+    },
 }
 
 /// What a tool does with parameters it does not list.
@@ -212,7 +219,8 @@ impl Fact {
             | Self::ToolMissing { .. }
             | Self::ToolSchemaUnusable { .. }
             | Self::ParameterUnknown { .. }
-            | Self::ParameterMissing { .. } => Level::Problem,
+            | Self::ParameterMissing { .. }
+            | Self::ProgramMissing { .. } => Level::Problem,
         }
     }
 
@@ -248,6 +256,7 @@ impl Fact {
             Self::ParameterUnknown { .. } => "parameter_unknown",
             Self::ParameterMissing { .. } => "parameter_missing",
             Self::EffectsBetter { .. } => "effects_better",
+            Self::ProgramMissing { .. } => "program_missing",
         }
     }
 }

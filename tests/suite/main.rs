@@ -17,3 +17,5 @@ mod real_servers;
 mod shipped_tools;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod videos;
