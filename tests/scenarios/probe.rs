@@ -41,14 +41,17 @@ fn film(bytes: &[u8]) -> Result<String> {
     );
     let found: Value = serde_json::from_slice(&ran.stdout)?;
     let mut words = Vec::new();
-    for track in found["streams"].as_array().into_iter().flatten() {
-        let codec = track["codec_name"].as_str().unwrap_or("?");
-        words.push(match (&track["width"], &track["height"]) {
-            (Value::Number(width), Value::Number(height)) => format!("{codec} {width}x{height}"),
+    let tracks = found.get("streams").and_then(Value::as_array);
+    for track in tracks.into_iter().flatten() {
+        let codec = track.get("codec_name").and_then(Value::as_str);
+        let codec = codec.unwrap_or("?");
+        words.push(match (track.get("width"), track.get("height")) {
+            (Some(width), Some(height)) => format!("{codec} {width}x{height}"),
             _ => codec.to_owned(),
         });
     }
-    if let Some(duration) = found["format"]["duration"].as_str() {
+    let duration = found.pointer("/format/duration").and_then(Value::as_str);
+    if let Some(duration) = duration {
         words.push(format!("{:.1} s", duration.parse::<f64>()?));
     }
     Ok(words.join(", "))

@@ -63,7 +63,7 @@ impl Default for Limits {
 pub(super) struct Input<'a> {
     path: PathBuf,
     pub(super) film: Film,
-    limits: Limits,
+    pub(super) limits: Limits,
     run: &'a Run<'a>,
 }
 
