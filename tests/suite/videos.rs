@@ -1,12 +1,12 @@
 //! Programs that a tool starts end with the run that asked for them, however it ends.
 
-use std::{fs, io::Write as _, os::unix::fs::PermissionsExt, process::Child};
+use std::{fs, os::unix::fs::PermissionsExt, process::Child};
 
 use camino::Utf8Path;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::program::{Root, signal_child, until};
+use crate::program::{Root, feed, signal_child, until};
 
 /// A root whose `ffmpeg` never ends, and has started another that does not either.
 fn root() -> Root {
@@ -34,9 +34,7 @@ fn running(root: &Root, more: &[&str]) -> Child {
         "task_id": "t1", "action": "", "capability_ids": ["CAP-PRE-003"],
         "input_refs_resolved": [{"ref_id": "store_1", "storage_uri": "fox.mp4", "status": "stored"}],
     }});
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(task.to_string().as_bytes()).unwrap();
-    drop(stdin);
+    feed(&mut child, &task);
     until("ffmpeg is started", || {
         root.path.join("called").exists().then_some(())
     });

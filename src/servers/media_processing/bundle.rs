@@ -6,14 +6,14 @@
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
-use super::place::{Draft, PlaceError};
+use super::place::{Draft, Place, PlaceError, Written};
 use crate::servers::{
-    files::measure,
+    files::{absolute, file_uri, measure},
     tool::{Run, ToolError},
 };
 
@@ -30,8 +30,31 @@ pub(super) fn timed(kind: &str, seconds: f64, ending: &str) -> String {
     format!("{kind}_{milliseconds:010.0}ms.{ending}")
 }
 
-/// Writes the members, in their order.
-pub(super) fn pack(draft: &mut Draft, members: &[Member], run: &Run<'_>) -> Result<(), ToolError> {
+/// A finished bundle.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    pub(super) uri: String,
+    pub(super) bytes: u64,
+}
+
+/// Has files made in a directory of their own, and puts them into one zip at the place, in the order
+/// in which `make` names them. What else it has found out comes back.
+pub(super) fn bundle<T>(
+    place: &Place,
+    run: &Run<'_>,
+    make: impl FnOnce(&Path) -> Result<(Vec<Member>, T), ToolError>,
+) -> Result<(Bundle, T), ToolError> {
+    let mut draft = Draft::create(place, "zip")?;
+    let workshop = draft.workshop()?;
+    let (members, found) = make(workshop.path())?;
+    pack(&mut draft, &members, run)?;
+    let Written { path, bytes } = draft.publish()?;
+    let uri = file_uri(&absolute("output_path", &path)?);
+    Ok((Bundle { uri, bytes }, found))
+}
+
+/// Writes the members.
+fn pack(draft: &mut Draft, members: &[Member], run: &Run<'_>) -> Result<(), ToolError> {
     let mut zip = ZipWriter::new(BufWriter::new(draft.file()));
     let packed = pack_all(&mut zip, members, run);
     let finished = packed.and_then(|()| Ok(zip.finish()?.flush()?));

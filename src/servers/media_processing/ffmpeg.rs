@@ -79,6 +79,10 @@ impl<'a> Input<'a> {
         })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Makes `output` of the input: a file, or a directory that is filled. `arguments` stand between
     /// the input and the output's name.
     pub(super) fn make(&self, arguments: &[OsString], output: Output<'_>) -> Result<(), ToolError> {

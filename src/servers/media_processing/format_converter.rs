@@ -6,11 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     encoding::{Codec, Container},
-    ffmpeg::{self, Input, Limits},
-    film_file,
+    ffmpeg, film_file,
     request::{self, described},
 };
-use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
+use crate::servers::tool::{Definition, Run, Tool, ToolError};
 
 pub(super) struct FormatConverter;
 
@@ -48,10 +47,7 @@ impl Tool for FormatConverter {
                 "additionalProperties": false,
             }),
             output_schema: film_file::output_schema(),
-            annotations: Annotations {
-                effect: Effect::Additive,
-                world: World::Closed,
-            },
+            annotations: request::ANNOTATIONS,
         }
     }
 
@@ -61,10 +57,9 @@ impl Tool for FormatConverter {
 
     fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
         let wire: Wire = request::parsed(arguments)?;
-        let (path, place) = request::paths(&wire.input_uri, wire.output_path.as_deref())?;
-        let input = Input::open(&path, Limits::default(), run)?;
+        let (input, place) = request::opened(&wire.input_uri, wire.output_path.as_deref(), run)?;
         if input.film.video.is_none() && input.film.audio.is_empty() {
-            return Err(request::lacks("video or audio", &path));
+            return Err(request::lacks("video or audio", input.path()));
         }
         let picture = wire.target_format.picture(&input.film, wire.target_codec)?;
         film_file::make(&input, wire.target_format, &picture, &place, run)

@@ -2,20 +2,18 @@
 //!
 //! Picture number n, from 0, is what is to be seen at n × interval.
 
+use std::path::Path;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    bundle::{self, Member, timed},
-    ffmpeg::{self, Input, Limits, Output, words},
-    place::{Draft, Written},
+    bundle::{Member, bundle, timed},
+    ffmpeg::{self, Input, Output, words},
     request::{self, described},
     series,
 };
-use crate::servers::{
-    files::{absolute, file_uri},
-    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
-};
+use crate::servers::tool::{Definition, Run, Tool, ToolError};
 
 /// Seconds between two pictures: a millisecond to a day.
 const LEAST: f64 = 0.001;
@@ -104,10 +102,7 @@ impl Tool for FrameExtractor {
                 "required": ["output_uri", "output_format", "bytes", "frames", "interval_seconds"],
                 "additionalProperties": false,
             }),
-            annotations: Annotations {
-                effect: Effect::Additive,
-                world: World::Closed,
-            },
+            annotations: request::ANNOTATIONS,
         }
     }
 
@@ -117,54 +112,57 @@ impl Tool for FrameExtractor {
 
     fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
         let wire: Wire = request::parsed(arguments)?;
-        let (path, place) = request::paths(&wire.input_uri, wire.output_path.as_deref())?;
+        let (input, place) =
+            request::opened_video(&wire.input_uri, wire.output_path.as_deref(), run)?;
         let interval = wire.interval_seconds;
-        let input = Input::open(&path, Limits::default(), run)?;
-        if input.film.video.is_none() {
-            return Err(request::lacks("video", &path));
-        }
         series::bounded("interval_seconds", interval, &input.film)?;
-        let mut draft = Draft::create(&place, "zip")?;
-        let workshop = draft.workshop()?;
-        // The last picture at or before each multiple of the interval; the first one stands for the
-        // time before it too.
-        let micros = (interval * 1e6).round();
-        let filter = format!("fps=fps=1000000/{micros}:round=up:start_time=0");
-        let mut how = words(["-map", "0:V:0", "-vf", &filter, "-fps_mode", "passthrough"]);
-        how.extend(words(wire.output_format.encoder()));
-        how.extend(words(["-fflags", "+bitexact", "-flags:v", "+bitexact"]));
-        how.extend(words(["-f", "image2", "-start_number", "0"]));
-        how.extend(words([
-            "-frames:v".to_owned(),
-            (series::MOST + 1).to_string(),
-        ]));
-        let ending = wire.output_format.name();
-        let pattern = format!("%06d.{ending}");
-        input.make(&how, Output::Series(workshop.path(), &pattern))?;
-        let files = series::files(workshop.path())?;
-        series::counted("interval_seconds", files.len())?;
-        let members: Vec<Member> = files
-            .into_iter()
-            .zip(0_u32..)
-            .map(|(file, number)| Member {
-                file,
-                name: timed("frame", f64::from(number) * interval, ending),
-            })
-            .collect();
-        if members.is_empty() {
-            return Err(ToolError::Corrupt(format!(
-                "{}: it has no picture",
-                path.display()
-            )));
-        }
-        bundle::pack(&mut draft, &members, run)?;
-        let Written { path, bytes } = draft.publish()?;
+        let (zip, frames) = bundle(&place, run, |workshop| {
+            let members = pictures(&input, interval, wire.output_format, workshop)?;
+            let frames = members.len();
+            Ok((members, frames))
+        })?;
         Ok(json!({
-            "output_uri": file_uri(&absolute("output_path", &path)?),
+            "output_uri": zip.uri,
             "output_format": "zip",
-            "bytes": bytes,
-            "frames": members.len(),
+            "bytes": zip.bytes,
+            "frames": frames,
             "interval_seconds": interval,
         }))
     }
+}
+
+/// Takes the pictures into `directory`.
+fn pictures(
+    input: &Input<'_>,
+    interval: f64,
+    format: Picture,
+    directory: &Path,
+) -> Result<Vec<Member>, ToolError> {
+    // The last picture at or before each multiple of the interval; the first one stands for the
+    // time before it too.
+    let micros = (interval * 1e6).round();
+    let filter = format!("fps=fps=1000000/{micros}:round=up:start_time=0");
+    let mut how = words(["-map", "0:V:0", "-vf", &filter, "-fps_mode", "passthrough"]);
+    how.extend(words(format.encoder()));
+    how.extend(words(["-fflags", "+bitexact", "-flags:v", "+bitexact"]));
+    how.extend(words(["-f", "image2", "-start_number", "0"]));
+    // One more than may be, to tell that there are too many.
+    how.extend(words([
+        "-frames:v".to_owned(),
+        (series::MOST + 1).to_string(),
+    ]));
+    let ending = format.name();
+    let pattern = format!("%06d.{ending}");
+    input.make(&how, Output::Series(directory, &pattern))?;
+    let files = series::files(directory)?;
+    series::counted("interval_seconds", files.len())?;
+    if files.is_empty() {
+        let path = input.path().display();
+        return Err(ToolError::Corrupt(format!("{path}: it has no picture")));
+    }
+    let named = files.into_iter().zip(0_u32..).map(|(file, number)| Member {
+        file,
+        name: timed("frame", f64::from(number) * interval, ending),
+    });
+    Ok(named.collect())
 }

@@ -6,11 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     encoding::{Codec, Container, Picture},
-    ffmpeg::{self, Input, Limits},
-    film_file,
+    ffmpeg, film_file,
     request::{self, described},
 };
-use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
+use crate::servers::tool::{Definition, Run, Tool, ToolError};
 
 /// Sides of a picture, in pixels: both even.
 const LEAST: u32 = 100;
@@ -100,10 +99,7 @@ impl Tool for ResolutionNormalizer {
                 "additionalProperties": false,
             }),
             output_schema: film_file::output_schema(),
-            annotations: Annotations {
-                effect: Effect::Additive,
-                world: World::Closed,
-            },
+            annotations: request::ANNOTATIONS,
         }
     }
 
@@ -114,11 +110,8 @@ impl Tool for ResolutionNormalizer {
     fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
         let wire: Wire = request::parsed(arguments)?;
         let resolution = Resolution::parse(&wire.target_resolution)?;
-        let (path, place) = request::paths(&wire.input_uri, wire.output_path.as_deref())?;
-        let input = Input::open(&path, Limits::default(), run)?;
-        if input.film.video.is_none() {
-            return Err(request::lacks("video", &path));
-        }
+        let (input, place) =
+            request::opened_video(&wire.input_uri, wire.output_path.as_deref(), run)?;
         let picture = Picture::Encoded {
             codec: Codec::H264,
             filter: resolution.filter(),

@@ -9,17 +9,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    bundle::{self, Member, timed},
+    bundle::{Member, bundle, timed},
     encoding::{Codec, Container, EVEN, Picture},
-    ffmpeg::{self, Film, Input, Limits, Output, url, words},
-    place::{Draft, Written},
+    ffmpeg::{self, Film, Input, Output, url, words},
     request::{self, described},
     series,
 };
-use crate::servers::{
-    files::{absolute, file_uri},
-    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
-};
+use crate::servers::tool::{Definition, Run, Tool, ToolError};
 
 /// Seconds of a part.
 const LEAST: f64 = 0.1;
@@ -136,10 +132,7 @@ impl Tool for VideoSegmenter {
                 "additionalProperties": false,
             }),
             output_schema: output_schema(),
-            annotations: Annotations {
-                effect: Effect::Additive,
-                world: World::Closed,
-            },
+            annotations: request::ANNOTATIONS,
         }
     }
 
@@ -149,35 +142,25 @@ impl Tool for VideoSegmenter {
 
     fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
         let wire: Wire = request::parsed(arguments)?;
-        let (path, place) = request::paths(&wire.input_uri, wire.output_path.as_deref())?;
-        let input = Input::open(&path, Limits::default(), run)?;
-        if input.film.video.is_none() {
-            return Err(request::lacks("video", &path));
-        }
+        let (input, place) =
+            request::opened_video(&wire.input_uri, wire.output_path.as_deref(), run)?;
         series::bounded("segment_duration", wire.segment_duration, &input.film)?;
-        let mut draft = Draft::create(&place, "zip")?;
-        let workshop = draft.workshop()?;
-        let (parts, ending) = cut(&input, wire.method, wire.segment_duration, workshop.path())?;
-        series::counted("segment_duration", parts.len())?;
-        let name = |part: &Part| timed("segment", part.start, ending);
-        let members: Vec<Member> = parts
-            .iter()
-            .map(|part| Member {
-                file: part.file.clone(),
-                name: name(part),
-            })
-            .collect();
-        bundle::pack(&mut draft, &members, run)?;
-        let Written { path, bytes } = draft.publish()?;
-        let segments = parts.iter().map(|part| {
-            json!({"name": name(part), "start_seconds": part.start, "end_seconds": part.end})
-        });
+        let (zip, segments) = bundle(&place, run, |workshop| {
+            let (parts, ending) = cut(&input, wire.method, wire.segment_duration, workshop)?;
+            series::counted("segment_duration", parts.len())?;
+            let named = parts.into_iter().map(|Part { file, start, end }| {
+                let name = timed("segment", start, ending);
+                let about = json!({"name": name, "start_seconds": start, "end_seconds": end});
+                (Member { file, name }, about)
+            });
+            Ok(named.collect::<(Vec<_>, Vec<_>)>())
+        })?;
         Ok(json!({
-            "output_uri": file_uri(&absolute("output_path", &path)?),
+            "output_uri": zip.uri,
             "output_format": "zip",
-            "bytes": bytes,
+            "bytes": zip.bytes,
             "method": wire.method.name(),
-            "segments": segments.collect::<Vec<_>>(),
+            "segments": segments,
         }))
     }
 }
