@@ -5,7 +5,7 @@ use std::{fs, io::Write, os::fd::OwnedFd, process::Stdio};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::program::{Answer, Root, download, run, signal, signal_child, text, until};
+use crate::program::{Answer, Root, download, feed, run, signal, signal_child, text, until};
 
 fn cancelled_by(sent: Signal, exit: i32) {
     let root = Root::new();
