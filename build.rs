@@ -1,5 +1,9 @@
 //! How the binary is linked.
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo tells a build script its target in no other way"
+)]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let target = |name: &str| std::env::var(name).unwrap_or_default();
