@@ -21,3 +21,5 @@ mod shipped_tools;
 mod tidy;
 #[cfg(test)]
 mod videos;
+#[cfg(test)]
+mod waiting;

@@ -216,7 +216,11 @@ fn a_ping_is_answered_and_every_other_question_refused() {
         told,
         json!({"ping": "answered", "roots/list": -32601, "sampling/createMessage": -32601, "elicitation/create": -32601})
     );
-    assert_eq!(end.closing.finish().asked.as_deref(), Some("Your name?"));
+    assert_eq!(
+        end.closing.finish().asked.as_deref(),
+        Some("a model's answer (sampling/createMessage)"),
+        "the first thing asked"
+    );
 }
 
 #[test]
