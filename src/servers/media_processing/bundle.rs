@@ -57,7 +57,7 @@ pub(super) fn bundle<T>(
 fn pack(draft: &mut Draft, members: &[Member], run: &Run<'_>) -> Result<(), ToolError> {
     let mut zip = ZipWriter::new(BufWriter::new(draft.file()));
     let packed = pack_all(&mut zip, members, run);
-    let finished = packed.and_then(|()| Ok(zip.finish()?.flush()?));
+    let finished = packed.and_then(|()| zip.finish()?.flush().map_err(Problem::Write));
     finished.map_err(|problem| match problem {
         Problem::Tool(error) => error,
         Problem::Write(source) => PlaceError::into(draft.failed(source)),
@@ -103,12 +103,6 @@ fn pack_all(
 impl From<ZipError> for Problem {
     fn from(error: ZipError) -> Self {
         Self::Write(error.into())
-    }
-}
-
-impl From<io::Error> for Problem {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
     }
 }
 
