@@ -8,12 +8,20 @@ mod doctor;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
+mod installed;
+#[cfg(test)]
+mod pictures;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
 mod real_servers;
 #[cfg(test)]
+mod recipes;
+#[cfg(test)]
 mod shipped_tools;
+#[cfg(test)]
+mod speech;
 #[cfg(test)]
 mod tidy;

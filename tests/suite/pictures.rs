@@ -1,0 +1,121 @@
+//! Frames, and what is seen in them: the visual family on the example servers.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    installed::{asset, done, failed, families, ffmpeg, installed, make, perform, result, say},
+    program::Root,
+};
+
+/// The photograph of a face that comes with scikit-image.
+fn photograph(root: &Root) -> String {
+    let find = "import importlib.util, os; \
+                print(os.path.dirname(importlib.util.find_spec('skimage').origin))";
+    let mut python = root.within(installed("models/bin/python").as_str());
+    let output = python.args(["-c", find]).output().unwrap();
+    let package = String::from_utf8(output.stdout).unwrap();
+    format!("{}/data/astronaut.png", package.trim())
+}
+
+/// A film of six seconds: a face, a QR code that says "task 4711", a sign that says
+/// "ONEACT TASK 4711" at half its height.
+fn slides(root: &Root) {
+    let code = "import cv2; code = cv2.QRCodeEncoder.create().encode('task 4711'); \
+                code = cv2.resize(code, (300, 300), interpolation=cv2.INTER_NEAREST); \
+                cv2.imwrite('code.png', code)";
+    make(root, installed("models/bin/python").as_str(), &["-c", code]);
+    let photograph = photograph(root);
+    let sign = "color=white:size=640x480:duration=2:rate=10,\
+                drawtext=text='ONEACT TASK 4711':fontsize=48:x=20:y=200";
+    let held = ["-loop", "1", "-t", "2", "-i"];
+    let inputs = [
+        &held[..],
+        &[photograph.as_str()],
+        &held,
+        &["code.png", "-f", "lavfi", "-i", sign],
+    ];
+    let fit = "scale=-1:400,pad=640:480:-1:-1:white,fps=10,setsar=1";
+    let join = format!("[0:v]{fit}[a];[1:v]{fit}[b];[2:v]setsar=1[c];[a][b][c]concat=n=3:v=1");
+    let coding = ["-c:v", "libx264", "-preset", "ultrafast"];
+    let film = ["-pix_fmt", "yuv420p", "slides.mp4"];
+    let filter = ["-filter_complex", join.as_str()];
+    ffmpeg(
+        root,
+        &[&inputs.concat()[..], &filter, &coding, &film].concat(),
+    );
+}
+
+/// The members `name` of the elements whose `key` is `value`.
+fn of<'a>(list: &'a Value, key: &str, value: &str, name: &str) -> Vec<&'a Value> {
+    let all = list.as_array().unwrap().iter();
+    let some = all.filter(|one| one[key] == value);
+    some.map(|one| &one[name]).collect()
+}
+
+#[test]
+fn faces_codes_and_words_are_found_in_the_frames_of_a_film() {
+    let root = families();
+    slides(&root);
+    let answer = perform(&root, &["CAP-PRE-003"], &["slides.mp4"], &json!({}));
+    let frames = asset(&answer);
+
+    let found = result(&root, &["CAP-VIS-001"], &[frames]);
+    assert_eq!(found["total_frames"], 6);
+    let at = |class, member| of(&found["detections"], "class", class, member);
+    assert_eq!(at("face", "time_seconds"), [0.0, 1.0], "{found}");
+    assert_eq!(at("qr_code", "time_seconds"), [2.0, 3.0], "{found}");
+    assert_eq!(at("qr_code", "text"), ["task 4711"; 2], "{found}");
+    let codes = json!({"target_classes": ["qr_code"]});
+    let answer = perform(&root, &["CAP-VIS-001"], &[frames], &codes);
+    assert_eq!(done(&answer)["total_detections"], 2);
+
+    let read = result(&root, &["CAP-VIS-003"], &[frames]);
+    let sign = of(&read["texts"], "text", "ONEACT TASK 4711", "time_seconds");
+    assert_eq!(sign, [4.0, 5.0], "{read}");
+}
+
+#[test]
+fn text_is_read_in_the_boxes_of_detections_alone() {
+    let root = families();
+    slides(&root);
+    let answer = perform(&root, &["CAP-PRE-003"], &["slides.mp4"], &json!({}));
+    let boxed = |frame, top| json!({"frame": frame, "box": [0, top, 640, 100]});
+    let detections = json!({"frame_set_ref": asset(&answer), "detections": [
+        boxed("frame_000004000.jpg", 180), boxed("frame_000005000.jpg", 0)]});
+    fs::write(root.path.join("boxes.json"), detections.to_string()).unwrap();
+    let read = result(&root, &["CAP-VIS-003"], &["boxes.json"]);
+    assert_eq!(read["total_texts"], 1, "{read}");
+    assert_eq!(read["texts"][0]["text"], "ONEACT TASK 4711");
+    fs::write(root.path.join("other.json"), "{}").unwrap();
+    let answer = perform(&root, &["CAP-VIS-003"], &["other.json"], &json!({}));
+    assert!(failed(&answer).contains("holds no detection results"));
+}
+
+#[test]
+fn frames_and_their_detections_are_steps_of_one_task() {
+    let root = families();
+    slides(&root);
+    let chain = ["CAP-PRE-003", "CAP-VIS-001", "CAP-VIS-003"];
+    let every_other = json!({"CAP-PRE-003": {"interval_seconds": 2.0}});
+    let answer = perform(&root, &chain, &["slides.mp4"], &every_other);
+    let texts = done(&answer)["texts"].as_array().unwrap();
+    let sign = texts.iter().find(|one| one["text"] == "ONEACT TASK 4711");
+    assert_eq!(sign, None, "the sign is in no box of a detection");
+}
+
+#[test]
+fn pictures_that_are_none_are_refused() {
+    let root = families();
+    say(&root, "slt", "no picture", "slt.wav");
+    fs::write(root.path.join("note.png"), "this is no picture").unwrap();
+    let words = |capability, input, parameters| {
+        failed(&perform(&root, &[capability], &[input], &parameters)).to_owned()
+    };
+    assert!(words("CAP-PRE-003", "slt.wav", json!({})).contains("took no frames"));
+    assert!(words("CAP-VIS-001", "note.png", json!({})).contains("no image"));
+    assert!(words("CAP-VIS-003", "note.png", json!({})).contains("no image"));
+    let dragons = json!({"target_classes": ["dragon"]});
+    assert!(words("CAP-VIS-001", "note.png", dragons).contains("knows no dragon"));
+}
