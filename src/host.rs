@@ -2,6 +2,8 @@
 //!
 //! `--clock` and `--seed` replace the first two, so that every byte of output can be reproduced.
 
+mod zone;
+
 use std::{
     io,
     os::unix::net::UnixStream,
@@ -128,7 +130,7 @@ impl Clock {
     )]
     pub fn now(&self) -> Zoned {
         match self {
-            Self::System => Zoned::now(),
+            Self::System => Timestamp::now().to_zoned(zone::local()),
             Self::Fixed(at) => at.clone(),
         }
     }

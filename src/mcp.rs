@@ -21,6 +21,7 @@ mod error;
 mod handler;
 mod inspect;
 mod message;
+mod raw;
 mod redact;
 mod report;
 mod session;
@@ -41,10 +42,11 @@ use tokio::{
 };
 
 pub(crate) use self::{
-    answer::{Content, ToolAnswer},
+    answer::{Content, Part, ToolAnswer},
     closing::Closing,
     error::{CallError, Effect, Phase},
     inspect::{Inspection, inspect},
+    raw::Raw,
     redact::Secrets,
     report::{Parting, ServerReport},
     spec::{ArgumentCheck, Progress, Protocol, ServerSpec, ToolCall},

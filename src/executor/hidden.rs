@@ -10,7 +10,7 @@ use crate::{
     task::{Failure, redact_presigned},
 };
 
-use super::{launch::Launch, tool::End};
+use super::{document::Document, launch::Launch, tool::End};
 
 /// The secrets of one call.
 pub(super) struct Hidden {
@@ -55,12 +55,13 @@ impl Hidden {
         }
     }
 
-    /// All of a step's end that came from its server. Presign parts of result data stay: a URL may
-    /// be the very result that was asked for.
+    /// A result. Presign parts stay: a URL may be the very result that was asked for.
+    pub(super) fn document(&self, document: Document) -> Document {
+        document.without(&self.secrets)
+    }
+
+    /// All else of a step's end that came from its server.
     pub(super) fn clean(&self, end: &mut End) {
-        if let Ok(data) = &mut end.result {
-            *data = data.take().map(|data| self.secrets.cut_value(data));
-        }
         for note in &mut end.notes {
             *note = self.text(note);
         }

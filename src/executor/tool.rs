@@ -12,12 +12,22 @@ use crate::{
     },
 };
 
-use super::{Context, Seen, failure, hidden::Hidden, judge, launch::Launch, quality, take};
+use super::{
+    Context, Seen,
+    document::Document,
+    failure,
+    hidden::Hidden,
+    judge,
+    launch::Launch,
+    quality,
+    spill::{self, ResultData},
+    take,
+};
 
 /// What one step came to.
 pub(super) struct End {
     /// Its result data, or why there is none.
-    pub(super) result: Result<Option<Value>, Failure>,
+    pub(super) result: Result<Option<ResultData>, Failure>,
     /// Present once the call was sent (R-000-42).
     pub(super) invocation: Option<Invocation>,
     pub(super) checks: Checks,
@@ -63,7 +73,10 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         closing: None,
     };
     let verdict = match result {
-        Ok(answer) => judge::judge(entry, &answer, &hidden).map(|()| answer),
+        Ok(answer) => {
+            let document = Document::of(&answer);
+            judge::judge(entry, &answer, document.as_ref(), &hidden).map(|()| (answer, document))
+        }
         Err(error) => Err(failed_call(entry, &error, &hidden, context)),
     };
     let detail = verdict.as_ref().err().map(|failure| failure.detail.clone());
@@ -81,11 +94,15 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         });
     }
     end.result = match verdict {
-        Ok(answer) => {
+        Ok((answer, document)) => {
             end.reasoning
                 .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
-            finish(step, &answer, staging, context, &mut end)
+            take(step, &answer, document.as_ref(), staging, context, &mut end)
+                .and_then(|()| {
+                    let document = document.map(|document| hidden.document(document));
+                    Ok(spill::result_data(entry, document, staging)?)
+                })
                 .map_err(|failure| hidden.failure(&failure))
         }
         Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
@@ -174,15 +191,15 @@ fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     failure
 }
 
-/// Takes the asset, completes the result and checks both (000 §Step 6, 7).
-fn finish(
+/// Takes the asset, and checks it and the result document (000 §Step 6, 7).
+fn take(
     step: &Step,
     answer: &ToolAnswer,
+    document: Option<&Document>,
     staging: &Staging,
     context: &Context<'_>,
     end: &mut End,
-) -> Result<Option<Value>, Failure> {
-    let data = take::data(answer);
+) -> Result<(), Failure> {
     if let Some(output) = &step.output {
         let taker = take::Taker {
             step,
@@ -190,13 +207,13 @@ fn finish(
             staging,
             context,
         };
-        taker.take(answer, data.as_ref())?;
+        taker.take(answer, document)?;
     }
-    let checked = quality::check(step, data.as_ref());
+    let checked = quality::check(step, document);
     end.checks = checked.checks;
     checked.result?;
     end.reasoning.push(checked.sentence);
-    Ok(take::result_data(&step.entry, data))
+    Ok(())
 }
 
 /// The parameters as records may show them: secrets and presign parts cut out (invariant 6).

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::{
     message::{Body, Response, is_number},
+    raw::Answer,
     redact::Secrets,
     report::Noise,
     spec::Progress,
@@ -34,7 +35,7 @@ pub(super) struct Desk {
 #[derive(Debug, Default)]
 struct State {
     awaited: Awaited,
-    answer: Option<Body>,
+    answer: Option<Answer>,
     progress: Option<Progress>,
     end: Option<End>,
     call: CallLine,
@@ -79,7 +80,7 @@ pub(super) enum End {
 /// What came since the last look.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    pub(super) answer: Option<Body>,
+    pub(super) answer: Option<Answer>,
     pub(super) progress: Option<Progress>,
     pub(super) end: Option<End>,
 }
@@ -96,12 +97,12 @@ pub(super) enum Outgoing {
 }
 
 /// Whom an answer is for.
-#[derive(Debug)]
-pub(super) enum Addressee<'a> {
-    /// The call has it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Addressee {
+    /// The call, by way of [`Desk::answer`].
     Call,
     /// The handshake: rmcp reads it.
-    Handshake(Response<'a>),
+    Handshake,
     /// Nobody any more.
     Nobody,
 }
@@ -157,11 +158,11 @@ impl Desk {
         }
     }
 
-    /// An answer came.
-    pub(super) fn answer<'a>(&self, response: Response<'a>) -> Addressee<'a> {
-        let mut state = self.state();
+    /// Whom a response is for.
+    pub(super) fn addressee(&self, response: &Response<'_>) -> Addressee {
+        let state = self.state();
         let ours = match (&state.awaited, &response.id) {
-            (Awaited::Nothing, _) => return Addressee::Handshake(response),
+            (Awaited::Nothing, _) => return Addressee::Handshake,
             (Awaited::Next, _) => false,
             (Awaited::Sent { id, .. }, Some(text)) => is_number(text, *id),
             (Awaited::Sent { .. }, None) => match &response.body {
@@ -173,14 +174,17 @@ impl Desk {
                 Body::Result(_) => false,
             },
         };
-        if !ours {
-            return Addressee::Nobody;
+        if ours {
+            Addressee::Call
+        } else {
+            Addressee::Nobody
         }
-        // A second answer to the same request changes nothing.
-        state.answer.get_or_insert(response.body);
-        drop(state);
+    }
+
+    /// The call's answer came. A second one to the same request changes nothing.
+    pub(super) fn answer(&self, answer: Answer) {
+        self.state().answer.get_or_insert(answer);
         self.bell.notify_one();
-        Addressee::Call
     }
 
     /// Progress came; kept if it is about the awaited request.

@@ -22,7 +22,7 @@ use super::{
     desk::{Desk, End},
     error::{CallError, Limit, Phase},
     handler::Handler,
-    message::Body,
+    raw::Answer,
     redact::Secrets,
     report::{Killed, Parting, ServerReport, Timings},
     spec::{Progress, ServerSpec},
@@ -190,7 +190,7 @@ impl Session {
         limits: &Limits,
         request: ClientRequest,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<Body, Halt> {
+    ) -> Result<Answer, Halt> {
         self.desk.await_next();
         let Some(service) = &self.service else {
             return Err(Halt::Gone);

@@ -143,10 +143,17 @@ impl Stage {
     }
 }
 
+fn structured(answer: &ToolAnswer) -> Option<&Value> {
+    match answer.structured.as_ref()? {
+        Part::Read(value) => Some(value),
+        Part::Large(raw) => panic!("{raw:?}"),
+    }
+}
+
 /// The text of an answer's only block.
 fn only_text(end: &CallEnd) -> &str {
     match end.result.as_ref().unwrap().content.as_slice() {
-        [Content::Text(text)] => text,
+        [Part::Read(Content::Text(text))] => text,
         other => panic!("not one text: {other:?}"),
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     error::{CallError, Phase},
-    message::Body,
+    raw::Answer,
     session::{Alarm, Limits, Session},
 };
 
@@ -85,12 +85,12 @@ pub(super) async fn page(
         .await
         .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
     let reason = match body {
-        Body::Result(raw) => match serde_json::from_str(raw.get()) {
+        Answer::Result(raw) => match serde_json::from_str(raw.get()) {
             Ok(page) => return Ok(page),
             Err(error) => error.to_string(),
         },
-        Body::Error(error) => return Err(super::answer::refused(session, METHOD, error)),
-        Body::Malformed(reason) => reason,
+        Answer::Error(error) => return Err(super::answer::refused(session, METHOD, error)),
+        Answer::Malformed(reason) => reason,
     };
     Err(CallError::Malformed {
         server: session.server.clone(),

@@ -10,6 +10,8 @@ mod ends;
 #[cfg(test)]
 mod installed;
 #[cfg(test)]
+mod large_results;
+#[cfg(test)]
 mod pictures;
 #[cfg(test)]
 mod process;
