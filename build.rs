@@ -1,5 +1,9 @@
 //! How the binary is linked.
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a build script learns its target from the environment"
+)]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let target = |name: &str| std::env::var(name).unwrap_or_default();

@@ -11,6 +11,7 @@ mod configure;
 mod document;
 mod entry;
 mod fill;
+mod input;
 mod job;
 mod outputs;
 mod raw;

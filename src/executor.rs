@@ -26,7 +26,7 @@ use crate::{
     catalog::{Delivery, Job, Repeatable, Step, StepOutput},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, State},
+    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State},
 };
 
 pub(crate) use dry_run::planned;
@@ -55,7 +55,8 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a Host,
     pub(crate) root: &'a Utf8Path,
     pub(crate) state_dir: &'a Utf8Path,
-    pub(crate) operation: &'a OperationId,
+    /// The name of this run's scratch directory.
+    pub(crate) scratch: &'a str,
     pub(crate) session_id: &'a str,
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
@@ -100,8 +101,8 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         store,
         notes,
     } = ready;
-    let staging = Staging::open(context.state_dir, context.operation.as_str())
-        .map_err(Rejection::at(Phase::Inputs))?;
+    let staging =
+        Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
     say(&job.reasoning);
     let mut done = Executed::from(Outcome {
         reasoning: job.reasoning,
@@ -155,7 +156,10 @@ fn place(
             bytes: stored.bytes,
         })
     };
-    let produced = ready.into_iter().map(commit).collect::<Result<_, StoreError>>()?;
+    let produced = ready
+        .into_iter()
+        .map(commit)
+        .collect::<Result<_, StoreError>>()?;
     Ok(Made { produced, data })
 }
 
@@ -228,7 +232,8 @@ impl Executed {
             let found = context
                 .go_on()
                 .and_then(|()| self.add(step, tool::run(step, launch, staging, context)))
-                .map_err(|failure| not_again(once, failure))?;
+                .map_err(|failure| not_again(once, failure))
+                .map_err(|failure| self.asked(step, steps, failure))?;
             // What an earlier step found out is not lost to a later one that makes an asset.
             data = found.or(data);
             if step.entry.repeatable == Repeatable::Once {
@@ -239,6 +244,38 @@ impl Executed {
             self.outcome.notes.push(spilled.note());
         }
         Ok(data)
+    }
+
+    /// Says what to do about questions. Those of one step among several cannot be answered: the
+    /// answers would come with a run that does the steps before it again.
+    fn asked(&mut self, step: &Step, steps: &[Step], failure: Failure) -> Failure {
+        if self.outcome.waiting.is_none() {
+            return failure;
+        }
+        let advice = if steps.len() == 1 {
+            "Send the same task again, as `waiting` says.".to_owned()
+        } else {
+            self.outcome.waiting = None;
+            let before: Vec<&str> = self
+                .outcome
+                .executed
+                .iter()
+                .map(String::as_str)
+                .filter(|id| *id != step.entry.id)
+                .collect();
+            let done = match before.as_slice() {
+                [] => String::new(),
+                before => format!(" Done before it: {}.", before.join(", ")),
+            };
+            format!(
+                "Among several capabilities it cannot be answered: send {} as a task of its own.{done}",
+                step.entry.id
+            )
+        };
+        Failure {
+            message: format!("{} {advice}", failure.message),
+            ..failure
+        }
     }
 
     /// Adds what one step came to, and gives its result data; its failure is the job's.
@@ -254,6 +291,7 @@ impl Executed {
         }
         outcome.effect = worse(outcome.effect, end.effect);
         outcome.phase = end.phase;
+        outcome.waiting = end.waiting;
         outcome.server = Some(end.server);
         say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
@@ -277,6 +315,7 @@ impl Executed {
             Err(failure) => {
                 outcome.state = match failure.fault {
                     Fault::Cancelled => State::Cancelled,
+                    _ if outcome.waiting.is_some() => State::Pending,
                     _ => State::Failed,
                 };
                 outcome.failure = Some(failure);

@@ -21,6 +21,7 @@ mod error;
 mod handler;
 mod inspect;
 mod message;
+mod questions;
 mod raw;
 mod redact;
 mod report;
@@ -49,7 +50,7 @@ pub(crate) use self::{
     raw::Raw,
     redact::Secrets,
     report::{Parting, ServerReport},
-    spec::{ArgumentCheck, Progress, Protocol, ServerSpec, ToolCall},
+    spec::{ArgumentCheck, Caller, Progress, Protocol, Resumption, ServerSpec, ToolCall},
     tools::{Hints, ToolListing, near},
 };
 use self::{
@@ -96,8 +97,9 @@ pub(crate) fn call(
         host,
         progress,
     ));
+    let asked = matches!(result, Err(CallError::InputRequired { .. }));
     let effect = match session.desk.call_line() {
-        _ if course.answered => Effect::Done,
+        _ if course.answered && !asked => Effect::Done,
         CallLine::Delivered => Effect::Unknown,
         CallLine::Unsent => Effect::None,
     };
@@ -175,6 +177,10 @@ async fn converse(
     })?;
     let end = call.budget.map(|budget| Instant::now() + budget);
     era::negotiate(session, server, host, &alarm).await?;
+    if call.resumption.is_some() {
+        can_resume(session)?;
+        session.desk.number_call(another_id(host));
+    }
 
     let mut limits = Limits {
         idle: call.idle_timeout,
@@ -196,8 +202,12 @@ async fn converse(
     }
 
     course.phase = Phase::Call;
-    let params =
+    let mut params =
         CallToolRequestParams::new(call.tool.clone()).with_arguments(call.arguments.clone());
+    if let Some(Resumption { responses, state }) = call.resumption.clone() {
+        params.input_responses = responses;
+        params.request_state = state;
+    }
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let began = host.moment();
     let body = session.exchange(&alarm, &limits, request, progress).await;
@@ -208,4 +218,25 @@ async fn converse(
     let answer = answer::read(session, &call.tool, body)?;
     course.phase = Phase::Complete;
     Ok(answer)
+}
+
+/// Only 2026-07-28 knows calls of several rounds.
+fn can_resume(session: &Session) -> Result<(), CallError> {
+    if session.is_modern() {
+        return Ok(());
+    }
+    Err(CallError::NotResumable {
+        server: session.server.clone(),
+        version: session.version().map(|version| format!("MCP {version}")),
+    })
+}
+
+/// An id that the call before did not have: that one was another process's, which counted from 0
+/// as this one does (2026-07-28, Multi Round-Trip Requests: the id of a retry must differ).
+fn another_id(host: &Host) -> i64 {
+    let mut bytes = [0; 4];
+    for (to, from) in bytes.iter_mut().zip(host.random_bytes()) {
+        *to = from;
+    }
+    (1 << 32) + i64::from(u32::from_be_bytes(bytes))
 }

@@ -9,7 +9,10 @@
 mod answer;
 mod settings;
 
+use std::fmt::Write as _;
+
 use camino::Utf8Path;
+use sha2::{Digest, Sha256};
 
 use crate::{
     assets::{Staging, Store},
@@ -18,7 +21,7 @@ use crate::{
     executor::{self, Context, Executed, Ready, Rejection},
     host::Host,
     inputs,
-    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State},
+    task::{Effect, Failure, Fault, Input, OperationId, Outcome, Phase, State},
 };
 
 pub use crate::executor::{Seen, Watch};
@@ -34,12 +37,13 @@ pub fn perform(
 ) -> Answer {
     let begun = host.moment();
     answer(input, host, |received, operation| {
-        let scratch = Staging::path(&settings.state_dir, operation.as_str());
+        let name = scratch_name(received, operation);
+        let scratch = Staging::path(&settings.state_dir, &name);
         let context = Context {
             host,
             root: &settings.root,
             state_dir: &settings.state_dir,
-            operation,
+            scratch: &name,
             session_id: &received.identity.session_id,
             begun,
             budget: settings.budget,
@@ -64,6 +68,35 @@ pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
             ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
         })
     })
+}
+
+/// What this run's scratch directory is called. It is known to tools, as a part of `output.path`: one
+/// that asks for input is called again by another run, and has to be given the same parameters then
+/// (MCP 2026-07-28, Multi Round-Trip Requests). So all runs of a task that may be asked share a name.
+fn scratch_name(received: &Received, operation: &OperationId) -> String {
+    const DIGITS: usize = 26;
+    match &received.task {
+        Ok(task) if task.input != Input::Refused => {
+            let parts = [&received.identity.session_id, &task.task_id];
+            let hash = parts
+                .iter()
+                .copied()
+                .chain(&task.capability_ids)
+                .fold(Sha256::new(), |hash, part| {
+                    hash.chain_update(part).chain_update([0xff])
+                });
+            let digits = hash
+                .finalize()
+                .iter()
+                .fold(String::new(), |mut digits, byte| {
+                    // Writing to a String cannot fail.
+                    let _ = write!(digits, "{byte:02x}");
+                    digits
+                });
+            format!("in_{}", digits.get(..DIGITS).unwrap_or_default())
+        }
+        _ => operation.as_str().to_owned(),
+    }
 }
 
 /// Reads the input (000 §Step 1), has the work done, and writes the answer.
@@ -142,5 +175,28 @@ mod tests {
         assert_eq!(envelope["metadata"]["session_id"], "sess-1");
         assert_eq!(envelope["output"]["content"]["oneact"]["effect"], "unknown");
         assert_eq!(envelope["error"]["error_code"], "PROCESSING_ERROR");
+    }
+
+    #[test]
+    fn only_runs_of_the_same_task_that_may_be_asked_share_a_scratch_directory() {
+        let operation =
+            |byte| OperationId::new(&"2026-01-01T00:00:00Z[UTC]".parse().unwrap(), [byte; 16]);
+        let name = |task: &str, byte| {
+            let received = envelope::read(task.as_bytes(), || format!("sess-{byte}"));
+            scratch_name(&received, &operation(byte))
+        };
+        let asked = r#"{"task_id": "t", "capability_ids": ["A"], "metadata": {"session_id": "s"}, "accepts_input": true}"#;
+        let again = asked.replace("true", r#"true, "request_state": "s1""#);
+        assert_eq!(name(asked, 1), name(&again, 2));
+        for (from, to) in [
+            ("\"t\"", "\"u\""),
+            ("\"A\"", "\"B\""),
+            ("\"s\"", "\"r\""),
+            ("true", "false"),
+        ] {
+            assert_ne!(name(asked, 1), name(&asked.replace(from, to), 1), "{to}");
+        }
+        let unasked = asked.replace("true", "false");
+        assert_eq!(name(&unasked, 1), operation(1).as_str());
     }
 }

@@ -4,6 +4,7 @@
 mod fault;
 mod format;
 mod ids;
+mod input;
 mod outcome;
 mod request;
 pub mod uri;
@@ -11,6 +12,7 @@ pub mod uri;
 pub use fault::{ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use ids::{MessageId, OperationId, RefId};
+pub use input::{Elicited, Given, Input, Question, Response, ResponseKind, Waiting, WaitingFor};
 pub use outcome::{
     Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
     Produced, ServerReport, State, Timings,

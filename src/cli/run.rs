@@ -71,6 +71,7 @@ fn exit_code(answer: &Answer, interrupt: Option<Interrupt>) -> ExitCode {
     match answer.state {
         State::Done | State::Planned => ExitCode::SUCCESS,
         State::Rejected => ExitCode::from(2),
+        State::Pending => ExitCode::from(3),
         State::Failed if answer.recoverable => ExitCode::from(75),
         State::Failed => ExitCode::FAILURE,
         State::Cancelled => {

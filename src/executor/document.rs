@@ -212,8 +212,20 @@ mod tests {
         let value: Value = serde_json::from_str(JSON).unwrap();
         let large = Document::Large(JSON.to_owned().into());
         for pointer in [
-            "", "/", "/a", "/a/0", "/a/1/b~1c", "/a/1/~0", "/a/2", "/a/3", "/a/x", "/n", "/n/0",
-            "/s/0", "/missing", "a",
+            "",
+            "/",
+            "/a",
+            "/a/0",
+            "/a/1/b~1c",
+            "/a/1/~0",
+            "/a/2",
+            "/a/3",
+            "/a/x",
+            "/n",
+            "/n/0",
+            "/s/0",
+            "/missing",
+            "a",
         ] {
             assert_eq!(
                 large.pointer(pointer).as_deref(),
@@ -225,7 +237,12 @@ mod tests {
 
     #[test]
     fn a_large_document_of_blanks_is_empty() {
-        for (text, empty) in [("{ \n }", true), ("[]", true), ("{\"a\":1}", false), ("[[]]", false)] {
+        for (text, empty) in [
+            ("{ \n }", true),
+            ("[]", true),
+            ("{\"a\":1}", false),
+            ("[[]]", false),
+        ] {
             assert_eq!(
                 Document::Large(text.to_owned().into()).is_empty(),
                 empty,

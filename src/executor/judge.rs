@@ -98,7 +98,9 @@ const TELLING: usize = 8 << 10;
 /// The class of a failure text: the entry's rules first, then the built-in table. Of a long text
 /// the middle counts for nothing: any number may stand there.
 pub(super) fn class(entry: &Entry, text: &str) -> Class {
-    let head = text.get(..text.floor_char_boundary(TELLING)).unwrap_or(text);
+    let head = text
+        .get(..text.floor_char_boundary(TELLING))
+        .unwrap_or(text);
     let rest = text.get(head.len()..).unwrap_or_default();
     let tail = rest.get(rest.ceil_char_boundary(rest.len().saturating_sub(TELLING))..);
     let text = &format!("{head}{}", tail.unwrap_or_default());

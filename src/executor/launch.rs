@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use crate::{
     catalog::{PrivateNetwork, Server, ServerProtocol},
     host,
-    mcp::{Protocol, ServerSpec},
+    mcp::{Caller, Protocol, ServerSpec},
     task::{Failure, Fault},
 };
 
@@ -75,6 +75,7 @@ pub(crate) fn launch(
             ServerProtocol::Modern => Protocol::Modern,
             ServerProtocol::Legacy => Protocol::Legacy,
         },
+        caller: Caller::Silent,
         startup_timeout: server.startup_timeout,
         shutdown_grace: server.shutdown_grace,
         max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,

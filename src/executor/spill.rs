@@ -1,6 +1,8 @@
 //! Where the result data of a step goes: into the answer, or, if that would make the answer too
 //! large to be handled, into a file of its own that the answer names.
 
+use std::fmt::Write;
+
 use camino::Utf8PathBuf;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -101,5 +103,9 @@ impl Spilled {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

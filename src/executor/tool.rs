@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use crate::{
     assets::Staging,
     catalog::{Entry, Repeatable, Step},
-    mcp::{self, CallEnd, CallError, ServerSpec, ToolAnswer, ToolCall},
+    mcp::{self, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Checks, Effect, Failure, Invocation, InvocationStatus, Phase, ServerReport, Timings,
-        redact_presigned,
+        Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
+        ServerReport, Timings, Waiting, WaitingFor, redact_presigned,
     },
 };
 
@@ -28,6 +28,8 @@ use super::{
 pub(super) struct End {
     /// Its result data, or why there is none.
     pub(super) result: Result<Option<ResultData>, Failure>,
+    /// Questions that another run can answer.
+    pub(super) waiting: Option<Waiting>,
     /// Present once the call was sent (R-000-42).
     pub(super) invocation: Option<Invocation>,
     pub(super) checks: Checks,
@@ -63,6 +65,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
     );
     let mut end = End {
         result: Ok(None),
+        waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
         invocation: None,
         checks: Checks::default(),
         effect: effect.into(),
@@ -105,7 +108,13 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
                 })
                 .map_err(|failure| hidden.failure(&failure))
         }
-        Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
+        Err(judged) => {
+            let failure = match &seen.asked {
+                Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
+                None => judged.failure,
+            };
+            Err(once_only(entry, end.effect, failure))
+        }
     };
     if end.result.is_ok() {
         end.closing = Some(closing);
@@ -132,8 +141,13 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
             Some(_) => mcp::ArgumentCheck::Done,
             None => mcp::ArgumentCheck::AgainstServer,
         },
+        resumption: resumption(&step.input),
     };
     let server = ServerSpec {
+        caller: match step.input {
+            Input::Refused => Caller::Silent,
+            Input::Accepted | Input::Given(_) => Caller::Answers,
+        },
         secrets: hidden.values().to_vec(),
         startup_timeout: left.map_or(launch.spec().startup_timeout, |left| {
             left.min(launch.spec().startup_timeout)
@@ -153,7 +167,49 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
 
 /// A note about a question nobody here can answer.
 fn refused(asked: &str) -> String {
-    format!("The server asked a person and was refused: {asked}.")
+    let asked = failure::sentence(asked);
+    format!("The server asked for input while it was called, and was refused: {asked}")
+}
+
+/// The answers of the task, as the server gets them.
+fn resumption(input: &Input) -> Option<Resumption> {
+    let Input::Given(given) = input else {
+        return None;
+    };
+    let responses = given.responses.as_ref().map(|responses| {
+        let each = |(name, response): &(String, Response)| (name.clone(), response.value.clone());
+        responses.iter().map(each).collect()
+    });
+    Some(Resumption {
+        responses,
+        state: given.request_state.clone(),
+    })
+}
+
+/// What a run waits for whose tool wants input: all that the next run needs to take it up.
+fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
+    let CallError::InputRequired { questions, .. } = error else {
+        return None;
+    };
+    Some(Waiting {
+        r#for: WaitingFor::Input,
+        capability_id: step.entry.id.clone(),
+        mcp_server: step.server.name.clone(),
+        tool_name: step.entry.tool.clone(),
+        input_requests: questions.requests.clone(),
+        request_state: questions.state.clone(),
+        resume: match (questions.requests.is_empty(), &questions.state) {
+            (false, Some(_)) => {
+                "Send the same task again with `input_responses`, an answer under the name of each input request, and \
+                 with this `request_state`; with these `input_requests` too, the answers are checked first."
+            }
+            (false, None) => {
+                "Send the same task again with `input_responses`, an answer under the name of each input request; with \
+                 these `input_requests` too, the answers are checked first."
+            }
+            (true, _) => "Send the same task again, later, with this `request_state`.",
+        },
+    })
 }
 
 /// A call without an answer, as a judgement.

@@ -7,10 +7,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    error::CallError,
+    error::{CallError, Declared},
     message::RpcError,
+    questions,
     raw::{Answer, Raw},
     session::Session,
+    spec::Caller,
 };
 
 pub(super) const METHOD: &str = "tools/call";
@@ -109,12 +111,11 @@ pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<Tool
     match wire.result_type.as_deref() {
         None | Some("complete") => {}
         Some("input_required") => {
-            let result =
-                serde_json::from_str(raw.get()).map_err(|error| malformed(error.to_string()))?;
+            let questions = questions::read(raw.get(), &session.secrets).map_err(malformed)?;
             return Err(CallError::InputRequired {
                 server: session.server.clone(),
                 tool: tool.to_owned(),
-                result,
+                questions: Box::new(questions),
             });
         }
         Some(other) => {
@@ -160,6 +161,18 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
     let data = error
         .data
         .map(|data| Box::new(session.secrets.cut_value(data)));
+    if error.code == i64::from(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0) {
+        return CallError::CapabilityMissing {
+            server,
+            method,
+            required: required(data.as_deref()),
+            elicitation: match session.caller {
+                Caller::Silent => Declared::NotAsked,
+                Caller::Answers if session.is_modern() => Declared::Yes,
+                Caller::Answers => Declared::NotInThisEra,
+            },
+        };
+    }
     CallError::Rpc {
         server,
         method,
@@ -173,6 +186,12 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
 /// A large block. One whose strings hold half a surrogate pair is no text to work with.
 fn parsed(block: &str) -> Content {
     serde_json::from_str(block).map_or(Content::Other(Value::Null), content)
+}
+
+/// The names in `data.requiredCapabilities` (2026-07-28, `MissingRequiredClientCapabilityError`).
+fn required(data: Option<&Value>) -> Vec<String> {
+    let names = data.and_then(|data| data.get("requiredCapabilities")?.as_object());
+    names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 
 fn content(block: Value) -> Content {

@@ -1,10 +1,16 @@
 //! Where the two tasks of a call meet: the reader of stdout puts down what came, the call takes
 //! it. One request is awaited at a time; its answer is kept as the bytes that came.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    mem::replace,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, GetMeta, JsonRpcMessage, NumberOrString},
+    model::{
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta, JsonRpcMessage,
+        NumberOrString,
+    },
     service::{RoleClient, TxJsonRpcMessage},
 };
 use serde::Deserialize;
@@ -39,6 +45,7 @@ struct State {
     progress: Option<Progress>,
     end: Option<End>,
     call: CallLine,
+    renumbered: Renumbered,
     noise: u64,
     sample: Vec<u8>,
     asked: Option<String>,
@@ -66,6 +73,14 @@ pub(super) enum CallLine {
     Unsent,
     /// The whole line is in the pipe: the server may act on it.
     Delivered,
+}
+
+/// The id of `tools/call`, where it must not be the one rmcp gives it.
+#[derive(Debug, Default)]
+struct Renumbered {
+    to: Option<i64>,
+    /// What rmcp calls it.
+    from: Option<NumberOrString>,
 }
 
 /// Why nothing more will come.
@@ -127,6 +142,34 @@ impl Desk {
         state.awaited = Awaited::Next;
         state.answer = None;
         state.progress = None;
+    }
+
+    /// `tools/call` shall go out under this id.
+    pub(super) fn number_call(&self, id: i64) {
+        self.state().renumbered.to = Some(id);
+    }
+
+    /// Gives a message that is about to be written the id it shall have.
+    pub(super) fn number(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
+        let mut state = self.state();
+        let Some(to) = state.renumbered.to.map(NumberOrString::Number) else {
+            return;
+        };
+        match message {
+            JsonRpcMessage::Request(line)
+                if matches!(line.request, ClientRequest::CallToolRequest(_)) =>
+            {
+                state.renumbered.from = Some(replace(&mut line.id, to));
+            }
+            JsonRpcMessage::Notification(line) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &mut line.notification
+                    && cancelled.params.request_id == state.renumbered.from
+                {
+                    cancelled.params.request_id = Some(to);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// A message is about to be written.
@@ -248,7 +291,7 @@ impl Desk {
         state.sample.extend(line.iter().take(room));
     }
 
-    /// The server asked a person for something.
+    /// The server asked for something that only a person or a model can give.
     pub(super) fn asked(&self, question: String) {
         self.state().asked.get_or_insert(question);
     }
@@ -282,7 +325,7 @@ impl Desk {
         self.state().call
     }
 
-    /// What the server asked a person for.
+    /// What the server asked for.
     pub(super) fn question(&self) -> Option<String> {
         self.state().asked.clone()
     }

@@ -18,7 +18,7 @@ use super::{
     error::{CallError, Phase},
     handler::Handler,
     session::{Alarm, Halt, Limits, Service, Session, millis},
-    spec::{Protocol, ServerSpec},
+    spec::{Caller, Protocol, ServerSpec},
 };
 use crate::host::Host;
 
@@ -109,7 +109,7 @@ async fn initialize(
     alarm: &Alarm<'_>,
     limits: &Limits,
 ) -> Result<Service, Failure> {
-    let handshake = handler(session).serve(session.wire.clone());
+    let handshake = handler(session, Caller::Silent).serve(session.wire.clone());
     settled(session, session.guard(alarm, limits, handshake).await).await
 }
 
@@ -122,19 +122,22 @@ async fn discover(
     let lifecycle = ClientLifecycleMode::Discover {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
     };
-    let handshake = handler(session).serve_with_lifecycle(session.wire.clone(), lifecycle);
+    let handshake =
+        handler(session, session.caller).serve_with_lifecycle(session.wire.clone(), lifecycle);
     settled(session, session.guard(alarm, limits, handshake).await).await
 }
 
 /// Modern, unasked: the first request is the first message.
 fn modern(session: &Session) -> Service {
     let server = ServerPeerInfo::new(ProtocolVersion::V_2026_07_28, ServerCapabilities::default());
-    serve_directly(handler(session), session.wire.clone(), Some(server))
+    let handler = handler(session, session.caller);
+    serve_directly(handler, session.wire.clone(), Some(server))
 }
 
-fn handler(session: &Session) -> Handler {
+fn handler(session: &Session, caller: Caller) -> Handler {
     Handler {
         desk: session.desk.clone(),
+        caller,
     }
 }
 

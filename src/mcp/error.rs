@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::report::ExitDescription;
+use super::{questions::Questions, report::ExitDescription};
 use crate::host::Interrupt;
 
 /// How far a call came.
@@ -22,7 +22,9 @@ pub(crate) enum Phase {
 pub(crate) enum Effect {
     /// The request was never handed over in full.
     None,
-    /// It was, and no answer came.
+    /// It was, and no answer came; or one that is none yet. What a tool does before it asks for
+    /// input, the protocol leaves to the tool (2026-07-28, Multi Round-Trip Requests): it may have
+    /// done a part of its work, and a server need not even remember that it was called.
     Unknown,
     /// The server answered, for better or worse.
     Done,
@@ -33,6 +35,16 @@ pub(crate) enum Effect {
 pub(crate) enum Limit {
     Idle,
     Total,
+}
+
+/// Whether a server was told that somebody answers its questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Declared {
+    Yes,
+    /// The task does not say that it can.
+    NotAsked,
+    /// Before 2026-07-28 the answer would be wanted while the call runs.
+    NotInThisEra,
 }
 
 /// What is wrong with one argument.
@@ -165,14 +177,30 @@ pub(crate) enum CallError {
     )]
     TooBig { server: String, limit: usize },
 
-    #[error(
-        "tool `{tool}` of server `{server}` wants more input before it goes on; answer it and send the task again"
-    )]
+    #[error("tool `{tool}` of server `{server}` wants input before it goes on: {questions}")]
     InputRequired {
         server: String,
         tool: String,
-        /// The result as received: `inputRequests` and `requestState` (2026-07-28, multi round-trip requests).
-        result: Value,
+        questions: Box<Questions>,
+    },
+
+    #[error("server `{server}` refused `{method}`: {}", lacking(required, *elicitation))]
+    CapabilityMissing {
+        server: String,
+        method: &'static str,
+        /// The client capabilities it names; empty if it names none.
+        required: Vec<String>,
+        elicitation: Declared,
+    },
+
+    #[error(
+        "server `{server}` speaks {}, in which no call can be taken up again; send the task without \
+         `input_responses` and `request_state`, or, if it can also speak 2026-07-28, set its `protocol` to `modern` in \
+         the catalog", version.as_deref().unwrap_or("an older version of MCP")
+    )]
+    NotResumable {
+        server: String,
+        version: Option<String>,
     },
 
     #[error("{} stopped the call to server `{server}`", signal.name())]
@@ -189,6 +217,8 @@ impl CallError {
                 | Self::SchemaUnusable { .. }
                 | Self::Rpc { .. }
                 | Self::InputRequired { .. }
+                | Self::CapabilityMissing { .. }
+                | Self::NotResumable { .. }
         )
     }
 }
@@ -228,8 +258,43 @@ fn last_words(stderr: &str) -> String {
 
 fn question(asked: Option<&str>) -> String {
     asked.map_or_else(String::new, |asked| {
-        format!(" (it asked a person, and was refused: {asked})")
+        format!(" (it asked for input, and was refused: {asked})")
     })
+}
+
+/// Why a server that needs a capability of the client did not get it.
+fn lacking(required: &[String], elicitation: Declared) -> String {
+    let others: Vec<&str> = required
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != "elicitation")
+        .collect();
+    match (required, others.as_slice(), elicitation) {
+        ([], ..) => {
+            "it needs a capability of the client that it does not name; report it to the server's author"
+                .to_owned()
+        }
+        (_, [], Declared::NotAsked) => {
+            "it needs somebody who answers its questions (the client capability `elicitation`); if you can, \
+             send the task with `accepts_input: true`"
+                .to_owned()
+        }
+        (_, [], Declared::Yes) => {
+            "it says that the client capability `elicitation` is missing, which was declared; report it to the \
+             server's author"
+                .to_owned()
+        }
+        (_, [], Declared::NotInThisEra) => {
+            "it needs somebody who answers its questions while it is called; if it can also speak 2026-07-28, where \
+             questions can wait, set its `protocol` to `modern` in the catalog"
+                .to_owned()
+        }
+        (_, others, _) => format!(
+            "it needs client capabilities that oneact never declares: `{}`; use a tool or a mode of this server that \
+             goes without",
+            others.join("`, `")
+        ),
+    }
 }
 
 fn or_near(near: &[String]) -> String {

@@ -80,7 +80,11 @@ impl Secrets {
 
     /// Whether a secret, however it is written, may begin with this byte.
     fn may_begin(&self, byte: u8) -> bool {
-        byte == b'\\' || self.0.iter().any(|secret| secret.as_bytes().first() == Some(&byte))
+        byte == b'\\'
+            || self
+                .0
+                .iter()
+                .any(|secret| secret.as_bytes().first() == Some(&byte))
     }
 
     /// The same in every string of a JSON value, names included.

@@ -5,7 +5,7 @@ use std::{future::pending, io, pin::pin, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
-    model::ClientRequest,
+    model::{ClientRequest, ProtocolVersion},
     service::{PeerRequestOptions, RunningService},
 };
 use rustix::process::Signal;
@@ -25,7 +25,7 @@ use super::{
     raw::Answer,
     redact::Secrets,
     report::{Killed, Parting, ServerReport, Timings},
-    spec::{Progress, ServerSpec},
+    spec::{Caller, Progress, ServerSpec},
     stderr::Stderr,
     wire::Wire,
 };
@@ -50,6 +50,7 @@ pub(super) struct Session {
     pub(super) wire: Wire,
     pub(super) desk: Arc<Desk>,
     pub(super) secrets: Secrets,
+    pub(super) caller: Caller,
     /// Since the handshake.
     pub(super) service: Option<Service>,
     pub(super) timings: Timings,
@@ -132,6 +133,7 @@ impl Session {
             stderr: Stderr::drain(pipes.stderr, &secrets),
             desk,
             secrets,
+            caller: spec.caller,
             service: None,
             timings: Timings {
                 spawn: millis(started.elapsed()),
@@ -320,7 +322,19 @@ impl Session {
         }
     }
 
-    /// What the server asked a person for.
+    /// The version agreed on.
+    pub(super) fn version(&self) -> Option<ProtocolVersion> {
+        let service = self.service.as_ref()?;
+        Some(service.peer_info()?.protocol_version.clone())
+    }
+
+    /// Whether that is 2026-07-28 or later.
+    pub(super) fn is_modern(&self) -> bool {
+        self.version()
+            .is_some_and(|version| !version.has_initialize())
+    }
+
+    /// What the server asked for while it was called.
     pub(super) fn question(&self) -> Option<String> {
         self.desk
             .question()

@@ -5,6 +5,7 @@ mod ends;
 mod handshakes;
 mod limits;
 mod processes;
+mod questions;
 
 use std::{fs, path::Path, process::Command, thread, time::Duration};
 
@@ -58,6 +59,7 @@ impl Stage {
                 ],
                 secrets: vec![SECRET.to_owned()],
                 protocol: Protocol::Legacy,
+                caller: Caller::Silent,
                 startup_timeout: PATIENCE,
                 shutdown_grace: PATIENCE,
                 max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
@@ -69,6 +71,7 @@ impl Stage {
                 total_timeout: PATIENCE,
                 budget: None,
                 check_arguments: ArgumentCheck::Done,
+                resumption: None,
             },
             folder: folder.to_owned(),
             _kept: None,

@@ -99,10 +99,11 @@ impl Transport<RoleClient> for Wire {
 
     fn send(
         &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
+        mut message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let desk = Arc::clone(&self.desk);
         let stdin = self.stdin.clone();
+        desk.number(&mut message);
         let kind = desk.outgoing(&message);
         async move {
             let written = match serde_json::to_vec(&message) {

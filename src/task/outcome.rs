@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Failure, RefId};
+use super::{Failure, RefId, Waiting};
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Outcome {
     pub checks: Checks,
     pub effect: Effect,
     pub phase: Phase,
+    /// Only in [`State::Pending`].
+    pub waiting: Option<Waiting>,
     /// The server of the last call.
     pub server: Option<ServerReport>,
     /// What would be done: only in [`State::Planned`].
@@ -42,6 +44,7 @@ impl Outcome {
             checks: Checks::default(),
             effect: Effect::None,
             phase,
+            waiting: None,
             server: None,
             plan: None,
             reasoning: Vec::new(),
@@ -60,6 +63,8 @@ pub enum State {
     /// Refused before anything ran.
     Rejected,
     Failed,
+    /// Something is missing that another run can be given; see [`Outcome::waiting`].
+    Pending,
     /// A signal ended it.
     Cancelled,
 }
@@ -70,7 +75,8 @@ pub enum State {
 pub enum Effect {
     /// No tool was called.
     None,
-    /// A call was sent and never answered.
+    /// A call was sent and never answered, or answered with a question: what it did by then, nobody
+    /// knows.
     Unknown,
     /// A call was answered.
     Done,

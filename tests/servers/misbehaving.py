@@ -176,7 +176,14 @@ def tools_call(request):
         while True:
             send({"id": "p", "method": "ping"})
     elif MODE == "input_required":
-        answer(request, {"resultType": "input_required", "requestState": "s1", "inputRequests": {}})
+        asks_in_its_result(request)
+    elif MODE.startswith("asks_nothing:"):
+        answer(request, {"resultType": "input_required", **json.loads(MODE.split(":", 1)[1])})
+    elif MODE == "lacks_capability":
+        send({"id": request["id"], "error": {"code": -32021, "message": "not without you",
+                                             "data": {"requiredCapabilities": json.loads(os.environ["NEEDS"])}}})
+    elif MODE in ASKED:
+        asks_and_fails(request, *ASKED[MODE])
     elif MODE == "large":
         answer(request, text("x" * (17 * 1024 * 1024)))
     elif MODE == "rpc_error":
@@ -198,6 +205,41 @@ def tools_call(request):
     else:
         assert name == "echo", name
         answer(request, text(json.dumps(params)))
+
+
+# Odd on purpose: what a server keeps in its state is its own business.
+STATE = 'a/\0 \u2028é"\\{"n":1e400}\n'
+
+
+def asks_in_its_result(request):
+    """Wants a name, and what it said itself; then tells all it was told."""
+    params = request["params"]
+    if "inputResponses" not in params:
+        answer(request, {"resultType": "input_required", "requestState": STATE, "inputRequests": {
+            "who": {"method": "elicitation/create", "params": {
+                "message": "Your name? Not hunter2.",
+                "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}}})
+    elif params.get("requestState") != STATE:
+        refuse(request, -32602, "another state")
+    else:
+        answer(request, {"resultType": "complete", **text(json.dumps(params["inputResponses"], sort_keys=True))})
+
+
+# What a server of the older era asks while it is called, before it gives up.
+ASKED = {
+    "asked:form": ("elicitation/create", {"message": "Your name?",
+                                          "requestedSchema": {"type": "object", "properties": {}}}),
+    "asked:url": ("elicitation/create", {"mode": "url", "message": "Log in:", "elicitationId": "e1",
+                                         "url": "https://example.com/in?t=hunter2"}),
+    "asked:sampling": ("sampling/createMessage", {"messages": [], "maxTokens": 1}),
+    "asked:roots": ("roots/list", {}),
+}
+
+
+def asks_and_fails(request, method, params):
+    send({"id": "q", "method": method, "params": params})
+    next(lines())
+    answer(request, {**text("cannot go on"), "isError": True})
 
 
 def asks(request):

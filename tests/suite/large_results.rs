@@ -38,15 +38,20 @@ fn spilled(root: &Root, answer: &Answer) -> Value {
     let bytes = fs::read(&path).unwrap();
     let hash: String = Sha256::digest(&bytes)
         .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+        .fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"));
     assert_eq!(blob["sha256"], json!(hash));
     assert_eq!(blob["bytes"], json!(bytes.len()));
     assert_eq!(
-        path.strip_prefix(root.path.join("agent_outputs/assets")).unwrap().components().count(),
+        path.strip_prefix(root.path.join("agent_outputs/assets"))
+            .unwrap()
+            .components()
+            .count(),
         2
     );
-    assert_eq!(path.file_name(), Some(format!("sha256-{hash}.json").as_str()));
+    assert_eq!(
+        path.file_name(),
+        Some(format!("sha256-{hash}.json").as_str())
+    );
     serde_json::from_slice(&bytes).unwrap()
 }
 
@@ -56,7 +61,11 @@ fn a_result_of_megabytes_is_a_file_whatever_part_of_the_answer_it_came_in() {
     for form in ["structured", "text", "both"] {
         let answer = records(&root, &json!({"n": 30_000, "form": form}));
         let result = spilled(&root, &answer);
-        assert_eq!(result["records"].as_array().unwrap().len(), 30_000, "{form}");
+        assert_eq!(
+            result["records"].as_array().unwrap().len(),
+            30_000,
+            "{form}"
+        );
         assert_eq!(result["records"][29_999]["id"], json!(29_999));
         assert!(answer.envelope.to_string().len() < 10_000);
     }

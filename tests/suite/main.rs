@@ -27,3 +27,5 @@ mod shipped_tools;
 mod speech;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod waiting;

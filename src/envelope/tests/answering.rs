@@ -19,6 +19,7 @@ fn outcome(state: State, failure: Option<Failure>) -> Outcome {
         checks: Checks::default(),
         effect: Effect::Done,
         phase: Phase::Complete,
+        waiting: None,
         server: None,
         plan: None,
         reasoning: Vec::new(),

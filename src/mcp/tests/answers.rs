@@ -1,5 +1,7 @@
 //! What a call gives back.
 
+use std::borrow::Cow;
+
 use super::*;
 
 #[test]
@@ -63,7 +65,12 @@ fn every_kind_of_content_is_read_and_an_unknown_kind_is_kept() {
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(structured(&answer), Some(&Value::Null));
     assert_eq!(
-        answer.content.iter().map(Part::read).map(Cow::into_owned).collect::<Vec<_>>(),
+        answer
+            .content
+            .iter()
+            .map(Part::read)
+            .map(Cow::into_owned)
+            .collect::<Vec<_>>(),
         [
             Content::Text("t".to_owned()),
             Content::Blob {
@@ -209,7 +216,11 @@ fn a_ping_is_answered_and_every_other_question_refused() {
         told,
         json!({"ping": "answered", "roots/list": -32601, "sampling/createMessage": -32601, "elicitation/create": -32601})
     );
-    assert_eq!(end.closing.finish().asked.as_deref(), Some("Your name?"));
+    assert_eq!(
+        end.closing.finish().asked.as_deref(),
+        Some("a model's answer (sampling/createMessage)"),
+        "the first thing asked"
+    );
 }
 
 #[test]

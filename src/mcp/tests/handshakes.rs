@@ -73,18 +73,6 @@ fn a_modern_server_gets_the_call_first_with_all_it_needs() {
 }
 
 #[test]
-fn a_modern_server_that_wants_input_says_what() {
-    let end = Stage::new("input_required")
-        .speaking(Protocol::Modern)
-        .run();
-    let error = end.result.unwrap_err();
-    let CallError::InputRequired { result, .. } = &error else {
-        panic!("{error}")
-    };
-    assert_eq!(result["requestState"], "s1");
-}
-
-#[test]
 fn an_older_version_is_taken() {
     let end = Stage::new("old").run();
     assert!(end.result.is_ok());
