@@ -37,7 +37,7 @@ def frames(uri):
         pixels = cv2.imdecode(numpy.frombuffer(read(), "uint8"), cv2.IMREAD_COLOR)
         if pixels is None:
             raise ToolFailed(f"{name} in {path} is no image, or a corrupt one")
-        time = re.fullmatch(r"frame_(\d+)\.\w+", name)
+        time = re.fullmatch(r"frame_(\d+)ms\.\w+", name)
         yield name, int(time[1]) / 1000 if time else None, pixels
 
 

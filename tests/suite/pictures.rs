@@ -1,11 +1,11 @@
-//! Frames, and what is seen in them: the visual family on the example servers.
+//! What is seen in sets of frames: the visual family on the example servers.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
 use crate::{
-    installed::{asset, done, failed, families, ffmpeg, installed, make, perform, result, say},
+    installed::{done, failed, families, ffmpeg, installed, make, perform, result},
     program::Root,
 };
 
@@ -19,32 +19,36 @@ fn photograph(root: &Root) -> String {
     format!("{}/data/astronaut.png", package.trim())
 }
 
-/// A film of six seconds: a face, a QR code that says "task 4711", a sign that says
-/// "ONEACT TASK 4711" at half its height.
-fn slides(root: &Root) {
+/// A set of six frames, `frames.zip`, a second apart: two of a face, two of a QR code that says
+/// "task 4711", two of a sign that says "ONEACT TASK 4711" at half its height.
+fn frames(root: &Root) {
+    let python = installed("models/bin/python");
     let code = "import cv2; code = cv2.QRCodeEncoder.create().encode('task 4711'); \
                 code = cv2.resize(code, (300, 300), interpolation=cv2.INTER_NEAREST); \
                 cv2.imwrite('code.png', code)";
-    make(root, installed("models/bin/python").as_str(), &["-c", code]);
+    make(root, python.as_str(), &["-c", code]);
+    let fit = "scale=-1:400,pad=640:480:-1:-1:white";
     let photograph = photograph(root);
-    let sign = "color=white:size=640x480:duration=2:rate=10,\
-                drawtext=text='ONEACT TASK 4711':fontsize=48:x=20:y=200";
-    let held = ["-loop", "1", "-t", "2", "-i"];
-    let inputs = [
-        &held[..],
-        &[photograph.as_str()],
-        &held,
-        &["code.png", "-f", "lavfi", "-i", sign],
-    ];
-    let fit = "scale=-1:400,pad=640:480:-1:-1:white,fps=10,setsar=1";
-    let join = format!("[0:v]{fit}[a];[1:v]{fit}[b];[2:v]setsar=1[c];[a][b][c]concat=n=3:v=1");
-    let coding = ["-c:v", "libx264", "-preset", "ultrafast"];
-    let film = ["-pix_fmt", "yuv420p", "slides.mp4"];
-    let filter = ["-filter_complex", join.as_str()];
-    ffmpeg(
-        root,
-        &[&inputs.concat()[..], &filter, &coding, &film].concat(),
-    );
+    ffmpeg(root, &["-i", &photograph, "-vf", fit, "face.jpg"]);
+    ffmpeg(root, &["-i", "code.png", "-vf", fit, "code.jpg"]);
+    let white = "color=white:size=640x480";
+    let sign = "drawtext=text='ONEACT TASK 4711':fontsize=48:x=20:y=200";
+    let drawn = ["-f", "lavfi", "-i", white, "-vf", sign, "-frames:v", "1"];
+    ffmpeg(root, &[&drawn[..], &["sign.jpg"]].concat());
+    let mut zip = vec!["-m", "zipfile", "-c", "frames.zip"];
+    let pictures = ["face", "face", "code", "code", "sign", "sign"];
+    let names: Vec<String> = (0..6)
+        .map(|at| format!("frame_{:010}ms.jpg", at * 1000))
+        .collect();
+    for (picture, name) in pictures.iter().zip(&names) {
+        fs::copy(
+            root.path.join(format!("{picture}.jpg")),
+            root.path.join(name),
+        )
+        .unwrap();
+        zip.push(name);
+    }
+    make(root, python.as_str(), &zip);
 }
 
 /// The members `name` of the elements whose `key` is `value`.
@@ -55,12 +59,10 @@ fn of<'a>(list: &'a Value, key: &str, value: &str, name: &str) -> Vec<&'a Value>
 }
 
 #[test]
-fn faces_codes_and_words_are_found_in_the_frames_of_a_film() {
+fn faces_codes_and_words_are_found_in_a_set_of_frames() {
     let root = families();
-    slides(&root);
-    let answer = perform(&root, &["CAP-PRE-003"], &["slides.mp4"], &json!({}));
-    let frames = asset(&answer);
-
+    frames(&root);
+    let frames = "frames.zip";
     let found = result(&root, &["CAP-VIS-001"], &[frames]);
     assert_eq!(found["total_frames"], 6);
     let at = |class, member| of(&found["detections"], "class", class, member);
@@ -79,11 +81,10 @@ fn faces_codes_and_words_are_found_in_the_frames_of_a_film() {
 #[test]
 fn text_is_read_in_the_boxes_of_detections_alone() {
     let root = families();
-    slides(&root);
-    let answer = perform(&root, &["CAP-PRE-003"], &["slides.mp4"], &json!({}));
+    frames(&root);
     let boxed = |frame, top| json!({"frame": frame, "box": [0, top, 640, 100]});
-    let detections = json!({"frame_set_ref": asset(&answer), "detections": [
-        boxed("frame_000004000.jpg", 180), boxed("frame_000005000.jpg", 0)]});
+    let detections = json!({"frame_set_ref": "frames.zip", "detections": [
+        boxed("frame_0000004000ms.jpg", 180), boxed("frame_0000005000ms.jpg", 0)]});
     fs::write(root.path.join("boxes.json"), detections.to_string()).unwrap();
     let read = result(&root, &["CAP-VIS-003"], &["boxes.json"]);
     assert_eq!(read["total_texts"], 1, "{read}");
@@ -94,13 +95,11 @@ fn text_is_read_in_the_boxes_of_detections_alone() {
 }
 
 #[test]
-fn frames_and_their_detections_are_steps_of_one_task() {
+fn detections_and_what_is_written_there_are_steps_of_one_task() {
     let root = families();
-    slides(&root);
-    let chain = ["CAP-PRE-003", "CAP-VIS-001", "CAP-VIS-003"];
-    let every_other = json!({"CAP-PRE-003": {"interval_seconds": 2.0}});
-    let answer = perform(&root, &chain, &["slides.mp4"], &every_other);
-    let texts = done(&answer)["texts"].as_array().unwrap();
+    frames(&root);
+    let read = result(&root, &["CAP-VIS-001", "CAP-VIS-003"], &["frames.zip"]);
+    let texts = read["texts"].as_array().unwrap();
     let sign = texts.iter().find(|one| one["text"] == "ONEACT TASK 4711");
     assert_eq!(sign, None, "the sign is in no box of a detection");
 }
@@ -108,12 +107,10 @@ fn frames_and_their_detections_are_steps_of_one_task() {
 #[test]
 fn pictures_that_are_none_are_refused() {
     let root = families();
-    say(&root, "slt", "no picture", "slt.wav");
     fs::write(root.path.join("note.png"), "this is no picture").unwrap();
     let words = |capability, input, parameters| {
         failed(&perform(&root, &[capability], &[input], &parameters)).to_owned()
     };
-    assert!(words("CAP-PRE-003", "slt.wav", json!({})).contains("took no frames"));
     assert!(words("CAP-VIS-001", "note.png", json!({})).contains("no image"));
     assert!(words("CAP-VIS-003", "note.png", json!({})).contains("no image"));
     let dragons = json!({"target_classes": ["dragon"]});

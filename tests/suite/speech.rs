@@ -268,7 +268,6 @@ fn the_example_servers_speak_both_eras() {
 fn the_doctor_finds_the_example_servers_well() {
     let root = families();
     let capabilities = [
-        "CAP-PRE-003",
         "CAP-AUD-001",
         "CAP-AUD-002",
         "CAP-AUD-004",
