@@ -8,6 +8,8 @@ mod doctor;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
+mod eras;
+#[cfg(test)]
 mod installed;
 #[cfg(test)]
 mod large_results;
