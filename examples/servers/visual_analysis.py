@@ -20,7 +20,7 @@ server = Server("visual-analysis")
 TEXT = {"type": "string", "minLength": 1}
 CLASSES = ["face", "qr_code"]
 # How many windows of the cascade must agree on a face that is as likely as not one.
-HALF_SURE = 5
+HALF_SURE = 8
 # Below it, tesseract has read leaves and stones.
 LEGIBLE = 0.5
 
