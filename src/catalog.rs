@@ -14,6 +14,7 @@ mod fill;
 mod input;
 mod job;
 mod outputs;
+mod plain;
 mod raw;
 mod resolve;
 mod schema;
