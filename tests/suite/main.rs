@@ -10,7 +10,11 @@ mod ends;
 #[cfg(test)]
 mod eras;
 #[cfg(test)]
+mod installed;
+#[cfg(test)]
 mod large_results;
+#[cfg(test)]
+mod pictures;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
@@ -18,7 +22,11 @@ mod program;
 #[cfg(test)]
 mod real_servers;
 #[cfg(test)]
+mod recipes;
+#[cfg(test)]
 mod shipped_tools;
+#[cfg(test)]
+mod speech;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
