@@ -9,6 +9,7 @@ mod check;
 mod compile;
 mod configure;
 mod document;
+mod duration;
 mod entry;
 mod fill;
 mod input;

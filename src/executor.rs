@@ -27,7 +27,7 @@ use crate::{
     catalog::{Delivery, Job, Repeatable, Step, StepOutput},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State},
+    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, decided},
 };
 
 pub(crate) use dry_run::planned;
@@ -105,7 +105,6 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     let staging =
         Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
     tracing::debug!("scratch directory ready");
-    say(&job.reasoning);
     let mut done = Executed::from(Outcome {
         reasoning: job.reasoning,
         notes,
@@ -150,6 +149,8 @@ fn place(
     };
     let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
         let stored = prepared.commit()?;
+        let (id, uri) = (&output.ref_id, stored.uri.redacted());
+        tracing::info!("Stored {id}, {} bytes, at {uri}.", stored.bytes);
         Ok(Produced {
             ref_id: output.ref_id.clone(),
             storage_uri: stored.uri.as_str().to_owned(),
@@ -164,13 +165,6 @@ fn place(
         .map(commit)
         .collect::<Result<_, StoreError>>()?;
     Ok(Made { produced, data })
-}
-
-/// `-v` tells each decision when it is made.
-fn say(decisions: &[String]) {
-    for decision in decisions {
-        tracing::info!("{decision}");
-    }
 }
 
 impl Context<'_> {
@@ -244,7 +238,7 @@ impl Executed {
             }
         }
         if let Some(ResultData::Spilled(spilled)) = &data {
-            self.outcome.notes.push(spilled.note());
+            self.outcome.notes.push(decided(spilled.note()));
         }
         Ok(data)
     }
@@ -296,7 +290,6 @@ impl Executed {
         outcome.phase = end.phase;
         outcome.waiting = end.waiting;
         outcome.server = Some(end.server);
-        say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
         outcome.unfit_result = end.unfit_result;

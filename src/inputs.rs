@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use crate::{
     assets::{Reach, reach},
     host::Host,
-    task::{Failure, Fault, RefStatus, Task, Uri},
+    task::{Failure, Fault, RefStatus, Task, Uri, decided},
 };
 
 /// All looks together take no longer than this; what is left is then not looked at.
@@ -25,9 +25,8 @@ pub(crate) fn check(task: &Task, root: &Utf8Path, host: &Host) -> Result<Vec<Str
             return Err(Failure::new(Fault::Cancelled, message));
         }
         if begun.passed() > PATIENCE {
-            notes.push(format!(
-                "Input {id} was not checked: the others took too long."
-            ));
+            let note = format!("Input {id} was not checked: the others took too long.");
+            notes.push(decided(note));
             continue;
         }
         let uri = Uri::parse(&input.storage_uri).map_err(|error| {
@@ -37,15 +36,25 @@ pub(crate) fn check(task: &Task, root: &Utf8Path, host: &Host) -> Result<Vec<Str
             )
         })?;
         if input.status == RefStatus::Reference {
+            tracing::info!(
+                "Input {id} is a source: whether it is there is for its tool to find out."
+            );
             continue;
         }
         match reach(&uri, root) {
-            Reach::Ok { .. } => {}
+            Reach::Ok { bytes: Some(bytes) } => {
+                tracing::info!("Input {id} is there: {}, {bytes} bytes.", uri.redacted());
+            }
+            Reach::Ok { bytes: None } => {
+                tracing::info!("Input {id} is there: {}.", uri.redacted());
+            }
             Reach::Gone(why) => {
                 let message = format!("input `{id}` at {} cannot be used: {why}", uri.redacted());
                 return Err(Failure::new(Fault::InputInaccessible, message));
             }
-            Reach::Unsure(why) => notes.push(format!("Input {id} could not be checked ({why}).")),
+            Reach::Unsure(why) => {
+                notes.push(decided(format!("Input {id} could not be checked ({why}).")));
+            }
         }
     }
     Ok(notes)

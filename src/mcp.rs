@@ -260,6 +260,8 @@ async fn attempt(
         session.timings.validate = millis(began.elapsed());
         tool = Some(checked?);
         limits.idle = call.idle_timeout;
+    } else {
+        tracing::info!("The server's tools are not listed: nothing is to be checked against them.");
     }
 
     course.phase = Phase::Call;
@@ -311,6 +313,9 @@ async fn check(
         });
     }
     let tool = found?;
+    if call.pinned.is_some() && course.drift.is_none() {
+        tracing::info!("{} is as it was pinned.", call.tool);
+    }
     session.standing = Standing::Agreed;
     output::prepare(session, call, &tool, limits, at.alarm).await?;
     if call.check_arguments == ArgumentCheck::AgainstServer {

@@ -1,5 +1,7 @@
 //! Where a bound parameter gets its value: the little language of `bind`.
 
+use std::fmt;
+
 use crate::task::RefId;
 
 /// The source of a bound parameter.
@@ -64,12 +66,61 @@ impl Source {
     }
 }
 
+/// As the catalog writes it.
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input { place: 0, form } => write!(f, "input.{form}"),
+            Self::Input { place, form } => write!(f, "input_{}.{form}", place + 1),
+            Self::Origin => f.write_str("source.uri"),
+            Self::Ref { id, form } => write!(f, "ref.{id}.{form}"),
+            Self::Output(form) => write!(f, "output.{form}"),
+            Self::OutputRef => f.write_str("output.ref_id"),
+            Self::Session => f.write_str("session.id"),
+            Self::TaskId => f.write_str("task.id"),
+            Self::Action => f.write_str("task.action"),
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Uri => "uri",
+            Self::Path => "path",
+        })
+    }
+}
+
 impl Form {
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "uri" => Ok(Self::Uri),
             "path" => Ok(Self::Path),
             other => Err(format!("`{other}` is neither `uri` nor `path`")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_told_as_the_catalog_writes_it() {
+        for text in [
+            "input.uri",
+            "input_2.path",
+            "source.uri",
+            "ref.store_1.uri",
+            "output.path",
+            "output.uri",
+            "output.ref_id",
+            "session.id",
+            "task.id",
+            "task.action",
+        ] {
+            assert_eq!(Source::parse(text).unwrap().to_string(), text);
         }
     }
 }

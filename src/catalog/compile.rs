@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use regex::Regex;
 use serde_json::Value;
 use toml::Spanned;
@@ -12,9 +11,10 @@ use crate::task::{Fault, Format, OnDrift, Pinned};
 use super::{
     bind::Source,
     document::{CatalogError, Tables, unknown_key},
+    duration::duration,
     entry::{
         Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable, ResultKind,
-        ResultRule, Retry, SuccessRule, Take,
+        ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
     },
     raw::{
         RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawOnDrift, RawResult,
@@ -51,9 +51,10 @@ impl Compiler<'_> {
         if mcp.tool.is_empty() || mcp.server.get_ref().is_empty() {
             return Err(self.wrong("names an empty `server` or `tool`"));
         }
-        let timeout = match raw.timeout.as_ref().or(defaults.timeout.as_ref()) {
-            Some(text) => self.duration(text)?,
-            None => TIMEOUT,
+        let (timeout, timeout_from) = match (&raw.timeout, &defaults.timeout) {
+            (Some(text), _) => (self.duration(text)?, TimeoutFrom::Entry),
+            (None, Some(text)) => (self.duration(text)?, TimeoutFrom::Defaults),
+            (None, None) => (TIMEOUT, TimeoutFrom::Specification),
         };
         let timeout_max = raw
             .timeout_max
@@ -82,11 +83,13 @@ impl Compiler<'_> {
         let idempotent = effects.idempotent == Some(true) || effects.read_only == Some(true);
         Ok(Entry {
             id: self.id.to_owned(),
+            place: self.tables.catalog().place(self.at),
             server: mcp.server.into_inner(),
             tool: mcp.tool,
             pinned: self.pinned(raw.pin.as_ref(), raw.on_drift)?,
             output_schema: raw.output_schema,
             timeout,
+            timeout_from,
             timeout_max,
             defaults: raw.defaults,
             bind,
@@ -424,15 +427,4 @@ impl Compiler<'_> {
             )),
         }
     }
-}
-
-/// `90s`, `2m`, `1h30m`: more than nothing, at most a day.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: Option<SignedDuration> = text.parse().ok();
-    let duration = parsed.and_then(|parsed| Duration::try_from(parsed).ok());
-    duration
-        .filter(|duration| !duration.is_zero() && *duration <= Duration::from_hours(24))
-        .ok_or_else(|| {
-            format!("{text:?} is no duration between 0 and 24 hours, e.g. \"90s\" or \"2m\"")
-        })
 }

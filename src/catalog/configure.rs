@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Number, Value};
 
-use crate::task::{Failure, Fault, Task};
+use crate::task::{Failure, Fault, Task, decided};
 
 use super::entry::{Entry, Multiply};
 
@@ -41,10 +41,12 @@ pub(super) fn configure(
     for (name, value) in extracted(entry, &task.action)? {
         if !said.contains_key(&name) {
             let shown = entry.shown(&name, &value);
-            reasoning.push(format!("Took {name} = {shown} from the action text."));
+            let sentence = format!("Took {name} = {shown} from the action text.");
+            reasoning.push(decided(sentence));
         }
         parameters.insert(name, value);
     }
+    tell(entry, said, &parameters);
     parameters.extend(said.clone());
     let mut configured = Configured {
         parameters,
@@ -56,6 +58,24 @@ pub(super) fn configure(
         adjust(&mut configured, entry, task.attempt);
     }
     Ok(configured)
+}
+
+/// Which parameters the task names itself, and which are left to the entry; names only, for a value
+/// may be secret.
+fn tell(entry: &Entry, said: &Map<String, Value>, before: &Map<String, Value>) {
+    let told = |names: &[&str], whence: &str| {
+        if !names.is_empty() {
+            tracing::info!("{} takes from {whence}: {}.", entry.id, names.join(", "));
+        }
+    };
+    let names: Vec<&str> = said.keys().map(String::as_str).collect();
+    told(&names, "the task");
+    let defaults = entry
+        .defaults
+        .iter()
+        .filter(|(name, value)| !said.contains_key(*name) && before.get(*name) == Some(*value));
+    let names: Vec<&str> = defaults.map(|(name, _)| name.as_str()).collect();
+    told(&names, "its defaults");
 }
 
 /// The named captures of the entry's patterns: all that free text may decide (C-09).
@@ -127,29 +147,32 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32) {
                 .unwrap_or(configured.timeout_max)
                 .min(configured.timeout_max);
             if configured.timeout != before {
-                configured.reasoning.push(format!(
+                configured.reasoning.push(decided(format!(
                     "Raised the timeout from {before:?} to {:?} for attempt {attempt}.",
                     configured.timeout
-                ));
+                )));
             }
         }
         if !rule.after.is_empty() {
+            tracing::info!(
+                "A retry rule with `after` changes no parameter: why the last attempt failed is not known."
+            );
             continue;
         }
         for (name, value) in &rule.set {
             configured.parameters.insert(name.clone(), value.clone());
-            configured.reasoning.push(format!(
+            configured.reasoning.push(decided(format!(
                 "Set {name} to {} for attempt {attempt}.",
                 entry.shown(name, value)
-            ));
+            )));
         }
         for scale in &rule.multiply {
             if let Some(value) = scaled(configured, entry, scale, retries) {
-                configured.reasoning.push(format!(
+                configured.reasoning.push(decided(format!(
                     "Set {} to {} for attempt {attempt}.",
                     scale.parameter,
                     entry.shown(&scale.parameter, &value)
-                ));
+                )));
                 configured.parameters.insert(scale.parameter.clone(), value);
             }
         }

@@ -1,13 +1,13 @@
 //! One capability, compiled: every pattern, duration, source and rule of it is known to be good.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::task::{Fault, Format, Pinned, redact_presigned};
 
-use super::{bind::Source, schema::Schema};
+use super::{bind::Source, document::Place, schema::Schema};
 
 pub(crate) use super::raw::{OnFailure, OutputSchemaRule, RuleScope};
 
@@ -15,6 +15,7 @@ pub(crate) use super::raw::{OnFailure, OutputSchemaRule, RuleScope};
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: String,
+    pub(crate) place: Place,
     pub(crate) server: String,
     pub(crate) tool: String,
     /// What the tool must be.
@@ -22,6 +23,7 @@ pub(crate) struct Entry {
     pub(crate) output_schema: OutputSchemaRule,
     /// Without progress, a call ends after this.
     pub(crate) timeout: Duration,
+    pub(crate) timeout_from: TimeoutFrom,
     /// With progress too.
     pub(crate) timeout_max: Duration,
     pub(crate) defaults: Map<String, Value>,
@@ -66,6 +68,24 @@ impl Entry {
             return "***".to_owned();
         }
         redact_presigned(&value.to_string()).into_owned()
+    }
+}
+
+/// Who decided how long a call may take, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeoutFrom {
+    Entry,
+    Defaults,
+    Specification,
+}
+
+impl fmt::Display for TimeoutFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Entry => "`timeout` of the entry",
+            Self::Defaults => "`timeout` of [defaults]",
+            Self::Specification => "the catalog names none",
+        })
     }
 }
 

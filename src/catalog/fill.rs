@@ -31,13 +31,17 @@ impl Sources<'_> {
         for (name, source) in &entry.bind {
             match self.value(source) {
                 Ok(Some(value)) => {
+                    tracing::info!("{} gets {name} from {source}.", entry.id);
                     parameters.insert(name.clone(), Value::String(value));
                 }
                 Ok(None)
                     if entry
                         .schema
                         .as_ref()
-                        .is_some_and(|schema| !schema.requires(name)) => {}
+                        .is_some_and(|schema| !schema.requires(name)) =>
+                {
+                    tracing::info!("{} goes without {name}: there is no {source}.", entry.id);
+                }
                 Ok(None) => {
                     let message = format!(
                         "unresolved input reference: {} needs `{name}`, and no input fills it",

@@ -59,6 +59,11 @@ pub(super) fn assign(
         };
         let format = settle(entry, format, &configured.parameters)?;
         let file_name = format!("{ref_id}.{}", format.extension());
+        let fate = match delivery {
+            Delivery::Stored => "to be stored",
+            Delivery::Intermediate => "for the steps after it",
+        };
+        tracing::info!("{} makes {file_name}, {fate}.", entry.id);
         outputs.push(Some(StepOutput {
             parent: task.inputs.first().map(|input| input.ref_id.clone()),
             asset_type: asset_type.clone(),

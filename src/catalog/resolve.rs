@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, Task};
+use crate::task::{Failure, Fault, Task, decided};
 
 use super::{
     compile, configure,
@@ -28,6 +28,18 @@ pub(crate) fn resolve(
     places: Places<'_>,
 ) -> Result<Job, Failure> {
     let input = input::check(task)?;
+    let mut reasoning = Vec::new();
+    let inputs: Vec<&str> = task
+        .inputs
+        .iter()
+        .map(|input| input.ref_id.as_str())
+        .collect();
+    if !inputs.is_empty() {
+        reasoning.push(decided(format!(
+            "Resolved input_ref {}.",
+            inputs.join(", ")
+        )));
+    }
     let entries = task
         .capability_ids
         .iter()
@@ -39,15 +51,6 @@ pub(crate) fn resolve(
         .map(|(entry, said)| configure::configure(&entry, task, said).map(|done| (entry, done)))
         .collect::<Result<Vec<_>, _>>()?;
     let outputs = outputs::assign(task, &configured, places)?;
-    let mut reasoning = Vec::new();
-    let inputs: Vec<&str> = task
-        .inputs
-        .iter()
-        .map(|input| input.ref_id.as_str())
-        .collect();
-    if !inputs.is_empty() {
-        reasoning.push(format!("Resolved input_ref {}.", inputs.join(", ")));
-    }
     let mut steps: Vec<Step> = Vec::with_capacity(configured.len());
     for ((entry, configured), output) in configured.into_iter().zip(outputs) {
         let server = server::read(tables, &entry.server)?;
@@ -94,6 +97,12 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Entry, Failure> {
         return Err(Failure::new(Fault::MisroutedSynthesis, message));
     }
     if let Some(entry) = compile::compile(tables, id)? {
+        tracing::info!(
+            "{id} is the tool {} of server {} ({}).",
+            entry.tool,
+            entry.server,
+            entry.place
+        );
         return Ok(entry);
     }
     let names = tables.names("capability")?;
@@ -108,7 +117,9 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Entry, Failure> {
 }
 
 fn check(entry: &Entry, parameters: &Map<String, Value>) -> Result<(), Failure> {
+    let id = &entry.id;
     let Some(schema) = &entry.schema else {
+        tracing::info!("{id} has no parameter schema: the server's own will be used.");
         return Ok(());
     };
     let values = if entry.secret.is_empty() {
@@ -121,11 +132,11 @@ fn check(entry: &Entry, parameters: &Map<String, Value>) -> Result<(), Failure> 
         .map_err(|misfit| match misfit {
             Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
             Misfit::Value(problems) => {
-                let message = format!(
-                    "the parameters of {} do not fit its schema: {problems}",
-                    entry.id
-                );
+                let message = format!("the parameters of {id} do not fit its schema: {problems}");
                 Failure::new(Fault::ParamsInvalid, message)
             }
+        })
+        .inspect(|()| {
+            tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
         })
 }

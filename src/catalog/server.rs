@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::task::{Failure, Fault};
 
 use super::{
-    compile::duration,
     document::{CatalogError, Tables, nearest},
+    duration::duration,
     raw::{RawProtocol, RawServer},
 };
 

@@ -28,11 +28,19 @@ pub(super) fn places(args: &PlaceArgs) -> Result<Settings, String> {
     let root = named_root(args.root.as_deref(), &here)?.unwrap_or_else(|| nearest(&here));
     // Without `..` and links, so that the URIs of assets are the same whatever way led here.
     let root = root.canonicalize_utf8().unwrap_or(root);
-    let state_dir = said("ONEACT_STATE_DIR")?;
-    let catalog = args.catalog.as_ref();
+    let (catalog, why) = match &args.catalog {
+        Some(path) => (here.join(path), "as --catalog says"),
+        None => (root.join("catalog.toml"), "in the root"),
+    };
+    tracing::info!("The catalog is {catalog}, {why}.");
+    let (state_dir, why) = match said("ONEACT_STATE_DIR")? {
+        Some(dir) => (here.join(dir), "as ONEACT_STATE_DIR says"),
+        None => (root.join(".oneact"), "in the root"),
+    };
+    tracing::info!("The state directory is {state_dir}, {why}.");
     Ok(Settings {
-        catalog: catalog.map_or_else(|| root.join("catalog.toml"), |path| here.join(path)),
-        state_dir: state_dir.map_or_else(|| root.join(".oneact"), |dir| here.join(dir)),
+        catalog,
+        state_dir,
         root,
         mode: Mode::DryRun,
         budget: None,
@@ -56,11 +64,15 @@ pub(super) fn named_root(
     flag: Option<&Utf8Path>,
     here: &Utf8Path,
 ) -> Result<Option<Utf8PathBuf>, String> {
-    let named = match flag {
-        Some(root) => Some(root.to_owned()),
-        None => said("ONEACT_ROOT")?,
+    let (named, who) = match flag {
+        Some(root) => (Some(root.to_owned()), "--root"),
+        None => (said("ONEACT_ROOT")?, "ONEACT_ROOT"),
     };
-    Ok(named.map(|root| here.join(root)))
+    Ok(named.map(|root| {
+        let root = here.join(root);
+        tracing::info!("The root is {root}, as {who} says.");
+        root
+    }))
 }
 
 /// A path of the environment: set to nothing, it is as good as unset.
@@ -71,8 +83,13 @@ fn said(name: &str) -> Result<Option<Utf8PathBuf>, String> {
 
 /// The nearest directory upwards that holds a catalog, else this one.
 fn nearest(here: &Utf8Path) -> Utf8PathBuf {
-    let found = here
-        .ancestors()
-        .find(|dir| dir.join("catalog.toml").is_file());
-    found.unwrap_or(here).to_owned()
+    let mut upwards = here.ancestors();
+    if let Some(found) = upwards.find(|dir| dir.join("catalog.toml").is_file()) {
+        tracing::info!("The root is {found}, the nearest directory upwards with a catalog.toml.");
+        return found.to_owned();
+    }
+    tracing::info!(
+        "The root is {here}, where oneact was started: no directory upwards has a catalog.toml."
+    );
+    here.to_owned()
 }

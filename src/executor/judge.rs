@@ -32,6 +32,7 @@ pub(super) fn judge(
     hidden: &Hidden,
 ) -> Result<(), Judged> {
     if answer.is_error {
+        tracing::info!("The answer says `isError`: a failure.");
         return Err(failed(entry, &words(answer, document), hidden));
     }
     let mut rules = entry.failure.iter();
@@ -39,12 +40,21 @@ pub(super) fn judge(
         // A text is only looked at when a rule asks for it: it may be large.
         rule.scope == RuleScope::Any && rule.pattern.is_match(&texts(answer).join("\n"))
     }) {
+        let pattern = &rule.pattern;
+        tracing::info!(
+            "The answer matches the failure rule {:?}: a failure.",
+            pattern.as_str()
+        );
         let words = words(answer, document);
         return Err(judged(entry, rule.into(), &words, hidden));
     }
     for rule in &entry.success {
         let at = |pointer: &String| document.and_then(|document| document.pointer(pointer));
         if at(&rule.pointer).as_deref() != Some(&rule.equals) {
+            tracing::info!(
+                "The answer breaks the success rule on `{}`: a failure.",
+                rule.pointer
+            );
             let said = rule.message.as_ref().and_then(at).map(Cow::into_owned);
             let detail = match said {
                 Some(Value::String(message)) => message,
@@ -54,6 +64,13 @@ pub(super) fn judge(
             return Err(failed(entry, &detail, hidden));
         }
     }
+    let rules = match entry.success.len() {
+        0 => String::new(),
+        count => format!(", and {count} success rules hold"),
+    };
+    tracing::info!(
+        "The answer is a success: `isError` is not set, no failure rule matches{rules}."
+    );
     Ok(())
 }
 
@@ -109,15 +126,28 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
         .iter()
         .find(|rule| rule.pattern.is_match(text))
     {
-        return rule.into();
+        return because(
+            rule.into(),
+            &format!("the failure rule {:?}", rule.pattern.as_str()),
+        );
     }
     match classify::by_text(text) {
-        Some(fault) => fault.into(),
-        None => Class {
-            fault: Fault::ToolError,
-            recoverable: entry.on_failure == OnFailure::Recoverable,
-        },
+        Some(fault) => because(fault.into(), "the built-in table of texts"),
+        None => because(
+            Class {
+                fault: Fault::ToolError,
+                recoverable: entry.on_failure == OnFailure::Recoverable,
+            },
+            "`on_failure`: no rule knows its words",
+        ),
     }
+}
+
+/// Tells who has decided on the class.
+fn because(class: Class, who: &str) -> Class {
+    let (name, again) = (class.fault.name(), class.recoverable);
+    tracing::info!("The failure is {name}, recoverable: {again}, by {who}.");
+    class
 }
 
 /// A failure in the tool's own words.

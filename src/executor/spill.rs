@@ -53,6 +53,7 @@ fn settle(document: Document, staging: &Staging) -> Result<ResultData, StoreErro
         Document::Read(value) => {
             let text = value.to_string();
             if text.len() <= INLINE_MAX {
+                tracing::info!("The result, {} bytes, goes into the answer.", text.len());
                 return Ok(ResultData::Inline(match value {
                     object @ Value::Object(_) => object,
                     // The envelope's field is an object or null.

@@ -31,9 +31,12 @@ impl Taker<'_> {
     pub(super) fn take(&self, answer: &ToolAnswer, data: Option<&Document>) -> Result<(), Failure> {
         let places = &self.step.entry.result.take;
         for place in places {
+            let what = describe(place);
             if self.from(place, answer, data)? {
+                tracing::info!("Took {} from {what}.", self.output.ref_id);
                 return Ok(());
             }
+            tracing::info!("There is no {} in {what}.", self.output.ref_id);
         }
         let places: Vec<String> = places.iter().map(describe).collect();
         let message = format!(

@@ -8,7 +8,7 @@ use crate::{
     mcp::{self, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
         Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
-        ServerReport, Timings, Waiting, WaitingFor, redact_presigned,
+        ServerReport, Timings, Waiting, WaitingFor, decided, redact_presigned,
     },
 };
 
@@ -48,7 +48,6 @@ pub(super) struct End {
 pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Context<'_>) -> End {
     let entry = &step.entry;
     let hidden = Hidden::new(step, launch);
-    tracing::info!(tool = entry.tool, server = step.server.name, command = ?launch.command(), "calling");
     let CallEnd {
         result,
         effect,
@@ -60,13 +59,9 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
     } = call(step, launch, &hidden, context);
     let sent = effect != mcp::Effect::None;
     let seen = closing.report();
-    tracing::info!(
-        ?effect,
-        ?phase,
-        ?elapsed,
-        stderr_bytes = seen.stderr_bytes,
-        "call ended"
-    );
+    if sent {
+        tracing::info!("The call of {} took {elapsed:?}.", entry.tool);
+    }
     let mut end = End {
         result: Ok(None),
         waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
@@ -108,8 +103,8 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
     }
     end.result = match verdict {
         Ok((answer, document)) => {
-            end.reasoning
-                .push(format!("Executed {} successfully.", entry.tool));
+            let sentence = format!("Executed {} successfully.", entry.tool);
+            end.reasoning.push(decided(sentence));
             end.phase = Phase::Quality;
             unfit::check(entry, document.as_ref(), output, &mut end)
                 .and_then(|()| take(step, &answer, document.as_ref(), staging, context, &mut end))
@@ -164,6 +159,18 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
         },
         resumption: resumption(&step.input),
     };
+    tracing::info!(
+        "{} may say nothing for {:?} ({}), and take {total:?} in all.",
+        call.tool,
+        step.timeout.min(total),
+        if total < step.timeout {
+            "what is left of --timeout".to_owned()
+        } else {
+            step.entry.timeout_from.to_string()
+        }
+    );
+    let command = hidden.text(&launch.command().join(" "));
+    tracing::info!("Server {} is started: {command}", step.server.name);
     let server = ServerSpec {
         caller: match step.input {
             Input::Refused => Caller::Silent,
@@ -202,6 +209,7 @@ fn resumption(input: &Input) -> Option<Resumption> {
         let each = |(name, response): &(String, Response)| (name.clone(), response.value.clone());
         responses.iter().map(each).collect()
     });
+    tracing::info!("The answers of the task go with the call.");
     Some(Resumption {
         responses,
         state: given.request_state.clone(),
@@ -213,6 +221,11 @@ fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
     let CallError::InputRequired { questions, .. } = error else {
         return None;
     };
+    tracing::info!(
+        "{} asks for input, {} questions: another run can answer.",
+        step.entry.tool,
+        questions.requests.len()
+    );
     Some(Waiting {
         r#for: WaitingFor::Input,
         capability_id: step.entry.id.clone(),
@@ -263,6 +276,10 @@ fn failed_call(
 /// A call that may have taken effect, and may not take effect twice, is never sent again by itself.
 fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     if effect == Effect::Unknown && entry.repeatable == Repeatable::Once && failure.recoverable {
+        tracing::info!(
+            "{} is not declared `idempotent` or `read_only`: an unanswered call is not repeated.",
+            entry.id
+        );
         failure.recoverable = false;
         failure.message.push_str(" Whether it took effect is unknown, and it must not happen twice: a person has to look.");
     }
@@ -290,7 +307,7 @@ fn take(
     let checked = quality::check(step, document);
     end.checks = checked.checks;
     checked.result?;
-    end.reasoning.push(checked.sentence);
+    end.reasoning.push(decided(checked.sentence));
     Ok(())
 }
 

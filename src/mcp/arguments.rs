@@ -32,6 +32,10 @@ pub(super) async fn check(
         .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?
         .map_err(unusable)?;
     if problems.is_empty() {
+        tracing::info!(
+            "The arguments fit the server's own schema of {}.",
+            call.tool
+        );
         return Ok(());
     }
     Err(CallError::ArgumentsInvalid {

@@ -122,27 +122,46 @@ pub(super) async fn negotiate(
     at: &Setting<'_>,
 ) -> Result<Found, CallError> {
     let memory = Memory::of(at.spec);
+    let name = &session.server;
     let listed = match at.spec.protocol {
         Protocol::Modern => {
+            tracing::info!("Server {name} is spoken to in the modern era, as `protocol` says.");
             assume(session, Standing::Declared);
             None
         }
         Protocol::Legacy => {
+            tracing::info!("Server {name} is greeted in the legacy era, as `protocol` says.");
             declared_legacy(session, at).await?;
             None
         }
         Protocol::Auto => match memory.as_ref().and_then(Memory::recall) {
-            Some(known) if !known.has_initialize() => trust(session, opening, at).await?,
-            Some(_) => learn(session, at, at.after(PATIENCE_KNOWN))
-                .await
-                .map(|()| None)?,
-            None => learn(session, at, at.after(PATIENCE))
-                .await
-                .map(|()| None)?,
+            Some(known) if !known.has_initialize() => {
+                tracing::info!(
+                    "Server {name} is spoken to in the modern era: it was {known} in an earlier run."
+                );
+                trust(session, opening, at).await?
+            }
+            Some(known) => {
+                tracing::info!(
+                    "Server {name} is greeted in the legacy era: it was {known} in an earlier run."
+                );
+                learn(session, at, at.after(PATIENCE_KNOWN)).await?;
+                None
+            }
+            None => {
+                tracing::info!("Server {name} was not met before: the legacy era is tried first.");
+                learn(session, at, at.after(PATIENCE)).await?;
+                None
+            }
         },
     };
     session.timings.negotiate = millis(session.started.elapsed());
     let version = version(session)?;
+    if let Some(version) = &version
+        && session.standing == Standing::Agreed
+    {
+        tracing::info!("Server {} speaks MCP {version}.", session.server);
+    }
     if let (Some(memory), Standing::Agreed, Some(version)) = (memory, session.standing, version) {
         memory.keep(&version);
     }
@@ -272,6 +291,7 @@ async fn learn(session: &mut Session, at: &Setting<'_>, then: Instant) -> Result
         let greeted = async {
             match initialize(session, at.alarm, &at.limits).await {
                 Err(Failure::Refused(error)) => {
+                    tracing::info!("It refuses the legacy era: the modern one is tried.");
                     legacy = Some(error);
                     discover(session, at.alarm, &at.limits).await
                 }
@@ -331,6 +351,10 @@ fn neither(
 
 /// Puts a fresh process in the place of one that is of no use any more.
 async fn replace(session: &mut Session, mut fresh: Session, at: &Setting<'_>) {
+    tracing::info!(
+        "A second process of server {} takes the place of the first.",
+        session.server
+    );
     session.spare(&fresh);
     session.stop(at.spec.shutdown_grace).await;
     // The time that the first took counts.

@@ -63,7 +63,11 @@ pub(super) async fn check(
     let Some(schema) = tool.and_then(|tool| tool.output_schema) else {
         return OutputCheck::None;
     };
-    if answer.is_error || call.output_schema == OutputSchema::Ignored {
+    if call.output_schema == OutputSchema::Ignored {
+        tracing::info!("The server's output schema is ignored, as `output_schema` says.");
+        return OutputCheck::None;
+    }
+    if answer.is_error {
         return OutputCheck::None;
     }
     let structured = answer.structured.as_ref().map(|part| match part {
@@ -90,7 +94,10 @@ pub(super) async fn check(
         // A signal; whoever takes the answer sees it too.
         Err(_) => OutputCheck::None,
         Ok(Err(reason)) => OutputCheck::Unusable(session.excerpt(&reason)),
-        Ok(Ok(problems)) if problems.is_empty() => OutputCheck::Fits,
+        Ok(Ok(problems)) if problems.is_empty() => {
+            tracing::info!("The answer fits the server's own output schema.");
+            OutputCheck::Fits
+        }
         Ok(Ok(problems)) => {
             let told = problems.iter();
             OutputCheck::Breaks(told.map(|each| Misfit::told(session, each)).collect())

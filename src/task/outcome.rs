@@ -33,6 +33,12 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+/// A sentence for [`Outcome::reasoning`], told under `-v` at the moment of the decision.
+pub fn decided(sentence: String) -> String {
+    tracing::info!("{sentence}");
+    sentence
+}
+
 impl Outcome {
     /// No tool was called: the run ended in this phase.
     pub fn nothing_done(state: State, phase: Phase, failure: Option<Failure>) -> Self {
