@@ -137,13 +137,13 @@ pub(super) async fn negotiate(
         Protocol::Auto => match memory.as_ref().and_then(Memory::recall) {
             Some(known) if !known.has_initialize() => {
                 tracing::info!(
-                    "Server {name} is spoken to in the modern era: it was {known} in an earlier run."
+                    "Server {name} is spoken to in the modern era: it spoke MCP {known} before."
                 );
                 trust(session, opening, at).await?
             }
             Some(known) => {
                 tracing::info!(
-                    "Server {name} is greeted in the legacy era: it was {known} in an earlier run."
+                    "Server {name} is greeted in the legacy era: it spoke MCP {known} before."
                 );
                 learn(session, at, at.after(PATIENCE_KNOWN)).await?;
                 None

@@ -28,6 +28,8 @@ mod shipped_tools;
 #[cfg(test)]
 mod speech;
 #[cfg(test)]
+mod story;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod videos;
