@@ -47,7 +47,7 @@ const EXIT_CODES: &str = "\
 Exit codes of a run:
   0    complete
   1    failed; do not retry
-  2    rejected: nothing ran, fix the request
+  2    rejected: nothing ran, fix the request or the catalog
   3    pending: the tool asks for input, another run can answer (oneact.waiting)
   75   failed, worth retrying (error.recoverable is true)
   129, 130, 143   cancelled by SIGHUP, SIGINT, SIGTERM; what had begun is undone";

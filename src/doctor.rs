@@ -38,10 +38,19 @@ pub(crate) struct Setup {
 #[derive(Debug, Default)]
 pub(crate) struct Diagnosis {
     pub(crate) findings: Vec<Finding>,
+    /// What was asked about.
+    capabilities: Vec<Capability>,
     /// The servers that were started.
     pub(crate) servers: Vec<ServerFacts>,
     /// The signal that ended the examination early.
     pub(crate) interrupted: Option<Interrupt>,
+}
+
+#[derive(Debug)]
+struct Capability {
+    id: String,
+    /// None where its entry is of no use.
+    server: Option<String>,
 }
 
 /// Takes each finding as soon as it is made.
@@ -95,6 +104,7 @@ impl Doctor<'_> {
             return Checked::default();
         }
         let checked = checked.unwrap_or_default();
+        self.diagnosis.capabilities = named(&checked);
         if checked.problems.is_empty() {
             let fact = Fact::CatalogGood {
                 path: path.clone(),
@@ -142,7 +152,49 @@ impl Doctor<'_> {
     }
 }
 
+/// All capabilities, those with a broken entry last.
+fn named(checked: &Checked) -> Vec<Capability> {
+    let good = checked.capabilities.iter().map(|entry| Capability {
+        id: entry.id.clone(),
+        server: Some(entry.server.clone()),
+    });
+    let mut all: Vec<Capability> = good.collect();
+    for problem in &checked.problems {
+        let (About::Capability(id) | About::Nothing(id)) = &problem.about else {
+            continue;
+        };
+        if !all.iter().any(|known| known.id == *id) {
+            all.push(Capability {
+                id: id.clone(),
+                server: None,
+            });
+        }
+    }
+    all
+}
+
 impl Diagnosis {
+    /// How many capabilities were asked about.
+    pub(crate) fn capabilities(&self) -> usize {
+        self.capabilities.len()
+    }
+
+    /// The ids of those whose tasks are bound to fail.
+    pub(crate) fn not_ready(&self) -> Vec<&str> {
+        let problems = self.findings.iter();
+        let problems = problems.filter(|finding| finding.fact.level() == Level::Problem);
+        let problems: Vec<&Subject> = problems.map(|finding| &finding.subject).collect();
+        let hit = |capability: &&Capability| {
+            problems.iter().any(|subject| match subject {
+                Subject::Catalog | Subject::Store | Subject::Scratch => true,
+                Subject::Server(name) => capability.server.as_ref() == Some(name),
+                Subject::Capability(id) => capability.id == *id,
+            })
+        };
+        let hit = self.capabilities.iter().filter(hit);
+        hit.map(|capability| capability.id.as_str()).collect()
+    }
+
     /// How many findings are of this level.
     pub(crate) fn count(&self, level: Level) -> usize {
         let same = self.findings.iter();

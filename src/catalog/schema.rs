@@ -71,8 +71,14 @@ impl Schema {
 
     /// Compiles the schema; an error names its place.
     pub(super) fn compile(&self) -> Result<Validator, String> {
-        jsonschema::validator_for(&self.value)
-            .map_err(|error| format!("{}: the JSON Schema does not compile: {error}", self.place))
+        jsonschema::validator_for(&self.value).map_err(|error| {
+            let (place, path) = (&self.place, error.instance_path().to_string());
+            let within = match path.as_str() {
+                "" => String::new(),
+                path => format!(", at `{path}` in it"),
+            };
+            format!("{place}: the JSON Schema does not compile{within}: {error}")
+        })
     }
 
     /// What the schema declares for a property: its sub-schema.

@@ -10,6 +10,7 @@ use crate::task::{Failure, Fault};
 use super::{
     document::{CatalogError, Tables, nearest},
     duration::duration,
+    entry::Entry,
     raw::{RawProtocol, RawServer},
 };
 
@@ -51,12 +52,20 @@ pub(crate) enum PrivateNetwork {
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// Reads the server of that name; there must be one (R-000-100).
-pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Server, Failure> {
-    match tables.entry::<RawServer>("server", name)? {
-        Some((at, raw)) => Ok(check(tables, name, at, raw)?),
-        None => Err(Failure::new(Fault::ServerNotFound, missing(tables, name)?)),
+/// The server that the entry names; there must be one (R-000-100).
+pub(super) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> {
+    match read(tables, &entry.server)? {
+        Some(server) => Ok(server),
+        None => Err(Failure::new(Fault::ServerNotFound, missing(tables, entry)?)),
     }
+}
+
+/// Reads the server of that name, if there is one.
+pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
+    let found = tables.entry::<RawServer>("server", name)?;
+    found
+        .map(|(at, raw)| check(tables, name, at, raw))
+        .transpose()
 }
 
 fn check(
@@ -104,11 +113,15 @@ fn check(
     })
 }
 
-/// The server names of the catalog, for a message about one that is not there.
-fn missing(tables: &Tables<'_>, name: &str) -> Result<String, CatalogError> {
+/// A message about a server that is not there: who wants it, and which was probably meant.
+fn missing(tables: &Tables<'_>, entry: &Entry) -> Result<String, CatalogError> {
+    let (name, place) = (&entry.server, &entry.place);
     let names = tables.names("server")?;
-    Ok(match nearest(name, names.iter().copied()) {
-        Some(near) => format!("the catalog has no [server.{name}]; did you mean `{near}`?"),
-        None => format!("the catalog has no [server.{name}]; add one with its `command`"),
-    })
+    let remedy = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "add one with its `command`".to_owned(),
+    };
+    Ok(format!(
+        "{place}: the catalog has no [server.{name}]; {remedy}"
+    ))
 }

@@ -56,7 +56,7 @@ impl Look {
     }
 }
 
-/// The last line.
+/// The last lines: what it comes to, and what can be done all the same.
 pub(super) fn verdict(diagnosis: &Diagnosis) -> String {
     let problems = diagnosis.count(Level::Problem);
     let warnings = diagnosis.count(Level::Warning);
@@ -71,7 +71,18 @@ pub(super) fn verdict(diagnosis: &Diagnosis) -> String {
             format!("Something is wrong. Problems: {problems}, warnings: {warnings}.")
         }
     };
-    format!("\n{words}\n")
+    let not_ready = diagnosis.not_ready();
+    if diagnosis.interrupted.is_some() || not_ready.is_empty() {
+        return format!("\n{words}\n");
+    }
+    let all = diagnosis.capabilities();
+    let ready = format!(
+        "Ready: {} of {all} capabilities. Not ready: {}. Tasks that name one of these fail until it is set up; all \
+         others run.",
+        all - not_ready.len(),
+        not_ready.join(", ")
+    );
+    format!("\n{words}\n{}", wrapped(&ready, 0))
 }
 
 /// Lines of at most 80 columns, where words allow it; all but the first begin after `indent`.

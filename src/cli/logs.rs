@@ -11,7 +11,7 @@ use tracing_subscriber::{
 /// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct LogArgs {
-    /// Say more on stderr: -v decisions, -vv everything
+    /// Say more on stderr: -v each decision and why, -vv each stage too
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
     /// The form of what is said on stderr

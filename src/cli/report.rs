@@ -14,6 +14,7 @@ pub(super) struct Report<'a> {
     verdict: &'static str,
     problems: usize,
     warnings: usize,
+    not_ready: Vec<&'a str>,
     findings: Vec<Found<'a>>,
     servers: Vec<Started<'a>>,
 }
@@ -65,6 +66,7 @@ impl<'a> Report<'a> {
             },
             problems,
             warnings: diagnosis.count(Level::Warning),
+            not_ready: diagnosis.not_ready(),
             findings: diagnosis.findings.iter().map(found).collect(),
             servers: diagnosis.servers.iter().map(started).collect(),
         }

@@ -198,7 +198,7 @@ impl Finding {
             Fact::ScratchLeftOver { .. } => "nothing: the next run clears them away, as this examination does".to_owned(),
             Fact::VariableUnset { name } => format!("export {name}, or take it out of `env_pass` in {entry}"),
             Fact::DirectoryMissing { .. } => format!("make it, or correct `cwd` in {entry}"),
-            Fact::CommandMissing { .. } => format!("install it, or correct `command` in {entry}"),
+            Fact::CommandMissing { .. } => format!("install it, or put the command of a server you have into {entry}"),
             Fact::CommandNotExecutable { path } => format!("chmod +x '{path}', or start it with its interpreter in {entry}"),
             Fact::ColdStart { .. } => format!("install the package and name its program in {entry}: starts are then quick, and always the same version"),
             Fact::ServerFailed { by_hand, .. } => format!("see what it does when started by hand: {by_hand}"),
@@ -210,7 +210,7 @@ impl Finding {
             Fact::ToolMissing { near, available, .. } => match near.first() {
                 Some(first) => format!("did you mean `{first}`? correct `tool` in {entry}"),
                 None if available.is_empty() => "it lists no tools at all; look at how it is started".to_owned(),
-                None => format!("correct `tool` in {entry}; it has {}", some(available)),
+                None => format!("correct `tool` in {entry}, or name a server there that has it; this one has {}", some(available)),
             },
             Fact::ToolChanged { .. } => format!("find out what has changed, then put the new pin into {entry}"),
             Fact::ToolSchemaUnusable { .. } => format!("add a `parameter_schema_for_action` to {entry}, and report it to the server's author"),

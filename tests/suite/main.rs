@@ -16,6 +16,8 @@ mod large_results;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod program;

@@ -84,7 +84,7 @@ fn every_server_it_names_is_declared() {
     let tables = catalog.tables().unwrap();
     for entry in entries() {
         let server = server::read(&tables, &entry.server).unwrap();
-        assert!(!server.command.is_empty());
+        assert!(!server.unwrap().command.is_empty());
     }
 }
 
