@@ -61,9 +61,9 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     for name in &servers {
         let used = checked.capabilities.iter().any(|e| e.server == *name);
         if used || names.is_empty() {
-            let server = server::read(tables, name);
+            let server = server::named(tables, name);
             let server = checked.keep(About::Server(name.clone()), server);
-            checked.servers.extend(server.filter(|_| used));
+            checked.servers.extend(server.flatten().filter(|_| used));
         }
     }
     checked.strangers(tables, &servers);
@@ -91,14 +91,14 @@ impl Checked {
 
     /// Capabilities whose server is not in the file.
     fn strangers(&mut self, tables: &Tables<'_>, servers: &[String]) {
-        let lost: Vec<(String, String)> = self
+        let lost: Vec<_> = self
             .capabilities
             .iter()
             .filter(|entry| !servers.contains(&entry.server))
-            .map(|entry| (entry.id.clone(), entry.server.clone()))
+            .map(|entry| (entry.id.clone(), server::of(tables, entry)))
             .collect();
         for (id, server) in lost {
-            self.keep(About::Capability(id), server::read(tables, &server));
+            self.keep(About::Capability(id), server);
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Fault, Format, redact_presigned};
 
-use super::{bind::Source, schema::Schema};
+use super::{bind::Source, document::Place, schema::Schema};
 
 pub(crate) use super::raw::{OnFailure, RuleScope};
 
@@ -16,6 +16,8 @@ pub(crate) use super::raw::{OnFailure, RuleScope};
 pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) server: String,
+    /// Where it names its server.
+    pub(crate) names_server_at: Place,
     pub(crate) tool: String,
     /// Without progress, a call ends after this.
     pub(crate) timeout: Duration,

@@ -48,7 +48,7 @@ pub(crate) fn resolve(
     }
     let mut steps: Vec<Step> = Vec::with_capacity(configured.len());
     for ((entry, configured), output) in configured.into_iter().zip(outputs) {
-        let server = server::read(tables, &entry.server)?;
+        let server = server::of(tables, &entry)?;
         let before = steps.last().and_then(|step| step.output.as_ref());
         let sources = Sources {
             task,

@@ -68,8 +68,12 @@ impl Schema {
 
     /// Compiles the schema; an error names its place.
     pub(super) fn compile(&self) -> Result<Validator, String> {
-        jsonschema::validator_for(&self.value)
-            .map_err(|error| format!("{}: the JSON Schema does not compile: {error}", self.place))
+        jsonschema::validator_for(&self.value).map_err(|error| {
+            format!(
+                "{}: the JSON Schema does not compile; correct it: {error}",
+                self.place
+            )
+        })
     }
 
     /// What the schema declares for a property: its sub-schema.

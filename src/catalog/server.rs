@@ -10,6 +10,7 @@ use crate::task::{Failure, Fault};
 use super::{
     compile::duration,
     document::{CatalogError, Tables, nearest},
+    entry::Entry,
     raw::{RawProtocol, RawServer},
 };
 
@@ -51,12 +52,22 @@ pub(crate) enum PrivateNetwork {
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// Reads the server of that name; there must be one (R-000-100).
-pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Server, Failure> {
-    match tables.entry::<RawServer>("server", name)? {
-        Some((at, raw)) => Ok(check(tables, name, at, raw)?),
-        None => Err(Failure::new(Fault::ServerNotFound, missing(tables, name)?)),
+/// Reads the server of that name, if there is one.
+pub(super) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
+    let entry = tables.entry::<RawServer>("server", name)?;
+    entry
+        .map(|(at, raw)| check(tables, name, at, raw))
+        .transpose()
+}
+
+/// Reads the server of this capability; there must be one (R-000-100).
+pub(super) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> {
+    if let Some(server) = named(tables, &entry.server)? {
+        return Ok(server);
     }
+    let missing = missing(tables, &entry.server)?;
+    let message = format!("{}: {missing}", entry.names_server_at);
+    Err(Failure::new(Fault::ServerNotFound, message))
 }
 
 fn check(

@@ -2,6 +2,7 @@
 //! becomes.
 
 mod refusals;
+mod remedies;
 mod resolving;
 mod shipped;
 
