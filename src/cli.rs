@@ -13,6 +13,7 @@ mod run;
 mod schema;
 mod serve;
 mod settings;
+mod stderr;
 mod stdin;
 
 use std::{
@@ -25,6 +26,7 @@ use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
 };
 
+use crate::host::{Interrupts, keep_own_files, stdout_was_closed};
 use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -49,7 +51,8 @@ Exit codes of a run:
   1    failed; do not retry
   2    rejected: nothing ran, fix the request
   75   failed, worth retrying (error.recoverable is true)
-  129, 130, 143   cancelled by SIGHUP, SIGINT, SIGTERM; what had begun is undone";
+  128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
+       what had begun is undone";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -72,6 +75,8 @@ enum Verb {
 
 /// Runs the command line and answers with its exit code.
 pub fn main() -> ExitCode {
+    let interrupts = Interrupts::catch();
+    keep_own_files();
     #[expect(
         clippy::disallowed_methods,
         reason = "the door is where arguments come in"
@@ -80,18 +85,32 @@ pub fn main() -> ExitCode {
     match parse(&args) {
         Ok(cli) => {
             logs::start(cli.logs);
-            match cli.verb {
-                None => run::run(&cli.run),
-                Some(Verb::Run(args)) => run::run(&args),
-                Some(Verb::Serve(args)) => serve::run(&args),
-                Some(Verb::Schema(args)) => schema::run(&args),
-                Some(Verb::Init(args)) => init::run(&args),
-                Some(Verb::Doctor(args)) => doctor::run(&args),
-                Some(Verb::Completions(args)) => completions::run(&args, Cli::command()),
-                Some(Verb::Man(args)) => man::run(&args, Cli::command()),
+            if stdout_was_closed() {
+                tracing::error!("stdout is closed: nobody would get the answer; nothing was done");
+                return ExitCode::from(2);
             }
+            perform(cli.verb.unwrap_or(Verb::Run(cli.run)), interrupts)
         }
-        Err(error) => refuse(&error, &args),
+        Err(error) => refuse(&error, &args, interrupts),
+    }
+}
+
+/// Runs the verb. A signal cancels a run or an examination, and ends the others where they are.
+fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
+    if !matches!(verb, Verb::Run(_) | Verb::Doctor(_)) {
+        interrupts.stand_down();
+        if let Some(interrupt) = interrupts.caught() {
+            return ExitCode::from(128 + interrupt.number());
+        }
+    }
+    match verb {
+        Verb::Run(args) => run::run(&args, interrupts),
+        Verb::Serve(args) => serve::run(&args),
+        Verb::Schema(args) => schema::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Doctor(args) => doctor::run(&args, interrupts),
+        Verb::Completions(args) => completions::run(&args, Cli::command()),
+        Verb::Man(args) => man::run(&args, Cli::command()),
     }
 }
 
@@ -120,7 +139,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 /// Help and version are printed; bad flags of a run still get their envelope.
-fn refuse(error: &clap::Error, args: &[OsString]) -> ExitCode {
+fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> ExitCode {
     // The first word may be a flag's value: only another verb's name is another verb.
     let word = args
         .iter()
@@ -140,10 +159,9 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> ExitCode {
                 ExitCode::FAILURE
             }
         }
-        _ if of_run => run::refuse(error),
+        _ if of_run => run::refuse(error, interrupts),
         _ => {
-            // Nothing can be done when even stderr is gone.
-            let _ = error.print();
+            stderr::tell(error);
             ExitCode::from(2)
         }
     }

@@ -100,7 +100,7 @@ pub(super) struct Alarm<'h> {
 impl<'h> Alarm<'h> {
     pub(super) fn new(host: &'h Host) -> io::Result<Self> {
         let interrupts = host.interrupts();
-        let wake = UnixStream::from_std(interrupts.wake().try_clone()?)?;
+        let wake = UnixStream::from_std(interrupts.wake()?.try_clone()?)?;
         Ok(Self { wake, interrupts })
     }
 

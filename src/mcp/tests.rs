@@ -12,6 +12,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
+use crate::host::Interrupts;
+
 use super::{
     error::Limit,
     report::{ExitDescription, Noise, Timings},
@@ -94,7 +96,7 @@ impl Stage {
         call(
             &self.server,
             &self.call,
-            &Host::new(None, None).unwrap(),
+            &Host::new(None, None, Interrupts::catch()),
             &mut |_| (),
         )
     }
