@@ -26,3 +26,11 @@ bless *words:
 bench *args:
     cargo build --release
     scripts/bench "$@"
+
+# Fuzz a target of fuzz/ (reader, catalog or message); needs `cargo install cargo-fuzz`
+[group('dev')]
+fuzz target seconds='60':
+    mkdir -p fuzz/corpus/{{ target }}
+    RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none {{ target }} \
+        fuzz/corpus/{{ target }} fuzz/seeds/{{ target }} fixtures/scenarios examples -- \
+        -max_total_time={{ seconds }} -timeout=20 -max_len=8192 -dict=fuzz/dictionary

@@ -4,9 +4,17 @@ mod audio_against_ffmpeg;
 #[cfg(test)]
 mod beginning;
 #[cfg(test)]
+mod callers;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod ends;
+#[cfg(test)]
+mod in_process;
+#[cfg(test)]
+mod json_conformance;
+#[cfg(test)]
+mod mutations;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
