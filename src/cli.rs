@@ -50,6 +50,7 @@ Exit codes of a run:
   0    complete
   1    failed; do not retry
   2    rejected: nothing ran, fix the request
+  3    pending: the tool asks for input, another run can answer (oneact.waiting)
   75   failed, worth retrying (error.recoverable is true)
   128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
        what had begun is undone";
@@ -85,6 +86,7 @@ pub fn main() -> ExitCode {
     match parse(&args) {
         Ok(cli) => {
             logs::start(cli.logs);
+            tracing::debug!("started");
             if stdout_was_closed() {
                 tracing::error!("stdout is closed: nobody would get the answer; nothing was done");
                 return ExitCode::from(2);

@@ -4,6 +4,7 @@
 //! [`Task`](crate::task::Task) and one [`Outcome`](crate::task::Outcome). Pure: bytes in, values out.
 
 mod adl;
+mod answers;
 mod dispatch;
 mod find;
 mod message;

@@ -4,30 +4,35 @@
 //! Executors have no handle to any record of what was done: they only return what happened.
 
 mod classify;
+mod document;
 mod dry_run;
 mod failure;
 mod hidden;
 mod judge;
 mod launch;
 mod quality;
+mod spill;
 mod take;
 mod tool;
+mod unfit;
 mod watched;
 
 use std::time::Duration;
 
 use camino::Utf8Path;
+use serde_json::Value;
 
 use crate::{
-    assets::{Prepared, Staging, Store},
+    assets::{Prepared, Staging, Store, StoreError},
     catalog::{Delivery, Job, Repeatable, Step, StepOutput},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, State},
+    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State},
 };
 
 pub(crate) use dry_run::planned;
 pub(crate) use launch::{Launch, launch};
+use spill::ResultData;
 
 /// A job with all that is needed to run it.
 pub(crate) struct Ready {
@@ -51,7 +56,8 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a Host,
     pub(crate) root: &'a Utf8Path,
     pub(crate) state_dir: &'a Utf8Path,
-    pub(crate) operation: &'a OperationId,
+    /// The name of this run's scratch directory.
+    pub(crate) scratch: &'a str,
     pub(crate) session_id: &'a str,
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
@@ -79,6 +85,12 @@ pub(crate) struct Executed {
     _staging: Option<Staging>,
 }
 
+/// What a job's steps have made together.
+struct Made {
+    produced: Vec<Produced>,
+    data: Option<Value>,
+}
+
 /// In a long chain no more servers than this are ending while the next step runs.
 const ENDING_AT_ONCE: usize = 4;
 
@@ -90,8 +102,9 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         store,
         notes,
     } = ready;
-    let staging = Staging::open(context.state_dir, context.operation.as_str())
-        .map_err(Rejection::at(Phase::Inputs))?;
+    let staging =
+        Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
+    tracing::debug!("scratch directory ready");
     say(&job.reasoning);
     let mut done = Executed::from(Outcome {
         reasoning: job.reasoning,
@@ -100,8 +113,9 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     });
     let result = done
         .steps(&job.steps, &launches, &staging, context)
-        .and_then(|()| context.go_on())
-        .and_then(|()| place(&job.steps, &store, context));
+        .and_then(|data| context.go_on().map(|()| data))
+        .and_then(|data| place(&job.steps, data, &store, context));
+    tracing::debug!("assets placed");
     done.settle(result);
     Ok(Executed {
         _staging: Some(staging),
@@ -110,8 +124,13 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
 }
 
 /// Moves every asset that was asked for to its final place, once all of them are safe on the
-/// store's disk (R-000-71 … R-000-73).
-fn place(steps: &[Step], store: &Store, context: &Context<'_>) -> Result<Vec<Produced>, Failure> {
+/// store's disk (R-000-71 … R-000-73); a result too large for the answer with them.
+fn place(
+    steps: &[Step],
+    data: Option<ResultData>,
+    store: &Store,
+    context: &Context<'_>,
+) -> Result<Made, Failure> {
     let outputs = steps.iter().filter_map(|step| {
         let output = step.output.as_ref()?;
         (output.delivery == Delivery::Stored).then_some((step, output))
@@ -121,6 +140,14 @@ fn place(steps: &[Step], store: &Store, context: &Context<'_>) -> Result<Vec<Pro
         let prepared = store.prepare(context.session_id, &output.file_name, &output.staged)?;
         ready.push((step, output, prepared));
     }
+    let data = match data {
+        None => None,
+        Some(ResultData::Inline(value)) => Some(value),
+        Some(ResultData::Spilled(spilled)) => {
+            let stored = spilled.prepare(store, context.session_id)?.commit()?;
+            Some(spilled.reference(stored.uri.as_str()))
+        }
+    };
     let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
         let stored = prepared.commit()?;
         Ok(Produced {
@@ -132,7 +159,11 @@ fn place(steps: &[Step], store: &Store, context: &Context<'_>) -> Result<Vec<Pro
             bytes: stored.bytes,
         })
     };
-    ready.into_iter().map(commit).collect()
+    let produced = ready
+        .into_iter()
+        .map(commit)
+        .collect::<Result<_, StoreError>>()?;
+    Ok(Made { produced, data })
 }
 
 /// `-v` tells each decision when it is made.
@@ -197,22 +228,61 @@ impl Executed {
         launches: &[Launch],
         staging: &Staging,
         context: &Context<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<ResultData>, Failure> {
         let mut once = None;
+        let mut data = None;
         for (step, launch) in steps.iter().zip(launches) {
-            context
+            let found = context
                 .go_on()
                 .and_then(|()| self.add(step, tool::run(step, launch, staging, context)))
-                .map_err(|failure| not_again(once, failure))?;
+                .map_err(|failure| not_again(once, failure))
+                .map_err(|failure| self.asked(step, steps, failure))?;
+            // What an earlier step found out is not lost to a later one that makes an asset.
+            data = found.or(data);
             if step.entry.repeatable == Repeatable::Once {
                 once = Some(step);
             }
         }
-        Ok(())
+        if let Some(ResultData::Spilled(spilled)) = &data {
+            self.outcome.notes.push(spilled.note());
+        }
+        Ok(data)
     }
 
-    /// Adds what one step came to; its failure is the job's.
-    fn add(&mut self, step: &Step, end: tool::End) -> Result<(), Failure> {
+    /// Says what to do about questions. Those of one step among several cannot be answered: the
+    /// answers would come with a run that does the steps before it again.
+    fn asked(&mut self, step: &Step, steps: &[Step], failure: Failure) -> Failure {
+        if self.outcome.waiting.is_none() {
+            return failure;
+        }
+        let advice = if steps.len() == 1 {
+            "Send the same task again, as `waiting` says.".to_owned()
+        } else {
+            self.outcome.waiting = None;
+            let before: Vec<&str> = self
+                .outcome
+                .executed
+                .iter()
+                .map(String::as_str)
+                .filter(|id| *id != step.entry.id)
+                .collect();
+            let done = match before.as_slice() {
+                [] => String::new(),
+                before => format!(" Done before it: {}.", before.join(", ")),
+            };
+            format!(
+                "Among several capabilities it cannot be answered: send {} as a task of its own.{done}",
+                step.entry.id
+            )
+        };
+        Failure {
+            message: format!("{} {advice}", failure.message),
+            ..failure
+        }
+    }
+
+    /// Adds what one step came to, and gives its result data; its failure is the job's.
+    fn add(&mut self, step: &Step, end: tool::End) -> Result<Option<ResultData>, Failure> {
         let outcome = &mut self.outcome;
         outcome.checks = match outcome.invocations.as_slice() {
             [] => end.checks,
@@ -224,33 +294,34 @@ impl Executed {
         }
         outcome.effect = worse(outcome.effect, end.effect);
         outcome.phase = end.phase;
+        outcome.waiting = end.waiting;
         outcome.server = Some(end.server);
         say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
+        outcome.unfit_result = end.unfit_result;
         if self.closing.len() >= ENDING_AT_ONCE {
             drop(self.closing.remove(0));
         }
         self.closing.extend(end.closing);
-        // What an earlier step found out is not lost to a later one that makes an asset.
-        outcome.result_data = end.result?.or(outcome.result_data.take());
-        Ok(())
+        end.result
     }
 
     /// Gives the outcome its end: assets and result, or a failure and neither (R-000-88).
-    fn settle(&mut self, result: Result<Vec<Produced>, Failure>) {
+    fn settle(&mut self, result: Result<Made, Failure>) {
         let outcome = &mut self.outcome;
         match result {
-            Ok(produced) => {
+            Ok(Made { produced, data }) => {
                 outcome.produced = produced;
+                outcome.result_data = data;
                 outcome.phase = Phase::Complete;
             }
             Err(failure) => {
                 outcome.state = match failure.fault {
                     Fault::Cancelled => State::Cancelled,
+                    _ if outcome.waiting.is_some() => State::Pending,
                     _ => State::Failed,
                 };
-                outcome.result_data = None;
                 outcome.failure = Some(failure);
             }
         }

@@ -37,14 +37,15 @@ pub fn reader(bytes: &[u8]) {
         budget: None,
     };
     let answer = perform(&Ok(bytes.to_vec()), &settings, host, &|_| {});
-    let envelope: Value = serde_json::from_slice(&answer.json).unwrap_or_default();
+    let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();
     assert!(schema.is_some(), "the schema does not compile");
     let misfit = schema
         .as_ref()
         .and_then(|schema| schema.validate(&envelope).err());
     assert!(misfit.is_none(), "{misfit:?} in {envelope}");
     assert!(answer.state == State::Rejected && !answer.recoverable);
-    assert!(!answer.json.contains(&b'\n'), "an envelope is one line");
+    let ends = answer.line.iter().position(|byte| *byte == b'\n');
+    assert_eq!(ends, Some(answer.line.len() - 1), "one line");
 }
 
 /// A `catalog.toml`: what is wrong with it has a line, and what is right with it takes a task.

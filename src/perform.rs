@@ -7,6 +7,7 @@
 //! Each stage takes the type before it and gives the next, so a skipped check does not compile.
 
 mod answer;
+mod scratch;
 mod settings;
 
 use camino::Utf8Path;
@@ -34,12 +35,13 @@ pub fn perform(
 ) -> Answer {
     let begun = host.moment();
     answer(input, host, |received, operation| {
-        let scratch = Staging::path(&settings.state_dir, operation.as_str());
+        let name = scratch::name(received, operation);
+        let scratch = Staging::path(&settings.state_dir, &name);
         let context = Context {
             host,
             root: &settings.root,
             state_dir: &settings.state_dir,
-            operation,
+            scratch: &name,
             session_id: &received.identity.session_id,
             begun,
             budget: settings.budget,
@@ -79,6 +81,7 @@ fn answer(
         Ok(bytes) => envelope::read(bytes, session),
         Err(failure) => Received::nobody(session(), failure.clone()),
     };
+    tracing::debug!("task read");
     let executed = work(&received, &operation);
     let answered = Answered {
         received: &received,
@@ -114,6 +117,8 @@ fn prepare(
     let job = resolve(task, &tables, places).map_err(Rejection::at(Phase::Catalog))?;
     let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
 
+    tracing::debug!("catalog consulted");
+
     let notes = inputs::check(task, root, host).map_err(Rejection::at(Phase::Inputs))?;
 
     let launch = |server| executor::launch(server, root, scratch);
@@ -142,7 +147,7 @@ mod tests {
             &Host::new(None, None, Interrupts::catch()),
         );
         assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
-        let envelope: Value = serde_json::from_slice(&answer.json).unwrap();
+        let envelope: Value = serde_json::from_slice(&answer.line).unwrap();
         assert_eq!(envelope["metadata"]["session_id"], "sess-1");
         assert_eq!(envelope["output"]["content"]["oneact"]["effect"], "unknown");
         assert_eq!(envelope["error"]["error_code"], "PROCESSING_ERROR");

@@ -5,11 +5,11 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::task::{Fault, Format, redact_presigned};
+use crate::task::{Fault, Format, Pinned, redact_presigned};
 
 use super::{bind::Source, document::Place, schema::Schema};
 
-pub(crate) use super::raw::{OnFailure, RuleScope};
+pub(crate) use super::raw::{OnFailure, OutputSchemaRule, RuleScope};
 
 /// A capability that can be run.
 #[derive(Debug)]
@@ -19,6 +19,9 @@ pub(crate) struct Entry {
     /// Where it names its server.
     pub(crate) names_server_at: Place,
     pub(crate) tool: String,
+    /// What the tool must be.
+    pub(crate) pinned: Option<Pinned>,
+    pub(crate) output_schema: OutputSchemaRule,
     /// Without progress, a call ends after this.
     pub(crate) timeout: Duration,
     /// With progress too.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use crate::task::{Format, RefId};
+use crate::task::{Format, Input, RefId};
 
 use super::{entry::Entry, server::Server};
 
@@ -30,6 +30,8 @@ pub(crate) struct Step {
     pub(crate) timeout_max: Duration,
     /// The asset this step makes, if it makes one.
     pub(crate) output: Option<StepOutput>,
+    /// Whether its tool may ask, or what it was answered.
+    pub(crate) input: Input,
 }
 
 /// The asset of a step: what it is, and where it waits until the whole job is done.

@@ -10,6 +10,7 @@ use super::{
     document::{CatalogError, Tables, nearest},
     entry::Entry,
     fill::Sources,
+    input,
     job::{Job, Places, Step},
     outputs,
     raw::RawStorage,
@@ -26,6 +27,7 @@ pub(crate) fn resolve(
     tables: &Tables<'_>,
     places: Places<'_>,
 ) -> Result<Job, Failure> {
+    let input = input::check(task)?;
     let entries = task
         .capability_ids
         .iter()
@@ -67,6 +69,7 @@ pub(crate) fn resolve(
             timeout: configured.timeout,
             timeout_max: configured.timeout_max,
             output,
+            input: input.clone(),
         });
     }
     Ok(Job {

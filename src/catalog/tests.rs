@@ -1,6 +1,7 @@
 //! What the catalog promises: of the one in this repository, of what is refused, of what a task
 //! becomes.
 
+mod asked;
 mod refusals;
 mod remedies;
 mod resolving;
@@ -9,7 +10,7 @@ mod shipped;
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, InputRef, RefId, RefStatus, Task};
+use crate::task::{Failure, Input, InputRef, RefId, RefStatus, Task};
 
 use super::{Catalog, Job, Places, resolve};
 
@@ -36,6 +37,7 @@ fn task(ids: &[&str]) -> Task {
         expected: Vec::new(),
         parameters: vec![Map::new(); ids.len()],
         attempt: 1,
+        input: Input::Refused,
     }
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
+use crate::task::{Drift, OnDrift, Pin};
+
 /// One thing that was looked at, and what was seen.
 #[derive(Debug)]
 pub(crate) struct Finding {
@@ -136,6 +138,18 @@ pub(crate) enum Fact {
         near: Vec<String>,
         available: Vec<String>,
     },
+    /// What it is now; as pinned, if it is.
+    ToolPin {
+        tool: String,
+        pin: Pin,
+        pinned: Pinned,
+    },
+    /// It is not as the entry pins it.
+    ToolChanged {
+        tool: String,
+        drift: Box<Drift>,
+        on_drift: OnDrift,
+    },
     /// Its input schema cannot be used, and the entry has none of its own.
     ToolSchemaUnusable {
         tool: String,
@@ -156,6 +170,13 @@ pub(crate) enum Fact {
         effect: &'static str,
         declared: bool,
     },
+    /// The tool says that it starts this one.
+    ProgramMissing {
+        tool: String,
+        program: String,
+        /// Where it was looked for.
+        path: String,
+    },
 }
 
 /// What a tool does with parameters it does not list.
@@ -163,6 +184,13 @@ pub(crate) enum Fact {
 pub(crate) enum Others {
     Refused,
     Let,
+}
+
+/// Whether the entry has a pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pinned {
+    Yes,
+    No,
 }
 
 /// Why a parameter that a tool requires may be missing.
@@ -181,7 +209,8 @@ impl Fact {
             | Self::StoreGood { .. }
             | Self::ScratchGood { .. }
             | Self::ServerGood { .. }
-            | Self::ToolGood { .. } => Level::Good,
+            | Self::ToolGood { .. }
+            | Self::ToolPin { .. } => Level::Good,
             Self::StoreNearlyFull { .. }
             | Self::ScratchOpen { .. }
             | Self::ScratchLeftOver { .. }
@@ -191,6 +220,10 @@ impl Fact {
             | Self::EndIgnored { .. }
             | Self::LeftBehind { .. }
             | Self::EffectsBetter { .. }
+            | Self::ToolChanged {
+                on_drift: OnDrift::Warn,
+                ..
+            }
             | Self::ParameterUnknown {
                 others: Others::Let,
                 ..
@@ -210,9 +243,14 @@ impl Fact {
             | Self::ServerFailed { .. }
             | Self::ProtocolWrong { .. }
             | Self::ToolMissing { .. }
+            | Self::ToolChanged {
+                on_drift: OnDrift::Fail,
+                ..
+            }
             | Self::ToolSchemaUnusable { .. }
             | Self::ParameterUnknown { .. }
-            | Self::ParameterMissing { .. } => Level::Problem,
+            | Self::ParameterMissing { .. }
+            | Self::ProgramMissing { .. } => Level::Problem,
         }
     }
 
@@ -244,10 +282,13 @@ impl Fact {
             Self::LeftBehind { .. } => "left_behind",
             Self::ToolGood { .. } => "tool_good",
             Self::ToolMissing { .. } => "tool_missing",
+            Self::ToolPin { .. } => "tool_pin",
+            Self::ToolChanged { .. } => "tool_changed",
             Self::ToolSchemaUnusable { .. } => "tool_schema_unusable",
             Self::ParameterUnknown { .. } => "parameter_unknown",
             Self::ParameterMissing { .. } => "parameter_missing",
             Self::EffectsBetter { .. } => "effects_better",
+            Self::ProgramMissing { .. } => "program_missing",
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use super::{
-    fact::{Fact, Finding, Gap, Others, Subject},
+    fact::{Fact, Finding, Gap, Others, Pinned, Subject},
     server::era,
 };
 
@@ -117,6 +117,15 @@ impl Finding {
                 format!("`{tool}` of {server} is there and takes its parameters")
             }
             Fact::ToolMissing { tool, .. } => format!("its server has no tool `{tool}`"),
+            Fact::ToolPin {
+                tool,
+                pin,
+                pinned: Pinned::Yes,
+            } => format!("`{tool}` is as it was pinned: {pin}"),
+            Fact::ToolPin { tool, pin, .. } => format!("the pin of `{tool}` is {pin}"),
+            Fact::ToolChanged { tool, drift, .. } => {
+                format!("`{tool}` is not as it was pinned: {drift}")
+            }
             Fact::ToolSchemaUnusable { tool, reason } => format!(
                 "the input schema of `{tool}` cannot be used, and the entry has none: {reason}"
             ),
@@ -150,6 +159,9 @@ impl Finding {
                 "the entry says `{effect} = {declared}`, but the server says {}",
                 !declared
             ),
+            Fact::ProgramMissing { tool, program, .. } => format!(
+                "`{tool}` starts the program `{program}`, which is in no directory of its server's PATH"
+            ),
         }
     }
 
@@ -175,7 +187,7 @@ impl Finding {
             Subject::Catalog | Subject::Store | Subject::Scratch => "the catalog".to_owned(),
         };
         Some(match &self.fact {
-            Fact::CatalogGood { .. } | Fact::StoreGood { .. } | Fact::ScratchGood { .. } | Fact::ServerGood { .. } | Fact::ToolGood { .. } => return None,
+            Fact::CatalogGood { .. } | Fact::StoreGood { .. } | Fact::ScratchGood { .. } | Fact::ServerGood { .. } | Fact::ToolGood { .. } | Fact::ToolPin { .. } => return None,
             Fact::CatalogUnusable(_) => "`oneact init` writes a catalog where there is none; docs/catalog.md describes every key".to_owned(),
             Fact::CapabilityUnknown(_) => "correct the id on the command line, or add the capability to the catalog".to_owned(),
             Fact::EntryUnusable(_) => "correct it there; tasks that do not name it run all the same".to_owned(),
@@ -200,6 +212,7 @@ impl Finding {
                 None if available.is_empty() => "it lists no tools at all; look at how it is started".to_owned(),
                 None => format!("correct `tool` in {entry}; it has {}", some(available)),
             },
+            Fact::ToolChanged { .. } => format!("find out what has changed, then put the new pin into {entry}"),
             Fact::ToolSchemaUnusable { .. } => format!("add a `parameter_schema_for_action` to {entry}, and report it to the server's author"),
             Fact::ParameterUnknown { parameter, near, .. } => match near.first() {
                 Some(first) => format!("did you mean `{first}`? correct `{parameter}` in {entry}"),
@@ -207,6 +220,8 @@ impl Finding {
             },
             Fact::ParameterMissing { parameter, gap: Gap::Forbidden, .. } => format!("add `{parameter}` to `bind`, `defaults` or the schema of {entry}"),
             Fact::ParameterMissing { parameter, gap: Gap::Optional, .. } => format!("require `{parameter}` in the schema of {entry}, or give it a default"),
+            Fact::ProgramMissing { program, .. } if matches!(program.as_str(), "ffmpeg" | "ffprobe") => "install FFmpeg (Debian: apt-get install ffmpeg), or put it on the server's PATH with `env`".to_owned(),
+            Fact::ProgramMissing { program, .. } => format!("install {program}, or put it on the server's PATH with `env`"),
             Fact::EffectsBetter { .. } => format!("ask the server's author who is right; `effects` of {entry} decide whether a lost call may be repeated"),
         })
     }
@@ -221,6 +236,7 @@ impl Finding {
             Fact::CommandMissing { program, path } if !program.contains('/') => {
                 vec![format!("PATH={path}")]
             }
+            Fact::ProgramMissing { path, .. } => vec![format!("PATH={path}")],
             _ => Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::task::{
     Checks, Effect, ErrorCode, Invocation, InvocationStatus, MessageId, OperationId, Outcome,
-    Phase, Plan, Produced, RefId, Resources, ServerReport, State,
+    Phase, Plan, Produced, RefId, Resources, ServerReport, State, Waiting,
 };
 
 use super::{prose, read::Received};
@@ -82,10 +82,11 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     phase: outcome.phase,
                     request_hash: None,
                     reuse: None,
-                    waiting: None,
+                    waiting: outcome.waiting.as_ref(),
                     review: None,
                     ledger: None,
                     server: outcome.server.as_ref(),
+                    unfit_result: outcome.unfit_result.as_ref(),
                     plan: outcome.plan.as_ref(),
                 },
             },
@@ -96,10 +97,10 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
             reason: prose::next_reason(outcome.state),
         },
         status: Status {
-            code: if succeeded(outcome) {
-                "success"
-            } else {
-                "failed"
+            code: match outcome.state {
+                State::Done | State::Planned => "success",
+                State::Pending => "pending",
+                State::Rejected | State::Failed | State::Cancelled => "failed",
             },
             message: prose::status_message(&received.task_id, outcome),
         },
@@ -321,13 +322,15 @@ struct Extras<'a> {
     fault: Option<&'static str>,
     effect: Effect,
     phase: Phase,
-    // Null until there is a ledger to fill them:
+    // Null until there is a ledger to fill them, but for `waiting`:
     request_hash: Option<()>,
     reuse: Option<()>,
-    waiting: Option<()>,
+    waiting: Option<&'a Waiting>,
     review: Option<()>,
     ledger: Option<()>,
     server: Option<&'a ServerReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfit_result: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a Plan>,
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault, InputRef, RefId, RefStatus, Task};
 
-use super::find::Found;
+use super::{answers, find::Found};
 
 /// The fields this dialect knows; others are ignored, and said to be.
 const KNOWN: [&str; 12] = [
@@ -49,9 +49,10 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Task, F
             number(value).ok_or_else(|| shape("`attempt` must be a whole number of 1 or more"))?
         }
     };
+    let input = answers::read(object)?;
     let ignored: Vec<String> = object
         .keys()
-        .filter(|key| !KNOWN.contains(&key.as_str()))
+        .filter(|key| !KNOWN.contains(&key.as_str()) && !answers::FIELDS.contains(&key.as_str()))
         .map(|key| format!("`{}`", key.escape_debug()))
         .collect();
     if !ignored.is_empty() {
@@ -68,6 +69,7 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Task, F
         expected,
         parameters,
         attempt,
+        input,
     })
 }
 
@@ -83,7 +85,7 @@ fn number(value: &Value) -> Option<u32> {
         .filter(|attempt| *attempt >= 1)
 }
 
-fn shape(message: impl Into<String>) -> Failure {
+pub(super) fn shape(message: impl Into<String>) -> Failure {
     Failure::new(Fault::InvalidShape, message)
 }
 
@@ -95,7 +97,7 @@ fn required_text(object: &Map<String, Value>, key: &str) -> Result<String, Failu
     }
 }
 
-fn optional<T>(
+pub(super) fn optional<T>(
     object: &Map<String, Value>,
     key: &str,
     what: &str,

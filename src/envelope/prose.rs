@@ -11,6 +11,7 @@ pub(super) fn next_reason(state: State) -> &'static str {
             "Task execution complete. Returning to dispatch agent for workflow state update."
         }
         State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
+        State::Pending => "Task is waiting for input. Returning to dispatch agent.",
         State::Rejected | State::Failed | State::Cancelled => {
             "Task failed. Returning to dispatch agent for error handling."
         }
@@ -30,6 +31,7 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::Planned => format!("{task} was resolved and checked; nothing was started"),
         State::Rejected => format!("{task} was rejected: {class}"),
         State::Failed => format!("{task} failed: {class}"),
+        State::Pending => format!("{task} waits for input"),
         State::Cancelled => format!("{task} was cancelled"),
     }
 }
@@ -57,6 +59,7 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
         State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),
         State::Rejected => "Nothing was executed.".to_owned(),
         State::Failed => failed_at(outcome),
+        State::Pending => format!("Execution of {executed} waits for input; nothing was stored."),
         State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
     });
     for produced in &outcome.produced {

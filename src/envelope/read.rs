@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::task::{Failure, Fault, Identity, Resources, Task};
 
 use super::{
-    dispatch,
+    answers, dispatch,
     find::{Found, find},
     message, strict,
 };
@@ -42,6 +42,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     let around = message::read(&document, &mut notes, fresh);
     let found = find(&document);
     let task = found.as_ref().map_err(Clone::clone).and_then(|found| {
+        answers::in_their_place(&document, found)?;
         let task = dispatch::read(found, &mut notes)?;
         around.problem.map_or(Ok(task), Err)
     });

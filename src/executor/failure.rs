@@ -1,5 +1,7 @@
 //! The border between the rooms' errors and the one error table.
 
+use std::borrow::Cow;
+
 use crate::{
     assets::StoreError,
     catalog::Entry,
@@ -24,14 +26,20 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
                 _ => class,
             }
         }
-        CallError::ArgumentsInvalid { .. } => Fault::ParamsInvalid.into(),
+        CallError::ToolChanged { .. } => Fault::ToolChanged.into(),
+        CallError::ArgumentsInvalid { .. } | CallError::NotResumable { .. } => {
+            Fault::ParamsInvalid.into()
+        }
         CallError::Rpc { .. } => judge::class(entry, detail),
         CallError::ProtocolMismatch { .. }
         | CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
+        | CallError::OutputSchemaUnusable { .. }
         | CallError::Malformed { .. }
         | CallError::TooBig { .. } => Fault::ToolError.into(),
-        CallError::InputRequired { .. } => Fault::InputRequired.into(),
+        CallError::InputRequired { .. } | CallError::CapabilityMissing { .. } => {
+            Fault::InputRequired.into()
+        }
         CallError::Cancelled { .. } => Fault::Cancelled.into(),
     };
     let causes = match error {
@@ -42,8 +50,42 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
     };
     Failure {
         fault: class.fault,
-        message: format!("{}: {detail}.{causes}", entry.tool),
+        message: format!("{}: {}{causes}", entry.tool, sentence(detail)),
         recoverable: class.recoverable,
+    }
+}
+
+/// With an end, if it has none.
+pub(super) fn sentence(text: &str) -> Cow<'_, str> {
+    if text.ends_with(['.', '?', '!']) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("{text}."))
+    }
+}
+
+/// A tool that asked for input while it was called, was refused, and then failed: if nothing else is
+/// known of why, that is why. Another try would end the same way.
+pub(super) fn after_a_question(failure: Failure, asked: &str) -> Failure {
+    let unexplained = matches!(
+        failure.fault,
+        Fault::ToolError | Fault::ToolTimeout | Fault::ServerUnreachable
+    );
+    let (fault, recoverable) = if unexplained {
+        (Fault::InputRequired, false)
+    } else {
+        (failure.fault, failure.recoverable)
+    };
+    let message = if failure.message.contains(asked) {
+        failure.message
+    } else {
+        let said = sentence(&failure.message);
+        format!("{said} It had asked for input, and was refused: {asked}")
+    };
+    Failure {
+        fault,
+        message,
+        recoverable,
     }
 }
 

@@ -10,7 +10,11 @@ use crate::{
     task::{Failure, redact_presigned},
 };
 
-use super::{launch::Launch, tool::End};
+use super::{
+    document::Document,
+    launch::Launch,
+    tool::{self, End},
+};
 
 /// The secrets of one call.
 pub(super) struct Hidden {
@@ -55,11 +59,18 @@ impl Hidden {
         }
     }
 
-    /// All of a step's end that came from its server. Presign parts of result data stay: a URL may
-    /// be the very result that was asked for.
+    /// A result. Presign parts stay: a URL may be the very result that was asked for.
+    pub(super) fn document(&self, document: Document) -> Document {
+        document.without(&self.secrets)
+    }
+
+    /// All else of a step's end that came from its server.
     pub(super) fn clean(&self, end: &mut End) {
-        if let Ok(data) = &mut end.result {
-            *data = data.take().map(|data| self.secrets.cut_value(data));
+        // No result: not even a URL is there to be used.
+        if let Some(answer) = end.unfit_result.take() {
+            let mut answer = self.secrets.cut_value(answer);
+            tool::redact(&mut answer);
+            end.unfit_result = Some(answer);
         }
         for note in &mut end.notes {
             *note = self.text(note);

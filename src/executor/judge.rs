@@ -1,14 +1,20 @@
 //! Did the tool succeed? MCP's `isError`, the entry's success rules, and texts that tell of failure.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::{
     catalog::{Entry, FailureRule, OnFailure, RuleScope},
-    mcp::{Content, ToolAnswer},
+    mcp::ToolAnswer,
     task::{Failure, Fault},
 };
 
-use super::{classify, hidden::Hidden, take};
+use super::{
+    classify,
+    document::{Document, texts},
+    hidden::Hidden,
+};
 
 /// A failed call: why, for the envelope's `error` block, and the tool's own words.
 #[derive(Debug)]
@@ -19,27 +25,29 @@ pub(super) struct Judged {
 }
 
 /// `Ok` when the tool did what it was asked (R-000-142).
-pub(super) fn judge(entry: &Entry, answer: &ToolAnswer, hidden: &Hidden) -> Result<(), Judged> {
-    let text = text(answer);
+pub(super) fn judge(
+    entry: &Entry,
+    answer: &ToolAnswer,
+    document: Option<&Document>,
+    hidden: &Hidden,
+) -> Result<(), Judged> {
     if answer.is_error {
-        return Err(failed(entry, &words(&text, answer), hidden));
+        return Err(failed(entry, &words(answer, document), hidden));
     }
-    if let Some(rule) = entry
-        .failure
-        .iter()
-        .find(|rule| rule.scope == RuleScope::Any && rule.pattern.is_match(&text))
-    {
-        return Err(judged(entry, rule.into(), &words(&text, answer), hidden));
+    let mut rules = entry.failure.iter();
+    if let Some(rule) = rules.find(|rule| {
+        // A text is only looked at when a rule asks for it: it may be large.
+        rule.scope == RuleScope::Any && rule.pattern.is_match(&texts(answer).join("\n"))
+    }) {
+        let words = words(answer, document);
+        return Err(judged(entry, rule.into(), &words, hidden));
     }
-    let data = (!entry.success.is_empty())
-        .then(|| take::data(answer))
-        .flatten();
     for rule in &entry.success {
-        let at = |pointer: &String| data.as_ref().and_then(|data| data.pointer(pointer));
-        if at(&rule.pointer) != Some(&rule.equals) {
-            let said = rule.message.as_ref().and_then(at);
+        let at = |pointer: &String| document.and_then(|document| document.pointer(pointer));
+        if at(&rule.pointer).as_deref() != Some(&rule.equals) {
+            let said = rule.message.as_ref().and_then(at).map(Cow::into_owned);
             let detail = match said {
-                Some(Value::String(message)) => message.clone(),
+                Some(Value::String(message)) => message,
                 Some(other) => other.to_string(),
                 None => format!("the answer has no `{}` = {}", rule.pointer, rule.equals),
             };
@@ -49,24 +57,11 @@ pub(super) fn judge(entry: &Entry, answer: &ToolAnswer, hidden: &Hidden) -> Resu
     Ok(())
 }
 
-/// All text blocks of the answer.
-fn text(answer: &ToolAnswer) -> String {
-    let texts: Vec<&str> = answer
-        .content
-        .iter()
-        .filter_map(|block| match block {
-            Content::Text(text) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    texts.join("\n")
-}
-
 /// What a failed tool said, in whatever part of its answer.
-fn words(text: &str, answer: &ToolAnswer) -> String {
-    match (text.trim(), &answer.structured) {
-        ("", Some(structured)) => structured.to_string(),
-        ("", None) => "the tool reported an error and said nothing about it".to_owned(),
+fn words(answer: &ToolAnswer, document: Option<&Document>) -> String {
+    match (texts(answer).join("\n").trim(), document) {
+        ("", Some(structured)) if answer.structured.is_some() => structured.to_string(),
+        ("", _) => "the tool reported an error and said nothing about it".to_owned(),
         (text, _) => text.to_owned(),
     }
 }
@@ -97,8 +92,18 @@ impl From<&FailureRule> for Class {
     }
 }
 
-/// The class of a failure text: the entry's rules first, then the built-in table.
+/// What a text of this many bytes is about stands at its beginning or its end.
+const TELLING: usize = 8 << 10;
+
+/// The class of a failure text: the entry's rules first, then the built-in table. Of a long text
+/// the middle counts for nothing: any number may stand there.
 pub(super) fn class(entry: &Entry, text: &str) -> Class {
+    let head = text
+        .get(..text.floor_char_boundary(TELLING))
+        .unwrap_or(text);
+    let rest = text.get(head.len()..).unwrap_or_default();
+    let tail = rest.get(rest.ceil_char_boundary(rest.len().saturating_sub(TELLING))..);
+    let text = &format!("{head}{}", tail.unwrap_or_default());
     if let Some(rule) = entry
         .failure
         .iter()

@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use crate::{
     catalog::{PrivateNetwork, Server, ServerProtocol},
     host,
-    mcp::{Protocol, ServerSpec},
+    mcp::{Caller, Protocol, ServerSpec},
     task::{Failure, Fault},
 };
 
@@ -30,7 +30,7 @@ const BASE: [&str; 12] = [
     "USER",
 ];
 
-/// Resolves the server: `{self}` and `{root}` in its command, its directory, its environment.
+/// Resolves the server: its command and its variables, with `{self}` and `{root}`, and its directory.
 /// `scratch` becomes its `TMPDIR`, so that what it leaves there is cleared away with this run.
 pub(crate) fn launch(
     server: &Server,
@@ -38,14 +38,11 @@ pub(crate) fn launch(
     scratch: &Utf8Path,
 ) -> Result<Launch, Failure> {
     let own = host::own_path();
-    let argv = server
-        .command
-        .iter()
-        .map(|part| {
-            part.replace("{self}", &own)
-                .replace("{root}", root.as_str())
-        })
-        .collect();
+    let filled = |text: &String| {
+        text.replace("{self}", &own)
+            .replace("{root}", root.as_str())
+    };
+    let argv = server.command.iter().map(filled).collect();
     let mut env: Vec<(String, String)> = BASE
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), host::variable(name)?)))
@@ -64,7 +61,7 @@ pub(crate) fn launch(
         put(&mut env, name, value);
     }
     for (name, value) in &server.env {
-        put(&mut env, name, value.clone());
+        put(&mut env, name, filled(value));
     }
     Ok(Launch(ServerSpec {
         name: server.name.clone(),
@@ -78,6 +75,8 @@ pub(crate) fn launch(
             ServerProtocol::Modern => Protocol::Modern,
             ServerProtocol::Legacy => Protocol::Legacy,
         },
+        memory: None,
+        caller: Caller::Silent,
         startup_timeout: server.startup_timeout,
         shutdown_grace: server.shutdown_grace,
         max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,

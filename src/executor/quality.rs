@@ -2,7 +2,7 @@
 //!
 //! Where a task makes no asset, the three classic checks speak of its result document (C-07).
 
-use std::fs;
+use std::{borrow::Cow, fs};
 
 use serde_json::Value;
 
@@ -11,6 +11,8 @@ use crate::{
     catalog::{Misfit, ResultKind, Step, StepOutput, Values},
     task::{Checks, Failure, Fault},
 };
+
+use super::document::Document;
 
 /// What was observed, and the first check that failed.
 pub(super) struct Checked {
@@ -31,7 +33,7 @@ pub(super) fn names(step: &Step) -> Vec<String> {
 }
 
 /// Checks the staged asset and the result data of a step.
-pub(super) fn check(step: &Step, data: Option<&Value>) -> Checked {
+pub(super) fn check(step: &Step, data: Option<&Document>) -> Checked {
     let mut checks = Checks::default();
     let result = observe(step, data, &mut checks);
     let sentence = match &step.output {
@@ -48,7 +50,7 @@ pub(super) fn check(step: &Step, data: Option<&Value>) -> Checked {
     }
 }
 
-fn observe(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<(), Failure> {
+fn observe(step: &Step, data: Option<&Document>, checks: &mut Checks) -> Result<(), Failure> {
     let wants_data = !matches!(step.entry.result.kind, ResultKind::Asset { .. });
     if wants_data {
         checks.result_complete = Some(false);
@@ -118,7 +120,7 @@ fn describe(error: &FormatError) -> String {
 }
 
 /// The same three for a result without an asset (C-07).
-fn document(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<(), Failure> {
+fn document(step: &Step, data: Option<&Document>, checks: &mut Checks) -> Result<(), Failure> {
     let tool = &step.entry.tool;
     let missing = || {
         Failure::new(
@@ -128,14 +130,7 @@ fn document(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<()
     };
     let data = data.ok_or_else(missing)?;
     checks.output_exists = true;
-    let empty = match data {
-        Value::Null => true,
-        Value::Object(object) => object.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::String(text) => text.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    };
-    if empty {
+    if data.is_empty() {
         return Err(Failure::new(
             Fault::OutputEmpty,
             format!("the result of {tool} is empty"),
@@ -148,20 +143,27 @@ fn document(step: &Step, data: Option<&Value>, checks: &mut Checks) -> Result<()
 }
 
 /// R-000-84: the result has all expected fields.
-fn complete(step: &Step, data: Option<&Value>) -> Result<(), Failure> {
+fn complete(step: &Step, data: Option<&Document>) -> Result<(), Failure> {
     let Some(schema) = &step.entry.result.schema else {
         return Ok(());
     };
+    let incomplete = |problem: String| {
+        let message = format!(
+            "the result of {} is not complete: {problem}",
+            step.entry.tool
+        );
+        Failure::new(Fault::ResultIncomplete, message)
+    };
+    let data = match data {
+        Some(data) => data
+            .value()
+            .map_err(|error| incomplete(error.to_string()))?,
+        None => Cow::Owned(Value::Null),
+    };
     schema
-        .check(data.unwrap_or(&Value::Null), Values::Shown)
+        .check(&data, Values::Shown)
         .map_err(|misfit| match misfit {
             Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
-            Misfit::Value(problems) => {
-                let message = format!(
-                    "the result of {} is not complete: {problems}",
-                    step.entry.tool
-                );
-                Failure::new(Fault::ResultIncomplete, message)
-            }
+            Misfit::Value(problems) => incomplete(problems),
         })
 }

@@ -1,54 +1,22 @@
-//! What a tool gave: its result data, and its asset, wherever it put it (000 §Step 6).
+//! The asset a tool made, wherever it put it (000 §Step 6).
 
 use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     assets::{Staging, open_regular},
-    catalog::{Entry, ResultKind, Step, StepOutput, Take},
-    mcp::{Content, ToolAnswer},
+    catalog::{Step, StepOutput, Take},
+    mcp::{Content, Part, ToolAnswer},
     task::{Failure, Fault, Uri, redact_presigned},
 };
 
-use super::{Context, watched::Watched};
-
-/// The result document: the structured content, else the text as JSON, else the text.
-pub(super) fn data(answer: &ToolAnswer) -> Option<Value> {
-    if let Some(structured) = &answer.structured {
-        return Some(structured.clone());
-    }
-    let mut texts = answer.content.iter().filter_map(text_of);
-    let first = texts.next()?;
-    if texts.next().is_none() {
-        // Servers older than structured content send their JSON as text.
-        if let Ok(object @ Value::Object(_)) = serde_json::from_str(first) {
-            return Some(object);
-        }
-    }
-    let all: Vec<&str> = answer.content.iter().filter_map(text_of).collect();
-    Some(json!({ "text": all.join("\n") }))
-}
-
-fn text_of(block: &Content) -> Option<&str> {
-    match block {
-        Content::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
-/// `result_data` of the answer: null where the asset is all there is (R-000-27, R-000-44).
-pub(super) fn result_data(entry: &Entry, data: Option<Value>) -> Option<Value> {
-    match entry.result.kind {
-        ResultKind::Asset { .. } => None,
-        ResultKind::Analysis { .. } | ResultKind::Metadata => data.map(|data| match data {
-            object @ Value::Object(_) => object,
-            // The envelope's field is an object or null.
-            other => json!({ "value": other }),
-        }),
-    }
-}
+use super::{
+    Context,
+    document::{Document, texts},
+    watched::Watched,
+};
 
 /// Brings the asset of a step to its staged place.
 pub(super) struct Taker<'a> {
@@ -60,7 +28,7 @@ pub(super) struct Taker<'a> {
 
 impl Taker<'_> {
     /// Takes it from the first of the entry's places that has it.
-    pub(super) fn take(&self, answer: &ToolAnswer, data: Option<&Value>) -> Result<(), Failure> {
+    pub(super) fn take(&self, answer: &ToolAnswer, data: Option<&Document>) -> Result<(), Failure> {
         let places = &self.step.entry.result.take;
         for place in places {
             if self.from(place, answer, data)? {
@@ -82,27 +50,29 @@ impl Taker<'_> {
         &self,
         place: &Take,
         answer: &ToolAnswer,
-        data: Option<&Value>,
+        data: Option<&Document>,
     ) -> Result<bool, Failure> {
         match place {
             Take::Output => Ok(fs::symlink_metadata(&self.output.staged).is_ok()),
             Take::Pointer(pointer) => match data
                 .and_then(|data| data.pointer(pointer))
+                .as_deref()
                 .and_then(Value::as_str)
             {
                 Some(location) => self.fetch(location).map(|()| true),
                 None => Ok(false),
             },
             Take::ResourceLink => {
-                let link = answer.content.iter().find_map(|block| match block {
-                    Content::ResourceLink { uri, .. } => Some(uri),
+                let mut blocks = answer.content.iter().map(Part::read);
+                let link = blocks.find_map(|block| match &*block {
+                    Content::ResourceLink { uri, .. } => Some(uri.clone()),
                     _ => None,
                 });
-                link.map_or(Ok(false), |uri| self.fetch(uri).map(|()| true))
+                link.map_or(Ok(false), |uri| self.fetch(&uri).map(|()| true))
             }
             Take::Blob => {
-                for block in &answer.content {
-                    match block {
+                for block in answer.content.iter().map(Part::read) {
+                    match &*block {
                         Content::Blob { base64, .. } => {
                             self.staging.write_base64(&self.output.file_name, base64)?
                         }
@@ -114,7 +84,7 @@ impl Taker<'_> {
                 Ok(false)
             }
             Take::Text => {
-                let texts: Vec<&str> = answer.content.iter().filter_map(text_of).collect();
+                let texts = texts(answer);
                 if texts.is_empty() {
                     return Ok(false);
                 }

@@ -4,20 +4,32 @@ use serde_json::{Map, Value};
 
 use crate::{
     assets::Staging,
-    catalog::{Entry, Repeatable, Step},
-    mcp::{self, CallEnd, CallError, ServerSpec, ToolAnswer, ToolCall},
+    catalog::{Entry, OutputSchemaRule, Repeatable, Step},
+    mcp::{self, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Checks, Effect, Failure, Invocation, InvocationStatus, Phase, ServerReport, Timings,
-        redact_presigned,
+        Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
+        ServerReport, Timings, Waiting, WaitingFor, redact_presigned,
     },
 };
 
-use super::{Context, Seen, failure, hidden::Hidden, judge, launch::Launch, quality, take};
+use super::{
+    Context, Seen,
+    document::Document,
+    failure,
+    hidden::Hidden,
+    judge,
+    launch::Launch,
+    quality,
+    spill::{self, ResultData},
+    take, unfit,
+};
 
 /// What one step came to.
 pub(super) struct End {
     /// Its result data, or why there is none.
-    pub(super) result: Result<Option<Value>, Failure>,
+    pub(super) result: Result<Option<ResultData>, Failure>,
+    /// Questions that another run can answer.
+    pub(super) waiting: Option<Waiting>,
     /// Present once the call was sent (R-000-42).
     pub(super) invocation: Option<Invocation>,
     pub(super) checks: Checks,
@@ -26,6 +38,8 @@ pub(super) struct End {
     pub(super) server: ServerReport,
     pub(super) reasoning: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// The answer, if it cannot be taken for a result.
+    pub(super) unfit_result: Option<Value>,
     /// The server of a good answer: it ends while the answer is checked and printed.
     pub(super) closing: Option<mcp::Closing>,
 }
@@ -40,6 +54,8 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         effect,
         phase,
         elapsed,
+        drift,
+        output,
         closing,
     } = call(step, launch, &hidden, context);
     let sent = effect != mcp::Effect::None;
@@ -53,6 +69,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
     );
     let mut end = End {
         result: Ok(None),
+        waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
         invocation: None,
         checks: Checks::default(),
         effect: effect.into(),
@@ -60,10 +77,19 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         server: report(&step.server.name, &seen, Known::Soon),
         reasoning: Vec::new(),
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
+        unfit_result: None,
         closing: None,
     };
+    if let Some(drift) = &drift {
+        tracing::warn!(tool = entry.tool, %drift, "not as pinned");
+        end.notes
+            .push(format!("{} is not as it was pinned: {drift}.", entry.tool));
+    }
     let verdict = match result {
-        Ok(answer) => judge::judge(entry, &answer, &hidden).map(|()| answer),
+        Ok(answer) => {
+            let document = Document::of(&answer);
+            judge::judge(entry, &answer, document.as_ref(), &hidden).map(|()| (answer, document))
+        }
         Err(error) => Err(failed_call(entry, &error, &hidden, context)),
     };
     let detail = verdict.as_ref().err().map(|failure| failure.detail.clone());
@@ -81,14 +107,25 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         });
     }
     end.result = match verdict {
-        Ok(answer) => {
+        Ok((answer, document)) => {
             end.reasoning
                 .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
-            finish(step, &answer, staging, context, &mut end)
+            unfit::check(entry, document.as_ref(), output, &mut end)
+                .and_then(|()| take(step, &answer, document.as_ref(), staging, context, &mut end))
+                .and_then(|()| {
+                    let document = document.map(|document| hidden.document(document));
+                    Ok(spill::result_data(entry, document, staging)?)
+                })
                 .map_err(|failure| hidden.failure(&failure))
         }
-        Err(judged) => Err(once_only(entry, end.effect, judged.failure)),
+        Err(judged) => {
+            let failure = match &seen.asked {
+                Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
+                None => judged.failure,
+            };
+            Err(once_only(entry, end.effect, failure))
+        }
     };
     if end.result.is_ok() {
         end.closing = Some(closing);
@@ -115,9 +152,25 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
             Some(_) => mcp::ArgumentCheck::Done,
             None => mcp::ArgumentCheck::AgainstServer,
         },
+        pinned: step.entry.pinned.clone(),
+        output_schema: match step.entry.output_schema {
+            OutputSchemaRule::IfListed => mcp::OutputSchema::IfListed,
+            OutputSchemaRule::Check => mcp::OutputSchema::Checked,
+            OutputSchemaRule::Ignore => mcp::OutputSchema::Ignored,
+        },
+        if_lost: match step.entry.repeatable {
+            Repeatable::Yes => mcp::IfLost::Again,
+            Repeatable::Once => mcp::IfLost::Never,
+        },
+        resumption: resumption(&step.input),
     };
     let server = ServerSpec {
+        caller: match step.input {
+            Input::Refused => Caller::Silent,
+            Input::Accepted | Input::Given(_) => Caller::Answers,
+        },
         secrets: hidden.values().to_vec(),
+        memory: Some(context.state_dir.join("servers")),
         startup_timeout: left.map_or(launch.spec().startup_timeout, |left| {
             left.min(launch.spec().startup_timeout)
         }),
@@ -136,7 +189,49 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
 
 /// A note about a question nobody here can answer.
 fn refused(asked: &str) -> String {
-    format!("The server asked a person and was refused: {asked}.")
+    let asked = failure::sentence(asked);
+    format!("The server asked for input while it was called, and was refused: {asked}")
+}
+
+/// The answers of the task, as the server gets them.
+fn resumption(input: &Input) -> Option<Resumption> {
+    let Input::Given(given) = input else {
+        return None;
+    };
+    let responses = given.responses.as_ref().map(|responses| {
+        let each = |(name, response): &(String, Response)| (name.clone(), response.value.clone());
+        responses.iter().map(each).collect()
+    });
+    Some(Resumption {
+        responses,
+        state: given.request_state.clone(),
+    })
+}
+
+/// What a run waits for whose tool wants input: all that the next run needs to take it up.
+fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
+    let CallError::InputRequired { questions, .. } = error else {
+        return None;
+    };
+    Some(Waiting {
+        r#for: WaitingFor::Input,
+        capability_id: step.entry.id.clone(),
+        mcp_server: step.server.name.clone(),
+        tool_name: step.entry.tool.clone(),
+        input_requests: questions.requests.clone(),
+        request_state: questions.state.clone(),
+        resume: match (questions.requests.is_empty(), &questions.state) {
+            (false, Some(_)) => {
+                "Send the same task again with `input_responses`, an answer under the name of each input request, and \
+                 with this `request_state`; with these `input_requests` too, the answers are checked first."
+            }
+            (false, None) => {
+                "Send the same task again with `input_responses`, an answer under the name of each input request; with \
+                 these `input_requests` too, the answers are checked first."
+            }
+            (true, _) => "Send the same task again, later, with this `request_state`.",
+        },
+    })
 }
 
 /// A call without an answer, as a judgement.
@@ -174,15 +269,15 @@ fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     failure
 }
 
-/// Takes the asset, completes the result and checks both (000 §Step 6, 7).
-fn finish(
+/// Takes the asset, and checks it and the result document (000 §Step 6, 7).
+fn take(
     step: &Step,
     answer: &ToolAnswer,
+    document: Option<&Document>,
     staging: &Staging,
     context: &Context<'_>,
     end: &mut End,
-) -> Result<Option<Value>, Failure> {
-    let data = take::data(answer);
+) -> Result<(), Failure> {
     if let Some(output) = &step.output {
         let taker = take::Taker {
             step,
@@ -190,13 +285,13 @@ fn finish(
             staging,
             context,
         };
-        taker.take(answer, data.as_ref())?;
+        taker.take(answer, document)?;
     }
-    let checked = quality::check(step, data.as_ref());
+    let checked = quality::check(step, document);
     end.checks = checked.checks;
     checked.result?;
     end.reasoning.push(checked.sentence);
-    Ok(take::result_data(&step.entry, data))
+    Ok(())
 }
 
 /// The parameters as records may show them: secrets and presign parts cut out (invariant 6).
@@ -214,7 +309,8 @@ pub(super) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<Strin
     }
 }
 
-fn redact(value: &mut Value) {
+/// Cuts presign parts out of every text in it.
+pub(super) fn redact(value: &mut Value) {
     match value {
         Value::String(text) => {
             if let std::borrow::Cow::Owned(cut) = redact_presigned(text) {

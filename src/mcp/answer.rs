@@ -1,13 +1,19 @@
 //! The answer to `tools/call`: its bytes as they came, and what they say (MCP, Tools).
 
+use std::borrow::Cow;
+
 use rmcp::model::ErrorCode;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    error::CallError,
-    message::{Body, RpcError},
+    era::{self, Standing},
+    error::{CallError, Declared, Hint},
+    message::RpcError,
+    questions,
+    raw::{Answer, Raw},
     session::Session,
+    spec::Caller,
 };
 
 pub(super) const METHOD: &str = "tools/call";
@@ -17,8 +23,28 @@ pub(super) const METHOD: &str = "tools/call";
 pub(crate) struct ToolAnswer {
     pub(crate) is_error: bool,
     /// `structuredContent`; `Some(Null)` if the server said `null`.
-    pub(crate) structured: Option<Value>,
-    pub(crate) content: Vec<Content>,
+    pub(crate) structured: Option<Part<Value>>,
+    pub(crate) content: Vec<Part<Content>>,
+}
+
+/// A part of an answer: read, or so large that it stays the text that came until somebody needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part<T> {
+    Read(T),
+    Large(Raw),
+}
+
+/// Parts of more bytes than this stay text: as values they would take many times their size.
+const LARGE: usize = 1 << 20;
+
+impl Part<Content> {
+    /// The block, read now if it was not before.
+    pub(crate) fn read(&self) -> Cow<'_, Content> {
+        match self {
+            Self::Read(content) => Cow::Borrowed(content),
+            Self::Large(raw) => Cow::Owned(parsed(raw.get())),
+        }
+    }
 }
 
 /// One content block.
@@ -48,31 +74,31 @@ pub(crate) enum Content {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire {
-    #[serde(default)]
-    content: Vec<Value>,
-    #[serde(default, deserialize_with = "present")]
-    structured_content: Option<Value>,
+struct Wire<'a> {
+    #[serde(borrow, default)]
+    content: Vec<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    structured_content: Option<&'a RawValue>,
     is_error: Option<bool>,
     result_type: Option<String>,
 }
 
 /// Tells `null` from absent.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Reads an answer to `tools/call`.
-pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnswer, CallError> {
+pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<ToolAnswer, CallError> {
     let malformed = |reason: String| CallError::Malformed {
         server: session.server.clone(),
         method: METHOD,
         reason: session.excerpt(&reason),
     };
-    let raw = match body {
-        Body::Result(raw) => raw,
-        Body::Error(error) => return Err(refused(session, METHOD, error)),
-        Body::Malformed(reason) => return Err(malformed(reason)),
+    let raw = match answer {
+        Answer::Result(raw) => raw,
+        Answer::Error(error) => return Err(refused(session, METHOD, error)),
+        Answer::Malformed(reason) => return Err(malformed(reason)),
     };
     // A struct also reads from an array.
     if !raw.get().starts_with('{') {
@@ -81,17 +107,16 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
             raw.get()
         )));
     }
-    let wire: Wire = serde_json::from_str(raw.get())
-        .map_err(|error| malformed(format!("its `result` is no tool result: {error}")))?;
+    let no_result = |error| malformed(format!("its `result` is no tool result: {error}"));
+    let wire: Wire<'_> = serde_json::from_str(raw.get()).map_err(no_result)?;
     match wire.result_type.as_deref() {
         None | Some("complete") => {}
         Some("input_required") => {
-            let result =
-                serde_json::from_str(raw.get()).map_err(|error| malformed(error.to_string()))?;
+            let questions = questions::read(raw.get(), &session.secrets).map_err(malformed)?;
             return Err(CallError::InputRequired {
                 server: session.server.clone(),
                 tool: tool.to_owned(),
-                result,
+                questions: Box::new(questions),
             });
         }
         Some(other) => {
@@ -100,11 +125,28 @@ pub(super) fn read(session: &Session, tool: &str, body: Body) -> Result<ToolAnsw
             )));
         }
     }
+    let structured = wire
+        .structured_content
+        .map(|structured| part(&raw, structured, |value| value));
+    let blocks = wire.content.into_iter();
+    let content = blocks.map(|block| part(&raw, block, content));
     Ok(ToolAnswer {
         is_error: wire.is_error.unwrap_or(false),
-        structured: wire.structured_content,
-        content: wire.content.into_iter().map(content).collect(),
+        structured: structured.transpose().map_err(no_result)?,
+        content: content.collect::<Result<_, _>>().map_err(no_result)?,
     })
+}
+
+/// A part of the answer, read unless it is large.
+fn part<T>(
+    answer: &Raw,
+    part: &RawValue,
+    read: impl FnOnce(Value) -> T,
+) -> Result<Part<T>, serde_json::Error> {
+    if part.get().len() > LARGE {
+        return Ok(Part::Large(answer.part(part)));
+    }
+    serde_json::from_str(part.get()).map(|value| Part::Read(read(value)))
 }
 
 /// An error answer. A modern server that does not speak our version says so only here.
@@ -112,14 +154,27 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
     let server = session.server.clone();
     let message = session.secrets.cut(&error.message);
     if error.code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0) {
-        return CallError::ProtocolMismatch {
-            server,
-            reason: message,
-        };
+        return session.mismatch(&message);
     }
+    let hint = match session.standing {
+        Standing::Declared if era::not_understood(error.code) => Hint::MayBeLegacy,
+        _ => Hint::None,
+    };
     let data = error
         .data
         .map(|data| Box::new(session.secrets.cut_value(data)));
+    if error.code == i64::from(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0) {
+        return CallError::CapabilityMissing {
+            server,
+            method,
+            required: required(data.as_deref()),
+            elicitation: match session.caller {
+                Caller::Silent => Declared::NotAsked,
+                Caller::Answers if session.is_modern() => Declared::Yes,
+                Caller::Answers => Declared::NotInThisEra,
+            },
+        };
+    }
     CallError::Rpc {
         server,
         method,
@@ -127,7 +182,19 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
         message,
         data,
         asked: session.question(),
+        hint,
     }
+}
+
+/// A large block. One whose strings hold half a surrogate pair is no text to work with.
+fn parsed(block: &str) -> Content {
+    serde_json::from_str(block).map_or(Content::Other(Value::Null), content)
+}
+
+/// The names in `data.requiredCapabilities` (2026-07-28, `MissingRequiredClientCapabilityError`).
+fn required(data: Option<&Value>) -> Vec<String> {
+    let names = data.and_then(|data| data.get("requiredCapabilities")?.as_object());
+    names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 
 fn content(block: Value) -> Content {

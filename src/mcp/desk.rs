@@ -1,10 +1,16 @@
 //! Where the two tasks of a call meet: the reader of stdout puts down what came, the call takes
 //! it. One request is awaited at a time; its answer is kept as the bytes that came.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    mem::replace,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, GetMeta, JsonRpcMessage, NumberOrString},
+    model::{
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta, JsonRpcMessage,
+        NumberOrString,
+    },
     service::{RoleClient, TxJsonRpcMessage},
 };
 use serde::Deserialize;
@@ -13,6 +19,7 @@ use tokio::sync::Notify;
 
 use super::{
     message::{Body, Response, is_number},
+    raw::Answer,
     redact::Secrets,
     report::Noise,
     spec::Progress,
@@ -34,10 +41,11 @@ pub(super) struct Desk {
 #[derive(Debug, Default)]
 struct State {
     awaited: Awaited,
-    answer: Option<Body>,
+    answer: Option<Answer>,
     progress: Option<Progress>,
     end: Option<End>,
     call: CallLine,
+    renumbered: Renumbered,
     noise: u64,
     sample: Vec<u8>,
     asked: Option<String>,
@@ -67,6 +75,14 @@ pub(super) enum CallLine {
     Delivered,
 }
 
+/// The id of `tools/call`, where it must not be the one rmcp gives it.
+#[derive(Debug, Default)]
+struct Renumbered {
+    to: Option<i64>,
+    /// What rmcp calls it.
+    from: Option<NumberOrString>,
+}
+
 /// Why nothing more will come.
 #[derive(Debug, Clone)]
 pub(super) enum End {
@@ -79,7 +95,7 @@ pub(super) enum End {
 /// What came since the last look.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    pub(super) answer: Option<Body>,
+    pub(super) answer: Option<Answer>,
     pub(super) progress: Option<Progress>,
     pub(super) end: Option<End>,
 }
@@ -96,12 +112,12 @@ pub(super) enum Outgoing {
 }
 
 /// Whom an answer is for.
-#[derive(Debug)]
-pub(super) enum Addressee<'a> {
-    /// The call has it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Addressee {
+    /// The call, by way of [`Desk::answer`].
     Call,
     /// The handshake: rmcp reads it.
-    Handshake(Response<'a>),
+    Handshake,
     /// Nobody any more.
     Nobody,
 }
@@ -126,6 +142,34 @@ impl Desk {
         state.awaited = Awaited::Next;
         state.answer = None;
         state.progress = None;
+    }
+
+    /// `tools/call` shall go out under this id.
+    pub(super) fn number_call(&self, id: i64) {
+        self.state().renumbered.to = Some(id);
+    }
+
+    /// Gives a message that is about to be written the id it shall have.
+    pub(super) fn number(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
+        let mut state = self.state();
+        let Some(to) = state.renumbered.to.map(NumberOrString::Number) else {
+            return;
+        };
+        match message {
+            JsonRpcMessage::Request(line)
+                if matches!(line.request, ClientRequest::CallToolRequest(_)) =>
+            {
+                state.renumbered.from = Some(replace(&mut line.id, to));
+            }
+            JsonRpcMessage::Notification(line) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &mut line.notification
+                    && cancelled.params.request_id == state.renumbered.from
+                {
+                    cancelled.params.request_id = Some(to);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// A message is about to be written.
@@ -157,11 +201,11 @@ impl Desk {
         }
     }
 
-    /// An answer came.
-    pub(super) fn answer<'a>(&self, response: Response<'a>) -> Addressee<'a> {
-        let mut state = self.state();
+    /// Whom a response is for.
+    pub(super) fn addressee(&self, response: &Response<'_>) -> Addressee {
+        let state = self.state();
         let ours = match (&state.awaited, &response.id) {
-            (Awaited::Nothing, _) => return Addressee::Handshake(response),
+            (Awaited::Nothing, _) => return Addressee::Handshake,
             (Awaited::Next, _) => false,
             (Awaited::Sent { id, .. }, Some(text)) => is_number(text, *id),
             (Awaited::Sent { .. }, None) => match &response.body {
@@ -173,14 +217,17 @@ impl Desk {
                 Body::Result(_) => false,
             },
         };
-        if !ours {
-            return Addressee::Nobody;
+        if ours {
+            Addressee::Call
+        } else {
+            Addressee::Nobody
         }
-        // A second answer to the same request changes nothing.
-        state.answer.get_or_insert(response.body);
-        drop(state);
+    }
+
+    /// The call's answer came. A second one to the same request changes nothing.
+    pub(super) fn answer(&self, answer: Answer) {
+        self.state().answer.get_or_insert(answer);
         self.bell.notify_one();
-        Addressee::Call
     }
 
     /// Progress came; kept if it is about the awaited request.
@@ -244,7 +291,7 @@ impl Desk {
         state.sample.extend(line.iter().take(room));
     }
 
-    /// The server asked a person for something.
+    /// The server asked for something that only a person or a model can give.
     pub(super) fn asked(&self, question: String) {
         self.state().asked.get_or_insert(question);
     }
@@ -278,7 +325,7 @@ impl Desk {
         self.state().call
     }
 
-    /// What the server asked a person for.
+    /// What the server asked for.
     pub(super) fn question(&self) -> Option<String> {
         self.state().asked.clone()
     }

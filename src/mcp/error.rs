@@ -4,8 +4,8 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::report::ExitDescription;
-use crate::host::Interrupt;
+use super::{questions::Questions, report::ExitDescription, schema::Misfit, spec::Protocol};
+use crate::{host::Interrupt, task::Drift};
 
 /// How far a call came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,9 @@ pub(crate) enum Phase {
 pub(crate) enum Effect {
     /// The request was never handed over in full.
     None,
-    /// It was, and no answer came.
+    /// It was, and no answer came; or one that is none yet. What a tool does before it asks for
+    /// input, the protocol leaves to the tool (2026-07-28, Multi Round-Trip Requests): it may have
+    /// done a part of its work, and a server need not even remember that it was called.
     Unknown,
     /// The server answered, for better or worse.
     Done,
@@ -35,12 +37,44 @@ pub(crate) enum Limit {
     Total,
 }
 
-/// What is wrong with one argument.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ArgumentProblem {
-    /// JSON Pointer into the arguments; empty for the whole.
-    pub(crate) pointer: String,
-    pub(crate) message: String,
+/// What an error may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hint {
+    None,
+    /// The server was spoken to as a modern one, as the catalog says, and has not shown that it is.
+    MayBeLegacy,
+}
+
+impl Hint {
+    fn text(self, server: &str) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::MayBeLegacy => format!(
+                "; if it speaks no protocol as new as 2026-07-28, {}",
+                other_protocol(server, Protocol::Modern)
+            ),
+        }
+    }
+}
+
+/// What to do about a server that does not speak what the catalog says.
+fn other_protocol(server: &str, declared: Protocol) -> String {
+    let other = match declared {
+        Protocol::Auto => return "look for a version of it that speaks one".to_owned(),
+        Protocol::Modern => "legacy",
+        Protocol::Legacy => "modern",
+    };
+    format!("set `protocol = \"{other}\"` in [server.{server}], or \"auto\"")
+}
+
+/// Whether a server was told that somebody answers its questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Declared {
+    Yes,
+    /// The task does not say that it can.
+    NotAsked,
+    /// Before 2026-07-28 the answer would be wanted while the call runs.
+    NotInThisEra,
 }
 
 /// Every text names the server and what to do; none carries a secret of the server's spec.
@@ -83,9 +117,14 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` and this client share no protocol version: {reason}; set its `protocol` in the catalog"
+        "server `{server}` and this client share no protocol version: {reason}; {}", other_protocol(server, *declared)
     )]
-    ProtocolMismatch { server: String, reason: String },
+    ProtocolMismatch {
+        server: String,
+        reason: String,
+        /// What the catalog says it speaks.
+        declared: Protocol,
+    },
 
     #[error(
         "server `{server}` has no tool `{tool}`{}; correct the capability's `tool` in the catalog",
@@ -99,13 +138,33 @@ pub(crate) enum CallError {
     },
 
     #[error(
+        "tool `{tool}` of server `{server}` is not as the catalog pins it: {drift}; find out what has changed, then \
+         put the new pin into the capability, or set its `on_drift = \"warn\"`"
+    )]
+    ToolChanged {
+        server: String,
+        tool: String,
+        drift: Box<Drift>,
+    },
+
+    #[error(
+        "server `{server}`: the output schema of `{tool}` cannot be used: {reason}; take `output_schema = \"check\"` \
+         out of the capability"
+    )]
+    OutputSchemaUnusable {
+        server: String,
+        tool: String,
+        reason: String,
+    },
+
+    #[error(
         "arguments for `{tool}` of server `{server}` do not fit its input schema: {}",
         listed(problems)
     )]
     ArgumentsInvalid {
         server: String,
         tool: String,
-        problems: Vec<ArgumentProblem>,
+        problems: Vec<Misfit>,
     },
 
     #[error(
@@ -140,7 +199,7 @@ pub(crate) enum CallError {
         stderr_tail: String,
     },
 
-    #[error("server `{server}` answered `{method}` with error {code}: {message}{}", question(asked.as_deref()))]
+    #[error("server `{server}` answered `{method}` with error {code}: {message}{}{}", question(asked.as_deref()), hint.text(server))]
     Rpc {
         server: String,
         method: &'static str,
@@ -148,6 +207,7 @@ pub(crate) enum CallError {
         message: String,
         data: Option<Box<Value>>,
         asked: Option<String>,
+        hint: Hint,
     },
 
     #[error(
@@ -165,14 +225,30 @@ pub(crate) enum CallError {
     )]
     TooBig { server: String, limit: usize },
 
-    #[error(
-        "tool `{tool}` of server `{server}` wants more input before it goes on; answer it and send the task again"
-    )]
+    #[error("tool `{tool}` of server `{server}` wants input before it goes on: {questions}")]
     InputRequired {
         server: String,
         tool: String,
-        /// The result as received: `inputRequests` and `requestState` (2026-07-28, multi round-trip requests).
-        result: Value,
+        questions: Box<Questions>,
+    },
+
+    #[error("server `{server}` refused `{method}`: {}", lacking(required, *elicitation))]
+    CapabilityMissing {
+        server: String,
+        method: &'static str,
+        /// The client capabilities it names; empty if it names none.
+        required: Vec<String>,
+        elicitation: Declared,
+    },
+
+    #[error(
+        "server `{server}` speaks {}, in which no call can be taken up again; send the task without \
+         `input_responses` and `request_state`, or, if it can also speak 2026-07-28, set its `protocol` to `modern` in \
+         the catalog", version.as_deref().unwrap_or("an older version of MCP")
+    )]
+    NotResumable {
+        server: String,
+        version: Option<String>,
     },
 
     #[error("{} stopped the call to server `{server}`", signal.name())]
@@ -185,10 +261,14 @@ impl CallError {
         matches!(
             self,
             Self::UnknownTool { .. }
+                | Self::ToolChanged { .. }
+                | Self::OutputSchemaUnusable { .. }
                 | Self::ArgumentsInvalid { .. }
                 | Self::SchemaUnusable { .. }
                 | Self::Rpc { .. }
                 | Self::InputRequired { .. }
+                | Self::CapabilityMissing { .. }
+                | Self::NotResumable { .. }
         )
     }
 }
@@ -228,8 +308,43 @@ fn last_words(stderr: &str) -> String {
 
 fn question(asked: Option<&str>) -> String {
     asked.map_or_else(String::new, |asked| {
-        format!(" (it asked a person, and was refused: {asked})")
+        format!(" (it asked for input, and was refused: {asked})")
     })
+}
+
+/// Why a server that needs a capability of the client did not get it.
+fn lacking(required: &[String], elicitation: Declared) -> String {
+    let others: Vec<&str> = required
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != "elicitation")
+        .collect();
+    match (required, others.as_slice(), elicitation) {
+        ([], ..) => {
+            "it needs a capability of the client that it does not name; report it to the server's author"
+                .to_owned()
+        }
+        (_, [], Declared::NotAsked) => {
+            "it needs somebody who answers its questions (the client capability `elicitation`); if you can, \
+             send the task with `accepts_input: true`"
+                .to_owned()
+        }
+        (_, [], Declared::Yes) => {
+            "it says that the client capability `elicitation` is missing, which was declared; report it to the \
+             server's author"
+                .to_owned()
+        }
+        (_, [], Declared::NotInThisEra) => {
+            "it needs somebody who answers its questions while it is called; if it can also speak 2026-07-28, where \
+             questions can wait, set its `protocol` to `modern` in the catalog"
+                .to_owned()
+        }
+        (_, others, _) => format!(
+            "it needs client capabilities that oneact never declares: `{}`; use a tool or a mode of this server that \
+             goes without",
+            others.join("`, `")
+        ),
+    }
 }
 
 fn or_near(near: &[String]) -> String {
@@ -240,7 +355,7 @@ fn or_near(near: &[String]) -> String {
     }
 }
 
-fn listed(problems: &[ArgumentProblem]) -> String {
+fn listed(problems: &[Misfit]) -> String {
     let mut text = String::new();
     for problem in problems {
         let separator = if text.is_empty() { "" } else { "; " };

@@ -34,7 +34,7 @@ fn listen(stdout: &[u8], secret: &str, desk: &Desk) {
     for line in stdout.split_inclusive(|byte| *byte == b'\n') {
         let (noise, _) = message::read(line);
         assert!(line.starts_with(noise), "noise is what a line begins with");
-        if wire::hand_out(line, desk).is_err() {
+        if wire::hand_out(&mut line.to_vec(), desk).is_err() {
             break;
         }
     }

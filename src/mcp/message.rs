@@ -27,13 +27,13 @@ pub(super) enum Inbound<'a> {
 #[derive(Debug)]
 pub(super) struct Response<'a> {
     pub(super) id: Option<Cow<'a, str>>,
-    pub(super) body: Body,
+    pub(super) body: Body<'a>,
 }
 
 /// What an answer says.
 #[derive(Debug, Clone)]
-pub(super) enum Body {
-    Result(Box<RawValue>),
+pub(super) enum Body<'a> {
+    Result(&'a RawValue),
     Error(RpcError),
     /// Neither, and why.
     Malformed(String),
@@ -130,7 +130,7 @@ fn classify<'a>(head: &Head<'a>) -> Inbound<'a> {
     }
 }
 
-fn body(head: &Head<'_>) -> Body {
+fn body<'a>(head: &Head<'a>) -> Body<'a> {
     match (head.error, head.result) {
         (Some(error), _) => serde_json::from_str(error.get()).map_or_else(
             |reason| {
@@ -141,7 +141,7 @@ fn body(head: &Head<'_>) -> Body {
             },
             Body::Error,
         ),
-        (None, Some(result)) if result.get() != "null" => Body::Result(result.to_owned()),
+        (None, Some(result)) if result.get() != "null" => Body::Result(result),
         (None, Some(_)) => Body::Malformed("its `result` is null".to_owned()),
         (None, None) => Body::Malformed("it has neither `result` nor `error`".to_owned()),
     }

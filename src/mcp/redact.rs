@@ -28,6 +28,11 @@ impl Secrets {
         Self(values)
     }
 
+    /// Whether there is nothing to cut.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The length of the longest, however it is written: a window must overlap by this much to see
     /// all of it.
     pub(super) fn longest(&self) -> usize {
@@ -37,6 +42,9 @@ impl Secrets {
     }
 
     pub(crate) fn cut(&self, text: &str) -> String {
+        if self.is_empty() {
+            return text.to_owned();
+        }
         self.cut_within(text.as_bytes(), 0..text.len())
     }
 
@@ -48,6 +56,15 @@ impl Secrets {
         while at < window.end
             && let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty())
         {
+            // Most bytes begin no secret, and are taken in one go.
+            let plain = rest.iter().position(|byte| self.may_begin(*byte));
+            let plain = plain.unwrap_or(rest.len());
+            if plain > 0 {
+                let run = at.max(window.start)..(at + plain).min(window.end);
+                kept.extend_from_slice(bytes.get(run).unwrap_or_default());
+                at += plain;
+                continue;
+            }
             let secret = self.0.iter().find_map(|secret| length(rest, secret));
             let end = at + secret.unwrap_or(1);
             if end > window.start {
@@ -59,6 +76,15 @@ impl Secrets {
             at = end;
         }
         String::from_utf8_lossy(&kept).into_owned()
+    }
+
+    /// Whether a secret, however it is written, may begin with this byte.
+    fn may_begin(&self, byte: u8) -> bool {
+        byte == b'\\'
+            || self
+                .0
+                .iter()
+                .any(|secret| secret.as_bytes().first() == Some(&byte))
     }
 
     /// The same in every string of a JSON value, names included.

@@ -17,7 +17,7 @@ pub(crate) struct ServerReport {
     pub(crate) protocol: Option<String>,
     /// Name and version, as the server gives them.
     pub(crate) server_info: Option<(String, String)>,
-    /// What it asked a person for (elicitation); we refused.
+    /// What it asked for while it was called (elicitation, sampling); we refused.
     pub(crate) asked: Option<String>,
     pub(crate) timings: Timings,
     /// Processes it left behind, which we ended.

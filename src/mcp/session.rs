@@ -5,7 +5,7 @@ use std::{future::pending, io, pin::pin, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
-    model::ClientRequest,
+    model::{ClientRequest, ProtocolVersion},
     service::{PeerRequestOptions, RunningService},
 };
 use rustix::process::Signal;
@@ -20,12 +20,13 @@ use tokio::{
 use super::{
     child::{Child, Reaped},
     desk::{Desk, End},
+    era::Standing,
     error::{CallError, Limit, Phase},
     handler::Handler,
-    message::Body,
+    raw::Answer,
     redact::Secrets,
     report::{Killed, Parting, ServerReport, Timings},
-    spec::{Progress, ServerSpec},
+    spec::{Caller, Progress, Protocol, ServerSpec},
     stderr::Stderr,
     wire::Wire,
 };
@@ -50,8 +51,12 @@ pub(super) struct Session {
     pub(super) wire: Wire,
     pub(super) desk: Arc<Desk>,
     pub(super) secrets: Secrets,
+    pub(super) caller: Caller,
     /// Since the handshake.
     pub(super) service: Option<Service>,
+    pub(super) standing: Standing,
+    /// As the catalog says.
+    declared: Protocol,
     pub(super) timings: Timings,
     pub(super) started: Moment,
     child: Child,
@@ -132,7 +137,10 @@ impl Session {
             stderr: Stderr::drain(pipes.stderr, &secrets),
             desk,
             secrets,
+            caller: spec.caller,
             service: None,
+            standing: Standing::Open,
+            declared: spec.protocol,
             timings: Timings {
                 spawn: millis(started.elapsed()),
                 ..Timings::default()
@@ -190,7 +198,7 @@ impl Session {
         limits: &Limits,
         request: ClientRequest,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<Body, Halt> {
+    ) -> Result<Answer, Halt> {
         self.desk.await_next();
         let Some(service) = &self.service else {
             return Err(Halt::Gone);
@@ -320,7 +328,33 @@ impl Session {
         }
     }
 
-    /// What the server asked a person for.
+    /// The error of a server that speaks no version we do, or none it is said to.
+    pub(super) fn mismatch(&self, reason: &str) -> CallError {
+        CallError::ProtocolMismatch {
+            server: self.server.clone(),
+            reason: self.excerpt(reason),
+            declared: self.declared,
+        }
+    }
+
+    /// Keeps the end of this server from that of another one, started beside it.
+    pub(super) fn spare(&mut self, other: &Self) {
+        self.child.spare(&other.child);
+    }
+
+    /// The version agreed on.
+    pub(super) fn version(&self) -> Option<ProtocolVersion> {
+        let service = self.service.as_ref()?;
+        Some(service.peer_info()?.protocol_version.clone())
+    }
+
+    /// Whether that is 2026-07-28 or later.
+    pub(super) fn is_modern(&self) -> bool {
+        self.version()
+            .is_some_and(|version| !version.has_initialize())
+    }
+
+    /// What the server asked for while it was called.
     pub(super) fn question(&self) -> Option<String> {
         self.desk
             .question()

@@ -4,7 +4,11 @@ mod answers;
 mod ends;
 mod handshakes;
 mod limits;
+mod memory;
+mod output;
+mod pins;
 mod processes;
+mod questions;
 
 use std::{fs, path::Path, process::Command, thread, time::Duration};
 
@@ -60,6 +64,8 @@ impl Stage {
                 ],
                 secrets: vec![SECRET.to_owned()],
                 protocol: Protocol::Legacy,
+                memory: None,
+                caller: Caller::Silent,
                 startup_timeout: PATIENCE,
                 shutdown_grace: PATIENCE,
                 max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
@@ -71,6 +77,10 @@ impl Stage {
                 total_timeout: PATIENCE,
                 budget: None,
                 check_arguments: ArgumentCheck::Done,
+                pinned: None,
+                output_schema: OutputSchema::IfListed,
+                if_lost: IfLost::Again,
+                resumption: None,
             },
             folder: folder.to_owned(),
             _kept: None,
@@ -145,10 +155,17 @@ impl Stage {
     }
 }
 
+fn structured(answer: &ToolAnswer) -> Option<&Value> {
+    match answer.structured.as_ref()? {
+        Part::Read(value) => Some(value),
+        Part::Large(raw) => panic!("{raw:?}"),
+    }
+}
+
 /// The text of an answer's only block.
 fn only_text(end: &CallEnd) -> &str {
     match end.result.as_ref().unwrap().content.as_slice() {
-        [Content::Text(text)] => text,
+        [Part::Read(Content::Text(text))] => text,
         other => panic!("not one text: {other:?}"),
     }
 }
@@ -197,11 +214,11 @@ fn the_client_of_other_tests() {
         return;
     };
     let mut stage = Stage::within(&mode, Utf8Path::new(&folder)).graceless();
-    if mode.starts_with("schema:") {
+    if mode.starts_with("schema:") || mode.starts_with("typed:") {
         stage = stage.checked();
     }
     let end = stage.run();
-    let (result, effect) = (format!("{:?}", end.result), end.effect);
+    let (result, effect) = (format!("{:?} {:?}", end.result, end.output), end.effect);
     let report = end.closing.finish();
     fs::write(
         stage.folder.join("outcome"),

@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::{
     error::{CallError, Phase},
-    message::Body,
+    raw::Answer,
     session::{Alarm, Limits, Session},
 };
+use crate::task::Pin;
 
 pub(super) const METHOD: &str = "tools/list";
 /// A server with more pages of tools than this repeats itself.
-pub(super) const MAX_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 /// How alike a name must be to be offered instead (Jaro–Winkler), and how many are.
 const ALIKE: f64 = 0.75;
 const MAX_NEAR: usize = 3;
@@ -20,9 +21,9 @@ const MAX_NEAR: usize = 3;
 /// One page of `tools/list`, as far as we read it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Page {
-    pub(super) tools: Vec<ToolListing>,
-    pub(super) next_cursor: Option<String>,
+struct Page {
+    tools: Vec<ToolListing>,
+    next_cursor: Option<String>,
 }
 
 /// A tool as its server lists it (MCP, Tools).
@@ -31,8 +32,35 @@ pub(super) struct Page {
 pub(crate) struct ToolListing {
     pub(crate) name: String,
     pub(crate) input_schema: Option<Value>,
+    pub(crate) output_schema: Option<Value>,
     #[serde(default)]
     pub(crate) annotations: Option<Hints>,
+    #[serde(default, rename = "_meta")]
+    meta: Option<Value>,
+}
+
+/// The key of a tool's `_meta` under which it names the programs it starts, as the built-in servers
+/// do: strings, to be found on the server's `PATH`.
+const PROGRAMS: &str = "oneact/programs";
+
+impl ToolListing {
+    /// The programs it says it starts.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
+        let named = self.meta.as_ref().and_then(|meta| meta.get(PROGRAMS));
+        let named = named.and_then(Value::as_array).into_iter().flatten();
+        named.filter_map(Value::as_str)
+    }
+}
+
+impl ToolListing {
+    /// What the tool is now.
+    pub(crate) fn pin(&self) -> Pin {
+        Pin::of(
+            &self.name,
+            self.input_schema.as_ref(),
+            self.output_schema.as_ref(),
+        )
+    }
 }
 
 /// What the server says its tool does to the world. Hints, no promises.
@@ -71,8 +99,38 @@ pub(super) async fn all(
     })
 }
 
+/// The tool of that name, from the first page that lists it.
+pub(super) async fn find(
+    session: &Session,
+    name: &str,
+    limits: &Limits,
+    alarm: &Alarm<'_>,
+) -> Result<ToolListing, CallError> {
+    let mut available = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MAX_PAGES {
+        let listed = page(session, cursor, limits, alarm).await?;
+        for tool in listed.tools {
+            if tool.name == name {
+                return Ok(tool);
+            }
+            available.push(tool.name);
+        }
+        cursor = listed.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Err(CallError::UnknownTool {
+        server: session.server.clone(),
+        tool: name.to_owned(),
+        near: near(name, &available),
+        available,
+    })
+}
+
 /// One page, from that cursor on.
-pub(super) async fn page(
+async fn page(
     session: &Session,
     cursor: Option<String>,
     limits: &Limits,
@@ -85,12 +143,12 @@ pub(super) async fn page(
         .await
         .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
     let reason = match body {
-        Body::Result(raw) => match serde_json::from_str(raw.get()) {
+        Answer::Result(raw) => match serde_json::from_str(raw.get()) {
             Ok(page) => return Ok(page),
             Err(error) => error.to_string(),
         },
-        Body::Error(error) => return Err(super::answer::refused(session, METHOD, error)),
-        Body::Malformed(reason) => reason,
+        Answer::Error(error) => return Err(super::answer::refused(session, METHOD, error)),
+        Answer::Malformed(reason) => reason,
     };
     Err(CallError::Malformed {
         server: session.server.clone(),

@@ -27,7 +27,8 @@ use tokio::{
 
 use super::{
     desk::{Addressee, Desk, End},
-    message::{self, Inbound},
+    message::{self, Body, Inbound},
+    raw::{Answer, Kept},
 };
 
 /// What is read from a pipe at once: all it can hold.
@@ -98,10 +99,11 @@ impl Transport<RoleClient> for Wire {
 
     fn send(
         &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
+        mut message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let desk = Arc::clone(&self.desk);
         let stdin = self.stdin.clone();
+        desk.number(&mut message);
         let kind = desk.outgoing(&message);
         async move {
             let written = match serde_json::to_vec(&message) {
@@ -181,7 +183,7 @@ async fn read(
         if line.len() > limit {
             return End::TooBig;
         }
-        match hand_out(&line, desk) {
+        match hand_out(&mut line, desk) {
             Ok(Some(message)) => {
                 // rmcp is gone only when the call is over: stdout is read on all the same, so that
                 // the server never blocks on it.
@@ -195,7 +197,7 @@ async fn read(
 
 /// Gives a line to whom it concerns; what rmcp has to see comes back.
 pub(super) fn hand_out(
-    line: &[u8],
+    line: &mut Vec<u8>,
     desk: &Desk,
 ) -> Result<Option<RxJsonRpcMessage<RoleClient>>, End> {
     let (noise, message) = message::read(line);
@@ -210,16 +212,23 @@ pub(super) fn hand_out(
             desk.request()?;
             Ok(typed(line.get(noise.len()..).unwrap_or_default()).ok())
         }
-        Inbound::Response(response) => match desk.answer(response) {
-            Addressee::Call | Addressee::Nobody => Ok(None),
-            Addressee::Handshake(response) => match response.body {
-                message::Body::Malformed(reason) => Err(End::Malformed(reason)),
-                message::Body::Result(_) | message::Body::Error(_) => {
-                    typed(line.get(noise.len()..).unwrap_or_default())
-                        .map(Some)
-                        .map_err(End::Malformed)
-                }
-            },
+        Inbound::Response(response) => match (desk.addressee(&response), response.body) {
+            (Addressee::Nobody, _) => Ok(None),
+            (Addressee::Handshake, Body::Malformed(reason)) => Err(End::Malformed(reason)),
+            (Addressee::Handshake, Body::Result(_) | Body::Error(_)) => {
+                typed(line.get(noise.len()..).unwrap_or_default())
+                    .map(Some)
+                    .map_err(End::Malformed)
+            }
+            (Addressee::Call, body) => {
+                let begin = noise.len();
+                let body = Kept::of(body, line.get(begin..).unwrap_or_default());
+                // The line is given away, not copied: it may be the largest thing there is.
+                let mut line = std::mem::take(line);
+                line.drain(..begin);
+                desk.answer(Answer::keep(body, line));
+                Ok(None)
+            }
         },
     }
 }

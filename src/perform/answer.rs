@@ -5,8 +5,8 @@ use crate::{executor::Executed, host::Interrupt, task::State};
 /// The answer: print it, then drop it. Dropping waits for servers that are still ending.
 #[must_use]
 pub struct Answer {
-    /// One JSON document, without a newline.
-    pub json: Vec<u8>,
+    /// One JSON document and a newline.
+    pub line: Vec<u8>,
     pub state: State,
     /// Whether sending the same task again may help.
     pub recoverable: bool,
@@ -15,22 +15,24 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(json: Vec<u8>, executed: Executed) -> Self {
+    pub(super) fn new(mut line: Vec<u8>, executed: Executed) -> Self {
+        line.push(b'\n');
         let failure = executed.outcome.failure.as_ref();
         Self {
-            json,
+            line,
             state: executed.outcome.state,
             recoverable: failure.is_some_and(|failure| failure.recoverable),
             _executed: executed,
         }
     }
 
-    /// The exit code is a function of how the run ended (invariant 5): 0, 1, 2, 75, or 128 and the
+    /// The exit code is a function of how the run ended (invariant 5): 0, 1, 2, 3, 75, or 128 and the
     /// number of the signal that cancelled it.
     pub fn exit_code(&self, interrupt: Option<Interrupt>) -> u8 {
         match self.state {
             State::Done | State::Planned => 0,
             State::Rejected => 2,
+            State::Pending => 3,
             State::Failed if self.recoverable => 75,
             State::Failed => 1,
             State::Cancelled => 128 + interrupt.unwrap_or(Interrupt::TERMINATE).number(),

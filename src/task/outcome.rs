@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Failure, RefId};
+use super::{Failure, RefId, Waiting};
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,9 +16,13 @@ pub struct Outcome {
     pub invocations: Vec<Invocation>,
     pub produced: Vec<Produced>,
     pub result_data: Option<Value>,
+    /// What the last tool answered, where that cannot be taken for a result: only after a failure.
+    pub unfit_result: Option<Value>,
     pub checks: Checks,
     pub effect: Effect,
     pub phase: Phase,
+    /// Only in [`State::Pending`].
+    pub waiting: Option<Waiting>,
     /// The server of the last call.
     pub server: Option<ServerReport>,
     /// What would be done: only in [`State::Planned`].
@@ -39,9 +43,11 @@ impl Outcome {
             invocations: Vec::new(),
             produced: Vec::new(),
             result_data: None,
+            unfit_result: None,
             checks: Checks::default(),
             effect: Effect::None,
             phase,
+            waiting: None,
             server: None,
             plan: None,
             reasoning: Vec::new(),
@@ -60,6 +66,8 @@ pub enum State {
     /// Refused before anything ran.
     Rejected,
     Failed,
+    /// Something is missing that another run can be given; see [`Outcome::waiting`].
+    Pending,
     /// A signal ended it.
     Cancelled,
 }
@@ -70,7 +78,8 @@ pub enum State {
 pub enum Effect {
     /// No tool was called.
     None,
-    /// A call was sent and never answered.
+    /// A call was sent and never answered, or answered with a question: what it did by then, nobody
+    /// knows.
     Unknown,
     /// A call was answered.
     Done,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::RefId;
+use super::{Input, RefId};
 
 /// One task (R-000-03): a single unit of work with capability ids and resolved input references.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,7 @@ pub struct Task {
     pub parameters: Vec<Map<String, Value>>,
     /// 1 = first try.
     pub attempt: u32,
+    pub input: Input,
 }
 
 /// Who asks, in which session, and where the answer belongs (R-000-133, R-000-134).

@@ -172,11 +172,42 @@ def tools_call(request):
             raw("x" * 65536)
     elif MODE == "asks":
         asks(request)
+    elif MODE == "double":
+        for words in ("first", "second"):
+            answer(request, text(words))
+    elif MODE == "strangers":
+        for stranger in (99, "nobody", None, request["id"] - 1, 0):
+            send({"id": stranger, "result": text(f"for {stranger}")})
+            send({"id": stranger, "error": {"code": -32603, "message": f"for {stranger}"}})
+        answer(request, text("ours"))
+    elif MODE == "notifies":
+        chatter()
+        answer(request, text("done"))
+    elif MODE == "chatters":
+        for _ in range(10_000):
+            send({"method": "notifications/message", "params": {"level": "info", "data": "x" * 100}})
+        answer(request, text("done"))
+    elif MODE == "late":
+        for message in lines():
+            if message.get("method") == "notifications/cancelled":
+                answer(request, text("too late"))
+    elif MODE.startswith("typed"):
+        given = {"structuredContent": params["arguments"], "content": []}
+        answer(request, {"typed:bare": text("7"), "typed:failed": {**given, "isError": True}}.get(MODE, given))
+    elif MODE == "era" and params["arguments"].get("text") == "refuse":
+        refuse(request, -32602, "no such text")
     elif MODE == "pesters":
         while True:
             send({"id": "p", "method": "ping"})
     elif MODE == "input_required":
-        answer(request, {"resultType": "input_required", "requestState": "s1", "inputRequests": {}})
+        asks_in_its_result(request)
+    elif MODE.startswith("asks_nothing:"):
+        answer(request, {"resultType": "input_required", **json.loads(MODE.split(":", 1)[1])})
+    elif MODE == "lacks_capability":
+        send({"id": request["id"], "error": {"code": -32021, "message": "not without you",
+                                             "data": {"requiredCapabilities": json.loads(os.environ["NEEDS"])}}})
+    elif MODE in ASKED:
+        asks_and_fails(request, *ASKED[MODE])
     elif MODE == "large":
         answer(request, text("x" * (17 * 1024 * 1024)))
     elif MODE == "rpc_error":
@@ -198,6 +229,41 @@ def tools_call(request):
     else:
         assert name == "echo", name
         answer(request, text(json.dumps(params)))
+
+
+# Odd on purpose: what a server keeps in its state is its own business.
+STATE = 'a/\0 \u2028é"\\{"n":1e400}\n'
+
+
+def asks_in_its_result(request):
+    """Wants a name, and what it said itself; then tells all it was told."""
+    params = request["params"]
+    if "inputResponses" not in params:
+        answer(request, {"resultType": "input_required", "requestState": STATE, "inputRequests": {
+            "who": {"method": "elicitation/create", "params": {
+                "message": "Your name? Not hunter2.",
+                "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}}})
+    elif params.get("requestState") != STATE:
+        refuse(request, -32602, "another state")
+    else:
+        answer(request, {"resultType": "complete", **text(json.dumps(params["inputResponses"], sort_keys=True))})
+
+
+# What a server of the older era asks while it is called, before it gives up.
+ASKED = {
+    "asked:form": ("elicitation/create", {"message": "Your name?",
+                                          "requestedSchema": {"type": "object", "properties": {}}}),
+    "asked:url": ("elicitation/create", {"mode": "url", "message": "Log in:", "elicitationId": "e1",
+                                         "url": "https://example.com/in?t=hunter2"}),
+    "asked:sampling": ("sampling/createMessage", {"messages": [], "maxTokens": 1}),
+    "asked:roots": ("roots/list", {}),
+}
+
+
+def asks_and_fails(request, method, params):
+    send({"id": "q", "method": method, "params": params})
+    next(lines())
+    answer(request, {**text("cannot go on"), "isError": True})
 
 
 def asks(request):
@@ -247,6 +313,14 @@ ODD_SCHEMAS = {
     "schema:circle": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
     "schema:self": {"allOf": [{"$ref": "#"}]},
 }
+# What its answers are, as the tool has it.
+OUTPUT_SCHEMAS = {
+    "typed:remote": {"$ref": "https://example.invalid/schema.json"},
+    "typed:endless": doubling(30),
+}
+if MODE.startswith("typed"):
+    TOOLS[1]["outputSchema"] = OUTPUT_SCHEMAS.get(MODE, {
+        "type": "object", "required": ["text"], "properties": {"n": {"type": "integer"}}})
 if MODE in ODD_SCHEMAS:
     TOOLS[1]["inputSchema"] = ODD_SCHEMAS[MODE]
 
@@ -262,7 +336,49 @@ def tools_list(request):
     answer(request, result)
 
 
+def chatter():
+    """All that a server may say before it answers."""
+    for method, params in (
+        ("notifications/message", {"level": "info", "data": "hello"}),
+        ("notifications/tools/list_changed", {}),
+        ("notifications/progress", {"progressToken": "nobody's", "progress": 1}),
+        ("notifications/cancelled", {"requestId": 12345, "reason": "why not"}),
+        ("notifications/of_another_world", {"a": [1]}),
+    ):
+        send({"method": method, "params": params})
+
+
+# A server that changes its era between two runs. Which one it has is told by a value of the environment, so that it is
+# the same server by the names of all it is started with.
+ERA = os.environ.get("ERA", "")
+greeted = False
+
+
+def out_of_era(request):
+    """Whether the request was dealt with as one of the other era."""
+    global greeted
+    method = request["method"]
+    if MODE != "era" or "id" not in request:
+        return False
+    if ERA.startswith("modern"):
+        if method != "initialize":
+            return False
+    elif method == "initialize":
+        greeted = True
+        return False
+    elif greeted:
+        return False
+    if ERA.endswith("dies"):
+        os._exit(1)
+    if not ERA.endswith("deaf"):
+        refuse(request, -32602, "Invalid request parameters")
+    return True
+
+
 def initialize(request):
+    if MODE == "notifies":
+        chatter()
+        send({"id": "early", "method": "ping"})
     if MODE == "modern":
         refuse(request, -32601, "no such method")
     elif MODE == "modern_once":
@@ -272,8 +388,6 @@ def initialize(request):
         refuse(request, -32603, "no database")
     elif MODE == "init_malformed":
         send({"id": request["id"]})
-    elif MODE == "silent":
-        return
     else:
         version = {"bad_version": "2099-01-01", "old": "2024-11-05"}.get(MODE, request["params"]["protocolVersion"])
         answer(request, {"protocolVersion": version, "capabilities": {"tools": {}},
@@ -291,6 +405,12 @@ def main():
         raw("Loading model...\nready\n")
     if MODE == "slow_start":
         time.sleep(4)
+    if MODE == "slow_alone":
+        # The first of two is ready when the second is there, which never is.
+        with open(os.environ["PIDS"]) as file:
+            first = len(file.readlines()) == 1
+        while not first or len(open(os.environ["PIDS"]).readlines()) < 2:
+            time.sleep(0.01)
     if MODE == "grandchild":
         note_pid("grandchild", sleeper(False).pid)
     if MODE == "daemon":
@@ -299,6 +419,10 @@ def main():
         note_pid("grandchild", sleeper(True).pid)
     for message in lines():
         method = message.get("method")
+        if MODE == "silent":
+            continue
+        if method is not None and out_of_era(message):
+            continue
         if method == "initialize":
             initialize(message)
         elif method == "server/discover":

@@ -432,3 +432,99 @@ fn people_get_marks_and_remedies_on_eighty_columns_and_no_colour_in_a_pipe() {
     let wide = |line: &&str| line.chars().count() > 80 && line.trim().contains(' ');
     assert_eq!(said.lines().find(wide), None);
 }
+
+#[test]
+fn a_program_that_a_tool_starts_and_is_not_there_is_named() {
+    let entry = "[capability.C]\nmcp = { server = \"s\", tool = \"frame_extractor\" }\n";
+    let served = |env: &str| {
+        format!("[server.s]\ncommand = [\"{{self}}\", \"serve\", \"media-processing\"]\n{env}\n")
+    };
+    let whole = examine(&root(&[&served(""), entry]), &[]);
+    assert_eq!(whole.all("program_missing").len(), 0, "{}", whole.report);
+    let bare = examine(
+        &root(&[&served("env = { PATH = \"/nowhere\" }"), entry]),
+        &[],
+    );
+    assert_eq!((bare.exit, bare.all("program_missing").len()), (1, 2));
+    for word in [
+        "ffmpeg",
+        "ffprobe",
+        "install FFmpeg",
+        "PATH=/nowhere",
+        "problem",
+    ] {
+        let found = bare.all("program_missing");
+        assert!(
+            found.iter().any(|each| each.to_string().contains(word)),
+            "{word}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn the_shipped_entries_and_the_built_in_tools_say_the_same_of_their_effects() {
+    let shipped = Root::with_catalog(include_str!("../../catalog.toml"));
+    let ids = [
+        "CAP-ACQ-002",
+        "CAP-PRE-001",
+        "CAP-PRE-002",
+        "CAP-PRE-003",
+        "CAP-PRE-004",
+        "CAP-PRE-005",
+        "CAP-DAT-003",
+    ];
+    let diagnosis = examine(&shipped, &ids);
+    assert_eq!(
+        diagnosis.all("effects_better").len(),
+        0,
+        "{}",
+        diagnosis.report
+    );
+    assert_eq!(
+        diagnosis.all("tool_good").len(),
+        ids.len(),
+        "{}",
+        diagnosis.report
+    );
+}
+
+/// The pin of `echo` that the examination tells of.
+fn pin_of(diagnosis: &Diagnosis) -> String {
+    let what = diagnosis.all("tool_pin")[0]["what"].as_str().unwrap();
+    what.split_whitespace().last().unwrap().to_owned()
+}
+
+#[test]
+fn the_pin_of_a_tool_is_told_to_who_asks_for_its_capability() {
+    let root = root(&[&server("good", ""), ECHO]);
+    let diagnosis = examine(&root, &["C"]);
+    diagnosis.says("tool_pin", "good", &["the pin of `echo` is sha256:"]);
+    assert_eq!(examine(&root, &[]).all("tool_pin").len(), 0);
+}
+
+#[test]
+fn a_tool_that_is_as_pinned_is_told_so_and_runs_and_one_that_is_not_is_a_problem() {
+    let unpinned = root(&[&server("good", ""), ECHO]);
+    let pin = pin_of(&examine(&unpinned, &["C"]));
+    let pinned = |mode: &str, more: &str| {
+        let entry = format!("{ECHO}pin = \"{pin}\"\n{more}");
+        root(&[&server(mode, ""), &entry])
+    };
+    let same = examine(&pinned("good", ""), &[]);
+    assert_eq!(same.exit, 0);
+    same.says("tool_pin", "good", &["as it was pinned", &pin]);
+
+    // Its input schema is another.
+    let words = [
+        "its input schema differs",
+        &pin,
+        "now sha256:",
+        "[capability.C]",
+    ];
+    let changed = examine(&pinned("closed", ""), &[]);
+    assert_eq!(changed.exit, 1);
+    changed.says("tool_changed", "problem", &words);
+    let warned = examine(&pinned("closed", "on_drift = \"warn\"\n"), &[]);
+    assert_eq!(warned.exit, 0);
+    warned.says("tool_changed", "warning", &words);
+}

@@ -50,8 +50,12 @@ impl InProcess {
                 .take(500)
                 .collect::<String>()
         };
-        assert!(!answer.json.contains(&b'\n'), "{}", shown());
-        let envelope: Value = serde_json::from_slice(&answer.json).unwrap();
+        assert!(
+            !answer.line[..answer.line.len() - 1].contains(&b'\n'),
+            "{}",
+            shown()
+        );
+        let envelope: Value = serde_json::from_slice(&answer.line).unwrap();
         if let Err(misfit) = self.envelope.validate(&envelope) {
             panic!("{misfit} in {envelope} for {}", shown());
         }

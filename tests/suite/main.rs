@@ -10,11 +10,19 @@ mod doctor;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
+mod eras;
+#[cfg(test)]
 mod in_process;
+#[cfg(test)]
+mod installed;
 #[cfg(test)]
 mod json_conformance;
 #[cfg(test)]
+mod large_results;
+#[cfg(test)]
 mod mutations;
+#[cfg(test)]
+mod pictures;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
@@ -22,6 +30,14 @@ mod program;
 #[cfg(test)]
 mod real_servers;
 #[cfg(test)]
+mod recipes;
+#[cfg(test)]
 mod shipped_tools;
 #[cfg(test)]
+mod speech;
+#[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod videos;
+#[cfg(test)]
+mod waiting;

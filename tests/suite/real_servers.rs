@@ -1,33 +1,17 @@
-//! Servers that others wrote: the two reference servers of the MCP project, on Node.
-//! `scripts/setup-tests` installs them.
+//! Servers that others wrote: reference servers of the MCP project, on Node.
 
-use std::{fs, sync::LazyLock};
+use std::fs;
 
-use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, run};
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "scripts/setup-tests reads it too"
-)]
-static MODULES: LazyLock<Utf8PathBuf> = LazyLock::new(|| {
-    let home = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
-    let servers = std::env::var("ONEACT_TEST_SERVERS");
-    let modules = home
-        .join(servers.as_deref().unwrap_or("target/test-servers"))
-        .join("node_modules/@modelcontextprotocol");
-    assert!(
-        modules.is_dir(),
-        "{modules} is missing; run scripts/setup-tests"
-    );
-    modules
-});
+use crate::{
+    installed::{call, entry, installed},
+    program::{Answer, Root, run},
+};
 
 /// A root whose catalog has both servers, and those lines.
 fn root(protocol: &str, entries: &str) -> Root {
-    let modules = MODULES.as_str();
+    let modules = installed("node_modules/@modelcontextprotocol");
     Root::with_catalog(&format!(
         r#"
 catalog = 1
@@ -43,25 +27,6 @@ protocol = "{protocol}"
 {entries}
 "#
     ))
-}
-
-/// An entry for a tool of a server, named as the tool.
-fn entry(server: &str, tool: &str, more: &str) -> String {
-    format!(
-        "[capability.{tool}]\nmcp = {{ server = \"{server}\", tool = \"{tool}\" }}\n\
-         effects = {{ read_only = true }}\n{more}\n"
-    )
-}
-
-fn call(root: &Root, tool: &str, parameters: &Value) -> Answer {
-    let task = json!({
-        "dispatch": {"task_id": "task_1", "capability_ids": [tool], "parameters": parameters},
-        "metadata": {"session_id": "sess-1"},
-    });
-    let answer = run(root.command(), task.to_string().as_bytes());
-    assert_eq!(root.processes(), Vec::<i32>::new(), "of {tool}");
-    assert_eq!(root.scratch().next(), None, "of {tool}");
-    answer
 }
 
 /// One call of a tool of server-everything that needs nothing special.

@@ -29,7 +29,7 @@ const EDGES: [(&str, &[&str]); 13] = [
     ),
     ("inputs", &["assets", "host", "task"]),
     ("executor", &["catalog", "mcp", "assets", "host", "task"]),
-    ("mcp", &["host"]),
+    ("mcp", &["host", "task"]),
     ("assets", &["catalog", "task", "host"]),
     ("catalog", &["task"]),
     ("envelope", &["task"]),

@@ -1,5 +1,7 @@
 //! What a call gives back.
 
+use std::borrow::Cow;
+
 use super::*;
 
 #[test]
@@ -52,7 +54,7 @@ fn the_server_sees_the_environment_it_was_given_and_no_other() {
 fn no_digit_of_a_structured_number_is_lost_and_extra_members_do_not_hide_the_content() {
     let answer = Stage::new("odd:exact").run().result.unwrap();
     assert_eq!(
-        answer.structured.unwrap().to_string(),
+        structured(&answer).unwrap().to_string(),
         "123456789012345678901234567890"
     );
 }
@@ -61,9 +63,14 @@ fn no_digit_of_a_structured_number_is_lost_and_extra_members_do_not_hide_the_con
 fn every_kind_of_content_is_read_and_an_unknown_kind_is_kept() {
     let answer = Stage::new("contents").run().result.unwrap();
     let some = |text: &str| Some(text.to_owned());
-    assert_eq!(answer.structured, Some(Value::Null));
+    assert_eq!(structured(&answer), Some(&Value::Null));
     assert_eq!(
-        answer.content,
+        answer
+            .content
+            .iter()
+            .map(Part::read)
+            .map(Cow::into_owned)
+            .collect::<Vec<_>>(),
         [
             Content::Text("t".to_owned()),
             Content::Blob {
@@ -209,7 +216,11 @@ fn a_ping_is_answered_and_every_other_question_refused() {
         told,
         json!({"ping": "answered", "roots/list": -32601, "sampling/createMessage": -32601, "elicitation/create": -32601})
     );
-    assert_eq!(end.closing.finish().asked.as_deref(), Some("Your name?"));
+    assert_eq!(
+        end.closing.finish().asked.as_deref(),
+        Some("a model's answer (sampling/createMessage)"),
+        "the first thing asked"
+    );
 }
 
 #[test]
@@ -293,7 +304,11 @@ fn a_schema_from_elsewhere_is_refused_not_fetched() {
 #[test]
 fn an_answer_larger_than_rmcp_would_take_comes_whole() {
     let end = Stage::new("large").run();
-    assert_eq!(only_text(&end).len(), 17 * 1024 * 1024);
+    let answer = end.result.unwrap();
+    let [block] = answer.content.as_slice() else {
+        panic!("not one block")
+    };
+    assert!(matches!(block.read().as_ref(), Content::Text(text) if text.len() == 17 * 1024 * 1024));
 }
 
 #[test]
@@ -331,4 +346,44 @@ fn the_name_a_server_gives_itself_tells_no_secret() {
         report.server_info,
         Some(("for ***".to_owned(), "1.2".to_owned()))
     );
+}
+
+#[test]
+fn the_first_of_two_answers_counts() {
+    let stage = Stage::new("double");
+    let end = stage.run();
+    assert_eq!(only_text(&end), "first");
+    assert_eq!(
+        end.closing.finish().exit_status,
+        Some(ExitDescription::Code(0))
+    );
+}
+
+#[test]
+fn answers_that_nobody_waits_for_are_passed_over() {
+    for stage in [
+        Stage::new("strangers"),
+        Stage::new("strangers").checked(),
+        Stage::new("strangers").speaking(Protocol::Modern).checked(),
+    ] {
+        assert_eq!(only_text(&stage.run()), "ours");
+    }
+}
+
+#[test]
+fn notifications_and_pings_before_an_answer_are_passed_over() {
+    let stage = Stage::new("notifies");
+    let end = stage.run();
+    assert_eq!(only_text(&end), "done");
+    assert_eq!(end.closing.finish().stdout_noise, Noise::default());
+    let answered = stage.received();
+    assert!(
+        answered.iter().any(|message| message["id"] == "early"),
+        "{answered:?}"
+    );
+}
+
+#[test]
+fn ten_thousand_notifications_before_an_answer_do_not_matter() {
+    assert_eq!(only_text(&Stage::new("chatters").run()), "done");
 }

@@ -1,0 +1,114 @@
+//! Do the caller's answers fit the questions? As far as it can be known before the server is started:
+//! the server that asked remembers nothing, so only if the task shows the questions again.
+
+use serde_json::{Map, Value};
+
+use crate::task::{Elicited, Failure, Fault, Given, Input, Question, Response, ResponseKind, Task};
+
+/// What the task says of questions, checked.
+///
+/// Only a task of one capability can be asked: the answer comes with another run, which begins
+/// anew and would do the steps before a second time.
+pub(super) fn check(task: &Task) -> Result<Input, Failure> {
+    if task.capability_ids.len() > 1 && task.input != Input::Refused {
+        return Err(unfit(
+            "a task of several capabilities cannot accept input, for its answers would come with a run that does \
+             all steps again; send the capability that asks as a task of its own"
+                .to_owned(),
+        ));
+    }
+    if let Input::Given(given) = &task.input {
+        answers(given)?;
+    }
+    Ok(task.input.clone())
+}
+
+/// Every question of the task has its answer, and every answer its question.
+fn answers(given: &Given) -> Result<(), Failure> {
+    let Some(requests) = &given.requests else {
+        return Ok(());
+    };
+    let responses = given.responses.as_deref().unwrap_or_default();
+    if let Some((stranger, _)) = responses
+        .iter()
+        .find(|(name, _)| !requests.iter().any(|(asked, _)| asked == name))
+    {
+        let asked: Vec<&str> = requests.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(unfit(format!(
+            "`input_responses.{stranger}` answers nothing that was asked; asked was: {}",
+            asked.join(", ")
+        )));
+    }
+    for (name, question) in requests {
+        let response = responses.iter().find(|(answered, _)| answered == name);
+        let Some((_, response)) = response else {
+            return Err(unfit(format!(
+                "`input_responses.{name}` is missing: it was asked, and may be declined"
+            )));
+        };
+        fits(question, response).map_err(|why| unfit(format!("`input_responses.{name}` {why}")))?;
+    }
+    Ok(())
+}
+
+fn fits(question: &Question, response: &Response) -> Result<(), String> {
+    use ResponseKind::{Elicited as Person, Roots, Sampled};
+    let wrong = match (question, &response.kind) {
+        (Question::Form(schema), Person(Elicited::Accepted(Some(content)))) => {
+            return form(schema.as_ref(), content);
+        }
+        (Question::Form(_), Person(Elicited::Accepted(None))) => {
+            "accepts a form and has no `content`, not even `{}`"
+        }
+        (Question::Url, Person(Elicited::Accepted(Some(_)))) => {
+            "has `content`, but what was asked is answered at its URL"
+        }
+        (Question::Form(_) | Question::Url, Person(_))
+        | (Question::Sampling, Sampled)
+        | (Question::Roots, Roots) => return Ok(()),
+        (Question::Form(_) | Question::Url, _) => "must be a person's answer, with `action`",
+        (Question::Sampling, _) => "must be a model's answer, with `role`, `content` and `model`",
+        (Question::Roots, _) => "must be a list of `roots`",
+    };
+    Err(wrong.to_owned())
+}
+
+/// A form's schema is flat (2026-07-28, Requested Schema). One with references is none, and may
+/// stand for years of work: what fits it, its server has to tell.
+fn form(schema: Option<&Value>, content: &Map<String, Value>) -> Result<(), String> {
+    const PROBLEMS: usize = 5;
+    let Some(schema) = schema.filter(|schema| !refers(schema)) else {
+        return Ok(());
+    };
+    let Ok(validator) = jsonschema::validator_for(schema) else {
+        return Ok(());
+    };
+    let content = Value::Object(content.clone());
+    let problems: Vec<String> = validator
+        .iter_errors(&content)
+        .take(PROBLEMS)
+        // What a person typed is nobody's business but the server's.
+        .map(|error| format!("`content{}`: {}", error.instance_path(), error.masked()))
+        .collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "does not fit what was asked: {}",
+        problems.join("; ")
+    ))
+}
+
+fn refers(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, value)| key.ends_with("Ref") || key == "$ref" || refers(value)),
+        Value::Array(items) => items.iter().any(refers),
+        _ => false,
+    }
+}
+
+fn unfit(message: String) -> Failure {
+    Failure::new(Fault::ParamsInvalid, message)
+}

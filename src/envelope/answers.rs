@@ -1,0 +1,185 @@
+//! What a task says of questions: whether it can answer them, and the answers (MCP 2026-07-28, Multi
+//! Round-Trip Requests).
+//!
+//! An answer that no server could read is refused here: after a person was asked, it must not get
+//! lost in a tool.
+
+use serde_json::{Map, Value};
+
+use crate::task::{Elicited, Failure, Given, Input, Question, Response, ResponseKind};
+
+use super::{
+    dispatch::{optional, shape},
+    find::Found,
+};
+
+/// The fields of a task that speak of questions.
+pub(super) const FIELDS: [&str; 4] = [
+    "accepts_input",
+    "input_responses",
+    "request_state",
+    "input_requests",
+];
+
+/// Beside the task these fields would be overlooked, and a person's answer with them.
+pub(super) fn in_their_place(document: &Value, found: &Found<'_>) -> Result<(), Failure> {
+    let wrapped = !document
+        .as_object()
+        .is_some_and(|document| std::ptr::eq(document, found.object()));
+    match FIELDS.iter().find(|field| document.get(**field).is_some()) {
+        Some(field) if wrapped => Err(shape(format!(
+            "`{field}` stands beside the task; move it into the task, next to `task_id`"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Reads the four fields; null is as good as absent.
+pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {
+    let accepts = optional(task, "accepts_input", "true or false", Value::as_bool)?;
+    let responses = named(task, "input_responses", response)?;
+    let request_state = optional(task, "request_state", "a string", |value| {
+        value.as_str().map(str::to_owned)
+    })?;
+    let requests = named(task, "input_requests", question)?;
+    if responses.is_none() && request_state.is_none() {
+        if requests.is_some() {
+            return Err(shape(
+                "`input_requests` stands beside answers to them; add `input_responses`, or leave it out",
+            ));
+        }
+        return Ok(match accepts {
+            Some(true) => Input::Accepted,
+            Some(false) | None => Input::Refused,
+        });
+    }
+    if accepts == Some(false) {
+        return Err(shape(
+            "the task has answers (`input_responses`, `request_state`) and says `accepts_input: false`; leave one out",
+        ));
+    }
+    Ok(Input::Given(Given {
+        responses,
+        request_state,
+        requests,
+    }))
+}
+
+/// An object whose values are all of one kind.
+fn named<T>(
+    task: &Map<String, Value>,
+    key: &str,
+    read: impl Fn(&Value) -> Result<T, String>,
+) -> Result<Option<Vec<(String, T)>>, Failure> {
+    let object = optional(task, key, "an object", |value| value.as_object().cloned())?;
+    let each = |(name, value): (String, Value)| {
+        let read = read(&value).map_err(|why| shape(format!("`{key}.{name}` {why}")))?;
+        Ok((name, read))
+    };
+    object
+        .map(|object| object.into_iter().map(each).collect())
+        .transpose()
+}
+
+fn response(value: &Value) -> Result<Response, String> {
+    let kind = match value {
+        Value::Object(answer) if answer.contains_key("action") => {
+            ResponseKind::Elicited(elicited(answer)?)
+        }
+        Value::Object(answer) if answer.contains_key("role") => {
+            sampled(answer)?;
+            ResponseKind::Sampled
+        }
+        Value::Object(answer) if answer.contains_key("roots") => {
+            roots(answer)?;
+            ResponseKind::Roots
+        }
+        _ => {
+            return Err(
+                "is no answer: a person's has `action` (accept, decline or cancel), a model's `role`, a list of roots \
+                 `roots`"
+                    .to_owned(),
+            );
+        }
+    };
+    Ok(Response {
+        kind,
+        value: value.clone(),
+    })
+}
+
+/// `ElicitResult` (2026-07-28, Elicitation, Response Actions).
+fn elicited(answer: &Map<String, Value>) -> Result<Elicited, String> {
+    only(answer, &["action", "content", "_meta"])?;
+    let content = match answer.get("content") {
+        None => None,
+        Some(Value::Object(content)) => Some(content.clone()),
+        Some(_) => return Err("has a `content` that is no object".to_owned()),
+    };
+    match (answer.get("action").and_then(Value::as_str), content) {
+        (Some("accept"), content) => Ok(Elicited::Accepted(content)),
+        (Some("decline"), None) => Ok(Elicited::Declined),
+        (Some("cancel"), None) => Ok(Elicited::Cancelled),
+        (Some("decline" | "cancel"), Some(_)) => {
+            Err("has `content`, which only goes with `action` accept".to_owned())
+        }
+        _ => Err("has an `action` that is none of accept, decline, cancel".to_owned()),
+    }
+}
+
+/// `CreateMessageResult` (2026-07-28, Sampling).
+fn sampled(answer: &Map<String, Value>) -> Result<(), String> {
+    only(answer, &["role", "content", "model", "stopReason", "_meta"])?;
+    let content = answer.get("content");
+    let role = answer.get("role").and_then(Value::as_str);
+    if !matches!(role, Some("assistant" | "user"))
+        || !content.is_some_and(|content| content.is_object() || content.is_array())
+        || !answer.get("model").is_some_and(Value::is_string)
+    {
+        return Err(
+            "is no model's answer: it needs `role` (assistant or user), `content` and `model`"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// `ListRootsResult` (2026-07-28, Roots).
+fn roots(answer: &Map<String, Value>) -> Result<(), String> {
+    only(answer, &["roots", "_meta"])?;
+    let root = |root: &Value| root.get("uri").is_some_and(Value::is_string);
+    match answer.get("roots") {
+        Some(Value::Array(roots)) if roots.iter().all(root) => Ok(()),
+        _ => Err("is no list of roots: each needs a `uri`".to_owned()),
+    }
+}
+
+fn only(answer: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
+    match answer.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(stranger) => Err(format!(
+            "has `{}`, which is none of {}",
+            stranger.escape_debug(),
+            known.join(", ")
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A question, as the answer before showed it.
+fn question(value: &Value) -> Result<Question, String> {
+    let param = |name: &str| value.get("params").and_then(|params| params.get(name));
+    match value.get("method").and_then(Value::as_str) {
+        Some("elicitation/create") => match param("mode").map(Value::as_str) {
+            // Without a mode it is a form (2026-07-28, Elicitation Requests).
+            None | Some(Some("form")) => Ok(Question::Form(param("requestedSchema").cloned())),
+            Some(Some("url")) => Ok(Question::Url),
+            Some(_) => Err("has a `mode` that is neither form nor url".to_owned()),
+        },
+        Some("sampling/createMessage") => Ok(Question::Sampling),
+        Some("roots/list") => Ok(Question::Roots),
+        _ => Err(
+            "is no question; send back what `waiting.input_requests` said, or leave it out"
+                .to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,253 @@
+//! The result document of an answer: read, or so large that it is only looked into.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Value, json};
+
+use crate::mcp::{Content, Part, Raw, Secrets, ToolAnswer};
+
+/// What a tool found out (000 §Step 6).
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Document {
+    Read(Value),
+    /// The text of a JSON value.
+    Large(Raw),
+}
+
+impl Document {
+    /// The structured content, else the text as JSON, else the text.
+    pub(super) fn of(answer: &ToolAnswer) -> Option<Self> {
+        match &answer.structured {
+            Some(Part::Read(value)) => return Some(Self::Read(value.clone())),
+            Some(Part::Large(raw)) => return Some(Self::Large(raw.clone())),
+            None => {}
+        }
+        let mut texts = texts(answer);
+        if let [text] = texts.as_slice() {
+            // Servers older than structured content send their JSON as text.
+            if let Ok(object @ Value::Object(_)) = serde_json::from_str(text) {
+                return Some(Self::Read(object));
+            }
+        }
+        match texts.len() {
+            0 => None,
+            1 => texts.pop().map(|text| Self::Read(json!({ "text": text }))),
+            _ => Some(Self::Read(json!({ "text": texts.join("\n") }))),
+        }
+    }
+
+    /// The value at a JSON Pointer (RFC 6901).
+    pub(super) fn pointer(&self, pointer: &str) -> Option<Cow<'_, Value>> {
+        match self {
+            Self::Read(value) => value.pointer(pointer).map(Cow::Borrowed),
+            Self::Large(raw) => find(raw.get(), pointer).map(Cow::Owned),
+        }
+    }
+
+    /// Whether it says nothing: null, or an empty object, array or string.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Read(Value::Null) => true,
+            Self::Read(Value::Object(object)) => object.is_empty(),
+            Self::Read(Value::Array(items)) => items.is_empty(),
+            Self::Read(Value::String(text)) => text.is_empty(),
+            Self::Read(Value::Bool(_) | Value::Number(_)) => false,
+            // A megabyte of blanks between two brackets is nothing too.
+            Self::Large(raw) => matches!(
+                raw.get().trim_start_matches(['{', '[']).trim_start(),
+                "}" | "]"
+            ),
+        }
+    }
+
+    /// All of it as a value, however large.
+    pub(super) fn value(&self) -> Result<Cow<'_, Value>, serde_json::Error> {
+        match self {
+            Self::Read(value) => Ok(Cow::Borrowed(value)),
+            Self::Large(raw) => serde_json::from_str(raw.get()).map(Cow::Owned),
+        }
+    }
+
+    /// Without these secrets.
+    pub(super) fn without(self, secrets: &Secrets) -> Self {
+        match self {
+            Self::Read(value) => Self::Read(secrets.cut_value(value)),
+            Self::Large(raw) if secrets.is_empty() => Self::Large(raw),
+            Self::Large(raw) => Self::Large(secrets.cut(raw.get()).into()),
+        }
+    }
+}
+
+/// Its JSON text.
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(value) => value.fmt(f),
+            Self::Large(raw) => f.write_str(raw.get()),
+        }
+    }
+}
+
+/// All texts of an answer, in order.
+pub(super) fn texts(answer: &ToolAnswer) -> Vec<Cow<'_, str>> {
+    let text = |part| match part {
+        Cow::Borrowed(Content::Text(text)) => Some(Cow::Borrowed(text.as_str())),
+        Cow::Owned(Content::Text(text)) => Some(Cow::Owned(text)),
+        _ => None,
+    };
+    answer
+        .content
+        .iter()
+        .map(Part::read)
+        .filter_map(text)
+        .collect()
+}
+
+/// The value at a pointer in a JSON text, without building the values beside it.
+fn find(json: &str, pointer: &str) -> Option<Value> {
+    let tokens: Vec<String> = match pointer.strip_prefix('/') {
+        Some(rest) => rest
+            .split('/')
+            .map(|token| token.replace("~1", "/").replace("~0", "~"))
+            .collect(),
+        None if pointer.is_empty() => Vec::new(),
+        None => return None,
+    };
+    let mut json = serde_json::Deserializer::from_str(json);
+    Find(&tokens).deserialize(&mut json).ok().flatten()
+}
+
+/// Goes down by these tokens; of members with one name the last counts, as everywhere in serde.
+struct Find<'t>(&'t [String]);
+
+impl<'de> DeserializeSeed<'de> for Find<'_> {
+    type Value = Option<Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        if self.0.is_empty() {
+            Value::deserialize(json).map(Some)
+        } else {
+            json.deserialize_any(self)
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Find<'_> {
+    type Value = Option<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(name) = map.next_key::<Cow<'_, str>>()? {
+            match self.0.split_first() {
+                Some((token, rest)) if *token == name => found = map.next_value_seed(Find(rest))?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let (token, rest) = match self.0.split_first() {
+            Some((token, rest)) => (token.parse::<usize>().ok(), rest),
+            None => (None, self.0),
+        };
+        let mut at = 0;
+        let mut found = None;
+        loop {
+            if token == Some(at) {
+                match items.next_element_seed(Find(rest))? {
+                    Some(value) => found = value,
+                    None => return Ok(found),
+                }
+            } else if items.next_element::<IgnoredAny>()?.is_none() {
+                return Ok(found);
+            }
+            at += 1;
+        }
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = r#"{"a": [1, {"b/c": "x", "~": null}, 123456789012345678901234567890], "n": 5, "s": "t", "": true}"#;
+
+    #[test]
+    fn a_pointer_finds_the_same_in_the_text_as_in_the_value() {
+        let value: Value = serde_json::from_str(JSON).unwrap();
+        let large = Document::Large(JSON.to_owned().into());
+        for pointer in [
+            "",
+            "/",
+            "/a",
+            "/a/0",
+            "/a/1/b~1c",
+            "/a/1/~0",
+            "/a/2",
+            "/a/3",
+            "/a/x",
+            "/n",
+            "/n/0",
+            "/s/0",
+            "/missing",
+            "a",
+        ] {
+            assert_eq!(
+                large.pointer(pointer).as_deref(),
+                value.pointer(pointer),
+                "{pointer}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_large_document_of_blanks_is_empty() {
+        for (text, empty) in [
+            ("{ \n }", true),
+            ("[]", true),
+            ("{\"a\":1}", false),
+            ("[[]]", false),
+        ] {
+            assert_eq!(
+                Document::Large(text.to_owned().into()).is_empty(),
+                empty,
+                "{text}"
+            );
+        }
+    }
+}

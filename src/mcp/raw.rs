@@ -1,0 +1,116 @@
+//! JSON as the bytes that came. A large answer is read, looked into and handed on without a second
+//! copy of it.
+
+use std::{fmt, ops::Range, sync::Arc};
+
+use serde_json::value::RawValue;
+
+use super::message::{Body, RpcError};
+
+/// One JSON value inside a line of a server; clones share the line.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Raw {
+    line: Arc<String>,
+    range: Range<usize>,
+}
+
+/// Short: the text may be megabytes.
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Raw({} bytes)", self.range.len())
+    }
+}
+
+impl Raw {
+    /// The JSON text.
+    pub(crate) fn get(&self) -> &str {
+        self.line.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// A part of this value; it must borrow from [`Raw::get`].
+    pub(crate) fn part(&self, part: &RawValue) -> Self {
+        let within = place(self.get().as_bytes(), part.get());
+        Self {
+            line: Arc::clone(&self.line),
+            range: self.range.start + within.start..self.range.start + within.end,
+        }
+    }
+}
+
+impl From<String> for Raw {
+    /// A text that is one JSON value.
+    fn from(text: String) -> Self {
+        Self {
+            range: 0..text.len(),
+            line: Arc::new(text),
+        }
+    }
+}
+
+/// Where in `whole` its part lies.
+fn place(whole: &[u8], part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
+    start..start + part.len()
+}
+
+/// The answer to a request of ours, free of the buffer it was read in.
+#[derive(Debug, Clone)]
+pub(super) enum Answer {
+    Result(Raw),
+    Error(RpcError),
+    /// Neither, and why.
+    Malformed(String),
+}
+
+impl Answer {
+    /// Keeps the line of an answer, whose buffer is the reader's to give.
+    pub(super) fn keep(body: Kept, line: Vec<u8>) -> Self {
+        match body {
+            Kept::Error(error) => Self::Error(error),
+            Kept::Malformed(reason) => Self::Malformed(reason),
+            Kept::Result(range) => match String::from_utf8(line) {
+                Ok(line) => Self::Result(Raw {
+                    line: Arc::new(line),
+                    range,
+                }),
+                Err(error) => Self::Malformed(format!("it is not UTF-8: {error}")),
+            },
+        }
+    }
+}
+
+/// A body that borrows no more: of a result, where in its message it lies.
+pub(super) enum Kept {
+    Result(Range<usize>),
+    Error(RpcError),
+    Malformed(String),
+}
+
+impl Kept {
+    pub(super) fn of(body: Body<'_>, message: &[u8]) -> Self {
+        match body {
+            Body::Result(raw) => Self::Result(place(message, raw.get())),
+            Body::Error(error) => Self::Error(error),
+            Body::Malformed(reason) => Self::Malformed(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_part_is_the_text_that_came() {
+        let line = br#"{"result": {"a": [1, {"b":2}]}}"#.to_vec();
+        let raw = Answer::keep(Kept::Result(11..line.len() - 1), line);
+        let Answer::Result(raw) = raw else { panic!() };
+        assert_eq!(raw.get(), r#"{"a": [1, {"b":2}]}"#);
+        let members: std::collections::BTreeMap<&str, &RawValue> =
+            serde_json::from_str(raw.get()).unwrap();
+        let list = raw.part(members["a"]);
+        assert_eq!(list.get(), r#"[1, {"b":2}]"#);
+        let items: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap();
+        assert_eq!(list.part(items[1]).get(), r#"{"b":2}"#);
+    }
+}

@@ -1,0 +1,100 @@
+//! Results that are too large for an answer.
+
+use std::fs;
+
+use camino::Utf8PathBuf;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::program::{Answer, Root};
+
+const CATALOG: &str = r#"
+catalog = 1
+[server.large]
+command = ["python3", "servers/large.py"]
+env_pass = ["LARGE_SECRET"]
+[capability.records]
+effects = { read_only = true }
+mcp = { server = "large", tool = "records" }
+secret = ["/word"]
+success = [{ pointer = "/found", equals = "yes" }]
+parameter_schema_for_action = { type = "object", required = ["n"] }
+result = { kind = "metadata" }
+"#;
+
+fn records(root: &Root, parameters: &Value) -> Answer {
+    let task = json!({"task_id": "t", "capability_ids": ["records"], "session_id": "sess-1", "parameters": parameters});
+    let mut command = root.command();
+    command.env("LARGE_SECRET", "record 77");
+    crate::program::run(command, task.to_string().as_bytes())
+}
+
+/// The file that stands for the result, checked against what the answer says of it.
+fn spilled(root: &Root, answer: &Answer) -> Value {
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    let blob = answer.at("/output/content/task_result/result_data/$blob");
+    let uri = blob["storage_uri"].as_str().unwrap();
+    let path = Utf8PathBuf::from(uri.strip_prefix("file://").unwrap());
+    let bytes = fs::read(&path).unwrap();
+    let hash: String = Sha256::digest(&bytes)
+        .iter()
+        .fold(String::new(), |hash, byte| hash + &format!("{byte:02x}"));
+    assert_eq!(blob["sha256"], json!(hash));
+    assert_eq!(blob["bytes"], json!(bytes.len()));
+    assert_eq!(
+        path.strip_prefix(root.path.join("agent_outputs/assets"))
+            .unwrap()
+            .components()
+            .count(),
+        2
+    );
+    assert_eq!(
+        path.file_name(),
+        Some(format!("sha256-{hash}.json").as_str())
+    );
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+#[test]
+fn a_result_of_megabytes_is_a_file_whatever_part_of_the_answer_it_came_in() {
+    let root = Root::with_catalog(CATALOG);
+    for form in ["structured", "text", "both"] {
+        let answer = records(&root, &json!({"n": 30_000, "form": form}));
+        let result = spilled(&root, &answer);
+        assert_eq!(
+            result["records"].as_array().unwrap().len(),
+            30_000,
+            "{form}"
+        );
+        assert_eq!(result["records"][29_999]["id"], json!(29_999));
+        assert!(answer.envelope.to_string().len() < 10_000);
+    }
+}
+
+#[test]
+fn a_result_of_hundreds_of_kilobytes_is_in_the_answer() {
+    let root = Root::with_catalog(CATALOG);
+    let answer = records(&root, &json!({"n": 5_000}));
+    let records = answer.at("/output/content/task_result/result_data/records");
+    assert_eq!(records.as_array().unwrap().len(), 5_000);
+    assert!(!root.path.join("agent_outputs").exists());
+}
+
+#[test]
+fn a_large_result_shows_no_secret() {
+    let root = Root::with_catalog(CATALOG);
+    let answer = records(&root, &json!({"n": 30_000, "word": "opensesame"}));
+    let result = spilled(&root, &answer);
+    assert_eq!(result["word"], json!("***"));
+    assert_eq!(result["records"][77]["name"], json!("***"));
+    assert_eq!(result["records"][78]["name"], json!("record 78"));
+}
+
+#[test]
+fn a_failed_tool_with_megabytes_of_words_is_quoted_in_brief_and_nothing_is_stored() {
+    let root = Root::with_catalog(CATALOG);
+    let answer = records(&root, &json!({"n": 30_000, "form": "error"}));
+    assert_eq!(answer.exit, 1);
+    assert!(answer.envelope.to_string().len() < 20_000);
+    assert!(!root.path.join("agent_outputs").exists());
+}
