@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     error::{CallError, Phase},
     raw::Answer,
+    redact::Secrets,
     session::{Alarm, Limits, Session},
 };
 
@@ -25,7 +26,7 @@ pub(super) struct Page {
     pub(super) next_cursor: Option<String>,
 }
 
-/// A tool as its server lists it (MCP, Tools).
+/// A tool as its server lists it (MCP, Tools), its schema with every keyword that it has.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToolListing {
@@ -33,6 +34,16 @@ pub(crate) struct ToolListing {
     pub(crate) input_schema: Option<Value>,
     #[serde(default)]
     pub(crate) annotations: Option<Hints>,
+}
+
+impl ToolListing {
+    /// Without what must not be shown of its schema.
+    fn without(self, secrets: &Secrets) -> Self {
+        Self {
+            input_schema: self.input_schema.map(|schema| secrets.cut_value(schema)),
+            ..self
+        }
+    }
 }
 
 /// What the server says its tool does to the world. Hints, no promises.
@@ -58,7 +69,12 @@ pub(super) async fn all(
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
         let listed = page(session, cursor, limits, alarm).await?;
-        tools.extend(listed.tools);
+        tools.extend(
+            listed
+                .tools
+                .into_iter()
+                .map(|tool| tool.without(&session.secrets)),
+        );
         cursor = listed.next_cursor;
         if cursor.is_none() {
             return Ok(tools);
