@@ -14,6 +14,7 @@ mod fill;
 mod input;
 mod job;
 mod outputs;
+mod plain;
 mod raw;
 mod resolve;
 mod schema;
@@ -23,7 +24,9 @@ mod tests;
 
 pub(crate) use check::{About, Checked, check};
 pub(crate) use document::Catalog;
-pub(crate) use entry::{Entry, FailureRule, OnFailure, Repeatable, ResultKind, RuleScope, Take};
+pub(crate) use entry::{
+    Entry, FailureRule, OnFailure, OutputSchemaRule, Repeatable, ResultKind, RuleScope, Take,
+};
 pub(crate) use job::{Delivery, Job, Places, Step, StepOutput};
 pub(crate) use resolve::resolve;
 pub(crate) use schema::{Misfit, Schema, Values};

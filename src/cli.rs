@@ -81,6 +81,7 @@ pub fn main() -> ExitCode {
     match parse(&args) {
         Ok(cli) => {
             logs::start(cli.logs);
+            tracing::debug!("started");
             match cli.verb {
                 None => run::run(&cli.run),
                 Some(Verb::Run(args)) => run::run(&args),

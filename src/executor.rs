@@ -14,6 +14,7 @@ mod quality;
 mod spill;
 mod take;
 mod tool;
+mod unfit;
 mod watched;
 
 use std::time::Duration;
@@ -103,6 +104,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     } = ready;
     let staging =
         Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
+    tracing::debug!("scratch directory ready");
     say(&job.reasoning);
     let mut done = Executed::from(Outcome {
         reasoning: job.reasoning,
@@ -113,6 +115,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         .steps(&job.steps, &launches, &staging, context)
         .and_then(|data| context.go_on().map(|()| data))
         .and_then(|data| place(&job.steps, data, &store, context));
+    tracing::debug!("assets placed");
     done.settle(result);
     Ok(Executed {
         _staging: Some(staging),
@@ -296,6 +299,7 @@ impl Executed {
         say(&end.reasoning);
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
+        outcome.unfit_result = end.unfit_result;
         if self.closing.len() >= ENDING_AT_ONCE {
             drop(self.closing.remove(0));
         }

@@ -25,7 +25,8 @@
 //! 3. Nothing half-written is ever at an asset's final place: files are made and checked in the
 //!    run's scratch directory, and moved when the whole task is good.
 //! 4. Only `assets` and the tools of `servers` write files; `executor` moves them within scratch.
-//!    `cli` writes one: the catalog of `oneact init`, where none is.
+//!    `cli` writes one: the catalog of `oneact init`, where none is; `mcp` keeps notes of the servers it
+//!    met.
 //! 5. Every failure has a `Fault`; exit code and envelope are functions of it.
 //! 6. Secrets (values handed on from the environment, `secret` pointers) appear in no envelope or
 //!    log, presign parts in nothing but a result that is itself a URL; the echo of the task is the

@@ -18,13 +18,18 @@ mod closing;
 mod desk;
 mod era;
 mod error;
+mod greeting;
 mod handler;
 mod inspect;
+mod memory;
 mod message;
+mod output;
 mod questions;
+mod race;
 mod raw;
 mod redact;
 mod report;
+mod schema;
 mod session;
 mod spec;
 mod stderr;
@@ -47,17 +52,26 @@ pub(crate) use self::{
     closing::Closing,
     error::{CallError, Effect, Phase},
     inspect::{Inspection, inspect},
+    output::OutputCheck,
     raw::Raw,
     redact::Secrets,
     report::{Parting, ServerReport},
-    spec::{ArgumentCheck, Caller, Progress, Protocol, Resumption, ServerSpec, ToolCall},
+    spec::{
+        ArgumentCheck, Caller, IfLost, OutputSchema, Progress, Protocol, Resumption, ServerSpec,
+        ToolCall,
+    },
     tools::{Hints, ToolListing, near},
 };
 use self::{
     desk::CallLine,
+    era::{Found, Opening, Setting, Standing},
+    memory::Memory,
     session::{Alarm, Limits, Session, millis},
 };
-use crate::host::Host;
+use crate::{
+    host::Host,
+    task::{Drift, OnDrift, Pinned},
+};
 
 /// How a call ended.
 #[derive(Debug)]
@@ -68,6 +82,10 @@ pub(crate) struct CallEnd {
     pub(crate) phase: Phase,
     /// Of `tools/call` alone; zero under a fixed clock.
     pub(crate) elapsed: Duration,
+    /// How the tool differs from its pin, if the call was made all the same.
+    pub(crate) drift: Option<Drift>,
+    /// Whether the answer is what the tool says that its answers are.
+    pub(crate) output: OutputCheck,
     /// The server, told to end. It has ended already if it failed us.
     pub(crate) closing: Closing,
 }
@@ -88,6 +106,8 @@ pub(crate) fn call(
         phase: Phase::Negotiate,
         answered: false,
         elapsed: Duration::ZERO,
+        drift: None,
+        output: OutputCheck::None,
     };
     let result = runtime.block_on(converse(
         &mut session,
@@ -115,6 +135,8 @@ pub(crate) fn call(
         effect,
         phase: course.phase,
         elapsed: course.elapsed,
+        drift: course.drift,
+        output: course.output,
         closing,
     }
 }
@@ -124,6 +146,8 @@ struct Course {
     phase: Phase,
     answered: bool,
     elapsed: Duration,
+    drift: Option<Drift>,
+    output: OutputCheck,
 }
 
 impl CallEnd {
@@ -133,6 +157,8 @@ impl CallEnd {
             effect: Effect::None,
             phase: Phase::Spawn,
             elapsed: Duration::ZERO,
+            drift: None,
+            output: OutputCheck::None,
             closing: Closing::nothing(),
         }
     }
@@ -175,29 +201,64 @@ async fn converse(
         operation: "listen for signals",
         source,
     })?;
+    tracing::debug!("server started");
     let end = call.budget.map(|budget| Instant::now() + budget);
-    era::negotiate(session, server, host, &alarm).await?;
+    let at = Setting::new(server, host, &alarm, end);
+    let found = era::negotiate(session, Opening::of(call), &at).await?;
+    let first = attempt(session, course, call, found, &at, progress).await;
+    let Err(error) = first else { return first };
+    if session.standing != Standing::Remembered {
+        return Err(error);
+    }
+    if !course.answered {
+        if matches!(error, CallError::Died { .. } | CallError::TimedOut { .. })
+            && let Some(memory) = Memory::of(server)
+        {
+            memory.forget();
+        }
+        return Err(error);
+    }
+    // An error that a modern server may answer too, and that is then the tool's own.
+    let at = Setting::new(server, host, &alarm, end);
+    if era::shows_another_era(&error) && era::turned_legacy(session, &at).await {
+        course.answered = false;
+        return attempt(session, course, call, None, &at, progress).await;
+    }
+    Err(error)
+}
+
+/// Check and call, on a server that has been greeted.
+async fn attempt(
+    session: &mut Session,
+    course: &mut Course,
+    call: &ToolCall,
+    found: Found,
+    at: &Setting<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<ToolAnswer, CallError> {
+    let (alarm, host) = (at.alarm, at.host);
     if call.resumption.is_some() {
         can_resume(session)?;
         session.desk.number_call(another_id(host));
     }
-
+    tracing::debug!("handshake done");
     let mut limits = Limits {
         idle: call.idle_timeout,
         total: call.total_timeout,
         until: Instant::now() + call.total_timeout,
     };
-    limits.until = end.map_or(limits.until, |end| end.min(limits.until));
-    if server.protocol == Protocol::Modern {
+    limits.until = at.end.map_or(limits.until, |end| end.min(limits.until));
+    if session.standing != Standing::Agreed {
         // Without a handshake the first answer tells that the server is up.
-        limits.idle = limits.idle.map(|idle| idle.max(server.startup_timeout));
+        limits.idle = limits.idle.map(|idle| idle.max(at.limits.total));
     }
-    if call.check_arguments == ArgumentCheck::AgainstServer {
+    let mut tool = None;
+    if call.lists() {
         course.phase = Phase::ValidateArguments;
         let began = host.moment();
-        let checked = arguments::check(session, call, &limits, &alarm).await;
+        let checked = check(session, course, call, found, at, &limits).await;
         session.timings.validate = millis(began.elapsed());
-        checked?;
+        tool = Some(checked?);
         limits.idle = call.idle_timeout;
     }
 
@@ -210,14 +271,52 @@ async fn converse(
     }
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let began = host.moment();
-    let body = session.exchange(&alarm, &limits, request, progress).await;
+    let body = session.exchange(alarm, &limits, request, progress).await;
     course.elapsed = began.elapsed();
     session.timings.call = millis(course.elapsed);
     let body = body.map_err(|halt| session.error(halt, Phase::Call, answer::METHOD))?;
     course.answered = true;
     let answer = answer::read(session, &call.tool, body)?;
+    course.output = output::check(session, call, tool, &answer, alarm).await;
     course.phase = Phase::Complete;
     Ok(answer)
+}
+
+/// Finds the tool, and checks that it is the one that was pinned and takes the arguments.
+async fn check(
+    session: &mut Session,
+    course: &mut Course,
+    call: &ToolCall,
+    found: Found,
+    at: &Setting<'_>,
+    limits: &Limits,
+) -> Result<ToolListing, CallError> {
+    let found = match found {
+        Some(found) => found,
+        None => tools::find(session, &call.tool, limits, at.alarm).await,
+    };
+    course.drift = call.pinned.as_ref().and_then(|pinned| match &found {
+        Ok(tool) => pinned.pin.drift(tool.pin()),
+        Err(CallError::UnknownTool { .. }) => Some(pinned.pin.gone()),
+        Err(_) => None,
+    });
+    let fails = |pinned: &Pinned| pinned.on_drift == OnDrift::Fail;
+    if call.pinned.as_ref().is_some_and(fails)
+        && let Some(drift) = course.drift.take()
+    {
+        return Err(CallError::ToolChanged {
+            server: session.server.clone(),
+            tool: call.tool.clone(),
+            drift: Box::new(drift),
+        });
+    }
+    let tool = found?;
+    session.standing = Standing::Agreed;
+    output::prepare(session, call, &tool, limits, at.alarm).await?;
+    if call.check_arguments == ArgumentCheck::AgainstServer {
+        arguments::check(session, call, &tool, limits, at.alarm).await?;
+    }
+    Ok(tool)
 }
 
 /// Only 2026-07-28 knows calls of several rounds.

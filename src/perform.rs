@@ -7,12 +7,10 @@
 //! Each stage takes the type before it and gives the next, so a skipped check does not compile.
 
 mod answer;
+mod scratch;
 mod settings;
 
-use std::fmt::Write as _;
-
 use camino::Utf8Path;
-use sha2::{Digest, Sha256};
 
 use crate::{
     assets::{Staging, Store},
@@ -21,7 +19,7 @@ use crate::{
     executor::{self, Context, Executed, Ready, Rejection},
     host::Host,
     inputs,
-    task::{Effect, Failure, Fault, Input, OperationId, Outcome, Phase, State},
+    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State},
 };
 
 pub use crate::executor::{Seen, Watch};
@@ -37,7 +35,7 @@ pub fn perform(
 ) -> Answer {
     let begun = host.moment();
     answer(input, host, |received, operation| {
-        let name = scratch_name(received, operation);
+        let name = scratch::name(received, operation);
         let scratch = Staging::path(&settings.state_dir, &name);
         let context = Context {
             host,
@@ -70,35 +68,6 @@ pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
     })
 }
 
-/// What this run's scratch directory is called. It is known to tools, as a part of `output.path`: one
-/// that asks for input is called again by another run, and has to be given the same parameters then
-/// (MCP 2026-07-28, Multi Round-Trip Requests). So all runs of a task that may be asked share a name.
-fn scratch_name(received: &Received, operation: &OperationId) -> String {
-    const DIGITS: usize = 26;
-    match &received.task {
-        Ok(task) if task.input != Input::Refused => {
-            let parts = [&received.identity.session_id, &task.task_id];
-            let hash = parts
-                .iter()
-                .copied()
-                .chain(&task.capability_ids)
-                .fold(Sha256::new(), |hash, part| {
-                    hash.chain_update(part).chain_update([0xff])
-                });
-            let digits = hash
-                .finalize()
-                .iter()
-                .fold(String::new(), |mut digits, byte| {
-                    // Writing to a String cannot fail.
-                    let _ = write!(digits, "{byte:02x}");
-                    digits
-                });
-            format!("in_{}", digits.get(..DIGITS).unwrap_or_default())
-        }
-        _ => operation.as_str().to_owned(),
-    }
-}
-
 /// Reads the input (000 §Step 1), has the work done, and writes the answer.
 fn answer(
     input: &Result<Vec<u8>, Failure>,
@@ -112,6 +81,7 @@ fn answer(
         Ok(bytes) => envelope::read(bytes, session),
         Err(failure) => Received::nobody(session(), failure.clone()),
     };
+    tracing::debug!("task read");
     let executed = work(&received, &operation);
     let answered = Answered {
         received: &received,
@@ -147,6 +117,8 @@ fn prepare(
     let job = resolve(task, &tables, places).map_err(Rejection::at(Phase::Catalog))?;
     let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
 
+    tracing::debug!("catalog consulted");
+
     let notes = inputs::check(task, root, host).map_err(Rejection::at(Phase::Inputs))?;
 
     let launch = |server| executor::launch(server, root, scratch);
@@ -171,32 +143,9 @@ mod tests {
         let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
         let answer = broken(&Ok(task.to_vec()), &Host::new(None, None).unwrap());
         assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
-        let envelope: Value = serde_json::from_slice(&answer.json).unwrap();
+        let envelope: Value = serde_json::from_slice(&answer.line).unwrap();
         assert_eq!(envelope["metadata"]["session_id"], "sess-1");
         assert_eq!(envelope["output"]["content"]["oneact"]["effect"], "unknown");
         assert_eq!(envelope["error"]["error_code"], "PROCESSING_ERROR");
-    }
-
-    #[test]
-    fn only_runs_of_the_same_task_that_may_be_asked_share_a_scratch_directory() {
-        let operation =
-            |byte| OperationId::new(&"2026-01-01T00:00:00Z[UTC]".parse().unwrap(), [byte; 16]);
-        let name = |task: &str, byte| {
-            let received = envelope::read(task.as_bytes(), || format!("sess-{byte}"));
-            scratch_name(&received, &operation(byte))
-        };
-        let asked = r#"{"task_id": "t", "capability_ids": ["A"], "metadata": {"session_id": "s"}, "accepts_input": true}"#;
-        let again = asked.replace("true", r#"true, "request_state": "s1""#);
-        assert_eq!(name(asked, 1), name(&again, 2));
-        for (from, to) in [
-            ("\"t\"", "\"u\""),
-            ("\"A\"", "\"B\""),
-            ("\"s\"", "\"r\""),
-            ("true", "false"),
-        ] {
-            assert_ne!(name(asked, 1), name(&asked.replace(from, to), 1), "{to}");
-        }
-        let unasked = asked.replace("true", "false");
-        assert_eq!(name(&unasked, 1), operation(1).as_str());
     }
 }

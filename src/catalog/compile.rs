@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 use toml::Spanned;
 
-use crate::task::{Fault, Format};
+use crate::task::{Fault, Format, OnDrift, Pinned};
 
 use super::{
     bind::Source,
@@ -16,7 +16,10 @@ use super::{
         Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable, ResultKind,
         ResultRule, Retry, SuccessRule, Take,
     },
-    raw::{RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawResult, RawRetry},
+    raw::{
+        RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawOnDrift, RawResult,
+        RawRetry,
+    },
     schema::Schema,
 };
 
@@ -81,6 +84,8 @@ impl Compiler<'_> {
             id: self.id.to_owned(),
             server: mcp.server.into_inner(),
             tool: mcp.tool,
+            pinned: self.pinned(raw.pin.as_ref(), raw.on_drift)?,
+            output_schema: raw.output_schema,
             timeout,
             timeout_max,
             defaults: raw.defaults,
@@ -162,6 +167,27 @@ impl Compiler<'_> {
                 &format!("the pattern {:?} does not compile: {why}", text.get_ref()),
             )
         })
+    }
+
+    fn pinned(
+        &self,
+        pin: Option<&Spanned<String>>,
+        on_drift: Option<RawOnDrift>,
+    ) -> Result<Option<Pinned>, CatalogError> {
+        let Some(text) = pin else {
+            return match on_drift {
+                None => Ok(None),
+                Some(_) => Err(self.wrong("has an `on_drift` and no `pin` to drift from")),
+            };
+        };
+        let pin = text.get_ref().parse();
+        Ok(Some(Pinned {
+            pin: pin.map_err(|why| self.wrong_at(text, &format!("`pin` is not one: {why}")))?,
+            on_drift: match on_drift {
+                None | Some(RawOnDrift::Fail) => OnDrift::Fail,
+                Some(RawOnDrift::Warn) => OnDrift::Warn,
+            },
+        }))
     }
 
     /// RFC 6901. What is none would lead nowhere, and a secret would be shown.

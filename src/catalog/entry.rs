@@ -5,11 +5,11 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::task::{Fault, Format, redact_presigned};
+use crate::task::{Fault, Format, Pinned, redact_presigned};
 
 use super::{bind::Source, schema::Schema};
 
-pub(crate) use super::raw::{OnFailure, RuleScope};
+pub(crate) use super::raw::{OnFailure, OutputSchemaRule, RuleScope};
 
 /// A capability that can be run.
 #[derive(Debug)]
@@ -17,6 +17,9 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) server: String,
     pub(crate) tool: String,
+    /// What the tool must be.
+    pub(crate) pinned: Option<Pinned>,
+    pub(crate) output_schema: OutputSchemaRule,
     /// Without progress, a call ends after this.
     pub(crate) timeout: Duration,
     /// With progress too.

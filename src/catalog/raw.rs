@@ -71,6 +71,10 @@ pub(super) struct RawCapability {
     #[serde(default)]
     pub(super) defaults: Map<String, Value>,
     pub(super) mcp: Option<RawMcp>,
+    pub(super) pin: Option<Spanned<String>>,
+    pub(super) on_drift: Option<RawOnDrift>,
+    #[serde(default)]
+    pub(super) output_schema: OutputSchemaRule,
     #[serde(default)]
     pub(super) bind: toml::map::Map<String, toml::Value>,
     pub(super) parameter_schema_for_action: Option<Spanned<Value>>,
@@ -108,6 +112,27 @@ pub(super) struct RawEffects {
 pub(super) struct RawMcp {
     pub(super) server: Spanned<String>,
     pub(super) tool: String,
+}
+
+/// What a tool that is not as it was pinned means for a run.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RawOnDrift {
+    Fail,
+    Warn,
+}
+
+/// Whether good answers are held against the output schema that the tool publishes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OutputSchemaRule {
+    /// If the tool is listed anyway: for its input schema, or for its pin.
+    #[default]
+    IfListed,
+    /// Always.
+    Check,
+    /// Never.
+    Ignore,
 }
 
 /// Named captures of the action text that become parameters (C-09).

@@ -58,9 +58,8 @@ fn answer(input: &Result<Vec<u8>, Failure>, settings: &Settings, host: &Host) ->
         .unwrap_or_else(|_| broken(&nobody(), host));
     bar.clear();
     host.interrupts().stand_down();
-    let mut line = answer.json.clone();
-    line.push(b'\n');
-    if print(&line).is_err() {
+    tracing::debug!("answer written");
+    if print(&answer.line).is_err() {
         return ExitCode::FAILURE;
     }
     exit_code(&answer, host.interrupts().caught())

@@ -17,6 +17,10 @@ use crate::{
     task::{Failure, Fault},
 };
 
+/// What is read at once. Most tasks fit; a page that is never touched costs nothing, but a zeroed one
+/// does.
+const BLOCK: usize = 16 * 1024;
+
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or it is too much.
 pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Failure> {
     let begun = host.moment();
@@ -33,7 +37,7 @@ pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Fai
         )
     };
     let mut bytes = Vec::new();
-    let mut block = vec![0; 64 * 1024];
+    let mut block = vec![0; BLOCK];
     loop {
         if wait(host, stdin.as_fd(), left(begun, budget)).map_err(failed)? == Waited::InVain {
             let message = "the task did not arrive whole within --timeout; close stdin after it";

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
+use crate::task::{Drift, OnDrift, Pin};
+
 /// One thing that was looked at, and what was seen.
 #[derive(Debug)]
 pub(crate) struct Finding {
@@ -136,6 +138,18 @@ pub(crate) enum Fact {
         near: Vec<String>,
         available: Vec<String>,
     },
+    /// What it is now; as pinned, if it is.
+    ToolPin {
+        tool: String,
+        pin: Pin,
+        pinned: Pinned,
+    },
+    /// It is not as the entry pins it.
+    ToolChanged {
+        tool: String,
+        drift: Box<Drift>,
+        on_drift: OnDrift,
+    },
     /// Its input schema cannot be used, and the entry has none of its own.
     ToolSchemaUnusable {
         tool: String,
@@ -165,6 +179,13 @@ pub(crate) enum Others {
     Let,
 }
 
+/// Whether the entry has a pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pinned {
+    Yes,
+    No,
+}
+
 /// Why a parameter that a tool requires may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gap {
@@ -181,7 +202,8 @@ impl Fact {
             | Self::StoreGood { .. }
             | Self::ScratchGood { .. }
             | Self::ServerGood { .. }
-            | Self::ToolGood { .. } => Level::Good,
+            | Self::ToolGood { .. }
+            | Self::ToolPin { .. } => Level::Good,
             Self::StoreNearlyFull { .. }
             | Self::ScratchOpen { .. }
             | Self::ScratchLeftOver { .. }
@@ -191,6 +213,10 @@ impl Fact {
             | Self::EndIgnored { .. }
             | Self::LeftBehind { .. }
             | Self::EffectsBetter { .. }
+            | Self::ToolChanged {
+                on_drift: OnDrift::Warn,
+                ..
+            }
             | Self::ParameterUnknown {
                 others: Others::Let,
                 ..
@@ -210,6 +236,10 @@ impl Fact {
             | Self::ServerFailed { .. }
             | Self::ProtocolWrong { .. }
             | Self::ToolMissing { .. }
+            | Self::ToolChanged {
+                on_drift: OnDrift::Fail,
+                ..
+            }
             | Self::ToolSchemaUnusable { .. }
             | Self::ParameterUnknown { .. }
             | Self::ParameterMissing { .. } => Level::Problem,
@@ -244,6 +274,8 @@ impl Fact {
             Self::LeftBehind { .. } => "left_behind",
             Self::ToolGood { .. } => "tool_good",
             Self::ToolMissing { .. } => "tool_missing",
+            Self::ToolPin { .. } => "tool_pin",
+            Self::ToolChanged { .. } => "tool_changed",
             Self::ToolSchemaUnusable { .. } => "tool_schema_unusable",
             Self::ParameterUnknown { .. } => "parameter_unknown",
             Self::ParameterMissing { .. } => "parameter_missing",

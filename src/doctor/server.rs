@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     catalog::{Entry, Server},
     executor, host,
-    mcp::{CallError, Inspection, Parting, Protocol, ServerSpec, inspect},
+    mcp::{CallError, Inspection, Parting, Protocol, Secrets, ServerSpec, inspect},
 };
 
 use super::{
@@ -40,6 +40,7 @@ pub(crate) struct ServerFacts {
 #[derive(Debug)]
 pub(crate) struct ToolFacts {
     pub(crate) name: String,
+    /// Every keyword of it, but no secret.
     pub(crate) input_schema: Option<Value>,
 }
 
@@ -195,9 +196,11 @@ impl Doctor<'_> {
 
     fn remember(&mut self, spec: &ServerSpec, program: &str, seen: &Inspection) {
         let report = &seen.report;
+        let secrets = Secrets::new(&spec.secrets);
+        let shown = |schema: &Value| secrets.cut_value(schema.clone());
         let tools = seen.result.iter().flatten().map(|tool| ToolFacts {
             name: tool.name.clone(),
-            input_schema: tool.input_schema.clone(),
+            input_schema: tool.input_schema.as_ref().map(shown),
         });
         self.diagnosis.servers.push(ServerFacts {
             name: spec.name.clone(),

@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     Doctor,
-    fact::{Fact, Gap, Others, Subject},
+    fact::{Fact, Gap, Others, Pinned, Subject},
 };
 
 impl Doctor<'_> {
@@ -36,9 +36,38 @@ impl Doctor<'_> {
                 server: entry.server.clone(),
             });
         }
+        facts.extend(self.pin(entry, tool));
         for fact in facts {
             self.note(subject.clone(), fact);
         }
+    }
+
+    /// The tool against its pin. Where there is none, what it would be, for who asks for this entry.
+    fn pin(&self, entry: &Entry, tool: &ToolListing) -> Option<Fact> {
+        let name = entry.tool.clone();
+        let pin = tool.pin();
+        let Some(entry_pin) = &entry.pinned else {
+            let asked = self.setup.capabilities.contains(&entry.id);
+            let pinned = Pinned::No;
+            let fact = Fact::ToolPin {
+                tool: name,
+                pin,
+                pinned,
+            };
+            return asked.then_some(fact);
+        };
+        Some(match entry_pin.pin.drift(pin.clone()) {
+            Some(drift) => Fact::ToolChanged {
+                tool: name,
+                drift: Box::new(drift),
+                on_drift: entry_pin.on_drift,
+            },
+            None => Fact::ToolPin {
+                tool: name,
+                pin,
+                pinned: Pinned::Yes,
+            },
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use super::{
-    fact::{Fact, Finding, Gap, Others, Subject},
+    fact::{Fact, Finding, Gap, Others, Pinned, Subject},
     server::era,
 };
 
@@ -117,6 +117,15 @@ impl Finding {
                 format!("`{tool}` of {server} is there and takes its parameters")
             }
             Fact::ToolMissing { tool, .. } => format!("its server has no tool `{tool}`"),
+            Fact::ToolPin {
+                tool,
+                pin,
+                pinned: Pinned::Yes,
+            } => format!("`{tool}` is as it was pinned: {pin}"),
+            Fact::ToolPin { tool, pin, .. } => format!("the pin of `{tool}` is {pin}"),
+            Fact::ToolChanged { tool, drift, .. } => {
+                format!("`{tool}` is not as it was pinned: {drift}")
+            }
             Fact::ToolSchemaUnusable { tool, reason } => format!(
                 "the input schema of `{tool}` cannot be used, and the entry has none: {reason}"
             ),
@@ -175,7 +184,7 @@ impl Finding {
             Subject::Catalog | Subject::Store | Subject::Scratch => "the catalog".to_owned(),
         };
         Some(match &self.fact {
-            Fact::CatalogGood { .. } | Fact::StoreGood { .. } | Fact::ScratchGood { .. } | Fact::ServerGood { .. } | Fact::ToolGood { .. } => return None,
+            Fact::CatalogGood { .. } | Fact::StoreGood { .. } | Fact::ScratchGood { .. } | Fact::ServerGood { .. } | Fact::ToolGood { .. } | Fact::ToolPin { .. } => return None,
             Fact::CatalogUnusable(_) => "`oneact init` writes a catalog where there is none; docs/catalog.md describes every key".to_owned(),
             Fact::CapabilityUnknown(_) => "correct the id on the command line, or add the capability to the catalog".to_owned(),
             Fact::EntryUnusable(_) => "correct it there; tasks that do not name it run all the same".to_owned(),
@@ -200,6 +209,7 @@ impl Finding {
                 None if available.is_empty() => "it lists no tools at all; look at how it is started".to_owned(),
                 None => format!("correct `tool` in {entry}; it has {}", some(available)),
             },
+            Fact::ToolChanged { .. } => format!("find out what has changed, then put the new pin into {entry}"),
             Fact::ToolSchemaUnusable { .. } => format!("add a `parameter_schema_for_action` to {entry}, and report it to the server's author"),
             Fact::ParameterUnknown { parameter, near, .. } => match near.first() {
                 Some(first) => format!("did you mean `{first}`? correct `{parameter}` in {entry}"),

@@ -86,6 +86,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     review: None,
                     ledger: None,
                     server: outcome.server.as_ref(),
+                    unfit_result: outcome.unfit_result.as_ref(),
                     plan: outcome.plan.as_ref(),
                 },
             },
@@ -328,6 +329,8 @@ struct Extras<'a> {
     review: Option<()>,
     ledger: Option<()>,
     server: Option<&'a ServerReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfit_result: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a Plan>,
 }

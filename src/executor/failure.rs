@@ -26,6 +26,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
                 _ => class,
             }
         }
+        CallError::ToolChanged { .. } => Fault::ToolChanged.into(),
         CallError::ArgumentsInvalid { .. } | CallError::NotResumable { .. } => {
             Fault::ParamsInvalid.into()
         }
@@ -33,6 +34,7 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         CallError::ProtocolMismatch { .. }
         | CallError::UnknownTool { .. }
         | CallError::SchemaUnusable { .. }
+        | CallError::OutputSchemaUnusable { .. }
         | CallError::Malformed { .. }
         | CallError::TooBig { .. } => Fault::ToolError.into(),
         CallError::InputRequired { .. } | CallError::CapabilityMissing { .. } => {

@@ -10,7 +10,11 @@ use crate::{
     task::{Failure, redact_presigned},
 };
 
-use super::{document::Document, launch::Launch, tool::End};
+use super::{
+    document::Document,
+    launch::Launch,
+    tool::{self, End},
+};
 
 /// The secrets of one call.
 pub(super) struct Hidden {
@@ -62,6 +66,12 @@ impl Hidden {
 
     /// All else of a step's end that came from its server.
     pub(super) fn clean(&self, end: &mut End) {
+        // No result: not even a URL is there to be used.
+        if let Some(answer) = end.unfit_result.take() {
+            let mut answer = self.secrets.cut_value(answer);
+            tool::redact(&mut answer);
+            end.unfit_result = Some(answer);
+        }
         for note in &mut end.notes {
             *note = self.text(note);
         }

@@ -78,6 +78,7 @@ pub(crate) fn launch(
             ServerProtocol::Modern => Protocol::Modern,
             ServerProtocol::Legacy => Protocol::Legacy,
         },
+        memory: None,
         caller: Caller::Silent,
         startup_timeout: server.startup_timeout,
         shutdown_grace: server.shutdown_grace,

@@ -1,8 +1,6 @@
 //! Where the result data of a step goes: into the answer, or, if that would make the answer too
 //! large to be handled, into a file of its own that the answer names.
 
-use std::fmt::Write;
-
 use camino::Utf8PathBuf;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -11,13 +9,14 @@ use crate::{
     assets::{Prepared, Staging, Store, StoreError},
     catalog::{Entry, ResultKind},
     mcp::Raw,
+    task::hexadecimal,
 };
 
 use super::document::Document;
 
 /// A result of more bytes than this is no part of the answer. An orchestrator that reads answers
 /// into a model's context has lost long before; one that wants the data reads the file.
-const INLINE_MAX: usize = 1 << 20;
+pub(super) const INLINE_MAX: usize = 1 << 20;
 
 /// The result data of a step (R-000-27).
 #[derive(Debug)]
@@ -65,7 +64,7 @@ fn settle(document: Document, staging: &Staging) -> Result<ResultData, StoreErro
         Document::Large(raw) => raw,
     };
     let bytes = text.get().as_bytes();
-    let sha256 = hex(&Sha256::digest(bytes));
+    let sha256 = hexadecimal(&Sha256::digest(bytes));
     Ok(ResultData::Spilled(Spilled {
         staged: staging.write(&format!("result-{sha256}"), bytes)?,
         bytes: bytes.len(),
@@ -100,12 +99,4 @@ impl Spilled {
             self.bytes
         )
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

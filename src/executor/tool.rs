@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     assets::Staging,
-    catalog::{Entry, Repeatable, Step},
+    catalog::{Entry, OutputSchemaRule, Repeatable, Step},
     mcp::{self, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
         Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
@@ -21,7 +21,7 @@ use super::{
     launch::Launch,
     quality,
     spill::{self, ResultData},
-    take,
+    take, unfit,
 };
 
 /// What one step came to.
@@ -38,6 +38,8 @@ pub(super) struct End {
     pub(super) server: ServerReport,
     pub(super) reasoning: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// The answer, if it cannot be taken for a result.
+    pub(super) unfit_result: Option<Value>,
     /// The server of a good answer: it ends while the answer is checked and printed.
     pub(super) closing: Option<mcp::Closing>,
 }
@@ -52,6 +54,8 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         effect,
         phase,
         elapsed,
+        drift,
+        output,
         closing,
     } = call(step, launch, &hidden, context);
     let sent = effect != mcp::Effect::None;
@@ -73,8 +77,14 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         server: report(&step.server.name, &seen, Known::Soon),
         reasoning: Vec::new(),
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
+        unfit_result: None,
         closing: None,
     };
+    if let Some(drift) = &drift {
+        tracing::warn!(tool = entry.tool, %drift, "not as pinned");
+        end.notes
+            .push(format!("{} is not as it was pinned: {drift}.", entry.tool));
+    }
     let verdict = match result {
         Ok(answer) => {
             let document = Document::of(&answer);
@@ -101,7 +111,8 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
             end.reasoning
                 .push(format!("Executed {} successfully.", entry.tool));
             end.phase = Phase::Quality;
-            take(step, &answer, document.as_ref(), staging, context, &mut end)
+            unfit::check(entry, document.as_ref(), output, &mut end)
+                .and_then(|()| take(step, &answer, document.as_ref(), staging, context, &mut end))
                 .and_then(|()| {
                     let document = document.map(|document| hidden.document(document));
                     Ok(spill::result_data(entry, document, staging)?)
@@ -141,6 +152,16 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
             Some(_) => mcp::ArgumentCheck::Done,
             None => mcp::ArgumentCheck::AgainstServer,
         },
+        pinned: step.entry.pinned.clone(),
+        output_schema: match step.entry.output_schema {
+            OutputSchemaRule::IfListed => mcp::OutputSchema::IfListed,
+            OutputSchemaRule::Check => mcp::OutputSchema::Checked,
+            OutputSchemaRule::Ignore => mcp::OutputSchema::Ignored,
+        },
+        if_lost: match step.entry.repeatable {
+            Repeatable::Yes => mcp::IfLost::Again,
+            Repeatable::Once => mcp::IfLost::Never,
+        },
         resumption: resumption(&step.input),
     };
     let server = ServerSpec {
@@ -149,6 +170,7 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
             Input::Accepted | Input::Given(_) => Caller::Answers,
         },
         secrets: hidden.values().to_vec(),
+        memory: Some(context.state_dir.join("servers")),
         startup_timeout: left.map_or(launch.spec().startup_timeout, |left| {
             left.min(launch.spec().startup_timeout)
         }),
@@ -287,7 +309,8 @@ pub(super) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<Strin
     }
 }
 
-fn redact(value: &mut Value) {
+/// Cuts presign parts out of every text in it.
+pub(super) fn redact(value: &mut Value) {
     match value {
         Value::String(text) => {
             if let std::borrow::Cow::Owned(cut) = redact_presigned(text) {

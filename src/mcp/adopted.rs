@@ -13,15 +13,21 @@ use super::report::Killed;
 const ROUNDS: u32 = 500;
 const ROUND: Duration = Duration::from_millis(1);
 
-/// The children we had before.
+/// The children that are our own.
 #[derive(Debug)]
 pub(super) struct Adopted {
-    before: Vec<Pid>,
+    /// Those we had before, and those we have started since.
+    own: Vec<Pid>,
 }
 
 impl Adopted {
     pub(super) fn from_now_on() -> Self {
-        Self { before: children() }
+        Self { own: children() }
+    }
+
+    /// Another child of our own.
+    pub(super) fn spare(&mut self, pid: Pid) {
+        self.own.push(pid);
     }
 
     /// The adopted that are alive. Those that have ended already are reaped.
@@ -49,7 +55,7 @@ impl Adopted {
 
     fn living(&self, leader: Pid) -> Vec<Pid> {
         let mut adopted = children();
-        adopted.retain(|pid| *pid != leader && !self.before.contains(pid) && is_alive(*pid));
+        adopted.retain(|pid| *pid != leader && !self.own.contains(pid) && is_alive(*pid));
         adopted
     }
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    error::{CallError, Declared},
+    era::{self, Standing},
+    error::{CallError, Declared, Hint},
     message::RpcError,
     questions,
     raw::{Answer, Raw},
@@ -153,11 +154,12 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
     let server = session.server.clone();
     let message = session.secrets.cut(&error.message);
     if error.code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0) {
-        return CallError::ProtocolMismatch {
-            server,
-            reason: message,
-        };
+        return session.mismatch(&message);
     }
+    let hint = match session.standing {
+        Standing::Declared if era::not_understood(error.code) => Hint::MayBeLegacy,
+        _ => Hint::None,
+    };
     let data = error
         .data
         .map(|data| Box::new(session.secrets.cut_value(data)));
@@ -180,6 +182,7 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
         message,
         data,
         asked: session.question(),
+        hint,
     }
 }
 

@@ -155,6 +155,11 @@ impl Child {
         self.reaped.is_none() && matches!(self.peek(), Ok(None))
     }
 
+    /// This one's end is not to be that of the other, which was started later.
+    pub(super) fn spare(&mut self, other: &Self) {
+        self.adopted.spare(other.pid);
+    }
+
     /// How it ended, if it has.
     pub(super) fn status(&self) -> Option<ExitDescription> {
         if let Some(reaped) = &self.reaped {

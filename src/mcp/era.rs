@@ -1,212 +1,384 @@
-//! Which era of the protocol a server speaks, and the handshake of that era.
+//! Which era of the protocol a server speaks: said by the catalog, found out, or remembered.
 //!
 //! `Auto` tries the legacy handshake first, though the specification would have a client ask
 //! `server/discover` first. A modern server answers `initialize` with an error at once, at the
 //! price of one round trip. Legacy servers are the many, and not all of them answer a first
 //! request they do not know: some end, some stay silent, and one that is slow to start (`npx`)
 //! cannot be told from a silent one. Guessing legacy wrongly is cheap; guessing modern wrongly
-//! costs a timeout or the process.
+//! costs a timeout or the process. Where `initialize` does end a server, or meets silence, a fresh
+//! process is asked `server/discover`; a silent one goes on beside it, for it may only be slow.
+//!
+//! What was found out is remembered ([`Memory`]). A server remembered as modern is not asked again:
+//! its first request tells. If that is a list of tools, or a call that may be repeated, it goes out
+//! at once; a call that may not be lost waits for `server/discover`, since a server that has changed
+//! its era may end at the first message, and take the call with it.
 
-use rmcp::{
-    ServiceExt,
-    model::{ErrorData, ProtocolVersion, ServerCapabilities, ServerPeerInfo},
-    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, serve_directly},
-};
-use tokio::time::Instant;
+use rmcp::model::{ErrorData, ProtocolVersion};
+use tokio::time::{Duration, Instant};
 
 use super::{
-    error::{CallError, Phase},
-    handler::Handler,
-    session::{Alarm, Halt, Limits, Service, Session, millis},
-    spec::{Caller, Protocol, ServerSpec},
+    error::CallError,
+    greeting::{Failure, agree, assume, discover, failed, initialize},
+    memory::Memory,
+    race::{Raced, race},
+    session::{Alarm, Limits, Session, millis},
+    spec::{IfLost, Protocol, ServerSpec, ToolCall},
+    tools::{self, ToolListing},
 };
 use crate::host::Host;
 
-/// Why a handshake failed.
-enum Failure {
-    /// The server answered with an error.
-    Refused(ErrorData),
-    Halted(Halt),
+/// How long a server that has refused the handshake of its entry is asked for the other one.
+const HINT: Duration = Duration::from_secs(2);
+
+/// When a silent process gets company, in eighths of its time. Late, for it is most likely slow, and
+/// two at once may be in each other's way (`npx` that installs).
+const PATIENCE: u32 = 6;
+/// The same for one that has answered before: if it is slow, it is so each time.
+const PATIENCE_KNOWN: u32 = 7;
+
+/// Why it is thought that the server speaks the era in which it is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing was said yet.
+    Open,
+    /// It has answered in it.
+    Agreed,
+    /// The catalog says so.
+    Declared,
+    /// It did so in another run.
+    Remembered,
 }
 
-/// Brings the session to where requests can be sent. A server that refuses `initialize` and ends
-/// is started once more.
+/// What the first request will be, where no handshake is needed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Opening<'a> {
+    /// `tools/list`, to find that tool: does no harm.
+    List(&'a str),
+    /// `tools/call`.
+    Call(IfLost),
+}
+
+impl<'a> Opening<'a> {
+    pub(super) fn of(call: &'a ToolCall) -> Self {
+        if call.lists() {
+            Self::List(&call.tool)
+        } else {
+            Self::Call(call.if_lost)
+        }
+    }
+}
+
+/// What a search for the tool came to, if the era was found out by it.
+pub(super) type Found = Option<Result<ToolListing, CallError>>;
+
+/// What a handshake is made with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub(super) spec: &'a ServerSpec,
+    pub(super) host: &'a Host,
+    pub(super) alarm: &'a Alarm<'a>,
+    /// The end of `startup_timeout`, for all processes together.
+    pub(super) limits: Limits,
+    /// The end of the run's time.
+    pub(super) end: Option<Instant>,
+}
+
+impl<'a> Setting<'a> {
+    pub(super) fn new(
+        spec: &'a ServerSpec,
+        host: &'a Host,
+        alarm: &'a Alarm<'a>,
+        end: Option<Instant>,
+    ) -> Self {
+        let until = Instant::now() + spec.startup_timeout;
+        let limits = Limits {
+            idle: None,
+            total: spec.startup_timeout,
+            until: end.map_or(until, |end| end.min(until)),
+        };
+        Self {
+            spec,
+            host,
+            alarm,
+            limits,
+            end,
+        }
+    }
+
+    /// When so many eighths of the time are over.
+    fn after(&self, eighths: u32) -> Instant {
+        let left = self.limits.total / 8 * (8 - eighths);
+        self.limits
+            .until
+            .checked_sub(left)
+            .unwrap_or(self.limits.until)
+    }
+}
+
+/// Brings the session to where requests can be sent. Gives what came of an opening list.
 pub(super) async fn negotiate(
     session: &mut Session,
-    spec: &ServerSpec,
-    host: &Host,
-    alarm: &Alarm<'_>,
-) -> Result<(), CallError> {
-    let limits = Limits {
-        idle: None,
-        total: spec.startup_timeout,
-        until: Instant::now() + spec.startup_timeout,
-    };
-    match spec.protocol {
+    opening: Opening<'_>,
+    at: &Setting<'_>,
+) -> Result<Found, CallError> {
+    let memory = Memory::of(at.spec);
+    let listed = match at.spec.protocol {
         Protocol::Modern => {
-            session.service = Some(modern(session));
+            assume(session, Standing::Declared);
+            None
         }
-        Protocol::Legacy => match initialize(session, alarm, &limits).await {
-            Ok(service) => session.service = Some(service),
-            Err(Failure::Refused(error)) => return Err(refused(session, error)),
-            Err(Failure::Halted(halt)) => {
-                return Err(session.error(halt, Phase::Negotiate, "initialize"));
-            }
+        Protocol::Legacy => {
+            declared_legacy(session, at).await?;
+            None
+        }
+        Protocol::Auto => match memory.as_ref().and_then(Memory::recall) {
+            Some(known) if !known.has_initialize() => trust(session, opening, at).await?,
+            Some(_) => learn(session, at, at.after(PATIENCE_KNOWN))
+                .await
+                .map(|()| None)?,
+            None => learn(session, at, at.after(PATIENCE))
+                .await
+                .map(|()| None)?,
         },
-        Protocol::Auto => match initialize(session, alarm, &limits).await {
-            Ok(service) => session.service = Some(service),
-            Err(Failure::Refused(error)) => {
-                fall_forward(session, spec, host, alarm, &limits, error).await?;
-            }
-            Err(Failure::Halted(halt)) => {
-                return Err(session.error(halt, Phase::Negotiate, "initialize"));
-            }
-        },
-    }
+    };
     session.timings.negotiate = millis(session.started.elapsed());
-    check_version(session)
+    let version = version(session)?;
+    if let (Some(memory), Standing::Agreed, Some(version)) = (memory, session.standing, version) {
+        memory.keep(&version);
+    }
+    Ok(listed)
 }
 
-/// `initialize` was refused: asks the same process, or a fresh one if it has ended, in the modern
-/// way. `server/discover` rather than the call itself: a process that is about to end must not
-/// take the call with it.
-async fn fall_forward(
+/// Modern, as remembered. A first request that does no harm shows whether it still is so; if it is
+/// not, the era is found out anew, with a process that has heard nothing yet.
+async fn trust(
     session: &mut Session,
-    spec: &ServerSpec,
-    host: &Host,
-    alarm: &Alarm<'_>,
-    limits: &Limits,
-    legacy: ErrorData,
-) -> Result<(), CallError> {
-    let mut outcome = discover(session, alarm, limits).await;
-    if matches!(outcome, Err(Failure::Halted(Halt::Gone))) {
-        session.stop(spec.shutdown_grace).await;
-        *session = Session::open(spec, host)?;
-        outcome = discover(session, alarm, limits).await;
-    }
-    match outcome {
-        Ok(service) => {
-            session.service = Some(service);
-            Ok(())
+    opening: Opening<'_>,
+    at: &Setting<'_>,
+) -> Result<Found, CallError> {
+    let then = at.after(PATIENCE);
+    match opening {
+        Opening::Call(IfLost::Again) => {
+            assume(session, Standing::Remembered);
+            Ok(None)
         }
-        Err(Failure::Refused(modern)) => {
-            let reason = format!(
-                "it refused `initialize` with error {}: {}, and `server/discover` with error {}: {}",
-                legacy.code.0, legacy.message, modern.code.0, modern.message
+        Opening::Call(IfLost::Never) => {
+            let asked = async {
+                let asked = discover(session, at.alarm, &at.limits).await;
+                asked.map_err(|failure| failed(session, "server/discover", failure))
+            };
+            let raced = race(asked, then, Box::pin(learnt_afresh(at)), shows_another_era).await;
+            let service = settle(session, raced, at).await?;
+            if let Some(service) = service {
+                agree(session, service);
+            }
+            Ok(None)
+        }
+        Opening::List(tool) => {
+            assume(session, Standing::Remembered);
+            let listed = Box::pin(async {
+                match tools::find(session, tool, &at.limits, at.alarm).await {
+                    // A list without the tool is a list.
+                    Err(error @ CallError::UnknownTool { .. }) => Ok(Err(error)),
+                    found => found.map(Ok),
+                }
+            });
+            let raced = race(listed, then, Box::pin(learnt_afresh(at)), shows_another_era).await;
+            let listed = settle(session, raced, at).await?;
+            session.standing = Standing::Agreed;
+            Ok(listed)
+        }
+    }
+}
+
+/// Whether an answer to a first request may come from a server of another era than it was spoken to.
+pub(super) fn shows_another_era(error: &CallError) -> bool {
+    match error {
+        CallError::Rpc { code, .. } => not_understood(*code),
+        CallError::ProtocolMismatch { .. }
+        | CallError::ExitedBeforeReady { .. }
+        | CallError::Died { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether a server answers so that did not look at the request: it knows no such method or no such
+/// parameters, or waits for a handshake first (-32002, as some do).
+pub(super) fn not_understood(code: i64) -> bool {
+    matches!(code, -32600 | -32601 | -32602 | -32002)
+}
+
+/// Takes what was good in the end; none if that is a process that has taken the place of the first.
+async fn settle<T>(
+    session: &mut Session,
+    raced: Raced<T, Session, CallError, CallError>,
+    at: &Setting<'_>,
+) -> Result<Option<T>, CallError> {
+    match raced {
+        Raced::First(good) => Ok(Some(good)),
+        Raced::Second(fresh) => {
+            replace(session, fresh, at).await;
+            Ok(None)
+        }
+        Raced::Neither(first, second) => {
+            let late = matches!(
+                first,
+                CallError::StartupTimeout { .. } | CallError::TimedOut { .. }
             );
-            Err(CallError::ProtocolMismatch {
-                server: spec.name.clone(),
-                reason: session.excerpt(&reason),
-            })
+            if let Some(memory) = Memory::of(at.spec)
+                && (late || second.is_some())
+            {
+                memory.forget();
+            }
+            Err(second.unwrap_or(first))
         }
-        Err(Failure::Halted(halt)) => Err(session.error(halt, Phase::Negotiate, "server/discover")),
     }
 }
 
-/// Legacy: `initialize`, and `notifications/initialized` after the answer.
-async fn initialize(
-    session: &Session,
-    alarm: &Alarm<'_>,
-    limits: &Limits,
-) -> Result<Service, Failure> {
-    let handshake = handler(session, Caller::Silent).serve(session.wire.clone());
-    settled(session, session.guard(alarm, limits, handshake).await).await
-}
-
-/// Modern, asked first.
-async fn discover(
-    session: &Session,
-    alarm: &Alarm<'_>,
-    limits: &Limits,
-) -> Result<Service, Failure> {
-    let lifecycle = ClientLifecycleMode::Discover {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+/// Whether a server that was remembered as modern is none, and is ready for requests again: found
+/// out with a fresh process, since the old one has heard what it may not have expected.
+pub(super) async fn turned_legacy(session: &mut Session, at: &Setting<'_>) -> bool {
+    let memory = Memory::of(at.spec);
+    if let Some(memory) = &memory {
+        memory.forget();
+    }
+    let Ok(fresh) = Box::pin(learnt_afresh(at)).await else {
+        return false;
     };
-    let handshake =
-        handler(session, session.caller).serve_with_lifecycle(session.wire.clone(), lifecycle);
-    settled(session, session.guard(alarm, limits, handshake).await).await
-}
-
-/// Modern, unasked: the first request is the first message.
-fn modern(session: &Session) -> Service {
-    let server = ServerPeerInfo::new(ProtocolVersion::V_2026_07_28, ServerCapabilities::default());
-    let handler = handler(session, session.caller);
-    serve_directly(handler, session.wire.clone(), Some(server))
-}
-
-fn handler(session: &Session, caller: Caller) -> Handler {
-    Handler {
-        desk: session.desk.clone(),
-        caller,
+    let Ok(Some(version)) = version(&fresh) else {
+        return false;
+    };
+    replace(session, fresh, at).await;
+    if let Some(memory) = memory {
+        memory.keep(&version);
     }
+    version.has_initialize()
 }
 
-async fn settled(
-    session: &Session,
-    outcome: Result<Result<Service, ClientInitializeError>, Halt>,
-) -> Result<Service, Failure> {
-    match outcome {
-        Err(halt) => Err(Failure::Halted(halt)),
-        Ok(Ok(service)) => Ok(service),
-        Ok(Err(ClientInitializeError::JsonRpcError(error))) => Err(Failure::Refused(error)),
-        Ok(Err(
-            ClientInitializeError::ConnectionClosed(_)
-            | ClientInitializeError::TransportError { .. },
-        )) => Err(Failure::Halted(session.gone().await)),
-        Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion {
-            server_supported, ..
-        })) => {
-            let supported: Vec<&str> = server_supported
-                .iter()
-                .map(ProtocolVersion::as_str)
-                .collect();
-            let reason = format!("it supports {}", supported.join(", "));
-            Err(Failure::Refused(ErrorData::new(
-                rmcp::model::ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-                reason,
-                None,
-            )))
+async fn learnt_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
+    let mut fresh = Session::open(at.spec, at.host)?;
+    learn(&mut fresh, at, at.limits.until).await?;
+    Ok(fresh)
+}
+
+/// Legacy first, and modern if that is refused. A server that ends at `initialize` is started once
+/// more and asked in the modern way; so is one that is silent until `then`, beside the first, which
+/// may only be slow. `server/discover` rather than the call itself: a process that is about to end
+/// must not take the call with it.
+async fn learn(session: &mut Session, at: &Setting<'_>, then: Instant) -> Result<(), CallError> {
+    let mut legacy = None;
+    let raced = {
+        let session = &*session;
+        let greeted = async {
+            match initialize(session, at.alarm, &at.limits).await {
+                Err(Failure::Refused(error)) => {
+                    legacy = Some(error);
+                    discover(session, at.alarm, &at.limits).await
+                }
+                other => other,
+            }
+        };
+        race(
+            greeted,
+            then,
+            Box::pin(discovered_afresh(at)),
+            Failure::is_its_end,
+        )
+        .await
+    };
+    match raced {
+        Raced::First(service) => agree(session, service),
+        Raced::Second(fresh) => replace(session, fresh, at).await,
+        Raced::Neither(first, second) => {
+            return Err(neither(session, legacy, first, second.as_ref()));
         }
-        Ok(Err(other)) => Err(Failure::Halted(Halt::Malformed(other.to_string()))),
     }
+    Ok(())
 }
 
-fn refused(session: &Session, error: ErrorData) -> CallError {
-    CallError::Rpc {
-        server: session.server.clone(),
-        method: "initialize",
-        code: i64::from(error.code.0),
-        message: session.secrets.cut(&error.message),
-        data: error
-            .data
-            .map(|data| Box::new(session.secrets.cut_value(data))),
-        asked: None,
+async fn discovered_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
+    let mut fresh = Session::open(at.spec, at.host)?;
+    match discover(&fresh, at.alarm, &at.limits).await {
+        Ok(service) => agree(&mut fresh, service),
+        Err(failure) => return Err(failed(&fresh, "server/discover", failure)),
     }
+    Ok(fresh)
 }
 
-/// rmcp takes whatever version a server names.
-fn check_version(session: &Session) -> Result<(), CallError> {
-    let Some(peer) = session
-        .service
-        .as_ref()
-        .and_then(|service| service.peer_info())
-    else {
-        return Ok(());
+/// Why neither era will do. What the first process did says most, unless both eras were refused.
+fn neither(
+    session: &Session,
+    legacy: Option<ErrorData>,
+    first: Failure,
+    second: Option<&CallError>,
+) -> CallError {
+    let modern = match (&first, second) {
+        (Failure::Refused(error), _) => Some((i64::from(error.code.0), error.message.to_string())),
+        (_, Some(CallError::Rpc { code, message, .. })) => Some((*code, message.clone())),
+        _ => None,
     };
-    if ProtocolVersion::KNOWN_VERSIONS.contains(&peer.protocol_version) {
-        return Ok(());
+    match (legacy, modern) {
+        (Some(legacy), Some((code, message))) => {
+            let reason = format!(
+                "it refused `initialize` with error {}: {}, and `server/discover` with error {code}: {message}",
+                legacy.code.0, legacy.message
+            );
+            session.mismatch(&reason)
+        }
+        _ => failed(session, "initialize", first),
+    }
+}
+
+/// Puts a fresh process in the place of one that is of no use any more.
+async fn replace(session: &mut Session, mut fresh: Session, at: &Setting<'_>) {
+    session.spare(&fresh);
+    session.stop(at.spec.shutdown_grace).await;
+    // The time that the first took counts.
+    fresh.started = session.started;
+    *session = fresh;
+}
+
+/// The legacy handshake. If it is refused, the server is asked whether it speaks the other one, so
+/// that the error can say so.
+async fn declared_legacy(session: &mut Session, at: &Setting<'_>) -> Result<(), CallError> {
+    let error = match initialize(session, at.alarm, &at.limits).await {
+        Ok(service) => {
+            agree(session, service);
+            return Ok(());
+        }
+        Err(Failure::Refused(error)) => error,
+        Err(failure) => return Err(failed(session, "initialize", failure)),
+    };
+    let limits = Limits {
+        until: at.limits.until.min(Instant::now() + HINT),
+        ..at.limits
+    };
+    match discover(session, at.alarm, &limits).await {
+        Ok(_) => {
+            let reason = format!(
+                "it refused `initialize` with error {}: {}, and answers `server/discover`",
+                error.code.0, error.message
+            );
+            Err(session.mismatch(&reason))
+        }
+        Err(_) => Err(failed(session, "initialize", Failure::Refused(error))),
+    }
+}
+
+/// The version that was agreed on. rmcp takes whatever version a server names.
+fn version(session: &Session) -> Result<Option<ProtocolVersion>, CallError> {
+    let Some(version) = session.version() else {
+        return Ok(None);
+    };
+    if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
+        return Ok(Some(version));
     }
     let known: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS
         .iter()
         .map(ProtocolVersion::as_str)
         .collect();
-    let reason = format!(
-        "it wants `{}`, known here are {}",
-        peer.protocol_version,
+    Err(session.mismatch(&format!(
+        "it wants `{version}`, known here are {}",
         known.join(", ")
-    );
-    Err(CallError::ProtocolMismatch {
-        server: session.server.clone(),
-        reason: session.excerpt(&reason),
-    })
+    )))
 }

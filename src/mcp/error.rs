@@ -4,8 +4,8 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::{questions::Questions, report::ExitDescription};
-use crate::host::Interrupt;
+use super::{questions::Questions, report::ExitDescription, schema::Misfit, spec::Protocol};
+use crate::{host::Interrupt, task::Drift};
 
 /// How far a call came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +37,36 @@ pub(crate) enum Limit {
     Total,
 }
 
+/// What an error may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hint {
+    None,
+    /// The server was spoken to as a modern one, as the catalog says, and has not shown that it is.
+    MayBeLegacy,
+}
+
+impl Hint {
+    fn text(self, server: &str) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::MayBeLegacy => format!(
+                "; if it speaks no protocol as new as 2026-07-28, {}",
+                other_protocol(server, Protocol::Modern)
+            ),
+        }
+    }
+}
+
+/// What to do about a server that does not speak what the catalog says.
+fn other_protocol(server: &str, declared: Protocol) -> String {
+    let other = match declared {
+        Protocol::Auto => return "look for a version of it that speaks one".to_owned(),
+        Protocol::Modern => "legacy",
+        Protocol::Legacy => "modern",
+    };
+    format!("set `protocol = \"{other}\"` in [server.{server}], or \"auto\"")
+}
+
 /// Whether a server was told that somebody answers its questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Declared {
@@ -45,14 +75,6 @@ pub(crate) enum Declared {
     NotAsked,
     /// Before 2026-07-28 the answer would be wanted while the call runs.
     NotInThisEra,
-}
-
-/// What is wrong with one argument.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ArgumentProblem {
-    /// JSON Pointer into the arguments; empty for the whole.
-    pub(crate) pointer: String,
-    pub(crate) message: String,
 }
 
 /// Every text names the server and what to do; none carries a secret of the server's spec.
@@ -95,9 +117,14 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` and this client share no protocol version: {reason}; set its `protocol` in the catalog"
+        "server `{server}` and this client share no protocol version: {reason}; {}", other_protocol(server, *declared)
     )]
-    ProtocolMismatch { server: String, reason: String },
+    ProtocolMismatch {
+        server: String,
+        reason: String,
+        /// What the catalog says it speaks.
+        declared: Protocol,
+    },
 
     #[error(
         "server `{server}` has no tool `{tool}`{}; correct the capability's `tool` in the catalog",
@@ -111,13 +138,33 @@ pub(crate) enum CallError {
     },
 
     #[error(
+        "tool `{tool}` of server `{server}` is not as the catalog pins it: {drift}; find out what has changed, then \
+         put the new pin into the capability, or set its `on_drift = \"warn\"`"
+    )]
+    ToolChanged {
+        server: String,
+        tool: String,
+        drift: Box<Drift>,
+    },
+
+    #[error(
+        "server `{server}`: the output schema of `{tool}` cannot be used: {reason}; take `output_schema = \"check\"` \
+         out of the capability"
+    )]
+    OutputSchemaUnusable {
+        server: String,
+        tool: String,
+        reason: String,
+    },
+
+    #[error(
         "arguments for `{tool}` of server `{server}` do not fit its input schema: {}",
         listed(problems)
     )]
     ArgumentsInvalid {
         server: String,
         tool: String,
-        problems: Vec<ArgumentProblem>,
+        problems: Vec<Misfit>,
     },
 
     #[error(
@@ -152,7 +199,7 @@ pub(crate) enum CallError {
         stderr_tail: String,
     },
 
-    #[error("server `{server}` answered `{method}` with error {code}: {message}{}", question(asked.as_deref()))]
+    #[error("server `{server}` answered `{method}` with error {code}: {message}{}{}", question(asked.as_deref()), hint.text(server))]
     Rpc {
         server: String,
         method: &'static str,
@@ -160,6 +207,7 @@ pub(crate) enum CallError {
         message: String,
         data: Option<Box<Value>>,
         asked: Option<String>,
+        hint: Hint,
     },
 
     #[error(
@@ -213,6 +261,8 @@ impl CallError {
         matches!(
             self,
             Self::UnknownTool { .. }
+                | Self::ToolChanged { .. }
+                | Self::OutputSchemaUnusable { .. }
                 | Self::ArgumentsInvalid { .. }
                 | Self::SchemaUnusable { .. }
                 | Self::Rpc { .. }
@@ -305,7 +355,7 @@ fn or_near(near: &[String]) -> String {
     }
 }
 
-fn listed(problems: &[ArgumentProblem]) -> String {
+fn listed(problems: &[Misfit]) -> String {
     let mut text = String::new();
     for problem in problems {
         let separator = if text.is_empty() { "" } else { "; " };

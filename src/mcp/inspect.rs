@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 use super::{
     closing::Closing,
-    era,
+    era::{self, Opening, Setting},
     error::CallError,
     report::ServerReport,
     session::{Alarm, Limits, Session},
-    spec::{Protocol, ServerSpec},
+    spec::{IfLost, Protocol, ServerSpec},
     tools::{self, ToolListing},
 };
 use crate::host::Host;
@@ -61,7 +61,9 @@ async fn look(
         operation: "listen for signals",
         source,
     })?;
-    era::negotiate(session, server, host, &alarm).await?;
+    // Found out anew: what a look learns is to be true now.
+    let at = Setting::new(server, host, &alarm, None);
+    era::negotiate(session, Opening::Call(IfLost::Never), &at).await?;
     let ready = session.started.elapsed();
     let greeted = server.protocol != Protocol::Modern;
     *ready_after = greeted.then_some(ready);

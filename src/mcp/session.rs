@@ -20,12 +20,13 @@ use tokio::{
 use super::{
     child::{Child, Reaped},
     desk::{Desk, End},
+    era::Standing,
     error::{CallError, Limit, Phase},
     handler::Handler,
     raw::Answer,
     redact::Secrets,
     report::{Killed, Parting, ServerReport, Timings},
-    spec::{Caller, Progress, ServerSpec},
+    spec::{Caller, Progress, Protocol, ServerSpec},
     stderr::Stderr,
     wire::Wire,
 };
@@ -53,6 +54,9 @@ pub(super) struct Session {
     pub(super) caller: Caller,
     /// Since the handshake.
     pub(super) service: Option<Service>,
+    pub(super) standing: Standing,
+    /// As the catalog says.
+    declared: Protocol,
     pub(super) timings: Timings,
     pub(super) started: Moment,
     child: Child,
@@ -135,6 +139,8 @@ impl Session {
             secrets,
             caller: spec.caller,
             service: None,
+            standing: Standing::Open,
+            declared: spec.protocol,
             timings: Timings {
                 spawn: millis(started.elapsed()),
                 ..Timings::default()
@@ -341,6 +347,20 @@ impl Session {
                 stderr_tail,
             },
         }
+    }
+
+    /// The error of a server that speaks no version we do, or none it is said to.
+    pub(super) fn mismatch(&self, reason: &str) -> CallError {
+        CallError::ProtocolMismatch {
+            server: self.server.clone(),
+            reason: self.excerpt(reason),
+            declared: self.declared,
+        }
+    }
+
+    /// Keeps the end of this server from that of another one, started beside it.
+    pub(super) fn spare(&mut self, other: &Self) {
+        self.child.spare(&other.child);
     }
 
     /// The version agreed on.

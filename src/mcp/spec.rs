@@ -6,6 +6,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 
+use crate::task::Pinned;
+
 /// How to start a server. Its `Debug` tells no value of `env` or `secrets`, nor of `argv`.
 #[derive(Clone)]
 pub(crate) struct ServerSpec {
@@ -20,6 +22,8 @@ pub(crate) struct ServerSpec {
     /// Values that must never leave this room: cut out of stderr, noise samples and error texts.
     pub(crate) secrets: Vec<String>,
     pub(crate) protocol: Protocol,
+    /// Where to keep what is learnt about servers, under [`Protocol::Auto`]; none: nowhere.
+    pub(crate) memory: Option<Utf8PathBuf>,
     pub(crate) caller: Caller,
     /// From the spawn to the end of the handshake.
     pub(crate) startup_timeout: Duration,
@@ -87,6 +91,10 @@ pub(crate) struct ToolCall {
     /// From the spawn to the answer, handshake included. None: no such limit.
     pub(crate) budget: Option<Duration>,
     pub(crate) check_arguments: ArgumentCheck,
+    /// What the tool must be; asks for a list of tools.
+    pub(crate) pinned: Option<Pinned>,
+    pub(crate) output_schema: OutputSchema,
+    pub(crate) if_lost: IfLost,
     /// None: a call of its own.
     pub(crate) resumption: Option<Resumption>,
 }
@@ -98,6 +106,34 @@ pub(crate) enum ArgumentCheck {
     AgainstServer,
     /// The caller did, from a schema it pinned: the call is the first request.
     Done,
+}
+
+/// Whether a good answer is held against the tool's own `outputSchema`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputSchema {
+    /// If the tool has been listed anyway.
+    IfListed,
+    /// Always; asks for a list of tools.
+    Checked,
+    Ignored,
+}
+
+/// What follows if a call is never answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfLost {
+    /// It may be sent again, by another run.
+    Again,
+    /// Nobody may: a person has to look.
+    Never,
+}
+
+impl ToolCall {
+    /// Whether the tool has to be listed before the call.
+    pub(super) fn lists(&self) -> bool {
+        self.check_arguments == ArgumentCheck::AgainstServer
+            || self.output_schema == OutputSchema::Checked
+            || self.pinned.is_some()
+    }
 }
 
 /// A `notifications/progress` for our call. Some are left out when they come faster than we look.

@@ -4,6 +4,9 @@ mod answers;
 mod ends;
 mod handshakes;
 mod limits;
+mod memory;
+mod output;
+mod pins;
 mod processes;
 mod questions;
 
@@ -59,6 +62,7 @@ impl Stage {
                 ],
                 secrets: vec![SECRET.to_owned()],
                 protocol: Protocol::Legacy,
+                memory: None,
                 caller: Caller::Silent,
                 startup_timeout: PATIENCE,
                 shutdown_grace: PATIENCE,
@@ -71,6 +75,9 @@ impl Stage {
                 total_timeout: PATIENCE,
                 budget: None,
                 check_arguments: ArgumentCheck::Done,
+                pinned: None,
+                output_schema: OutputSchema::IfListed,
+                if_lost: IfLost::Again,
                 resumption: None,
             },
             folder: folder.to_owned(),
@@ -205,11 +212,11 @@ fn the_client_of_other_tests() {
         return;
     };
     let mut stage = Stage::within(&mode, Utf8Path::new(&folder)).graceless();
-    if mode.starts_with("schema:") {
+    if mode.starts_with("schema:") || mode.starts_with("typed:") {
         stage = stage.checked();
     }
     let end = stage.run();
-    let (result, effect) = (format!("{:?}", end.result), end.effect);
+    let (result, effect) = (format!("{:?} {:?}", end.result, end.output), end.effect);
     let report = end.closing.finish();
     fs::write(
         stage.folder.join("outcome"),

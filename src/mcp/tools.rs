@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::{
     error::{CallError, Phase},
     raw::Answer,
-    redact::Secrets,
     session::{Alarm, Limits, Session},
 };
+use crate::task::Pin;
 
 pub(super) const METHOD: &str = "tools/list";
 /// A server with more pages of tools than this repeats itself.
-pub(super) const MAX_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 /// How alike a name must be to be offered instead (Jaro–Winkler), and how many are.
 const ALIKE: f64 = 0.75;
 const MAX_NEAR: usize = 3;
@@ -21,28 +21,30 @@ const MAX_NEAR: usize = 3;
 /// One page of `tools/list`, as far as we read it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Page {
-    pub(super) tools: Vec<ToolListing>,
-    pub(super) next_cursor: Option<String>,
+struct Page {
+    tools: Vec<ToolListing>,
+    next_cursor: Option<String>,
 }
 
-/// A tool as its server lists it (MCP, Tools), its schema with every keyword that it has.
+/// A tool as its server lists it (MCP, Tools).
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToolListing {
     pub(crate) name: String,
     pub(crate) input_schema: Option<Value>,
+    pub(crate) output_schema: Option<Value>,
     #[serde(default)]
     pub(crate) annotations: Option<Hints>,
 }
 
 impl ToolListing {
-    /// Without what must not be shown of its schema.
-    fn without(self, secrets: &Secrets) -> Self {
-        Self {
-            input_schema: self.input_schema.map(|schema| secrets.cut_value(schema)),
-            ..self
-        }
+    /// What the tool is now.
+    pub(crate) fn pin(&self) -> Pin {
+        Pin::of(
+            &self.name,
+            self.input_schema.as_ref(),
+            self.output_schema.as_ref(),
+        )
     }
 }
 
@@ -69,12 +71,7 @@ pub(super) async fn all(
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
         let listed = page(session, cursor, limits, alarm).await?;
-        tools.extend(
-            listed
-                .tools
-                .into_iter()
-                .map(|tool| tool.without(&session.secrets)),
-        );
+        tools.extend(listed.tools);
         cursor = listed.next_cursor;
         if cursor.is_none() {
             return Ok(tools);
@@ -87,8 +84,38 @@ pub(super) async fn all(
     })
 }
 
+/// The tool of that name, from the first page that lists it.
+pub(super) async fn find(
+    session: &Session,
+    name: &str,
+    limits: &Limits,
+    alarm: &Alarm<'_>,
+) -> Result<ToolListing, CallError> {
+    let mut available = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MAX_PAGES {
+        let listed = page(session, cursor, limits, alarm).await?;
+        for tool in listed.tools {
+            if tool.name == name {
+                return Ok(tool);
+            }
+            available.push(tool.name);
+        }
+        cursor = listed.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Err(CallError::UnknownTool {
+        server: session.server.clone(),
+        tool: name.to_owned(),
+        near: near(name, &available),
+        available,
+    })
+}
+
 /// One page, from that cursor on.
-pub(super) async fn page(
+async fn page(
     session: &Session,
     cursor: Option<String>,
     limits: &Limits,

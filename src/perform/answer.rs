@@ -5,8 +5,8 @@ use crate::{executor::Executed, task::State};
 /// The answer: print it, then drop it. Dropping waits for servers that are still ending.
 #[must_use]
 pub struct Answer {
-    /// One JSON document, without a newline.
-    pub json: Vec<u8>,
+    /// One JSON document and a newline.
+    pub line: Vec<u8>,
     pub state: State,
     /// Whether sending the same task again may help.
     pub recoverable: bool,
@@ -15,10 +15,11 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(json: Vec<u8>, executed: Executed) -> Self {
+    pub(super) fn new(mut line: Vec<u8>, executed: Executed) -> Self {
+        line.push(b'\n');
         let failure = executed.outcome.failure.as_ref();
         Self {
-            json,
+            line,
             state: executed.outcome.state,
             recoverable: failure.is_some_and(|failure| failure.recoverable),
             _executed: executed,

@@ -1,7 +1,6 @@
 //! Files of this machine, as every tool names, opens, measures and places them.
 
 use std::{
-    fmt::Write as _,
     fs::File,
     io::{self, Read},
     os::fd::AsFd,
@@ -13,7 +12,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::tool::{Run, ToolError};
-use crate::host;
+use crate::{host, task::hexadecimal};
 
 /// Bytes moved at once.
 pub(super) const BLOCK: usize = 128 * 1024;
@@ -119,16 +118,6 @@ pub(super) fn measure(
         bytes,
         sha256: hexadecimal(&hash.finalize()),
     })
-}
-
-/// Two lower-case digits a byte.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 /// Renames within a directory and fails if the new name is taken.

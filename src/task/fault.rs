@@ -21,6 +21,8 @@ pub enum Fault {
     MisroutedSynthesis,
     /// Parameters that do not fit the capability's or the tool's schema.
     ParamsInvalid,
+    /// The tool is not as the catalog pinned it.
+    ToolChanged,
     /// The catalog cannot be read, or the part of it this task needs is wrong.
     CatalogInvalid,
     /// An input reference without a URI, or in a state that cannot be used (R-000-113, C-13).
@@ -47,6 +49,8 @@ pub enum Fault {
     OutputFormat,
     /// The tool succeeded, but expected fields of its result are missing (R-000-84).
     ResultIncomplete,
+    /// The tool succeeded, but its result breaks the output schema that the tool itself publishes.
+    ResultInvalid,
     /// The tool failed, and no rule says more.
     ToolError,
     /// The tool asks for input that nobody here can give.
@@ -90,7 +94,7 @@ enum Recoverable {
 
 impl Fault {
     /// Every fault, in the order of the table.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::InvalidJson,
         Self::InvalidShape,
         Self::InvalidUsage,
@@ -99,6 +103,7 @@ impl Fault {
         Self::UnknownCapability,
         Self::MisroutedSynthesis,
         Self::ParamsInvalid,
+        Self::ToolChanged,
         Self::CatalogInvalid,
         Self::InputUnresolved,
         Self::InputInaccessible,
@@ -112,6 +117,7 @@ impl Fault {
         Self::OutputEmpty,
         Self::OutputFormat,
         Self::ResultIncomplete,
+        Self::ResultInvalid,
         Self::ToolError,
         Self::InputRequired,
         Self::DiskFull,
@@ -132,6 +138,7 @@ impl Fault {
             Self::UnknownCapability => ("unknown_capability", ValidationError, No, 1004),
             Self::MisroutedSynthesis => ("misrouted_synthesis", ValidationError, No, 1005),
             Self::ParamsInvalid => ("params_invalid", ValidationError, No, 1006),
+            Self::ToolChanged => ("tool_changed", ValidationError, No, 1012),
             Self::CatalogInvalid => ("catalog_invalid", ProcessingError, No, 1015),
             Self::InputUnresolved => ("input_unresolved", DependencyError, No, 4002),
             Self::InputInaccessible => ("input_inaccessible", DependencyError, No, 4003),
@@ -145,6 +152,7 @@ impl Fault {
             Self::OutputEmpty => ("output_empty", ProcessingError, Yes, 5007),
             Self::OutputFormat => ("output_format", ProcessingError, Yes, 5007),
             Self::ResultIncomplete => ("result_incomplete", ProcessingError, Yes, 5007),
+            Self::ResultInvalid => ("result_invalid", ProcessingError, Yes, 5007),
             Self::ToolError => ("tool_error", ProcessingError, No, 5008),
             Self::InputRequired => ("input_required", DependencyError, No, 5012),
             Self::DiskFull => ("disk_full", ProcessingError, No, 2002),

@@ -16,6 +16,8 @@ pub struct Outcome {
     pub invocations: Vec<Invocation>,
     pub produced: Vec<Produced>,
     pub result_data: Option<Value>,
+    /// What the last tool answered, where that cannot be taken for a result: only after a failure.
+    pub unfit_result: Option<Value>,
     pub checks: Checks,
     pub effect: Effect,
     pub phase: Phase,
@@ -41,6 +43,7 @@ impl Outcome {
             invocations: Vec::new(),
             produced: Vec::new(),
             result_data: None,
+            unfit_result: None,
             checks: Checks::default(),
             effect: Effect::None,
             phase,

@@ -172,6 +172,30 @@ def tools_call(request):
             raw("x" * 65536)
     elif MODE == "asks":
         asks(request)
+    elif MODE == "double":
+        for words in ("first", "second"):
+            answer(request, text(words))
+    elif MODE == "strangers":
+        for stranger in (99, "nobody", None, request["id"] - 1, 0):
+            send({"id": stranger, "result": text(f"for {stranger}")})
+            send({"id": stranger, "error": {"code": -32603, "message": f"for {stranger}"}})
+        answer(request, text("ours"))
+    elif MODE == "notifies":
+        chatter()
+        answer(request, text("done"))
+    elif MODE == "chatters":
+        for _ in range(10_000):
+            send({"method": "notifications/message", "params": {"level": "info", "data": "x" * 100}})
+        answer(request, text("done"))
+    elif MODE == "late":
+        for message in lines():
+            if message.get("method") == "notifications/cancelled":
+                answer(request, text("too late"))
+    elif MODE.startswith("typed"):
+        given = {"structuredContent": params["arguments"], "content": []}
+        answer(request, {"typed:bare": text("7"), "typed:failed": {**given, "isError": True}}.get(MODE, given))
+    elif MODE == "era" and params["arguments"].get("text") == "refuse":
+        refuse(request, -32602, "no such text")
     elif MODE == "pesters":
         while True:
             send({"id": "p", "method": "ping"})
@@ -289,7 +313,7 @@ ODD_SCHEMAS = {
         "$defs": {"text": {"$anchor": "text", "type": "string"}},
         "properties": {"text": {"$ref": "#text"}, "n": {"maximum": 123456789012345678901234567890}},
         "if": {"required": ["n"]}, "then": True, "else": {"not": False},
-        "x-unknown": [None],
+        "x-unknown": [None, "hunter2"],
     },
     "schema:long": doubling(14),
     "schema:endless": doubling(30),
@@ -297,6 +321,14 @@ ODD_SCHEMAS = {
     "schema:circle": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
     "schema:self": {"allOf": [{"$ref": "#"}]},
 }
+# What its answers are, as the tool has it.
+OUTPUT_SCHEMAS = {
+    "typed:remote": {"$ref": "https://example.invalid/schema.json"},
+    "typed:endless": doubling(30),
+}
+if MODE.startswith("typed"):
+    TOOLS[1]["outputSchema"] = OUTPUT_SCHEMAS.get(MODE, {
+        "type": "object", "required": ["text"], "properties": {"n": {"type": "integer"}}})
 if MODE in ODD_SCHEMAS:
     TOOLS[1]["inputSchema"] = ODD_SCHEMAS[MODE]
 
@@ -308,7 +340,7 @@ VERSIONS = {"wavering": (1, "2026-07-28"), "contrary": (99, "2026-07-28"), "newe
 def refuses_version(request):
     """The same answer to whatever is asked (2026-07-28, UnsupportedProtocolVersionError)."""
     left, supported = VERSIONS.get(MODE, (0, None))
-    if not left:
+    if not left or "id" not in request:
         return False
     VERSIONS[MODE] = (left - 1, supported)
     data = {"supported": [supported], "requested": request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"]}
@@ -328,7 +360,49 @@ def tools_list(request):
     answer(request, result)
 
 
+def chatter():
+    """All that a server may say before it answers."""
+    for method, params in (
+        ("notifications/message", {"level": "info", "data": "hello"}),
+        ("notifications/tools/list_changed", {}),
+        ("notifications/progress", {"progressToken": "nobody's", "progress": 1}),
+        ("notifications/cancelled", {"requestId": 12345, "reason": "why not"}),
+        ("notifications/of_another_world", {"a": [1]}),
+    ):
+        send({"method": method, "params": params})
+
+
+# A server that changes its era between two runs. Which one it has is told by a value of the environment, so that it is
+# the same server by the names of all it is started with.
+ERA = os.environ.get("ERA", "")
+greeted = False
+
+
+def out_of_era(request):
+    """Whether the request was dealt with as one of the other era."""
+    global greeted
+    method = request["method"]
+    if MODE != "era" or "id" not in request:
+        return False
+    if ERA.startswith("modern"):
+        if method != "initialize":
+            return False
+    elif method == "initialize":
+        greeted = True
+        return False
+    elif greeted:
+        return False
+    if ERA.endswith("dies"):
+        os._exit(1)
+    if not ERA.endswith("deaf"):
+        refuse(request, -32602, "Invalid request parameters")
+    return True
+
+
 def initialize(request):
+    if MODE == "notifies":
+        chatter()
+        send({"id": "early", "method": "ping"})
     if MODE == "modern":
         refuse(request, -32601, "no such method")
     elif MODE == "modern_once":
@@ -338,8 +412,6 @@ def initialize(request):
         refuse(request, -32603, "no database")
     elif MODE == "init_malformed":
         send({"id": request["id"]})
-    elif MODE == "silent":
-        return
     else:
         version = {"bad_version": "2099-01-01", "old": "2024-11-05"}.get(MODE, request["params"]["protocolVersion"])
         answer(request, {"protocolVersion": version, "capabilities": {"tools": {}},
@@ -357,6 +429,12 @@ def main():
         raw("Loading model...\nready\n")
     if MODE == "slow_start":
         time.sleep(4)
+    if MODE == "slow_alone":
+        # The first of two is ready when the second is there, which never is.
+        with open(os.environ["PIDS"]) as file:
+            first = len(file.readlines()) == 1
+        while not first or len(open(os.environ["PIDS"]).readlines()) < 2:
+            time.sleep(0.01)
     if MODE == "grandchild":
         note_pid("grandchild", sleeper(False).pid)
     if MODE == "daemon":
@@ -365,7 +443,9 @@ def main():
         note_pid("grandchild", sleeper(True).pid)
     for message in lines():
         method = message.get("method")
-        if "id" in message and refuses_version(message):
+        if MODE == "silent":
+            continue
+        if method is not None and (out_of_era(message) or refuses_version(message)):
             continue
         if method == "initialize":
             initialize(message)

@@ -175,14 +175,26 @@ def context_cacher(word, given):
     return data({"received": given})
 
 
+def thermometer(word, given):
+    """Says what its answers are, and holds to it but for the cellar."""
+    if word == "broken":
+        return {**data({"celsius": "no idea"}), "isError": True}
+    return data({"celsius": "warm" if word == "cellar" else 21.5, "place": word})
+
+
 TOOLS = [
     url_validator, video_downloader, format_converter, frame_extractor, video_segmenter, resolution_normalizer,
     transcriber, language_detector, object_detector, ocr_extractor, result_indexer, file_storer, context_cacher,
+    thermometer,
 ]
 
 # Where a tool's schema matters: what only the server knows about its arguments.
 SCHEMAS = {"file_storer": {"type": "object", "required": ["target_path"],
-                           "properties": {"target_path": {"type": "string"}}}}
+                           "properties": {"target_path": {"type": "string"}}},
+           "thermometer": {"type": "object", "properties": {"at": {"type": "string"}}}}
+
+# What only the server knows about its answers.
+OUTPUTS = {"thermometer": {"type": "object", "required": ["celsius"], "properties": {"celsius": {"type": "number"}}}}
 
 
 def word_of(given):
@@ -223,7 +235,8 @@ def answer(message):
     if method == "tools/call":
         return call(params["name"], params.get("arguments") or {})
     if method == "tools/list":
-        return {"tools": [{"name": tool.__name__, "inputSchema": SCHEMAS.get(tool.__name__, {"type": "object"})}
+        return {"tools": [{"name": tool.__name__, "inputSchema": SCHEMAS.get(tool.__name__, {"type": "object"}),
+                           **({"outputSchema": OUTPUTS[tool.__name__]} if tool.__name__ in OUTPUTS else {})}
                           for tool in TOOLS]}
     if method == "initialize" and not MODERN:
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},

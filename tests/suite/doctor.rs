@@ -168,7 +168,7 @@ fn input_schemas_are_shown_with_every_keyword_in_the_servers_order_and_numbers()
         r##"{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","##,
         r##""$defs":{"text":{"$anchor":"text","type":"string"}},"##,
         r##""properties":{"text":{"$ref":"#text"},"n":{"maximum":123456789012345678901234567890}},"##,
-        r##""if":{"required":["n"]},"then":true,"else":{"not":false},"x-unknown":[null]}"##,
+        r##""if":{"required":["n"]},"then":true,"else":{"not":false},"x-unknown":[null,"hunter2"]}"##,
     );
     assert_eq!(schema.to_string(), whole);
 }
@@ -180,6 +180,16 @@ fn a_value_of_env_pass_is_cut_out_of_what_is_shown() {
     command.args(["doctor"]).env("KEY", "hunter2");
     let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(said.contains("no key; *** was refused"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn a_value_of_env_pass_is_cut_out_of_input_schemas() {
+    let root = root(&[&server("keywords", "env_pass = [\"KEY\"]"), ECHO]);
+    let mut command = root.command();
+    command.args(["doctor", "--json"]).env("KEY", "hunter2");
+    let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(said.contains(r#""x-unknown":[null,"***"]"#), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
 }
 
@@ -446,4 +456,45 @@ fn people_get_marks_and_remedies_on_eighty_columns_and_no_colour_in_a_pipe() {
     assert!(!said.contains('\x1b'));
     let wide = |line: &&str| line.chars().count() > 80 && line.trim().contains(' ');
     assert_eq!(said.lines().find(wide), None);
+}
+
+/// The pin of `echo` that the examination tells of.
+fn pin_of(diagnosis: &Diagnosis) -> String {
+    let what = diagnosis.all("tool_pin")[0]["what"].as_str().unwrap();
+    what.split_whitespace().last().unwrap().to_owned()
+}
+
+#[test]
+fn the_pin_of_a_tool_is_told_to_who_asks_for_its_capability() {
+    let root = root(&[&server("good", ""), ECHO]);
+    let diagnosis = examine(&root, &["C"]);
+    diagnosis.says("tool_pin", "good", &["the pin of `echo` is sha256:"]);
+    assert_eq!(examine(&root, &[]).all("tool_pin").len(), 0);
+}
+
+#[test]
+fn a_tool_that_is_as_pinned_is_told_so_and_runs_and_one_that_is_not_is_a_problem() {
+    let unpinned = root(&[&server("good", ""), ECHO]);
+    let pin = pin_of(&examine(&unpinned, &["C"]));
+    let pinned = |mode: &str, more: &str| {
+        let entry = format!("{ECHO}pin = \"{pin}\"\n{more}");
+        root(&[&server(mode, ""), &entry])
+    };
+    let same = examine(&pinned("good", ""), &[]);
+    assert_eq!(same.exit, 0);
+    same.says("tool_pin", "good", &["as it was pinned", &pin]);
+
+    // Its input schema is another.
+    let words = [
+        "its input schema differs",
+        &pin,
+        "now sha256:",
+        "[capability.C]",
+    ];
+    let changed = examine(&pinned("closed", ""), &[]);
+    assert_eq!(changed.exit, 1);
+    changed.says("tool_changed", "problem", &words);
+    let warned = examine(&pinned("closed", "on_drift = \"warn\"\n"), &[]);
+    assert_eq!(warned.exit, 0);
+    warned.says("tool_changed", "warning", &words);
 }

@@ -10,6 +10,8 @@ mod doctor;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
+mod eras;
+#[cfg(test)]
 mod large_results;
 #[cfg(test)]
 mod process;

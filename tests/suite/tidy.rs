@@ -25,7 +25,7 @@ const EDGES: [(&str, &[&str]); 12] = [
     ),
     ("inputs", &["assets", "host", "task"]),
     ("executor", &["catalog", "mcp", "assets", "host", "task"]),
-    ("mcp", &["host"]),
+    ("mcp", &["host", "task"]),
     ("assets", &["catalog", "task", "host"]),
     ("catalog", &["task"]),
     ("envelope", &["task"]),

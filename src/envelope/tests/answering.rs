@@ -16,6 +16,7 @@ fn outcome(state: State, failure: Option<Failure>) -> Outcome {
         invocations: Vec::new(),
         produced: Vec::new(),
         result_data: None,
+        unfit_result: None,
         checks: Checks::default(),
         effect: Effect::Done,
         phase: Phase::Complete,

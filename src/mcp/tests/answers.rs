@@ -304,7 +304,11 @@ fn a_schema_from_elsewhere_is_refused_not_fetched() {
 #[test]
 fn an_answer_larger_than_rmcp_would_take_comes_whole() {
     let end = Stage::new("large").run();
-    assert_eq!(only_text(&end).len(), 17 * 1024 * 1024);
+    let answer = end.result.unwrap();
+    let [block] = answer.content.as_slice() else {
+        panic!("not one block")
+    };
+    assert!(matches!(block.read().as_ref(), Content::Text(text) if text.len() == 17 * 1024 * 1024));
 }
 
 #[test]
@@ -342,4 +346,44 @@ fn the_name_a_server_gives_itself_tells_no_secret() {
         report.server_info,
         Some(("for ***".to_owned(), "1.2".to_owned()))
     );
+}
+
+#[test]
+fn the_first_of_two_answers_counts() {
+    let stage = Stage::new("double");
+    let end = stage.run();
+    assert_eq!(only_text(&end), "first");
+    assert_eq!(
+        end.closing.finish().exit_status,
+        Some(ExitDescription::Code(0))
+    );
+}
+
+#[test]
+fn answers_that_nobody_waits_for_are_passed_over() {
+    for stage in [
+        Stage::new("strangers"),
+        Stage::new("strangers").checked(),
+        Stage::new("strangers").speaking(Protocol::Modern).checked(),
+    ] {
+        assert_eq!(only_text(&stage.run()), "ours");
+    }
+}
+
+#[test]
+fn notifications_and_pings_before_an_answer_are_passed_over() {
+    let stage = Stage::new("notifies");
+    let end = stage.run();
+    assert_eq!(only_text(&end), "done");
+    assert_eq!(end.closing.finish().stdout_noise, Noise::default());
+    let answered = stage.received();
+    assert!(
+        answered.iter().any(|message| message["id"] == "early"),
+        "{answered:?}"
+    );
+}
+
+#[test]
+fn ten_thousand_notifications_before_an_answer_do_not_matter() {
+    assert_eq!(only_text(&Stage::new("chatters").run()), "done");
 }

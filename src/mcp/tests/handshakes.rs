@@ -161,3 +161,110 @@ fn a_malformed_handshake_ends_it_at_once() {
     let error = Stage::new("init_malformed").run().result.unwrap_err();
     assert!(matches!(error, CallError::Malformed { .. }), "{error}");
 }
+
+/// The server `era` in that era.
+fn in_era(era: &str, protocol: Protocol) -> Stage {
+    let mut stage = Stage::new("era").speaking(protocol);
+    stage.server.env.push(("ERA".to_owned(), era.to_owned()));
+    stage
+}
+
+#[test]
+fn auto_starts_a_server_again_that_ended_at_initialize() {
+    let stage = in_era("modern_dies", Protocol::Auto);
+    let end = stage.run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    assert_eq!(
+        stage.methods(),
+        ["initialize", "server/discover", "tools/call"]
+    );
+    end.closing.finish();
+    stage.assert_nobody_left(&["server", "server"]);
+}
+
+#[test]
+fn auto_asks_a_fresh_process_when_initialize_meets_silence() {
+    let mut stage = in_era("modern_deaf", Protocol::Auto);
+    stage.server.startup_timeout = Duration::from_secs(10);
+    let end = stage.run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    assert_eq!(
+        stage.methods(),
+        ["initialize", "server/discover", "tools/call"]
+    );
+    end.closing.finish();
+    stage.assert_nobody_left(&["server", "server"]);
+}
+
+#[test]
+fn auto_does_not_give_up_a_server_that_is_only_slow_to_start() {
+    let mut stage = Stage::new("slow_alone")
+        .speaking(Protocol::Auto)
+        .graceless();
+    stage.server.startup_timeout = Duration::from_secs(10);
+    let end = stage.run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    assert_eq!(
+        stage.methods(),
+        ["initialize", "notifications/initialized", "tools/call"]
+    );
+    end.closing.finish();
+    stage.assert_nobody_left(&["server", "server"]);
+}
+
+#[test]
+fn auto_tells_of_a_server_that_always_ends_what_it_said_first() {
+    let stage = Stage::new("exits").speaking(Protocol::Auto);
+    let end = stage.run();
+    assert_eq!((end.effect, end.phase), (Effect::None, Phase::Negotiate));
+    let error = end.result.unwrap_err();
+    assert!(
+        matches!(&error, CallError::ExitedBeforeReady { .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("no key"), "{error}");
+    end.closing.finish();
+    stage.assert_nobody_left(&["server", "server"]);
+}
+
+#[test]
+fn a_modern_server_that_is_called_legacy_is_told_from_one_that_is_broken() {
+    let stage = Stage::new("modern");
+    let error = stage.run().result.unwrap_err();
+    assert!(
+        matches!(error, CallError::ProtocolMismatch { .. }),
+        "{error}"
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("set `protocol = \"modern\"` in [server.misbehaving], or \"auto\""),
+        "{error}"
+    );
+    assert_eq!(stage.methods(), ["initialize", "server/discover"]);
+}
+
+#[test]
+fn a_legacy_server_that_is_called_modern_is_suspected() {
+    for stage in [
+        in_era("legacy", Protocol::Modern),
+        in_era("legacy", Protocol::Modern).checked(),
+    ] {
+        let error = stage.run().result.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("set `protocol = \"legacy\"` in [server.misbehaving], or \"auto\""),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_modern_server_that_has_shown_itself_is_not_suspected() {
+    let mut stage = in_era("modern", Protocol::Modern).checked();
+    stage.call.arguments = object(json!({"text": "refuse"}));
+    let error = stage.run().result.unwrap_err();
+    assert!(matches!(error, CallError::Rpc { .. }), "{error}");
+    assert!(!error.to_string().contains("protocol"), "{error}");
+}

@@ -171,3 +171,14 @@ fn schemas_that_refer_in_long_rows_or_circles_do_not_bring_us_down() {
         assert!(end.result.is_ok(), "{mode}: {:?}", end.result);
     }
 }
+
+#[test]
+fn an_answer_that_comes_after_the_cancellation_comes_too_late() {
+    let mut stage = Stage::new("late");
+    stage.call.total_timeout = SHORT;
+    let end = stage.run();
+    timed_out(&end, Limit::Total);
+    assert_eq!(end.effect, Effect::Unknown);
+    let report = end.closing.finish();
+    assert_eq!(report.exit_status, Some(ExitDescription::Code(0)));
+}

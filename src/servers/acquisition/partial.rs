@@ -14,9 +14,10 @@ use sha2::{Digest, Sha256};
 
 use super::format::HEAD;
 use crate::servers::{
-    files::{BLOCK, hexadecimal, rename_new},
+    files::{BLOCK, rename_new},
     tool::{Run, ToolError},
 };
+use crate::task::hexadecimal;
 
 /// An unfinished file, locked against other downloads of the same target.
 #[derive(Debug)]

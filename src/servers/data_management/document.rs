@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::servers::{
-    files::{hexadecimal, is_file_uri, local_path, read_small},
+    files::{is_file_uri, local_path, read_small},
     tool::ToolError,
 };
+use crate::task::hexadecimal;
 
 /// The largest file that is read as JSON: 64 MiB.
 const MOST_BYTES: u64 = 64 << 20;

@@ -1,0 +1,3 @@
+//! Does nothing: what any process costs.
+
+fn main() {}

@@ -1,0 +1,137 @@
+//! What was learnt about servers, kept between runs: the version of the protocol that each speaks.
+//!
+//! One small file per configuration of a server. It is a hint and no promise: a note that cannot be
+//! read is as good as none, one that cannot be written is done without, and one that turns out wrong
+//! is forgotten.
+
+use std::{
+    fmt::Write as _,
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Read, Write as _},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+};
+
+use camino::Utf8PathBuf;
+use rmcp::model::ProtocolVersion;
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+
+use super::spec::ServerSpec;
+
+/// The format of a note. Another one is not read.
+const FORMAT: u32 = 1;
+/// A note is shorter; nothing more of a file is read.
+const LONGEST: u64 = 1024;
+
+/// The place of one server's note.
+#[derive(Debug)]
+pub(super) struct Memory {
+    dir: Utf8PathBuf,
+    name: String,
+}
+
+/// A note as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    note: u32,
+    /// Such as `2026-07-28`.
+    protocol: String,
+}
+
+impl Memory {
+    /// Of the server that is started so; none where nothing is to be kept.
+    pub(super) fn of(spec: &ServerSpec) -> Option<Self> {
+        Some(Self {
+            dir: spec.memory.clone()?,
+            name: format!("{}.json", configuration(spec)),
+        })
+    }
+
+    /// The version it spoke last, if it is one that is known here.
+    pub(super) fn recall(&self) -> Option<ProtocolVersion> {
+        // Whatever lies there: a link is not followed, a pipe not waited for.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(self.path())
+            .ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut text = String::new();
+        file.take(LONGEST).read_to_string(&mut text).ok()?;
+        let note: Note = serde_json::from_str(&text).ok()?;
+        ProtocolVersion::KNOWN_VERSIONS
+            .iter()
+            .find(|known| note.note == FORMAT && known.as_str() == note.protocol)
+            .cloned()
+    }
+
+    /// Notes the version, unless that is what is noted already.
+    pub(super) fn keep(&self, version: &ProtocolVersion) {
+        if self.recall().as_ref() == Some(version) {
+            return;
+        }
+        if let Err(error) = self.write(version) {
+            tracing::debug!(path = %self.path(), %error, "what was learnt about the server is not kept");
+        }
+    }
+
+    /// Whole or not at all: beside the note first, then in its place.
+    fn write(&self, version: &ProtocolVersion) -> io::Result<()> {
+        let note = Note {
+            note: FORMAT,
+            protocol: version.to_string(),
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)?;
+        let mut file = NamedTempFile::new_in(&self.dir)?;
+        serde_json::to_writer(&mut file, &note)?;
+        file.write_all(b"\n")?;
+        file.persist(self.path())?;
+        Ok(())
+    }
+
+    /// The server is not what it was.
+    pub(super) fn forget(&self) {
+        // If it stays, the next run finds out again that it is wrong.
+        let _ = fs::remove_file(self.path());
+    }
+
+    fn path(&self) -> Utf8PathBuf {
+        self.dir.join(&self.name)
+    }
+}
+
+/// A name for how a server is started: its argv, its directory, and the names in its environment.
+/// Values are left out, for they are secrets and change.
+fn configuration(spec: &ServerSpec) -> String {
+    let mut names: Vec<&str> = spec.env.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    let words = |words: &mut dyn Iterator<Item = &str>| {
+        let mut sum = Sha256::new();
+        for word in words {
+            // No word holds a NUL: they cannot run into one another.
+            sum.update(word);
+            sum.update([0]);
+        }
+        sum.finalize()
+    };
+    let sum = Sha256::new()
+        .chain_update(words(&mut spec.argv.iter().map(String::as_str)))
+        .chain_update(words(&mut std::iter::once(spec.cwd.as_str())))
+        .chain_update(words(&mut names.into_iter()))
+        .finalize();
+    let mut name = String::new();
+    for byte in sum.iter().take(16) {
+        // Writing to a String cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
+}

@@ -1,0 +1,75 @@
+//! Work on a schema that a server publishes, with an end.
+//!
+//! The schema is the server's: a few hundred bytes of it can mean years of work. It is worked on
+//! by a thread of its own, which is left behind when the time is up.
+
+use std::{thread, time::Duration};
+
+use serde_json::Value;
+use tokio::{sync::oneshot, time::timeout};
+
+use super::session::Session;
+
+/// More of them help nobody.
+const MAX_PROBLEMS: usize = 20;
+/// A schema that takes longer than this is meant to. The largest in use take milliseconds.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// For schemas that refer to one another in long rows; pages no schema reaches cost nothing.
+const STACK_BYTES: usize = 256 * 1024 * 1024;
+
+/// One place of a value that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    /// JSON Pointer into the value; empty for the whole.
+    pub(crate) pointer: String,
+    pub(crate) message: String,
+}
+
+impl Misfit {
+    /// Fit to be shown: without secrets, and short.
+    pub(super) fn told(session: &Session, misfit: &Self) -> Self {
+        Self {
+            pointer: session.secrets.cut(&misfit.pointer),
+            message: session.excerpt(&misfit.message),
+        }
+    }
+}
+
+/// What of a value does not fit; an error says why the schema cannot be used. Not a task of the
+/// runtime: that one would wait for it at its own end.
+pub(super) async fn misfits(schema: Value, value: Value) -> Result<Vec<Misfit>, String> {
+    let (answer, answered) = oneshot::channel();
+    thread::Builder::new()
+        .name("schema".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            // Nobody listens any more if the time is up.
+            let _ = answer.send(judge(&schema, &value));
+        })
+        .map_err(|error| format!("no thread can be started to check it: {error}"))?;
+    match timeout(PATIENCE, answered).await {
+        Ok(Ok(judged)) => judged,
+        Ok(Err(_)) => Err("its check broke down".to_owned()),
+        Err(_) => Err(format!("a check against it takes more than {PATIENCE:?}")),
+    }
+}
+
+/// JSON Schema 2020-12 unless the schema says otherwise. References to anywhere else are errors:
+/// nothing is ever fetched (MCP 2026-07-28, Tools).
+fn judge(schema: &Value, value: &Value) -> Result<Vec<Misfit>, String> {
+    let validator = jsonschema::options()
+        .build(schema)
+        .map_err(|error| error.to_string())?;
+    // Says yes or no without a list of errors, of which there may be too many to hold.
+    if validator.is_valid(value) {
+        return Ok(Vec::new());
+    }
+    Ok(validator
+        .iter_errors(value)
+        .take(MAX_PROBLEMS)
+        .map(|error| Misfit {
+            pointer: error.instance_path().to_string(),
+            message: error.to_string(),
+        })
+        .collect())
+}

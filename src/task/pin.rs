@@ -1,0 +1,239 @@
+//! The pin of a tool: a fingerprint of what its server lists of it, to tell when that changes.
+//!
+//! `sha256:CONTRACT/INPUT/OUTPUT`. CONTRACT is the SHA-256 of `{inputSchema, name, outputSchema}` as
+//! RFC 8785 writes it, a member that is not there left out. INPUT and OUTPUT are the first 8 digits
+//! of the same sum of each schema alone, `-` where there is none: they only tell what has changed.
+
+use std::{
+    fmt::{self, Write as _},
+    str::FromStr,
+};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// A tool's name, input schema and output schema, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    contract: String,
+    input: String,
+    output: String,
+}
+
+/// What stands for a schema that is not there.
+const NONE: &str = "-";
+const PART: usize = 8;
+
+impl Pin {
+    /// The pin of a tool as it is listed.
+    pub fn of(name: &str, input: Option<&Value>, output: Option<&Value>) -> Self {
+        let mut contract = json!({ "name": name });
+        for (member, schema) in [("inputSchema", input), ("outputSchema", output)] {
+            if let (Some(members), Some(schema)) = (contract.as_object_mut(), schema) {
+                members.insert(member.to_owned(), schema.clone());
+            }
+        }
+        let part = |schema: Option<&Value>| {
+            schema.map_or_else(
+                || NONE.to_owned(),
+                |schema| digest(schema).chars().take(PART).collect(),
+            )
+        };
+        Self {
+            contract: digest(&contract),
+            input: part(input),
+            output: part(output),
+        }
+    }
+
+    /// What has become of a tool that was pinned so; nothing if it is the same.
+    pub fn drift(&self, now: Self) -> Option<Drift> {
+        if *self == now {
+            return None;
+        }
+        let differs = match (self.input == now.input, self.output == now.output) {
+            (false, true) => Differs::Input,
+            (true, false) => Differs::Output,
+            (false, false) => Differs::Both,
+            (true, true) => Differs::Tool,
+        };
+        Some(Drift {
+            pinned: self.clone(),
+            now: Some(now),
+            differs,
+        })
+    }
+
+    /// The drift of a tool that is not listed any more.
+    pub fn gone(&self) -> Drift {
+        Drift {
+            pinned: self.clone(),
+            now: None,
+            differs: Differs::Gone,
+        }
+    }
+}
+
+fn digest(value: &Value) -> String {
+    // A number that is no double has no canonical form: its own text stands for it then.
+    let text = serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string());
+    let mut digits = String::new();
+    for byte in Sha256::digest(text) {
+        // Writing to a String cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}/{}/{}", self.contract, self.input, self.output)
+    }
+}
+
+impl FromStr for Pin {
+    type Err = NoPin;
+
+    fn from_str(text: &str) -> Result<Self, NoPin> {
+        let hex = |part: &&str, digits| {
+            part.len() == digits && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let part = |part: &&str| hex(part, PART) || *part == NONE;
+        let mut parts = text.strip_prefix("sha256:").ok_or(NoPin)?.split('/');
+        let contract = parts.next().filter(|part| hex(part, 64)).ok_or(NoPin)?;
+        let input = parts.next().filter(part).ok_or(NoPin)?;
+        let output = parts.next().filter(part).ok_or(NoPin)?;
+        if parts.next().is_some() {
+            return Err(NoPin);
+        }
+        Ok(Self {
+            contract: contract.to_owned(),
+            input: input.to_owned(),
+            output: output.to_owned(),
+        })
+    }
+}
+
+/// A text that is no pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it must be `sha256:` with 64 hexadecimal digits, `/`, 8 digits or `-`, `/`, 8 digits or `-`, as `oneact doctor CAPABILITY` prints it"
+)]
+pub struct NoPin;
+
+/// A pin, and what is to be done when the tool is another by now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pinned {
+    pub pin: Pin,
+    pub on_drift: OnDrift,
+}
+
+/// What a tool that is not as it was pinned means for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDrift {
+    /// Nothing is called.
+    Fail,
+    /// It is called, and the answer says so.
+    Warn,
+}
+
+/// A tool that is not as it was pinned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drift {
+    pub pinned: Pin,
+    /// None if the tool is gone.
+    pub now: Option<Pin>,
+    pub differs: Differs,
+}
+
+/// What of a tool is not as it was pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Differs {
+    Gone,
+    Input,
+    Output,
+    Both,
+    /// Both schemas are the same: the pin was made of another tool.
+    Tool,
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.differs {
+            Differs::Gone => "the tool is gone",
+            Differs::Input => "its input schema differs",
+            Differs::Output => "its output schema differs",
+            Differs::Both => "its input schema and its output schema differ",
+            Differs::Tool => "the pin is that of another tool",
+        };
+        write!(f, "{what} (pinned {}", self.pinned)?;
+        match &self.now {
+            Some(now) => write!(f, ", now {now})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pin(name: &str, input: &str, output: Option<&str>) -> Pin {
+        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let output = output.map(value);
+        Pin::of(name, Some(&value(input)), output.as_ref())
+    }
+
+    #[test]
+    fn the_order_of_members_and_the_spelling_of_numbers_do_not_matter() {
+        let one = pin("t", r#"{"type": "object", "maxProperties": 1e1}"#, None);
+        assert_eq!(
+            one,
+            pin("t", r#"{"maxProperties":10,"type":"object"}"#, None)
+        );
+    }
+
+    #[test]
+    fn what_differs_is_told() {
+        let old = pin("t", "{}", Some("{}"));
+        for (new, differs) in [
+            (pin("t", r#"{"a":1}"#, Some("{}")), Differs::Input),
+            (pin("t", "{}", Some(r#"{"a":1}"#)), Differs::Output),
+            (pin("t", "{}", None), Differs::Output),
+            (pin("t", r#"{"a":1}"#, None), Differs::Both),
+            (pin("u", "{}", Some("{}")), Differs::Tool),
+        ] {
+            assert_eq!(old.drift(new).unwrap().differs, differs);
+        }
+        assert_eq!(old.drift(old.clone()), None);
+        assert_eq!(old.gone().differs, Differs::Gone);
+    }
+
+    #[test]
+    fn the_sum_is_one_that_others_can_make() {
+        // printf '{"inputSchema":{},"name":"t"}' | sha256sum; printf '{}' | sha256sum
+        assert_eq!(
+            pin("t", "{}", None).to_string(),
+            "sha256:b36389c54a2da9b725519903a70ca5ef405b96bb0cf7b418b9b92acfa9711d0c/44136fa3/-"
+        );
+    }
+
+    #[test]
+    fn a_pin_is_read_as_it_is_written_and_nothing_else_is_one() {
+        for pin in [pin("t", "{}", None), pin("t", "{}", Some("true"))] {
+            assert_eq!(pin.to_string().parse(), Ok(pin));
+        }
+        let sum = "0".repeat(64);
+        for text in [
+            String::new(),
+            sum.clone(),
+            format!("sha256:{sum}"),
+            format!("sha256:{sum}/-/0123456g"),
+            format!("sha256:{sum}/-/-/-"),
+            format!("sha256:{}/-/-", "A".repeat(64)),
+            format!("md5:{sum}/-/-"),
+        ] {
+            assert_eq!(text.parse::<Pin>(), Err(NoPin), "{text}");
+        }
+    }
+}
