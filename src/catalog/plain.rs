@@ -201,8 +201,10 @@ mod tests {
             for value in values() {
                 if fits(&schema, &value) {
                     certain += 1;
-                    let library = jsonschema::validator_for(&schema).unwrap();
-                    assert!(library.is_valid(&value), "{schema} {value}");
+                    // A part that this value has no use for may be wrong: `doctor` finds that.
+                    let library = jsonschema::validator_for(&schema);
+                    let library = library.map(|schema| schema.is_valid(&value));
+                    assert!(library.unwrap_or(true), "{schema} {value}");
                 }
             }
         }
