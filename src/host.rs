@@ -1,4 +1,5 @@
-//! The machine around the run: clock, randomness, environment, signals. Nothing else reads them.
+//! The machine around the run: clock, randomness, environment, signals. Nothing else reads them. And
+//! what no child process may do: outlive us.
 //!
 //! `--clock` and `--seed` replace the first two, so that every byte of output can be reproduced.
 
@@ -6,8 +7,9 @@ mod zone;
 
 use std::{
     io,
-    os::unix::net::UnixStream,
+    os::unix::{net::UnixStream, process::CommandExt},
     path::PathBuf,
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -17,6 +19,7 @@ use std::{
 
 use camino::Utf8PathBuf;
 use jiff::{Timestamp, Zoned};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use sha2::{Digest, Sha256};
 
 /// Where the run takes its time, its ids and its environment from.
@@ -188,6 +191,28 @@ pub fn own_path() -> String {
         .ok()
         .and_then(|path| path.into_os_string().into_string().ok());
     path.unwrap_or_else(|| "oneact".to_owned())
+}
+
+/// Has the kernel end the child of `command` when we end, however we do: when the *thread* ends that
+/// starts it.
+#[expect(
+    unsafe_code,
+    reason = "the only door to what happens between fork and exec"
+)]
+pub fn die_with_us(command: &mut Command) {
+    let parent = getpid();
+    let ask = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before we asked: then nobody will ever tell us.
+        if getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    };
+    // SAFETY: the closure makes two system calls and neither allocates, locks nor touches memory
+    // of other threads.
+    unsafe { command.pre_exec(ask) };
 }
 
 /// Sent when a file grows past `RLIMIT_FSIZE`.

@@ -23,9 +23,8 @@ pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Fact> {
             Ok(_) => Err(Fact::CommandNotExecutable { path }),
         };
     }
-    let path = spec.env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map_or("", |(_, value)| value.as_str());
-    let candidates = || path.split(':').map(|dir| spec.cwd.join(dir).join(program));
+    let path = search_path(spec);
+    let candidates = || candidates(spec, program);
     if let Some(found) = candidates().find(|file| is_executable(file)) {
         return Ok(found);
     }
@@ -37,6 +36,23 @@ pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Fact> {
             path: path.to_owned(),
         },
     })
+}
+
+/// Where the server looks for programs.
+pub(super) fn search_path(spec: &ServerSpec) -> &str {
+    let path = spec.env.iter().find(|(name, _)| name == "PATH");
+    path.map_or("", |(_, value)| value.as_str())
+}
+
+/// The files that a program's name can mean to the server, in the order of trial.
+fn candidates(spec: &ServerSpec, program: &str) -> impl Iterator<Item = Utf8PathBuf> {
+    let dirs = search_path(spec).split(':');
+    dirs.map(move |dir| spec.cwd.join(dir).join(program))
+}
+
+/// Whether the server finds a program by its name.
+pub(super) fn finds(spec: &ServerSpec, program: &str) -> bool {
+    candidates(spec, program).any(|file| is_executable(&file))
 }
 
 /// The runner's name, if the server is started through one.

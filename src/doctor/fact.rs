@@ -170,6 +170,13 @@ pub(crate) enum Fact {
         effect: &'static str,
         declared: bool,
     },
+    /// The tool says that it starts this one.
+    ProgramMissing {
+        tool: String,
+        program: String,
+        /// Where it was looked for.
+        path: String,
+    },
 }
 
 /// What a tool does with parameters it does not list.
@@ -242,7 +249,8 @@ impl Fact {
             }
             | Self::ToolSchemaUnusable { .. }
             | Self::ParameterUnknown { .. }
-            | Self::ParameterMissing { .. } => Level::Problem,
+            | Self::ParameterMissing { .. }
+            | Self::ProgramMissing { .. } => Level::Problem,
         }
     }
 
@@ -280,6 +288,7 @@ impl Fact {
             Self::ParameterUnknown { .. } => "parameter_unknown",
             Self::ParameterMissing { .. } => "parameter_missing",
             Self::EffectsBetter { .. } => "effects_better",
+            Self::ProgramMissing { .. } => "program_missing",
         }
     }
 }

@@ -83,7 +83,7 @@ impl Doctor<'_> {
         self.course(&subject, &spec, &inspection);
         if let Ok(tools) = &inspection.result {
             for entry in users {
-                self.capability(entry, tools);
+                self.capability(entry, tools, &spec);
             }
         }
     }

@@ -1,5 +1,5 @@
 //! An entry against the tool that its server lists: is it there, does it take what it will be
-//! given, and do both say the same of its effects.
+//! given, do both say the same of its effects, and are the programs there that it starts.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::{
     catalog::{Entry, Schema},
-    mcp::{Hints, ToolListing, near},
+    mcp::{Hints, ServerSpec, ToolListing, near},
 };
 
 use super::{
-    Doctor,
+    Doctor, command,
     fact::{Fact, Gap, Others, Pinned, Subject},
 };
 
 impl Doctor<'_> {
     /// Compares an entry with what its server lists.
-    pub(super) fn capability(&mut self, entry: &Entry, tools: &[ToolListing]) {
+    pub(super) fn capability(&mut self, entry: &Entry, tools: &[ToolListing], spec: &ServerSpec) {
         let subject = Subject::Capability(entry.id.clone());
         let Some(tool) = tools.iter().find(|tool| tool.name == entry.tool) else {
             let available: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
@@ -30,6 +30,7 @@ impl Doctor<'_> {
         };
         let mut facts = parameters(entry, tool.input_schema.as_ref());
         facts.extend(effects(entry, tool.annotations.unwrap_or_default()));
+        facts.extend(programs(tool, spec));
         if facts.is_empty() {
             facts.push(Fact::ToolGood {
                 tool: entry.tool.clone(),
@@ -164,6 +165,18 @@ fn missing(entry: &Entry, schema: &Value) -> Vec<Fact> {
             } else {
                 Gap::Optional
             },
+        })
+        .collect()
+}
+
+/// The programs that the tool says it starts, and its server does not find.
+fn programs(tool: &ToolListing, spec: &ServerSpec) -> Vec<Fact> {
+    let missing = tool.programs().filter(|name| !command::finds(spec, name));
+    missing
+        .map(|program| Fact::ProgramMissing {
+            tool: tool.name.clone(),
+            program: program.to_owned(),
+            path: command::search_path(spec).to_owned(),
         })
         .collect()
 }

@@ -159,6 +159,9 @@ impl Finding {
                 "the entry says `{effect} = {declared}`, but the server says {}",
                 !declared
             ),
+            Fact::ProgramMissing { tool, program, .. } => format!(
+                "`{tool}` starts the program `{program}`, which is in no directory of its server's PATH"
+            ),
         }
     }
 
@@ -217,6 +220,8 @@ impl Finding {
             },
             Fact::ParameterMissing { parameter, gap: Gap::Forbidden, .. } => format!("add `{parameter}` to `bind`, `defaults` or the schema of {entry}"),
             Fact::ParameterMissing { parameter, gap: Gap::Optional, .. } => format!("require `{parameter}` in the schema of {entry}, or give it a default"),
+            Fact::ProgramMissing { program, .. } if matches!(program.as_str(), "ffmpeg" | "ffprobe") => "install FFmpeg (Debian: apt-get install ffmpeg), or put it on the server's PATH with `env`".to_owned(),
+            Fact::ProgramMissing { program, .. } => format!("install {program}, or put it on the server's PATH with `env`"),
             Fact::EffectsBetter { .. } => format!("ask the server's author who is right; `effects` of {entry} decide whether a lost call may be repeated"),
         })
     }
@@ -231,6 +236,7 @@ impl Finding {
             Fact::CommandMissing { program, path } if !program.contains('/') => {
                 vec![format!("PATH={path}")]
             }
+            Fact::ProgramMissing { path, .. } => vec![format!("PATH={path}")],
             _ => Vec::new(),
         }
     }

@@ -15,8 +15,8 @@ use std::{
 };
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, getppid,
-    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process_group,
+    pidfd_open, set_child_subreaper, waitid,
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -29,6 +29,7 @@ use super::{
     report::{ExitDescription, Killed},
     spec::ServerSpec,
 };
+use crate::host;
 
 /// How often a system without pidfds is asked whether the server has ended.
 const POLL: Duration = Duration::from_millis(5);
@@ -95,7 +96,7 @@ impl Child {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        die_with_parent(&mut command, getpid());
+        host::die_with_us(&mut command);
         let mut process = command
             .spawn()
             .map_err(|source| not_started(spec, program, source))?;
@@ -214,26 +215,6 @@ impl Drop for Child {
 )]
 fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(pidfd, Interest::READABLE)
-}
-
-/// Between fork and exec: ask the kernel to kill the child when the thread that made it ends.
-#[expect(
-    unsafe_code,
-    reason = "the only door to what happens between fork and exec"
-)]
-fn die_with_parent(command: &mut Command, parent: Pid) {
-    let ask = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have died before we asked: then nobody will ever tell us.
-        if getppid() == Some(parent) {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
-    };
-    // SAFETY: the closure makes two system calls and neither allocates, locks nor touches memory
-    // of other threads.
-    unsafe { command.pre_exec(ask) };
 }
 
 /// Sorts a failed spawn: what the catalog can correct, and what it cannot.

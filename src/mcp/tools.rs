@@ -35,6 +35,21 @@ pub(crate) struct ToolListing {
     pub(crate) output_schema: Option<Value>,
     #[serde(default)]
     pub(crate) annotations: Option<Hints>,
+    #[serde(default, rename = "_meta")]
+    meta: Option<Value>,
+}
+
+/// The key of a tool's `_meta` under which it names the programs it starts, as the built-in servers
+/// do: strings, to be found on the server's `PATH`.
+const PROGRAMS: &str = "oneact/programs";
+
+impl ToolListing {
+    /// The programs it says it starts.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
+        let named = self.meta.as_ref().and_then(|meta| meta.get(PROGRAMS));
+        let named = named.and_then(Value::as_array).into_iter().flatten();
+        named.filter_map(Value::as_str)
+    }
 }
 
 impl ToolListing {

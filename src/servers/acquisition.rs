@@ -14,6 +14,7 @@ mod format;
 mod integrity_checker;
 mod metadata_extractor;
 mod partial;
+mod proxy;
 mod redact;
 mod source;
 #[cfg(test)]

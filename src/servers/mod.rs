@@ -34,7 +34,7 @@ const BUILTIN: &[Builtin] = &[
     },
     Builtin {
         name: "media-processing",
-        about: "extracts the audio of media files",
+        about: "extracts audio and frames, converts, cuts and scales videos",
         tools: |_| media_processing::tools(),
     },
 ];

@@ -13,6 +13,11 @@ pub(crate) trait Tool: Send + Sync {
     /// Name, schemas and annotations, as `tools/list` shows them.
     fn definition(&self) -> Definition;
 
+    /// Programs of this machine that it starts, by their names on the `PATH`.
+    fn needs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Does the work. Arguments have been checked against the definition's input schema. The
     /// answer is the call's `structuredContent` and fits the output schema.
     fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError>;
@@ -31,11 +36,12 @@ pub(crate) struct Definition {
     pub(crate) annotations: Annotations,
 }
 
-/// MCP's tool hints, all said.
+/// MCP's tool hints, all said. Every tool here is idempotent: called again with the same arguments it
+/// answers the same or refuses to overwrite, and adds at most a file of that answer's own in the
+/// temporary directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Annotations {
     pub(crate) effect: Effect,
-    pub(crate) repeat: Repeat,
     pub(crate) world: World,
 }
 
@@ -48,15 +54,6 @@ pub(crate) enum Effect {
     Additive,
     /// Puts the new in place of what was there.
     Replacing,
-}
-
-/// `idempotentHint`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repeat {
-    /// The same arguments again change nothing more.
-    Idempotent,
-    /// The same arguments again do it all again.
-    Always,
 }
 
 /// `openWorldHint`.

@@ -10,6 +10,7 @@ use similar::TextDiff;
 
 use crate::{
     folder::{Folder, fixtures},
+    probe,
     run::Ran,
     tree::{self, Tree},
 };
@@ -70,7 +71,7 @@ pub(crate) fn as_written(folder: &Folder, ran: &Ran) -> Result<()> {
         folder.exit,
         ran.stderr
     );
-    same_tree(&folder.after, &counted(folder, ran))?;
+    same_tree(&folder.after, &counted(folder, ran)?)?;
     on_stderr(folder, ran)
 }
 
@@ -98,9 +99,12 @@ pub(crate) fn bless(folder: &Folder, ran: &Ran) -> Result<()> {
 fn bless_tree(folder: &Folder, ran: &Ran) -> Result<()> {
     let media = tree::read(&fixtures().join("media"))?;
     let (mut written, mut made, mut sizes) = (Tree::new(), Vec::new(), Vec::new());
+    let mut probed = Vec::new();
     for (path, bytes) in &ran.after {
         if folder.sizes.contains_key(path) {
             sizes.push(format!("{} {path}\n", bytes.len()));
+        } else if folder.probed.contains_key(path) {
+            probed.push(format!("{path} {}\n", probe::seen(bytes)?));
         } else if folder.files.get(path) == Some(bytes) {
             // As it was put there.
         } else if let Some((medium, _)) = media.iter().find(|(_, medium)| *medium == bytes) {
@@ -109,7 +113,7 @@ fn bless_tree(folder: &Folder, ran: &Ran) -> Result<()> {
             written.insert(path.clone(), bytes.clone());
         }
     }
-    for (name, lines) in [("made", made), ("sizes", sizes)] {
+    for (name, lines) in [("made", made), ("probed", probed), ("sizes", sizes)] {
         if !lines.is_empty() {
             fs::write(folder.dir.join(name), lines.concat())?;
         }
@@ -125,15 +129,19 @@ fn pretty(value: &Value) -> Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
-/// The root at the end, with sizes in place of the bytes that only count.
-fn counted(folder: &Folder, ran: &Ran) -> Tree {
+/// The root at the end, with sizes in place of the bytes that only count, and what is seen in media
+/// in place of the media.
+fn counted(folder: &Folder, ran: &Ran) -> Result<Tree> {
     let mut tree = ran.after.clone();
     for (path, bytes) in &mut tree {
         if folder.sizes.contains_key(path) {
             *bytes = tree::size_only(bytes.len());
         }
+        if folder.probed.contains_key(path) {
+            *bytes = probe::seen(bytes)?.into_bytes();
+        }
     }
-    tree
+    Ok(tree)
 }
 
 fn same_tree(wanted: &Tree, got: &Tree) -> Result<()> {

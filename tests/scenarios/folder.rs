@@ -42,13 +42,15 @@ pub(crate) struct Folder {
     pub(crate) after: Tree,
     /// Files whose bytes depend on the machine's arithmetic, with what [`tree::size_only`] leaves.
     pub(crate) sizes: Tree,
+    /// Files whose bytes depend on the machine's FFmpeg, with what [`crate::probe::seen`] sees in them.
+    pub(crate) probed: Tree,
     /// Empty when it is yet to be blessed.
     pub(crate) envelope: String,
     pub(crate) exit: Option<i32>,
     pub(crate) stderr: Vec<String>,
 }
 
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "about",
     "after",
     "args",
@@ -59,6 +61,7 @@ const KNOWN: [&str; 14] = [
     "exit",
     "files",
     "made",
+    "probed",
     "sizes",
     "stderr",
     "task.bin",
@@ -92,6 +95,7 @@ impl Folder {
         after.extend(files.clone());
         after.extend(self::files(dir, "made")?);
         after.extend(sizes(dir)?);
+        after.extend(probed(dir)?);
         let folder = Self {
             task: task(dir)?,
             args: lines(dir, "args")?,
@@ -99,6 +103,7 @@ impl Folder {
             catalog: catalog(dir)?,
             files,
             sizes: sizes(dir)?,
+            probed: probed(dir)?,
             after,
             before,
             envelope: text(dir, "envelope.json")?.unwrap_or_default(),
@@ -177,6 +182,17 @@ fn sizes(dir: &Utf8Path) -> Result<Tree> {
         Ok((Utf8PathBuf::from(path), tree::size_only(bytes.parse()?)))
     };
     lines(dir, "sizes")?.into_iter().map(size).collect()
+}
+
+/// Lines `agent_outputs/…/derived_1.mp4 h264 64x48, aac`.
+fn probed(dir: &Utf8Path) -> Result<Tree> {
+    let seen = |line: String| {
+        let (path, seen) = line
+            .split_once(' ')
+            .with_context(|| format!("{dir}/probed: {line:?} is not PATH WHAT"))?;
+        Ok((Utf8PathBuf::from(path), seen.as_bytes().to_vec()))
+    };
+    lines(dir, "probed")?.into_iter().map(seen).collect()
 }
 
 /// The repository's `fixtures/`.

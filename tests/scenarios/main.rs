@@ -22,6 +22,7 @@
 
 mod expect;
 mod folder;
+mod probe;
 mod run;
 mod tree;
 

@@ -458,6 +458,61 @@ fn people_get_marks_and_remedies_on_eighty_columns_and_no_colour_in_a_pipe() {
     assert_eq!(said.lines().find(wide), None);
 }
 
+#[test]
+fn a_program_that_a_tool_starts_and_is_not_there_is_named() {
+    let entry = "[capability.C]\nmcp = { server = \"s\", tool = \"frame_extractor\" }\n";
+    let served = |env: &str| {
+        format!("[server.s]\ncommand = [\"{{self}}\", \"serve\", \"media-processing\"]\n{env}\n")
+    };
+    let whole = examine(&root(&[&served(""), entry]), &[]);
+    assert_eq!(whole.all("program_missing").len(), 0, "{}", whole.report);
+    let bare = examine(
+        &root(&[&served("env = { PATH = \"/nowhere\" }"), entry]),
+        &[],
+    );
+    assert_eq!((bare.exit, bare.all("program_missing").len()), (1, 2));
+    for word in [
+        "ffmpeg",
+        "ffprobe",
+        "install FFmpeg",
+        "PATH=/nowhere",
+        "problem",
+    ] {
+        let found = bare.all("program_missing");
+        assert!(
+            found.iter().any(|each| each.to_string().contains(word)),
+            "{word}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn the_shipped_entries_and_the_built_in_tools_say_the_same_of_their_effects() {
+    let shipped = Root::with_catalog(include_str!("../../catalog.toml"));
+    let ids = [
+        "CAP-ACQ-002",
+        "CAP-PRE-001",
+        "CAP-PRE-002",
+        "CAP-PRE-003",
+        "CAP-PRE-004",
+        "CAP-PRE-005",
+        "CAP-DAT-003",
+    ];
+    let diagnosis = examine(&shipped, &ids);
+    assert_eq!(
+        diagnosis.all("effects_better").len(),
+        0,
+        "{}",
+        diagnosis.report
+    );
+    assert_eq!(
+        diagnosis.all("tool_good").len(),
+        ids.len(),
+        "{}",
+        diagnosis.report
+    );
+}
+
 /// The pin of `echo` that the examination tells of.
 fn pin_of(diagnosis: &Diagnosis) -> String {
     let what = diagnosis.all("tool_pin")[0]["what"].as_str().unwrap();

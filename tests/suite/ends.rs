@@ -5,7 +5,7 @@ use std::{fs, io::Write, os::fd::OwnedFd, process::Stdio};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::program::{Answer, Root, download, run, signal, signal_child, text, until};
+use crate::program::{Answer, Root, download, feed, run, signal, signal_child, text, until};
 
 fn cancelled_by(sent: Signal, exit: i32) {
     let root = Root::new();
@@ -85,13 +85,7 @@ fn a_tool_killed_in_its_call_is_a_server_that_can_be_tried_again() {
 /// Runs a task that succeeds, with that stdout; answers exit code and stderr.
 fn printing_to(root: &Root, stdout: impl Into<Stdio>) -> (i32, String) {
     let mut child = root.command().stdout(stdout).spawn().unwrap();
-    let task = download("good").to_string();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(task.as_bytes())
-        .unwrap();
+    feed(&mut child, &download("good"));
     let stderr = text(child.stderr.take().unwrap());
     (child.wait().unwrap().code().unwrap(), stderr)
 }

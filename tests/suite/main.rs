@@ -24,4 +24,6 @@ mod shipped_tools;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod videos;
+#[cfg(test)]
 mod waiting;

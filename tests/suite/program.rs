@@ -84,13 +84,7 @@ impl Root {
     /// A run whose tool has been called and does not answer.
     pub(crate) fn hanging(&self) -> Child {
         let mut child = self.command().spawn().unwrap();
-        let task = download("silent").to_string();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(task.as_bytes())
-            .unwrap();
+        feed(&mut child, &download("silent"));
         until("the tool is called", || {
             self.scratch().find(|path| path.join("called").exists())
         });
@@ -135,6 +129,12 @@ impl Root {
         assert_eq!(self.scratch().next(), None);
         assert!(!self.path.join("agent_outputs").exists());
     }
+}
+
+/// Hands a run its task, and ends its stdin.
+pub(crate) fn feed(run: &mut Child, task: &Value) {
+    let mut stdin = run.stdin.take().unwrap();
+    stdin.write_all(task.to_string().as_bytes()).unwrap();
 }
 
 /// The task that downloads `https://example-source.com/{what}` as `store_1`.

@@ -14,6 +14,7 @@ use ureq::{
         transport::NextTimeout,
     },
 };
+use url::{Host, Url};
 
 use crate::host;
 
@@ -60,6 +61,18 @@ impl Policy {
         }
     }
 
+    /// Judges what a URL itself says of an address, where somebody else looks its host up.
+    pub(super) fn admit_unresolved(self, url: &Url) -> Result<(), Refused> {
+        let host = url.host_str().unwrap_or_default();
+        let address = match url.host() {
+            Some(Host::Ipv4(v4)) => v4.into(),
+            Some(Host::Ipv6(v6)) => v6.into(),
+            Some(Host::Domain(name)) if is_this_machine(name) => Ipv4Addr::LOCALHOST.into(),
+            Some(Host::Domain(_)) | None => return Ok(()),
+        };
+        self.admit(host, address)
+    }
+
     fn admit(self, host: &str, address: IpAddr) -> Result<(), Refused> {
         match (Kind::of(address), self) {
             (None, _) => Ok(()),
@@ -71,6 +84,12 @@ impl Policy {
             }),
         }
     }
+}
+
+/// `localhost`, and what is below it (RFC 6761, 6.3).
+fn is_this_machine(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// The system's resolver behind the policy.

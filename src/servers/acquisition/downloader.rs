@@ -6,23 +6,22 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::{
-    address::Policy,
     format::{Format, sniffed_type},
     partial::{Finished, Leave, Part},
     source::Source,
     transfer::{MAX_BYTES, Start, Transfer, Transferred},
-    web::{Patience, Web},
+    web::Web,
 };
 use crate::servers::{
     files::{absolute, file_uri, local_path, temporary_directory},
-    tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World},
+    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
 };
 
 const DESCRIPTION: &str = "Download an http(s) or file URL into a new file. The file appears under its final name \
     only when it is complete (length checked, synced); an existing file is never overwritten. A dropped connection is \
     resumed; with `output_path`, a failed download is resumed by the next call. At most 16 GiB; at most 5 redirects; \
     10 s to connect, 30 s without data. Loopback and private addresses are refused unless the server entry says \
-    allow_private = true; link-local ones always. Connects directly: proxy variables are not used.";
+    allow_private = true; link-local ones always. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.";
 
 /// A downloader under one of its names.
 pub(super) struct Downloader {
@@ -89,7 +88,6 @@ impl Tool for Downloader {
             }),
             annotations: Annotations {
                 effect: Effect::Additive,
-                repeat: Repeat::Idempotent,
                 world: World::Open,
             },
         }
@@ -97,7 +95,7 @@ impl Tool for Downloader {
 
     fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
         let order = Order::parse(arguments)?;
-        let web = Web::new(Policy::from_environment(), Patience::default());
+        let web = Web::from_environment()?;
         download(&order, &web, run)
     }
 }

@@ -79,6 +79,7 @@ fn wait_text(wait: Option<&String>) -> String {
 fn advice(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 | 403 => "the server wants other credentials, or the presigned URL has expired",
+        407 => "the proxy wants other credentials: look at the proxy's URL in the server's entry",
         408 | 425 => "retrying may help",
         429 => "the server asks to slow down: retrying later may help",
         501 | 505 => "retrying will not help",

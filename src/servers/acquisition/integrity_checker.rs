@@ -13,7 +13,7 @@ use crate::{
     assets::format::{FormatError, check},
     servers::{
         files::{Measured, local_path, measure, open_regular},
-        tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World},
+        tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
     },
     task::Format,
 };
@@ -67,7 +67,6 @@ impl Tool for IntegrityChecker {
             }),
             annotations: Annotations {
                 effect: Effect::ReadOnly,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

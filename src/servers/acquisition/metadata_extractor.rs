@@ -11,7 +11,7 @@ use super::{
 };
 use crate::servers::{
     files::{local_path, open_regular},
-    tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World},
+    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
 };
 
 const ARGUMENT: &str = "file_uri";
@@ -64,7 +64,6 @@ impl Tool for MetadataExtractor {
             }),
             annotations: Annotations {
                 effect: Effect::ReadOnly,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

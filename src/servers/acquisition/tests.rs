@@ -1,6 +1,7 @@
 //! The tools against a real server on loopback and real files.
 
 mod downloads;
+mod proxies;
 mod refusals;
 mod resuming;
 mod server;
@@ -23,6 +24,7 @@ use url::Url;
 use super::{
     address::Policy,
     downloader::{Order, download},
+    proxy::Proxies,
     tools,
     web::{Patience, Web},
 };
@@ -45,7 +47,7 @@ fn patient() -> Web {
         idle: Duration::from_hours(1),
         ..Patience::default()
     };
-    Web::new(Policy::PrivateToo, patience)
+    Web::new(Policy::PrivateToo, patience, Proxies::default())
 }
 
 fn web_under(policy: Policy) -> Web {
@@ -54,7 +56,7 @@ fn web_under(policy: Policy) -> Web {
         idle: Duration::from_secs(30),
         pause: Duration::from_millis(1),
     };
-    Web::new(policy, patience)
+    Web::new(policy, patience, Proxies::default())
 }
 
 /// Gives up on a silent server at once.
@@ -64,7 +66,7 @@ fn hasty() -> Web {
         idle: Duration::from_millis(200),
         ..Patience::default()
     };
-    Web::new(Policy::PrivateToo, patience)
+    Web::new(Policy::PrivateToo, patience, Proxies::default())
 }
 
 fn order(url: &str, target: Option<&Path>) -> Order {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::servers::{
     files::{absolute, file_uri, local_path},
-    tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World},
+    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
 };
 
 /// The tool.
@@ -49,7 +49,6 @@ impl Tool for UploadRegistrar {
             }),
             annotations: Annotations {
                 effect: Effect::Additive,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

@@ -6,13 +6,12 @@ use serde_json::{Map, Value, json};
 use ureq::http::header;
 
 use super::{
-    address::Policy,
     failure::status_text,
     format::{HEAD, is_media, is_media_type},
     source::Source,
-    web::{Answer, Ask, Patience, Web},
+    web::{Answer, Ask, Web},
 };
-use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
+use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
 
 const DEFAULT_PLATFORM: &str = "generic_video_platform";
 
@@ -37,7 +36,7 @@ impl Tool for UrlValidator {
             description: "Check that an http(s) or file URL, or an absolute path, leads to a video or audio recording \
                 one may read, without downloading it. A URL that does not is an answer, not an error; an unreachable \
                 server is an error. Loopback and private addresses are refused unless the server entry says \
-                allow_private = true. Connects directly: proxy variables are not used.",
+                allow_private = true. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.",
             input_schema: json!({
                 "type": "object", "required": ["url"], "additionalProperties": false,
                 "properties": {
@@ -63,7 +62,6 @@ impl Tool for UrlValidator {
             }),
             annotations: Annotations {
                 effect: Effect::ReadOnly,
-                repeat: Repeat::Idempotent,
                 world: World::Open,
             },
         }
@@ -71,7 +69,7 @@ impl Tool for UrlValidator {
 
     fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let web = Web::new(Policy::from_environment(), Patience::default());
+        let web = Web::from_environment()?;
         let verdict = validate(text("url").unwrap_or_default(), &web, run)?;
         let platform = text("platform").unwrap_or(DEFAULT_PLATFORM);
         Ok(verdict.into_content(platform))

@@ -1,7 +1,7 @@
 //! HTTP as the tools need it: one GET or HEAD, redirects followed and checked, failures in words.
 //!
-//! Connections are direct. The proxy variables of the environment are not used: behind a proxy
-//! nobody here could check the address that is connected to.
+//! Connections are direct, and the address that is connected to is checked; or they go through a proxy
+//! that the server's entry names, and the proxy looks the host up (see `proxy`).
 
 use std::{
     io::{self, Read},
@@ -12,7 +12,8 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ureq::{
-    Agent, Body, BodyReader, Timeout,
+    Agent, Body, BodyReader, Proxy, Timeout,
+    config::Config,
     http::{HeaderMap, Request, Response, StatusCode, Uri, header},
     tls::{RootCerts, TlsConfig},
     unversioned::transport::DefaultConnector,
@@ -22,6 +23,7 @@ use url::Url;
 use super::{
     address::{CheckedResolver, Policy},
     failure::WebError,
+    proxy::{Proxies, Route},
     redact::presentable,
 };
 use crate::servers::tool::{Run, ToolError};
@@ -35,7 +37,12 @@ const HEARTBEAT: Duration = Duration::from_millis(50);
 /// A client under one address policy.
 #[derive(Debug)]
 pub(super) struct Web {
-    agent: Agent,
+    direct: Agent,
+    proxies: Proxies,
+    /// The ways through proxies, for `http` and for `https` URLs.
+    http: Option<Route>,
+    https: Option<Route>,
+    policy: Policy,
     patience: Patience,
 }
 
@@ -84,35 +91,30 @@ pub(super) struct Answer {
 }
 
 impl Web {
-    pub(super) fn new(policy: Policy, patience: Patience) -> Self {
-        let config = Agent::config_builder()
-            .proxy(None)
-            // The machine's own certificates: a company's authority counts, and a withdrawn one does not.
-            .tls_config(
-                TlsConfig::builder()
-                    .root_certs(RootCerts::PlatformVerifier)
-                    .build(),
-            )
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
-            // Lengths and ranges are those of the file itself.
-            .accept_encoding("identity")
-            .timeout_resolve(Some(patience.connect))
-            .timeout_connect(Some(patience.connect))
-            .timeout_per_read(Some(patience.idle))
-            .timeout_per_write(Some(patience.idle))
-            .timeout_recv_response(Some(patience.idle))
-            // Every connection is checked anew.
-            .max_idle_connections(0)
-            .build();
-        let agent = Agent::with_parts(
-            config,
-            DefaultConnector::default(),
-            CheckedResolver::new(policy),
-        );
-        Self { agent, patience }
+    /// By the variables of the environment.
+    pub(super) fn from_environment() -> Result<Self, ToolError> {
+        let proxies = Proxies::from_environment()?;
+        Ok(Self::new(
+            Policy::from_environment(),
+            Patience::default(),
+            proxies,
+        ))
+    }
+
+    pub(super) fn new(policy: Policy, patience: Patience, proxies: Proxies) -> Self {
+        let direct = config(patience, None);
+        Self {
+            http: proxies.http(&direct),
+            https: proxies.https(|proxy| config(patience, Some(proxy))),
+            direct: Agent::with_parts(
+                direct,
+                DefaultConnector::default(),
+                CheckedResolver::new(policy),
+            ),
+            proxies,
+            policy,
+            patience,
+        }
     }
 
     /// Asks the server, following up to [`MAX_REDIRECTS`] redirects to `http` and `https` URLs,
@@ -147,12 +149,12 @@ impl Web {
     ) -> Result<T, ToolError> {
         let result = thread::scope(|scope| {
             let (working, watch) = mpsc::channel::<()>();
-            let (agent, cancelled) = (self.agent.clone(), run.cancelled);
+            let cancelled = run.cancelled;
             scope.spawn(move || {
                 // The sender goes when the work is over, whichever way.
                 while watch.recv_timeout(HEARTBEAT) == Err(mpsc::RecvTimeoutError::Timeout) {
                     if cancelled.load(Ordering::Relaxed) {
-                        return agent.shutdown();
+                        return self.agents().cloned().for_each(Agent::shutdown);
                     }
                 }
             });
@@ -209,15 +211,46 @@ impl Web {
         if let Some(credentials) = basic_credentials(url) {
             request = request.header(header::AUTHORIZATION, credentials);
         }
+        let route = self.route(url);
+        if let Some(route) = route {
+            self.policy
+                .admit_unresolved(url)
+                .map_err(|refused| WebError::Refused {
+                    url: presentable(url),
+                    refused: Box::new(refused),
+                })?;
+            if let Some(credentials) = &route.authorization {
+                request = request.header(header::PROXY_AUTHORIZATION, credentials);
+            }
+        }
+        let agent = route.map_or(&self.direct, |route| &route.agent);
         let request = request.body(()).map_err(|error| lost(error.to_string()))?;
-        self.agent
+        agent
             .run(request)
             .map_err(|error| self.describe(url, error))
     }
 
+    /// The proxy that a URL is asked through, if any.
+    fn route(&self, url: &Url) -> Option<&Route> {
+        let route = match url.scheme() {
+            "https" => self.https.as_ref(),
+            _ => self.http.as_ref(),
+        };
+        route.filter(|_| !self.proxies.leaves_out(url))
+    }
+
+    fn agents(&self) -> impl Iterator<Item = &Agent> {
+        let routes = [&self.http, &self.https].into_iter().flatten();
+        routes.map(|route| &route.agent).chain([&self.direct])
+    }
+
     fn describe(&self, url: &Url, error: ureq::Error) -> WebError {
+        let shown = match self.route(url) {
+            Some(route) => format!("{} through the proxy {}", presentable(url), route.name),
+            None => presentable(url),
+        };
         let late = |doing, after| WebError::TimedOut {
-            url: presentable(url),
+            url: shown.clone(),
             doing,
             after,
         };
@@ -227,9 +260,35 @@ impl Web {
             }
             ureq::Error::Timeout(Timeout::Connect) => late("connecting to", self.patience.connect),
             ureq::Error::Timeout(_) => late("waiting for data from", self.patience.idle),
-            other => WebError::of(presentable(url), other),
+            other => WebError::of(shown, other),
         }
     }
+}
+
+/// What all requests have in common.
+fn config(patience: Patience, proxy: Option<Proxy>) -> Config {
+    Agent::config_builder()
+        .proxy(proxy)
+        // The machine's own certificates: a company's authority counts, and a withdrawn one does not.
+        .tls_config(
+            TlsConfig::builder()
+                .root_certs(RootCerts::PlatformVerifier)
+                .build(),
+        )
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .user_agent(concat!("oneact/", env!("CARGO_PKG_VERSION")))
+        // Lengths and ranges are those of the file itself.
+        .accept_encoding("identity")
+        .timeout_resolve(Some(patience.connect))
+        .timeout_connect(Some(patience.connect))
+        .timeout_per_read(Some(patience.idle))
+        .timeout_per_write(Some(patience.idle))
+        .timeout_recv_response(Some(patience.idle))
+        // Every connection is checked anew.
+        .max_idle_connections(0)
+        .build()
 }
 
 impl Answer {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::{Place, database::Database, document};
-use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
+use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
 
 /// Seconds a value is kept where nothing is said, and at most: an hour, 30 days.
 const DEFAULT_TTL: i64 = 3600;
@@ -49,7 +49,6 @@ impl Tool for ContextCacher {
             }),
             annotations: Annotations {
                 effect: Effect::Replacing,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

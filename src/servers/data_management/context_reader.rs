@@ -5,7 +5,7 @@ use rusqlite::OptionalExtension;
 use serde_json::{Map, Value, json};
 
 use super::{Place, database::Database};
-use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
+use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
 
 /// The tool.
 pub(super) struct ContextReader(pub(super) Place);
@@ -32,7 +32,6 @@ impl Tool for ContextReader {
             }),
             annotations: Annotations {
                 effect: Effect::ReadOnly,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::servers::{
     files::{Measured, local_path, measure, open_regular},
-    tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World},
+    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
 };
 
 /// The tool.
@@ -61,7 +61,6 @@ impl Tool for FileStorer {
             }),
             annotations: Annotations {
                 effect: Effect::Additive,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

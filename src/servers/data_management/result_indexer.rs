@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Place, database::Database, document, text::seamed};
-use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
+use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
 
 /// The tool.
 pub(super) struct ResultIndexer(pub(super) Place);
@@ -37,7 +37,6 @@ impl Tool for ResultIndexer {
             }),
             annotations: Annotations {
                 effect: Effect::Additive,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

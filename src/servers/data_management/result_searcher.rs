@@ -8,7 +8,7 @@ use super::{
     database::Database,
     text::{query, unseamed},
 };
-use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
+use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
 
 const DEFAULT_LIMIT: i64 = 10;
 const MOST: i64 = 100;
@@ -54,7 +54,6 @@ impl Tool for ResultSearcher {
             }),
             annotations: Annotations {
                 effect: Effect::ReadOnly,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

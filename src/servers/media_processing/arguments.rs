@@ -1,18 +1,12 @@
 //! The arguments of `audio_extractor`, parsed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{
-    layout::Width,
-    output::{Format, Place},
-};
-use crate::servers::{
-    files::{local_path, temporary_directory},
-    tool::ToolError,
-};
+use super::{layout::Width, output::Format, place::Place};
+use crate::servers::{files::local_path, tool::ToolError};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,13 +46,7 @@ impl Request {
             problem: error.to_string(),
         })?;
         let input = local_path("input_uri", &wire.input_uri)?;
-        let place = match &wire.output_path {
-            Some(path) => Place::At(local_path("output_path", path)?),
-            None => Place::In {
-                directory: temporary_directory(),
-                stem: stem(&input),
-            },
-        };
+        let place = Place::of(wire.output_path.as_deref(), &input)?;
         let format = match wire.output_format {
             WireFormat::Wav => Format::Wav,
             WireFormat::Flac => Format::Flac,
@@ -83,25 +71,14 @@ impl Request {
     }
 }
 
-/// The input's name without its ending, short enough to build on.
-fn stem(input: &Path) -> String {
-    let stem = input
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let stem: String = stem.trim_start_matches('.').chars().take(40).collect();
-    if stem.is_empty() {
-        "audio".to_owned()
-    } else {
-        stem
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
     use super::*;
+    use crate::servers::files::temporary_directory;
 
     fn parsed(arguments: &Value) -> Result<Request, ToolError> {
         Request::parse(arguments.as_object().expect("an object"))

@@ -7,12 +7,9 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
-    arguments::Request,
-    convert::Converter,
-    output::{Output, Written},
-    source::Source,
+    arguments::Request, convert::Converter, output::Output, place::Written, source::Source,
 };
-use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, Tool, ToolError, World};
+use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
 
 /// Seconds of audio between two reports of progress.
 const REPORT_EVERY: f64 = 1.0;
@@ -32,7 +29,6 @@ impl Tool for AudioExtractor {
             output_schema: output_schema(),
             annotations: Annotations {
                 effect: Effect::Additive,
-                repeat: Repeat::Always,
                 world: World::Closed,
             },
         }

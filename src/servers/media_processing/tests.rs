@@ -1,8 +1,10 @@
-//! The tool on real files, against what ffmpeg extracts from them.
+//! The tools on real files, against what ffmpeg makes of them.
 
 mod agreement;
+mod limits;
 mod refusals;
 mod results;
+mod videos;
 
 use std::{
     fs,
@@ -34,7 +36,26 @@ fn call(arguments: &Value) -> Result<Value, ToolError> {
 }
 
 fn call_as(arguments: &Value, run: &Run<'_>) -> Result<Value, ToolError> {
-    super::tools()[0].call(arguments.as_object().expect("an object"), run)
+    call_tool_as("audio_extractor", arguments, run)
+}
+
+fn call_tool(name: &str, arguments: &Value) -> Result<Value, ToolError> {
+    let run = Run {
+        cancelled: &AtomicBool::new(false),
+        report: &|_| {},
+    };
+    call_tool_as(name, arguments, &run)
+}
+
+/// The tool's answer, which fits its output schema.
+fn call_tool_as(name: &str, arguments: &Value, run: &Run<'_>) -> Result<Value, ToolError> {
+    let tools = super::tools();
+    let tool = tools.iter().find(|tool| tool.definition().name == name);
+    let tool = tool.expect("a tool of the server");
+    let answer = tool.call(arguments.as_object().expect("an object"), run)?;
+    let schema = jsonschema::validator_for(&tool.definition().output_schema).expect("a schema");
+    assert!(schema.is_valid(&answer), "{answer}");
+    Ok(answer)
 }
 
 /// The samples the tool writes for `input`; `rate` `None` keeps the source's.

@@ -17,8 +17,8 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-        ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-        ServerCapabilities, ServerConfig, Tool as ListedTool, ToolAnnotations,
+        ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
+        ProgressToken, ServerCapabilities, ServerConfig, Tool as ListedTool, ToolAnnotations,
     },
     service::{Peer, RequestContext},
 };
@@ -30,11 +30,15 @@ use tokio::{
 };
 
 use crate::servers::tool::{
-    Annotations, Definition, Effect, Progress, Repeat, Run, Tool, ToolError, World,
+    Annotations, Definition, Effect, Progress, Run, Tool, ToolError, World,
 };
 
 /// The least time between two progress notifications of a call.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
+
+/// The key of a listed tool's `_meta` under which it names the programs it starts: strings, to be
+/// found on the server's `PATH`.
+const NEEDS: &str = "oneact/programs";
 
 /// Problems of one call's arguments named in the answer, at most.
 const PROBLEMS_SHOWN: usize = 8;
@@ -260,6 +264,10 @@ impl Served {
         .with_title(title)
         .with_raw_output_schema(Arc::new(object(output_schema, name, "output")?))
         .with_annotations(hints(title, annotations));
+        let listed = match tool.needs() {
+            [] => listed,
+            programs => listed.with_meta(needs(programs)),
+        };
         Ok(Self {
             tool: tool.into(),
             listed,
@@ -294,19 +302,19 @@ fn object(
     }
 }
 
-fn hints(
-    title: &str,
-    Annotations {
-        effect,
-        repeat,
-        world,
-    }: Annotations,
-) -> ToolAnnotations {
+fn hints(title: &str, Annotations { effect, world }: Annotations) -> ToolAnnotations {
     ToolAnnotations::with_title(title)
         .read_only(matches!(effect, Effect::ReadOnly))
         .destructive(matches!(effect, Effect::Replacing))
-        .idempotent(matches!(repeat, Repeat::Idempotent))
+        .idempotent(true)
         .open_world(matches!(world, World::Open))
+}
+
+/// `_meta` that says which programs a tool starts.
+fn needs(programs: &[&str]) -> MetaObject {
+    let mut meta = MetaObject::new();
+    meta.0.insert(NEEDS.to_owned(), programs.into());
+    meta
 }
 
 fn failure(problem: String) -> CallToolResult {

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::servers::tool::{Annotations, Definition, Effect, Repeat, Run, ToolError, World};
+use crate::servers::tool::{Annotations, Definition, Effect, Run, ToolError, World};
 
 /// Does what its argument `how` says.
 struct Actor;
@@ -34,7 +34,6 @@ impl Tool for Actor {
             output_schema: json!({ "type": "object" }),
             annotations: Annotations {
                 effect: Effect::Additive,
-                repeat: Repeat::Idempotent,
                 world: World::Closed,
             },
         }

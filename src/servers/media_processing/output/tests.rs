@@ -57,7 +57,10 @@ fn a_file_that_came_into_being_meanwhile_is_not_overwritten() {
     let output =
         Output::create(&Place::At(path.clone()), Format::Wav, 8000, Width::Mono).expect("created");
     fs::write(&path, "theirs").expect("written");
-    assert!(matches!(output.finish(), Err(OutputProblem::Exists(_))));
+    assert!(matches!(
+        output.finish(),
+        Err(OutputProblem::Place(PlaceError::Exists(_)))
+    ));
     assert_eq!(fs::read(&path).expect("readable"), b"theirs");
     assert_eq!(names(&scratch), ["out.wav"]);
 }

@@ -1,0 +1,371 @@
+//! Proxies, as the variables of the server's entry name them: `HTTPS_PROXY`, `HTTP_PROXY`,
+//! `ALL_PROXY` and `NO_PROXY`, in upper or lower case.
+//!
+//! A request to `https` asks its proxy for a tunnel (CONNECT, RFC 9110, 9.3.6); one to `http` is sent
+//! to it whole, with the URL in the request line (RFC 9112, 3.2.2). The proxy looks the host up, so
+//! that its address cannot be checked here: what a URL itself says of an address is, and the proxy's
+//! own rules decide about the rest. Whoever names a proxy in the catalog trusts it with that.
+
+use std::{fmt, sync::Arc};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use ureq::{
+    Agent, Error, Proxy, ProxyProtocol,
+    config::Config,
+    http::Uri,
+    unversioned::{
+        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
+        transport::{
+            Buffers, ConnectionDetails, Connector, DefaultConnector, NextTimeout, Transport,
+        },
+    },
+};
+use url::Url;
+
+use crate::{host, servers::tool::ToolError};
+
+/// Which proxy serves which URLs.
+#[derive(Debug, Default)]
+pub(super) struct Proxies {
+    http: Option<Proxy>,
+    https: Option<Proxy>,
+    direct: Vec<Direct>,
+}
+
+/// An entry of `NO_PROXY`: hosts that are connected to directly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Direct {
+    All,
+    /// This host and its subdomains.
+    Domain(String),
+}
+
+/// The way through one proxy.
+pub(super) struct Route {
+    pub(super) agent: Agent,
+    /// For `http` URLs: what the proxy wants to know us by.
+    pub(super) authorization: Option<String>,
+    /// Host and port, for people; never its user name or password.
+    pub(super) name: String,
+}
+
+impl Proxies {
+    /// What the environment says.
+    pub(super) fn from_environment() -> Result<Self, ToolError> {
+        Self::of(&host::variable)
+    }
+
+    /// What variables say.
+    pub(super) fn of(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, ToolError> {
+        let first = |names: &[&'static str]| {
+            let set = |name: &&'static str| Some((*name, variable(name)?));
+            let set = names.iter().find_map(set);
+            let set = set.filter(|(_, value)| !value.is_empty());
+            set.map(|(name, value)| proxy(name, &value)).transpose()
+        };
+        let all = ["all_proxy", "ALL_PROXY"];
+        let (http, https) = (["http_proxy", "HTTP_PROXY"], ["https_proxy", "HTTPS_PROXY"]);
+        let direct = variable("no_proxy").or_else(|| variable("NO_PROXY"));
+        Ok(Self {
+            http: first(&[http, all].concat())?,
+            https: first(&[https, all].concat())?,
+            direct: direct
+                .unwrap_or_default()
+                .split([',', ' '])
+                .filter_map(Direct::parse)
+                .collect(),
+        })
+    }
+
+    /// Whether a host is connected to directly even so.
+    pub(super) fn leaves_out(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        self.direct.iter().any(|entry| entry.holds(host))
+    }
+
+    /// The way for `http` URLs; `config` is that of direct requests.
+    pub(super) fn http(&self, config: &Config) -> Option<Route> {
+        let proxy = self.http.as_ref()?;
+        let pair = format!(
+            "{}:{}",
+            proxy.username().unwrap_or_default(),
+            proxy.password().unwrap_or_default()
+        );
+        Some(Route {
+            agent: Agent::with_parts(
+                config.clone(),
+                Forward {
+                    proxy: bare(proxy),
+                    connector: DefaultConnector::default(),
+                },
+                Lookup::of(proxy),
+            ),
+            authorization: (pair != ":").then(|| format!("Basic {}", BASE64_STANDARD.encode(pair))),
+            name: name(proxy),
+        })
+    }
+
+    /// The way for `https` URLs; `config` makes a configuration with that proxy.
+    pub(super) fn https(&self, config: impl FnOnce(Proxy) -> Config) -> Option<Route> {
+        let proxy = self.https.as_ref()?;
+        Some(Route {
+            agent: Agent::with_parts(
+                config(proxy.clone()),
+                DefaultConnector::default(),
+                Lookup::of(proxy),
+            ),
+            authorization: None,
+            name: name(proxy),
+        })
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Route")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+fn name(proxy: &Proxy) -> String {
+    format!("{}:{}", proxy.host(), proxy.port())
+}
+
+/// The proxy's address alone: what is kept of it may come to be shown.
+fn bare(proxy: &Proxy) -> Uri {
+    let scheme = match proxy.protocol() {
+        ProxyProtocol::Https => "https",
+        _ => "http",
+    };
+    let bare = format!("{scheme}://{}/", name(proxy));
+    bare.parse().unwrap_or_else(|_| proxy.uri().clone())
+}
+
+/// The proxy that a variable names. Its value may hold a password and is not shown.
+fn proxy(variable: &str, value: &str) -> Result<Proxy, ToolError> {
+    let refused = |problem| {
+        ToolError::Failed(format!(
+            "the proxy in the variable {variable} {problem}; write http://HOST:PORT, or https:// for one that speaks TLS"
+        ))
+    };
+    let proxy = Proxy::new(value).map_err(|_| refused("is no URL of a proxy"))?;
+    match proxy.protocol() {
+        ProxyProtocol::Http | ProxyProtocol::Https => Ok(proxy),
+        _ => Err(refused("is of a kind that is not supported")),
+    }
+}
+
+impl Direct {
+    fn parse(entry: &str) -> Option<Self> {
+        match entry {
+            "" => None,
+            "*" => Some(Self::All),
+            domain => {
+                let domain = domain.trim_start_matches('*').trim_start_matches('.');
+                Some(Self::Domain(domain.to_ascii_lowercase()))
+            }
+        }
+    }
+
+    fn holds(&self, host: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Domain(domain) => match host.strip_suffix(domain.as_str()) {
+                Some(rest) => rest.is_empty() || rest.ends_with('.'),
+                None => false,
+            },
+        }
+    }
+}
+
+/// Looks up the proxy, whoever is asked for: it was named by whoever runs the server, so that it may
+/// have a private address.
+#[derive(Debug)]
+struct Lookup {
+    proxy: Uri,
+    system: DefaultResolver,
+}
+
+impl Lookup {
+    fn of(proxy: &Proxy) -> Self {
+        Self {
+            proxy: bare(proxy),
+            system: DefaultResolver::default(),
+        }
+    }
+}
+
+impl Resolver for Lookup {
+    fn resolve(
+        &self,
+        _: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        self.system.resolve(&self.proxy, config, timeout)
+    }
+}
+
+/// Connects to a proxy, and writes whole URLs into request lines.
+#[derive(Debug)]
+struct Forward {
+    proxy: Uri,
+    connector: DefaultConnector,
+}
+
+impl Connector for Forward {
+    type Out = Forwarded;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        chained: Option<()>,
+    ) -> Result<Option<Forwarded>, Error> {
+        let to_proxy = ConnectionDetails {
+            uri: &self.proxy,
+            addrs: details.addrs.clone(),
+            config: details.config,
+            request_level: details.request_level,
+            resolver: details.resolver,
+            now: details.now,
+            timeout: details.timeout,
+            current_time: Arc::clone(&details.current_time),
+            run_connector: Arc::clone(&details.run_connector),
+            register_shutdown: Arc::clone(&details.register_shutdown),
+        };
+        let transport = self.connector.connect(&to_proxy, chained)?;
+        let authority = details
+            .uri
+            .authority()
+            .map_or("", |authority| authority.as_str());
+        Ok(transport.map(|transport| Forwarded {
+            transport,
+            origin: Some(format!("http://{authority}")),
+        }))
+    }
+}
+
+/// A connection to a proxy, for one request.
+#[derive(Debug)]
+struct Forwarded {
+    transport: Box<dyn Transport>,
+    /// Goes before the path of the request line, until it has gone there.
+    origin: Option<String>,
+}
+
+impl Transport for Forwarded {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        self.transport.buffers()
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        let Some(origin) = self.origin.take() else {
+            return self.transport.transmit_output(amount, timeout);
+        };
+        let output = self.transport.buffers().output();
+        let Some(longer) = insert(output, amount, origin.as_bytes()) else {
+            return Err(Error::LargeResponseHeader(amount, output.len()));
+        };
+        self.transport.transmit_output(longer, timeout)
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        self.transport.await_input(timeout)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.transport.is_open()
+    }
+}
+
+/// Puts `origin` behind the first space of the `amount` bytes that are there: how many are there
+/// then, if there is room.
+fn insert(output: &mut [u8], amount: usize, origin: &[u8]) -> Option<usize> {
+    let at = output
+        .get(..amount)?
+        .iter()
+        .position(|&byte| byte == b' ')?
+        + 1;
+    let longer = amount + origin.len();
+    if longer > output.len() {
+        return None;
+    }
+    output.copy_within(at..amount, at + origin.len());
+    output
+        .get_mut(at..at + origin.len())?
+        .copy_from_slice(origin);
+    Some(longer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxies(set: &[(&str, &str)]) -> Result<Proxies, ToolError> {
+        Proxies::of(&|name| {
+            let found = set.iter().find(|(each, _)| *each == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn names(set: &[(&str, &str)]) -> [Option<String>; 2] {
+        let proxies = proxies(set).unwrap();
+        [&proxies.http, &proxies.https].map(|proxy| proxy.as_ref().map(name))
+    }
+
+    #[test]
+    fn each_scheme_has_its_own_proxy_and_all_stands_in_for_both() {
+        assert_eq!(names(&[]), [None, None]);
+        let of = |name: &str| Some(name.to_owned());
+        assert_eq!(
+            names(&[("HTTP_PROXY", "http://a:1"), ("https_proxy", "b:2")]),
+            [of("a:1"), of("b:2")]
+        );
+        assert_eq!(
+            names(&[("ALL_PROXY", "http://c:3"), ("HTTP_PROXY", "http://a:1")]),
+            [of("a:1"), of("c:3")]
+        );
+        assert_eq!(names(&[("HTTPS_PROXY", "")]), [None, None]);
+    }
+
+    #[test]
+    fn what_is_no_proxy_is_refused_without_being_shown() {
+        for value in ["http://me:word@", "socks5://me:word@a:1", "ftp://me:word@a"] {
+            let text = proxies(&[("HTTPS_PROXY", value)]).unwrap_err().to_string();
+            assert!(
+                text.contains("HTTPS_PROXY") && !text.contains("word"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_proxy_names_hosts_with_their_subdomains() {
+        let proxies = proxies(&[("NO_PROXY", "local.example, .Other.example,10.0.0.1")]).unwrap();
+        for (url, direct) in [
+            ("http://local.example/", true),
+            ("http://a.local.example/", true),
+            ("http://notlocal.example/", false),
+            ("http://b.other.example:8080/", true),
+            ("http://10.0.0.1/", true),
+            ("http://10.0.0.11/", false),
+        ] {
+            assert_eq!(
+                proxies.leaves_out(&Url::parse(url).unwrap()),
+                direct,
+                "{url}"
+            );
+        }
+        let none = self::proxies(&[("no_proxy", "*")]).unwrap();
+        assert!(none.leaves_out(&Url::parse("http://a/").unwrap()));
+    }
+
+    #[test]
+    fn the_request_line_gets_the_whole_url() {
+        let mut output = *b"GET /v HTTP/1.1\r\n..........";
+        let longer = insert(&mut output, 17, b"http://a").unwrap();
+        assert_eq!(&output[..longer], b"GET http://a/v HTTP/1.1\r\n");
+        assert_eq!(insert(&mut output, 20, b"http://abc.example"), None);
+    }
+}

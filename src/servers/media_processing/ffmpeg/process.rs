@@ -1,0 +1,254 @@
+//! One program, run to its end, to its limit or until the caller cancels. Nothing of it is left.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, ChildStderr, ChildStdout, Command, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::{Limits, size};
+use crate::{
+    host,
+    servers::tool::{Run, ToolError},
+};
+
+/// How often a running program is looked after.
+const HEARTBEAT: Duration = Duration::from_millis(50);
+
+/// How often its output is measured: there may be thousands of files.
+const MEASURED_EVERY: Duration = Duration::from_millis(500);
+
+/// Of stdout and of the end of stderr, what is kept.
+const STDOUT_KEPT: u64 = 4 << 20;
+const STDERR_KEPT: usize = 16 << 10;
+
+/// A program to be run.
+pub(super) struct Program<'a> {
+    pub(super) name: &'static str,
+    pub(super) arguments: &'a [OsString],
+    /// Its stdin.
+    pub(super) input: File,
+    /// A file or directory whose size is limited.
+    pub(super) output: Option<&'a Path>,
+    pub(super) limits: Limits,
+}
+
+/// How a program ended by itself.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) succeeded: bool,
+    /// Which ended it, if one did.
+    pub(super) signal: Option<i32>,
+    pub(super) stdout: String,
+    /// The last of it.
+    pub(super) stderr: String,
+}
+
+impl Program<'_> {
+    /// Runs it. `report` is told the seconds that ffmpeg says it has made.
+    pub(super) fn run(
+        self,
+        run: &Run<'_>,
+        report: &mut dyn FnMut(f64),
+    ) -> Result<Ended, ToolError> {
+        run.check_cancelled()?;
+        let (name, output, limits) = (self.name, self.output, self.limits);
+        let (mut running, stdout, stderr) = self.start()?;
+        let mut watch = Watch::begin(name, output, limits);
+        let (send, lines) = mpsc::channel();
+        thread::scope(|scope| {
+            let tail = scope.spawn(move || tail(stderr));
+            scope.spawn(move || {
+                for line in BufReader::new(stdout.take(STDOUT_KEPT)).lines() {
+                    let Ok(line) = line else { break };
+                    if send.send(line).is_err() {
+                        break;
+                    }
+                }
+            });
+            let mut text = String::new();
+            while !running.has_ended() {
+                match lines.recv_timeout(HEARTBEAT) {
+                    Ok(line) => take(&line, &mut text, report),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    // It has closed its stdout and is about to end.
+                    Err(RecvTimeoutError::Disconnected) => thread::sleep(HEARTBEAT / 10),
+                }
+                let checked = run.check_cancelled().and_then(|()| watch.check());
+                if let Err(error) = checked {
+                    // The error says more than how it ended.
+                    drop(running);
+                    return Err(error);
+                }
+            }
+            let status = running.end();
+            for line in lines {
+                take(&line, &mut text, report);
+            }
+            watch.check_size()?;
+            let stderr = tail.join().unwrap_or_default();
+            let status = status.map_err(|error| {
+                ToolError::Failed(format!("cannot tell how {name} ended: {error}"))
+            })?;
+            Ok(Ended {
+                succeeded: status.success(),
+                signal: std::os::unix::process::ExitStatusExt::signal(&status),
+                stdout: text,
+                stderr,
+            })
+        })
+    }
+
+    fn start(self) -> Result<(Running, ChildStdout, ChildStderr), ToolError> {
+        let Self {
+            name, arguments, ..
+        } = self;
+        let mut command = Command::new(name);
+        command
+            .args(arguments)
+            // Would make it write a log into its working directory.
+            .env_remove("FFREPORT")
+            .stdin(self.input)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        host::die_with_us(&mut command);
+        let mut child = command.spawn().map_err(|error| not_started(name, &error))?;
+        let pipes = (child.stdout.take(), child.stderr.take());
+        // From here on, whatever fails ends it.
+        let running = Running { child };
+        match pipes {
+            (Some(stdout), Some(stderr)) => Ok((running, stdout, stderr)),
+            _ => Err(ToolError::Failed(format!("{name} has no pipes"))),
+        }
+    }
+}
+
+/// Holds a program to its limits.
+struct Watch<'a> {
+    name: &'static str,
+    output: Option<&'a Path>,
+    limits: Limits,
+    begun: Instant,
+    measured: Instant,
+}
+
+impl<'a> Watch<'a> {
+    fn begin(name: &'static str, output: Option<&'a Path>, limits: Limits) -> Self {
+        let begun = Instant::now();
+        Self {
+            name,
+            output,
+            limits,
+            begun,
+            measured: begun,
+        }
+    }
+
+    /// Fails beyond a limit.
+    fn check(&mut self) -> Result<(), ToolError> {
+        let (name, longest) = (self.name, self.limits.time);
+        if self.begun.elapsed() > longest {
+            return Err(ToolError::Failed(format!(
+                "{name} was ended: it timed out after {longest:?}"
+            )));
+        }
+        if self.measured.elapsed() < MEASURED_EVERY {
+            return Ok(());
+        }
+        self.measured = Instant::now();
+        self.check_size()
+    }
+
+    fn check_size(&self) -> Result<(), ToolError> {
+        let (name, most) = (self.name, self.limits.bytes);
+        if self.output.is_some_and(|output| size(output) > most) {
+            return Err(ToolError::Failed(format!(
+                "{name} was ended: its output is larger than {most} bytes, the most that is made"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// One line of stdout: a report of progress (`out_time_us=…`), or the answer itself.
+fn take(line: &str, text: &mut String, report: &mut dyn FnMut(f64)) {
+    if let Some(time) = line.strip_prefix("out_time_us=") {
+        // `N/A` before the first packet.
+        if let Ok(micros) = time.trim().parse::<u32>() {
+            report(f64::from(micros) / 1e6);
+        } else if let Ok(long) = time.trim().parse::<f64>() {
+            report(long / 1e6);
+        }
+        return;
+    }
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// The last of a stream.
+fn tail(mut stream: impl Read) -> String {
+    let (mut kept, mut block) = (Vec::new(), [0; 4096]);
+    loop {
+        match stream.read(&mut block) {
+            Ok(0) => break,
+            Ok(n) => kept.extend_from_slice(block.get(..n).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+        let spent = kept.len().saturating_sub(STDERR_KEPT);
+        kept.drain(..spent);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+fn not_started(name: &str, error: &io::Error) -> ToolError {
+    ToolError::Failed(match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "the program {name} is in no directory of PATH; install FFmpeg (Debian: apt-get install ffmpeg)"
+        ),
+        _ => format!("cannot start the program {name}: {error}"),
+    })
+}
+
+/// A program that runs. Dropping it ends it and its group.
+struct Running {
+    child: Child,
+}
+
+impl Running {
+    /// Looks without reaping, so that the id, which is also the group's, stays its own.
+    fn has_ended(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(self.pid()), look), Ok(None))
+    }
+
+    /// Kills what is left of the group, and reaps the program. What it made is scratch: there is
+    /// nothing to end gracefully for.
+    fn end(&mut self) -> io::Result<std::process::ExitStatus> {
+        // It fails only if nobody is left.
+        let _ = kill_process_group(self.pid(), Signal::KILL);
+        self.child.wait()
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Once it is reaped, its id may be somebody else's.
+        if let Ok(None) = self.child.try_wait() {
+            let _ = self.end();
+        }
+    }
+}

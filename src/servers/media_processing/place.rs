@@ -1,0 +1,200 @@
+//! Where a tool's file goes: written beside its final place under a name that says it is
+//! unfinished, and moved there whole, over nothing.
+
+use std::{
+    fs::{File, Permissions},
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::servers::{
+    files::{local_path, temporary_directory},
+    tool::ToolError,
+};
+
+/// Ends the name of a file that is still being written.
+const UNFINISHED: &str = ".partial";
+
+/// Characters of the input's name that a new file's name begins with, at most.
+const STEM: usize = 40;
+
+/// Where a new file goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// This file, which must not exist yet.
+    At(PathBuf),
+    /// A new file in this directory, its name beginning with `stem`.
+    In { directory: PathBuf, stem: String },
+}
+
+/// A finished file.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+}
+
+/// A file being written. Dropped unpublished, it leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct Draft {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+/// Why a file could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PlaceError {
+    #[error("{0} exists already, and is not overwritten; give another output_path")]
+    Exists(PathBuf),
+    #[error("cannot create a file in {directory}: {source}")]
+    Create {
+        directory: PathBuf,
+        source: io::Error,
+    },
+    #[error("cannot write {path}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl From<PlaceError> for ToolError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::Exists(_) => Self::Argument {
+                argument: "output_path",
+                problem: error.to_string(),
+            },
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl Place {
+    /// The place an `output_path` names; without one, a new file in the temporary directory named
+    /// after the input.
+    pub(super) fn of(output_path: Option<&str>, input: &Path) -> Result<Self, ToolError> {
+        Ok(match output_path {
+            Some(path) => Self::At(local_path("output_path", path)?),
+            None => Self::In {
+                directory: temporary_directory(),
+                stem: stem(input),
+            },
+        })
+    }
+}
+
+impl Draft {
+    /// Begins a file, whose name ends with `.{ending}` where the place leaves it open.
+    pub(super) fn create(place: &Place, ending: &str) -> Result<Self, PlaceError> {
+        let (directory, stem) = match place {
+            Place::At(path) if path.symlink_metadata().is_ok() => {
+                return Err(PlaceError::Exists(path.clone()));
+            }
+            Place::At(path) => (parent(path), "media"),
+            Place::In { directory, stem } => (directory.as_path(), stem.as_str()),
+        };
+        let file = tempfile::Builder::new()
+            .prefix(&format!(".{stem}-"))
+            .suffix(&format!(".{ending}{UNFINISHED}"))
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(directory)
+            .map_err(|source| PlaceError::Create {
+                directory: directory.to_owned(),
+                source,
+            })?;
+        let path = match place {
+            Place::At(path) => path.clone(),
+            Place::In { .. } => finished(file.path()),
+        };
+        Ok(Self { file, path })
+    }
+
+    /// The unfinished file.
+    pub(super) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The unfinished file, opened.
+    pub(super) fn file(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// A directory beside the draft, gone with the value.
+    pub(super) fn workshop(&self) -> Result<TempDir, PlaceError> {
+        let directory = parent(self.file.path());
+        TempDir::with_prefix_in(".media-", directory).map_err(|source| PlaceError::Create {
+            directory: directory.to_owned(),
+            source,
+        })
+    }
+
+    /// What a failed write to the file is.
+    pub(super) fn failed(&self, source: io::Error) -> PlaceError {
+        PlaceError::Write {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    /// Makes the file durable, and moves it to its place.
+    pub(super) fn publish(self) -> Result<Written, PlaceError> {
+        let Self { file, path } = self;
+        let failed = |source| PlaceError::Write {
+            path: path.clone(),
+            source,
+        };
+        file.as_file().sync_all().map_err(failed)?;
+        let bytes = file.as_file().metadata().map_err(failed)?.len();
+        file.persist_noclobber(&path)
+            .map_err(|refused| match refused.error.kind() {
+                io::ErrorKind::AlreadyExists => PlaceError::Exists(path.clone()),
+                _ => failed(refused.error),
+            })?;
+        File::open(parent(&path))
+            .and_then(|directory| directory.sync_all())
+            .map_err(failed)?;
+        Ok(Written { path, bytes })
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// The draft's name without what marks it as one: as unique as the draft's.
+fn finished(draft: &Path) -> PathBuf {
+    let name = draft
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let name = name.trim_start_matches('.').trim_end_matches(UNFINISHED);
+    draft.with_file_name(name)
+}
+
+/// The input's name without its ending, short enough to build on.
+fn stem(input: &Path) -> String {
+    let stem = input
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let stem: String = stem.trim_start_matches('.').chars().take(STEM).collect();
+    if stem.is_empty() {
+        "media".to_owned()
+    } else {
+        stem
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}

@@ -1,0 +1,261 @@
+//! The tool `video_segmenter` (CAP-PRE-004): a video cut into parts of equal length, as one zip.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    bundle::{Member, bundle, timed},
+    encoding::{Codec, Container, EVEN, Picture},
+    ffmpeg::{self, Film, Input, Output, url, words},
+    request::{self, described},
+    series,
+};
+use crate::servers::tool::{Definition, Run, Tool, ToolError};
+
+/// Seconds of a part.
+const LEAST: f64 = 0.1;
+const MOST: f64 = 86_400.0;
+const DEFAULT: f64 = 60.0;
+
+/// Where ffmpeg notes which part is when.
+const LIST: &str = "list.csv";
+
+pub(super) struct VideoSegmenter;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    input_uri: String,
+    #[serde(default)]
+    method: Method,
+    #[serde(default = "default_duration")]
+    segment_duration: f64,
+    output_path: Option<String>,
+}
+
+fn default_duration() -> f64 {
+    DEFAULT
+}
+
+/// How a video is cut.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Method {
+    /// To the picture, which takes encoding it anew.
+    #[default]
+    Exact,
+    /// At the first picture from there on that needs none before it; nothing is encoded.
+    Keyframe,
+}
+
+impl Method {
+    const NAMES: [&str; 2] = ["exact", "keyframe"];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Keyframe => "keyframe",
+        }
+    }
+
+    /// What the parts are put into, and what becomes of the pictures.
+    fn how(self, film: &Film) -> Result<(Container, Picture), ToolError> {
+        match self {
+            Self::Exact => {
+                let (codec, filter) = (Codec::H264, EVEN.to_owned());
+                Ok((Container::Mp4, Picture::Encoded { codec, filter }))
+            }
+            Self::Keyframe => {
+                let fits = Container::Mp4.picture(film, None)? == Picture::Copied;
+                let container = if fits { Container::Mp4 } else { Container::Mkv };
+                Ok((container, Picture::Copied))
+            }
+        }
+    }
+}
+
+/// A part, by ffmpeg's list.
+#[derive(Debug, Clone, PartialEq)]
+struct Part {
+    file: PathBuf,
+    /// In seconds.
+    start: f64,
+    end: f64,
+}
+
+impl Part {
+    /// A line such as `000001.mp4,1.000000,2.000000`.
+    fn parse(line: &str, directory: &Path) -> Option<Self> {
+        let mut fields = line.split(',');
+        Some(Self {
+            file: directory.join(fields.next()?),
+            start: fields.next()?.trim().parse().ok()?,
+            end: fields.next()?.trim().parse().ok()?,
+        })
+    }
+}
+
+impl Tool for VideoSegmenter {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "video_segmenter",
+            title: "Cut a video into segments",
+            description: "Cuts a local video into segments of equal length (the last may be shorter), with FFmpeg, into a \
+                          new zip of videos, each named after its beginning, such as segment_0000060000ms.mp4. At most \
+                          10000 segments. A damaged input is refused, not repaired. Never overwrites a file.",
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "input_uri": described::input(),
+                    "method": {
+                        "type": "string",
+                        "enum": Method::NAMES,
+                        "default": "exact",
+                        "description": "exact: to the frame, encoded anew as MP4 (H.264). keyframe: quick, copied as it is; \
+                                        each cut waits for the next keyframe, and sound may lack some frames there.",
+                    },
+                    "segment_duration": {
+                        "type": "number",
+                        "minimum": LEAST,
+                        "maximum": MOST,
+                        "default": DEFAULT,
+                        "description": "Seconds.",
+                    },
+                    "output_path": described::output(),
+                },
+                "required": ["input_uri"],
+                "additionalProperties": false,
+            }),
+            output_schema: output_schema(),
+            annotations: request::ANNOTATIONS,
+        }
+    }
+
+    fn needs(&self) -> &'static [&'static str] {
+        ffmpeg::PROGRAMS
+    }
+
+    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
+        let wire: Wire = request::parsed(arguments)?;
+        let (input, place) =
+            request::opened_video(&wire.input_uri, wire.output_path.as_deref(), run)?;
+        series::bounded("segment_duration", wire.segment_duration, &input.film)?;
+        let (zip, segments) = bundle(&place, run, |workshop| {
+            let (parts, ending) = cut(&input, wire.method, wire.segment_duration, workshop)?;
+            series::counted("segment_duration", parts.len())?;
+            let named = parts.into_iter().map(|Part { file, start, end }| {
+                let name = timed("segment", start, ending);
+                let about = json!({"name": name, "start_seconds": start, "end_seconds": end});
+                (Member { file, name }, about)
+            });
+            Ok(named.collect::<(Vec<_>, Vec<_>)>())
+        })?;
+        Ok(json!({
+            "output_uri": zip.uri,
+            "output_format": "zip",
+            "bytes": zip.bytes,
+            "method": wire.method.name(),
+            "segments": segments,
+        }))
+    }
+}
+
+/// Cuts the input into parts in `directory`, and says what their names end with.
+fn cut(
+    input: &Input<'_>,
+    method: Method,
+    seconds: f64,
+    directory: &Path,
+) -> Result<(Vec<Part>, &'static str), ToolError> {
+    let (container, picture) = method.how(&input.film)?;
+    let ending = container.name();
+    let mut how = container.tracks(&input.film, &picture);
+    if method == Method::Exact {
+        // Pictures in the order in which they are seen: otherwise sound at a cut goes to the part
+        // whose pictures come first in the file.
+        let every = format!("expr:gte(t,n_forced*{seconds})");
+        how.extend(words(["-bf", "0", "-force_key_frames", &every]));
+    }
+    let list = directory.join(LIST);
+    let seconds = seconds.to_string();
+    how.extend(words([
+        "-fflags",
+        "+bitexact",
+        "-avoid_negative_ts",
+        "disabled",
+    ]));
+    how.extend(words([
+        "-f",
+        "segment",
+        "-segment_time",
+        &seconds,
+        "-reset_timestamps",
+        "1",
+    ]));
+    how.extend(words(["-segment_format_options", "fflags=+bitexact"]));
+    how.extend(words(["-segment_list_type", "csv", "-segment_list"]));
+    how.push(url(&list));
+    let pattern = format!("%06d.{ending}");
+    input.make(&how, Output::Series(directory, &pattern))?;
+    let failed = |problem: String| {
+        ToolError::Failed(format!(
+            "ffmpeg's list {} cannot be read: {problem}",
+            list.display()
+        ))
+    };
+    let text = fs::read_to_string(&list).map_err(|error| failed(error.to_string()))?;
+    let parts: Option<Vec<Part>> = text
+        .lines()
+        .map(|line| Part::parse(line, directory))
+        .collect();
+    match parts {
+        Some(parts) if !parts.is_empty() => Ok((parts, ending)),
+        _ => Err(failed(format!("{text:?}"))),
+    }
+}
+
+fn output_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "output_uri": { "type": "string", "format": "uri", "pattern": "^file:///" },
+            "output_format": { "const": "zip" },
+            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the zip." },
+            "method": { "type": "string", "enum": Method::NAMES },
+            "segments": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": { "type": "string", "description": "In the zip." },
+                        "start_seconds": { "type": "number" },
+                        "end_seconds": { "type": "number" },
+                    },
+                    "required": ["name", "start_seconds", "end_seconds"],
+                    "additionalProperties": false,
+                },
+            },
+        },
+        "required": ["output_uri", "output_format", "bytes", "method", "segments"],
+        "additionalProperties": false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_list_is_a_part() {
+        let part = Part::parse("000001.mp4,1.000000,2.5", Path::new("/d"));
+        let (file, start, end) = ("/d/000001.mp4".into(), 1.0, 2.5);
+        assert_eq!(part, Some(Part { file, start, end }));
+        assert_eq!(Part::parse("000001.mp4,1.0", Path::new("/d")), None);
+    }
+}
