@@ -4,6 +4,8 @@ mod audio_against_ffmpeg;
 #[cfg(test)]
 mod beginning;
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod ends;
