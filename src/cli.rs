@@ -33,7 +33,7 @@ use flags::RunArgs;
 ///
 /// The task names a capability. oneact looks it up in catalog.toml, calls the tool it maps to on a
 /// stdio MCP server, checks and stores what the tool made, and prints one envelope.
-#[derive(Debug, Parser)]
+#[derive(Debug, Default, Parser)]
 #[command(name = "oneact", version, disable_help_subcommand = true)]
 #[command(after_help = EXIT_CODES)]
 struct Cli {
@@ -118,6 +118,10 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
 
 /// Flags of a run stand behind `run`, or there is no verb; how much is said may stand anywhere.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    if args.len() == 1 {
+        // Most runs have no flags, and need no parser built for them.
+        return Ok(Cli::default());
+    }
     let matches = Cli::command().try_get_matches_from(args)?;
     if let Some(verb) = matches.subcommand_name() {
         let anywhere = ["verbose", "log"];
@@ -175,4 +179,16 @@ fn print(bytes: &[u8]) -> Result<(), io::Error> {
     out.write_all(bytes).and_then(|()| out.flush()).inspect_err(|error| {
         tracing::error!(%error, "cannot write to stdout; its reader is gone, or its disk is full");
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_flags_everything_is_as_the_parser_would_have_it() {
+        let parsed = Cli::try_parse_from(["oneact"]).unwrap();
+        let short = parse(&["oneact".into()]).unwrap();
+        assert_eq!(format!("{short:?}"), format!("{parsed:?}"));
+    }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Zoned;
 
 /// Where everything is.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct PlaceArgs {
     /// Where relative paths start and outputs go [default: `$ONEACT_ROOT`, else the nearest
     /// directory upwards that holds catalog.toml, else the current one]
@@ -19,7 +19,7 @@ pub(super) struct PlaceArgs {
 }
 
 /// Flags of a run.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) places: PlaceArgs,

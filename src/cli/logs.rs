@@ -11,7 +11,7 @@ use tracing_subscriber::{
 use super::stderr::Stderr;
 
 /// How much is said on stderr, and how.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct LogArgs {
     /// Say more on stderr: -v decisions, -vv everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
@@ -21,9 +21,10 @@ pub(super) struct LogArgs {
     log: LogForm,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum LogForm {
     /// Lines for people
+    #[default]
     Text,
     /// One JSON object per line
     Json,

@@ -191,8 +191,29 @@ impl Session {
         }
     }
 
-    /// Sends a request and waits for its answer. A server that ends may have answered before.
+    /// Sends a request and waits for its answer. A server that refuses the version of the request
+    /// and supports it all the same is asked a second time, and no more (2026-07-28, Versioning):
+    /// what was refused for its version was not done.
     pub(super) async fn exchange(
+        &self,
+        alarm: &Alarm<'_>,
+        limits: &Limits,
+        request: ClientRequest,
+        on_progress: &mut dyn FnMut(Progress),
+    ) -> Result<Answer, Halt> {
+        let version = self.version().filter(|version| !version.has_initialize());
+        let again = version.map(|version| (version, request.clone()));
+        let answer = self.ask(alarm, limits, request, on_progress).await?;
+        match (&answer, again) {
+            (Answer::Error(error), Some((version, request))) if error.offers(version.as_str()) => {
+                self.ask(alarm, limits, request, on_progress).await
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    /// Sends a request and waits for its answer. A server that ends may have answered before.
+    async fn ask(
         &self,
         alarm: &Alarm<'_>,
         limits: &Limits,
