@@ -22,6 +22,8 @@ mod json_conformance;
 #[cfg(test)]
 mod large_results;
 #[cfg(test)]
+mod misbehaving_servers;
+#[cfg(test)]
 mod mutations;
 #[cfg(test)]
 mod pictures;
