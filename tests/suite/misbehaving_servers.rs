@@ -258,7 +258,6 @@ rows! { MODES:
     answers_late: late("unknown", "idle limit of 0.4 s");
     reports_progress_without_end: late("unknown", "time limit of 3 s").with(PROGRESS);
     notifies_without_end: late("unknown", "idle limit of 0.4 s");
-    asks_without_end: late("unknown", "idle limit of 0.4 s");
     asks_and_listens_without_end: wrong(CALLED, "unknown", "more than 10000 requests");
     complains_without_end: late("unknown", "idle limit of 0.4 s");
     answers_somebody_else: late("unknown", "idle limit of 0.4 s");

@@ -40,12 +40,6 @@ def notifies_without_end(request):
 
 
 @at("call")
-def asks_without_end(request):
-    while True:
-        raw(line({"id": "p", "method": "ping"}) * 100)
-
-
-@at("call")
 def asks_and_listens_without_end(request):
     Thread(target=lambda: [None for _ in iter(lambda: os.read(0, 65536), b"")], daemon=True).start()
     while True:
