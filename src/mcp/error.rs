@@ -220,8 +220,8 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` sent a line of more than {limit} bytes; let the tool write a file instead, or raise \
-         `max_message_bytes`"
+        "server `{server}` sent a line of more than {limit} bytes; ask the tool for less, or let it write a file \
+         instead"
     )]
     TooBig { server: String, limit: usize },
 
