@@ -261,10 +261,10 @@ mod tests {
             let document = Document::Large(text.to_owned().into()).without(&secrets);
             serde_json::from_str::<Value>(&document.to_string()).unwrap()
         };
-        // Numbers and escapes that happen to look like a secret are none.
-        let text = r#"{"port": 8080, "url": "a:8080", "ok": true, "line": "a\nfoo"}"#;
+        let text = r#"{"port": 80801, "url": "a:8080", "ok": true, "line": "a\nfoo"}"#;
         assert_eq!(cut(text, "8080")["url"], "a:***");
-        assert_eq!(cut(text, "8080")["port"], json!(8080));
+        // Digits, literals and escapes that happen to look like a secret are none.
+        assert_eq!(cut(text, "8080")["port"], json!(80801));
         assert_eq!(cut(text, "true")["ok"], json!(true));
         assert_eq!(cut(text, "nfoo")["line"], "a\nfoo");
         // Half a surrogate pair: JSON by its grammar, and no value.
