@@ -327,6 +327,7 @@ impl Session {
                 server,
                 after,
                 stderr_tail,
+                noise: self.first_noise(),
             },
             Halt::Late(limit, after) => CallError::TimedOut {
                 server,
@@ -334,6 +335,7 @@ impl Session {
                 limit,
                 after,
                 asked: self.question(),
+                noise: self.first_noise(),
             },
             Halt::Gone if phase <= Phase::Negotiate => CallError::ExitedBeforeReady {
                 server,
@@ -380,6 +382,12 @@ impl Session {
         self.desk
             .question()
             .map(|question| self.secrets.cut(&question))
+    }
+
+    /// The first line on stdout that was no message.
+    fn first_noise(&self) -> String {
+        let noise = self.desk.noise_so_far().sample;
+        self.excerpt(noise.lines().next().unwrap_or_default())
     }
 
     /// Ends the server: stdin closed, time to end by itself, SIGTERM to its group, SIGKILL.

@@ -16,6 +16,8 @@ mod installed;
 #[cfg(test)]
 mod large_results;
 #[cfg(test)]
+mod misbehaving_servers;
+#[cfg(test)]
 mod pictures;
 #[cfg(test)]
 mod process;

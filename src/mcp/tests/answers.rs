@@ -284,7 +284,10 @@ fn pages_without_end_end() {
     stage.call.tool = "none".to_owned();
     assert!(matches!(
         stage.run().result,
-        Err(CallError::UnknownTool { .. })
+        Err(CallError::Malformed {
+            method: "tools/list",
+            ..
+        })
     ));
 }
 
