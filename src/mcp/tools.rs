@@ -50,9 +50,7 @@ impl ToolListing {
         let named = named.and_then(Value::as_array).into_iter().flatten();
         named.filter_map(Value::as_str)
     }
-}
 
-impl ToolListing {
     /// What the tool is now.
     pub(crate) fn pin(&self) -> Pin {
         Pin::of(
