@@ -21,8 +21,20 @@ bless *words:
     scripts/setup-tests
     ONEACT_BLESS=1 cargo test --test scenarios -- "$@"
 
+# The binary to ship, with everything it needs of glibc inside: it starts in two thirds of the time
+[group('release')]
+dist:
+    cargo rustc --release --bin oneact -- -C target-feature=+crt-static -C relocation-model=static
+
 # Speed, as ratios within one run (medians)
 [group('release')]
-bench *args:
-    cargo build --release
+bench *args: dist
     scripts/bench "$@"
+
+# Fuzz a target of fuzz/ (reader, catalog or message); needs `cargo install cargo-fuzz`
+[group('dev')]
+fuzz target seconds='60':
+    mkdir -p fuzz/corpus/{{ target }}
+    RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none {{ target }} \
+        fuzz/corpus/{{ target }} fuzz/seeds/{{ target }} fixtures/scenarios examples -- \
+        -max_total_time={{ seconds }} -timeout=20 -max_len=8192 -dict=fuzz/dictionary

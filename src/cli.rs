@@ -13,6 +13,7 @@ mod run;
 mod schema;
 mod serve;
 mod settings;
+mod stderr;
 mod stdin;
 
 use std::{
@@ -25,6 +26,7 @@ use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
 };
 
+use crate::host::{Interrupts, keep_own_files, stdout_was_closed};
 use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -50,7 +52,8 @@ Exit codes of a run:
   2    rejected: nothing ran, fix the request or the catalog
   3    pending: the tool asks for input, another run can answer (oneact.waiting)
   75   failed, worth retrying (error.recoverable is true)
-  129, 130, 143   cancelled by SIGHUP, SIGINT, SIGTERM; what had begun is undone";
+  128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
+       what had begun is undone";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -73,6 +76,8 @@ enum Verb {
 
 /// Runs the command line and answers with its exit code.
 pub fn main() -> ExitCode {
+    let interrupts = Interrupts::catch();
+    keep_own_files();
     #[expect(
         clippy::disallowed_methods,
         reason = "the door is where arguments come in"
@@ -82,18 +87,32 @@ pub fn main() -> ExitCode {
         Ok(cli) => {
             logs::start(cli.logs);
             tracing::debug!("started");
-            match cli.verb {
-                None => run::run(&cli.run),
-                Some(Verb::Run(args)) => run::run(&args),
-                Some(Verb::Serve(args)) => serve::run(&args),
-                Some(Verb::Schema(args)) => schema::run(&args),
-                Some(Verb::Init(args)) => init::run(&args),
-                Some(Verb::Doctor(args)) => doctor::run(&args),
-                Some(Verb::Completions(args)) => completions::run(&args, Cli::command()),
-                Some(Verb::Man(args)) => man::run(&args, Cli::command()),
+            if stdout_was_closed() {
+                tracing::error!("stdout is closed: nobody would get the answer; nothing was done");
+                return ExitCode::from(2);
             }
+            perform(cli.verb.unwrap_or(Verb::Run(cli.run)), interrupts)
         }
-        Err(error) => refuse(&error, &args),
+        Err(error) => refuse(&error, &args, interrupts),
+    }
+}
+
+/// Runs the verb. A signal cancels a run or an examination, and ends the others where they are.
+fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
+    if !matches!(verb, Verb::Run(_) | Verb::Doctor(_)) {
+        interrupts.stand_down();
+        if let Some(interrupt) = interrupts.caught() {
+            return ExitCode::from(128 + interrupt.number());
+        }
+    }
+    match verb {
+        Verb::Run(args) => run::run(&args, interrupts),
+        Verb::Serve(args) => serve::run(&args),
+        Verb::Schema(args) => schema::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Doctor(args) => doctor::run(&args, interrupts),
+        Verb::Completions(args) => completions::run(&args, Cli::command()),
+        Verb::Man(args) => man::run(&args, Cli::command()),
     }
 }
 
@@ -126,7 +145,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 /// Help and version are printed; bad flags of a run still get their envelope.
-fn refuse(error: &clap::Error, args: &[OsString]) -> ExitCode {
+fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> ExitCode {
     // The first word may be a flag's value: only another verb's name is another verb.
     let word = args
         .iter()
@@ -146,10 +165,9 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> ExitCode {
                 ExitCode::FAILURE
             }
         }
-        _ if of_run => run::refuse(error),
+        _ if of_run => run::refuse(error, interrupts),
         _ => {
-            // Nothing can be done when even stderr is gone.
-            let _ = error.print();
+            stderr::tell(error);
             ExitCode::from(2)
         }
     }

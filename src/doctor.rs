@@ -21,7 +21,7 @@ use crate::{
 
 pub(crate) use self::{
     fact::{Fact, Finding, Level, Subject},
-    server::ServerFacts,
+    server::{ServerFacts, ToolFacts},
 };
 
 /// What is to be examined.

@@ -113,7 +113,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     let result = done
         .steps(&job.steps, &launches, &staging, context)
         .and_then(|data| context.go_on().map(|()| data))
-        .and_then(|data| place(&job.steps, data, &store, context));
+        .and_then(|data| place(&job.steps, data, &staging, &store, context));
     tracing::debug!("assets placed");
     done.settle(result);
     Ok(Executed {
@@ -127,6 +127,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
 fn place(
     steps: &[Step],
     data: Option<ResultData>,
+    staging: &Staging,
     store: &Store,
     context: &Context<'_>,
 ) -> Result<Made, Failure> {
@@ -143,7 +144,9 @@ fn place(
         None => None,
         Some(ResultData::Inline(value)) => Some(value),
         Some(ResultData::Spilled(spilled)) => {
-            let stored = spilled.prepare(store, context.session_id)?.commit()?;
+            let stored = spilled
+                .prepare(staging, store, context.session_id)?
+                .commit()?;
             Some(spilled.reference(stored.uri.as_str()))
         }
     };

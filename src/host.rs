@@ -3,24 +3,29 @@
 //!
 //! `--clock` and `--seed` replace the first two, so that every byte of output can be reproduced.
 
+mod before_main;
+mod interrupts;
 mod zone;
 
 use std::{
     io,
-    os::unix::{net::UnixStream, process::CommandExt},
+    os::unix::process::CommandExt,
     path::PathBuf,
     process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
 use camino::Utf8PathBuf;
 use jiff::{Timestamp, Zoned};
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::{
+    fs::Mode,
+    process::{Signal, getpid, getppid, set_parent_process_death_signal, umask},
+};
 use sha2::{Digest, Sha256};
+
+pub use before_main::stdout_was_closed;
+pub use interrupts::{Interrupt, Interrupts};
 
 /// Where the run takes its time, its ids and its environment from.
 #[derive(Debug)]
@@ -57,17 +62,16 @@ pub struct Moment {
 }
 
 impl Host {
-    /// The host of this process. `clock` fixes the time, `seed` the ids. Catches SIGINT, SIGTERM
-    /// and SIGHUP from here on.
-    pub fn new(clock: Option<Zoned>, seed: Option<u64>) -> io::Result<Self> {
-        Ok(Self {
+    /// The host of this process. `clock` fixes the time, `seed` the ids.
+    pub fn new(clock: Option<Zoned>, seed: Option<u64>, interrupts: Interrupts) -> Self {
+        Self {
             clock: Clock::new(clock),
             random: seed.map_or(Random::System, |seed| Random::Seeded {
                 seed,
                 drawn: AtomicUsize::new(0),
             }),
-            interrupts: Interrupts::catch()?,
-        })
+            interrupts,
+        }
     }
 
     /// Now, in the local time zone.
@@ -155,6 +159,13 @@ impl Moment {
     }
 }
 
+/// Whatever the umask keeps from others, what this process and its servers make is theirs to use.
+/// For the first lines of a process: no other thread may be making files.
+pub fn keep_own_files() {
+    let umasked = umask(Mode::RWXU | Mode::RWXG | Mode::RWXO);
+    umask(umasked - Mode::RWXU);
+}
+
 /// A variable of the environment, if it is set and is Unicode.
 #[expect(
     clippy::disallowed_methods,
@@ -213,91 +224,4 @@ pub fn die_with_us(command: &mut Command) {
     // SAFETY: the closure makes two system calls and neither allocates, locks nor touches memory
     // of other threads.
     unsafe { command.pre_exec(ask) };
-}
-
-/// Sent when a file grows past `RLIMIT_FSIZE`.
-const SIGXFSZ: i32 = 25;
-
-/// A signal that asks the run to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupt {
-    Hangup,
-    Interrupt,
-    Terminate,
-}
-
-impl Interrupt {
-    const ALL: [Self; 3] = [Self::Hangup, Self::Interrupt, Self::Terminate];
-
-    /// The POSIX signal number: 1, 2 or 15.
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::Hangup => 1,
-            Self::Interrupt => 2,
-            Self::Terminate => 15,
-        }
-    }
-
-    /// The POSIX name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hangup => "SIGHUP",
-            Self::Interrupt => "SIGINT",
-            Self::Terminate => "SIGTERM",
-        }
-    }
-}
-
-/// The signals that ask this run to stop. They never end the process by themselves: each stage
-/// looks here, undoes what it began, and the envelope says `cancelled`.
-#[derive(Debug)]
-pub struct Interrupts {
-    /// The number of the last signal caught; 0 while there is none.
-    caught: Arc<AtomicUsize>,
-    /// Becomes readable with the first signal and stays so: nobody reads from it.
-    wake: UnixStream,
-    /// Once set, a signal ends the process as it does by default.
-    done: Arc<AtomicBool>,
-}
-
-impl Interrupts {
-    fn catch() -> io::Result<Self> {
-        let caught = Arc::new(AtomicUsize::new(0));
-        let done = Arc::new(AtomicBool::new(false));
-        // A file that grows past the limit of this process is an error of the write, not its end.
-        signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-        let (wake, ring) = UnixStream::pair()?;
-        wake.set_nonblocking(true)?;
-        for interrupt in Interrupt::ALL {
-            let number = i32::from(interrupt.number());
-            signal_hook::flag::register_conditional_default(number, Arc::clone(&done))?;
-            signal_hook::flag::register_usize(
-                number,
-                Arc::clone(&caught),
-                usize::from(interrupt.number()),
-            )?;
-            signal_hook::low_level::pipe::register(number, ring.try_clone()?)?;
-        }
-        Ok(Self { caught, wake, done })
-    }
-
-    /// The last signal caught, if any.
-    pub fn caught(&self) -> Option<Interrupt> {
-        let number = self.caught.load(Ordering::Relaxed);
-        Interrupt::ALL
-            .into_iter()
-            .find(|each| usize::from(each.number()) == number)
-    }
-
-    /// From here on nothing is left to undo: a signal may end the process, even while it waits for
-    /// somebody to read its answer.
-    pub fn stand_down(&self) {
-        self.done.store(true, Ordering::Relaxed);
-    }
-
-    /// A socket that becomes readable with the first signal: for `poll` and async waits. Do not
-    /// read from it; look at [`Interrupts::caught`] instead.
-    pub fn wake(&self) -> &UnixStream {
-        &self.wake
-    }
 }

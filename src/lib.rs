@@ -16,6 +16,7 @@
 //! | `assets` | where bytes live: store, scratch directory, content checks |
 //! | `servers` | tool servers inside the binary (`oneact serve`) |
 //! | [`host`] | clock, ids, environment, signals |
+//! | `fuzz` | what fuzzing runs; not in the binary |
 //!
 //! Invariants, held by types and tests:
 //!
@@ -39,6 +40,9 @@ pub mod cli;
 mod doctor;
 pub mod envelope;
 mod executor;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod host;
 mod inputs;
 mod mcp;

@@ -18,6 +18,8 @@ mod closing;
 mod desk;
 mod era;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod greeting;
 mod handler;
 mod inspect;
@@ -39,7 +41,7 @@ mod tools;
 mod torn;
 mod wire;
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use tokio::{
@@ -171,20 +173,30 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
             signal,
         });
     }
-    let runtime = Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(|source| CallError::SpawnFailed {
-            server: server.name.clone(),
-            operation: "start an event loop",
-            source,
-        })?;
+    let runtime = room(host).and_then(|()| {
+        Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+    });
+    let runtime = runtime.map_err(|source| CallError::SpawnFailed {
+        server: server.name.clone(),
+        operation: "start an event loop",
+        source,
+    })?;
     let session = {
         let _inside = runtime.enter();
         Session::open(server, host)?
     };
     Ok((runtime, session))
+}
+
+/// An error if so few files can still be opened that tokio would panic for want of them.
+fn room(host: &Host) -> io::Result<()> {
+    const NEEDED: usize = 8;
+    let wake = host.interrupts().wake()?;
+    let spare: io::Result<Vec<_>> = (0..NEEDED).map(|_| wake.try_clone()).collect();
+    spare.map(drop)
 }
 
 /// Handshake, check, call.

@@ -179,11 +179,15 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::host::Interrupts;
 
     #[test]
     fn after_a_defect_the_answer_is_for_who_asked_and_does_not_say_that_nothing_ran() {
         let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
-        let answer = broken(&Ok(task.to_vec()), &Host::new(None, None).unwrap());
+        let answer = broken(
+            &Ok(task.to_vec()),
+            &Host::new(None, None, Interrupts::catch()),
+        );
         assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
         let envelope: Value = serde_json::from_slice(&answer.line).unwrap();
         assert_eq!(envelope["metadata"]["session_id"], "sess-1");

@@ -9,9 +9,9 @@
 mod tests;
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     thread,
     time::Duration,
 };
@@ -224,7 +224,25 @@ fn private_dir() -> DirBuilder {
 }
 
 fn remove_tree(dir: &Utf8Path) -> Result<(), StoreError> {
-    gone(fs::remove_dir_all(dir)).map_err(StoreError::io("remove", dir))
+    let removed = match gone(fs::remove_dir_all(dir)) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            unlock(dir);
+            gone(fs::remove_dir_all(dir))
+        }
+        removed => removed,
+    };
+    removed.map_err(StoreError::io("remove", dir))
+}
+
+/// Takes back the directories that a tool has locked. It failing, the removal says why.
+fn unlock(dir: &Utf8Path) {
+    // Never through a link: what it leads to is not ours.
+    let _ = fs::set_permissions(dir, Permissions::from_mode(0o700));
+    for entry in dir.read_dir_utf8().into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            unlock(entry.path());
+        }
+    }
 }
 
 /// What is not there any more has been removed.

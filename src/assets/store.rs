@@ -171,18 +171,17 @@ impl Prepared {
     pub(crate) fn commit(self) -> Result<Stored, StoreError> {
         let path = &self.stored.path;
         let name = path.file_name().unwrap_or_default();
-        rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
-            .map_err(StoreError::os("put an asset at", path))?;
-        let there = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(StoreError::os("look at", path))?;
+        // Looked at here, not at its place afterwards: what stands there may by then be the asset of
+        // another run, and is not ours to judge.
+        let staged = rustix::fs::statat(CWD, self.from.as_std_path(), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(StoreError::os("look at", &self.from))?;
         let checked =
             rustix::fs::fstat(&self.checked).map_err(StoreError::os("look at", &self.from))?;
-        if (there.st_dev, there.st_ino) != (checked.st_dev, checked.st_ino) {
-            // Somebody put another thing under the staged name: it is no asset.
-            rustix::fs::unlinkat(&self.directory, name, AtFlags::empty())
-                .map_err(StoreError::os("remove", path))?;
+        if (staged.st_dev, staged.st_ino) != (checked.st_dev, checked.st_ino) {
             return Err(StoreError::Changed { path: path.clone() });
         }
+        rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
+            .map_err(StoreError::os("put an asset at", path))?;
         rustix::fs::fsync(&self.directory).map_err(StoreError::os("sync the place of", path))?;
         Ok(self.stored)
     }

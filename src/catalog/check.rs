@@ -61,7 +61,7 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     for name in &servers {
         let used = checked.capabilities.iter().any(|e| e.server == *name);
         if used || names.is_empty() {
-            let server = server::read(tables, name);
+            let server = server::named(tables, name);
             let server = checked.keep(About::Server(name.clone()), server);
             checked.servers.extend(server.flatten().filter(|_| used));
         }

@@ -61,7 +61,7 @@ impl Compiler<'_> {
             .as_ref()
             .map_or(Ok(timeout), |text| self.duration(text))?;
         if timeout_max < timeout {
-            return Err(self.wrong("has a `timeout_max` below its `timeout`"));
+            return Err(self.wrong("has a `timeout_max` below its `timeout`; raise it"));
         }
         let bind = raw
             .bind
@@ -84,6 +84,7 @@ impl Compiler<'_> {
         Ok(Entry {
             id: self.id.to_owned(),
             place: self.tables.catalog().place(self.at),
+            names_server_at: self.tables.catalog().place(mcp.server.span().start),
             server: mcp.server.into_inner(),
             tool: mcp.tool,
             pinned: self.pinned(raw.pin.as_ref(), raw.on_drift)?,
@@ -210,7 +211,7 @@ impl Compiler<'_> {
     ) -> Result<(String, Source), CatalogError> {
         let text = source.as_str().ok_or_else(|| {
             self.wrong(&format!(
-                "binds `{parameter}` to something that is no string"
+                "binds `{parameter}` to something that is no string; write a source in quotes, e.g. \"input.uri\""
             ))
         })?;
         let source = Source::parse(text)
@@ -263,7 +264,7 @@ impl Compiler<'_> {
                 .filter(|factor| factor.is_finite() && *factor > 0.0);
             let factor = factor.ok_or_else(|| {
                 self.wrong(&format!(
-                    "multiplies `{parameter}` by something that is no factor"
+                    "multiplies `{parameter}` by something that is no factor; write a number above 0"
                 ))
             })?;
             let start = rule.start.get(parameter).and_then(Value::as_f64);
@@ -316,7 +317,7 @@ impl Compiler<'_> {
         let asset_type = |what: &str| {
             let missing = || {
                 self.wrong(&format!(
-                    "makes an {what} and must say its `result.asset_type`"
+                    "makes an {what} and must say its `result.asset_type`, e.g. \"audio_track\""
                 ))
             };
             raw.asset_type
@@ -331,8 +332,9 @@ impl Compiler<'_> {
             .transpose()?;
         let (kind, take) = match raw.kind {
             RawKind::Asset => {
-                let format = format
-                    .ok_or_else(|| self.wrong("makes an asset and must say its `result.format`"))?;
+                let format = format.ok_or_else(|| {
+                    self.wrong("makes an asset and must say its `result.format`, e.g. \"wav\"")
+                })?;
                 let mut take = if tells_output {
                     vec![Take::Output]
                 } else {

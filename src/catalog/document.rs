@@ -94,20 +94,29 @@ impl Catalog {
                 path: path.to_owned(),
             });
         }
-        let text = fs::read_to_string(path).map_err(unreadable)?;
-        Ok(Self {
-            path: path.to_owned(),
-            text,
-        })
+        Self::from_bytes(path, fs::read(path).map_err(unreadable)?)
+    }
+
+    /// The catalog in these bytes; `path` only names it in errors.
+    pub(crate) fn from_bytes(path: &Utf8Path, bytes: Vec<u8>) -> Result<Self, CatalogError> {
+        let path = path.to_owned();
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
+            CatalogError::Invalid {
+                place: Place {
+                    path: path.clone(),
+                    line: line(before.unwrap_or_default()),
+                },
+                problem: "this line is not UTF-8; save the catalog as UTF-8".to_owned(),
+            }
+        })?;
+        Ok(Self { path, text })
     }
 
     /// A catalog from text; `path` only names it in errors.
     #[cfg(test)]
     pub(crate) fn from_text(text: &str) -> Self {
-        Self {
-            path: Utf8PathBuf::from("catalog.toml"),
-            text: text.to_owned(),
-        }
+        Self::from_bytes(Utf8Path::new("catalog.toml"), text.into()).unwrap()
     }
 
     /// Parses the text and checks what stands at the top.
@@ -124,7 +133,7 @@ impl Catalog {
             if LATER.contains(&name) {
                 return Err(self.invalid(
                     key.span().start,
-                    format!("`{name}` is not built into this version of oneact"),
+                    format!("`{name}` is not built into this version of oneact; remove it"),
                 ));
             }
             if !TOP.contains(&name) {
@@ -155,10 +164,9 @@ impl Catalog {
     /// That byte of the file, for a person.
     pub(super) fn place(&self, at: usize) -> Place {
         let before = self.text.get(..at).unwrap_or(&self.text);
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         Place {
             path: self.path.clone(),
-            line,
+            line: line(before.as_bytes()),
         }
     }
 
@@ -224,15 +232,36 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// serde's message for an unknown key, with the nearest known name instead of all of them.
+/// The line that comes after these bytes, counted from 1.
+fn line(before: &[u8]) -> usize {
+    before.split(|byte| *byte == b'\n').count()
+}
+
+/// serde's message, with what to write instead; the nearest known name rather than all of them.
 fn explain(message: &str) -> String {
+    let first = message.lines().next().unwrap_or(message);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    match quoted.split_first() {
-        Some((unknown, known)) if message.starts_with("unknown field") => {
-            unknown_key(unknown, known.iter().copied())
+    if let Some((name, known)) = quoted.split_first() {
+        if message.starts_with("unknown field") {
+            return unknown_key(name, known.iter().copied());
         }
-        _ => message.lines().next().unwrap_or(message).to_owned(),
+        if message.starts_with("unknown variant") {
+            return unknown_key(name, known.iter().copied()).replacen("key", "value", 1);
+        }
+        if message.starts_with("missing field") {
+            return format!("`{name}` is missing; add it");
+        }
     }
+    let write = match first.rsplit_once("expected ") {
+        Some((_, "a string")) => "a text in quotes",
+        Some((_, "a sequence")) => "an array in [ ]",
+        Some((_, "a boolean")) => "true or false",
+        Some((_, "a map")) => "a table in { }",
+        Some((_, "i64" | "u32" | "u64")) => "a whole number",
+        _ if first == "duplicate key" => return format!("{first}; remove one of the two"),
+        _ => return first.to_owned(),
+    };
+    format!("{first}; write {write}")
 }
 
 /// `unknown key`, with the name that was probably meant, or all that are known.

@@ -17,6 +17,8 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) place: Place,
     pub(crate) server: String,
+    /// Where it names its server.
+    pub(crate) names_server_at: Place,
     pub(crate) tool: String,
     /// What the tool must be.
     pub(crate) pinned: Option<Pinned>,

@@ -75,9 +75,9 @@ impl Schema {
             let (place, path) = (&self.place, error.instance_path().to_string());
             let within = match path.as_str() {
                 "" => String::new(),
-                path => format!(", at `{path}` in it"),
+                path => format!(" at `{path}`"),
             };
-            format!("{place}: the JSON Schema does not compile{within}: {error}")
+            format!("{place}: the JSON Schema does not compile; correct it{within}: {error}")
         })
     }
 

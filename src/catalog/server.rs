@@ -52,20 +52,22 @@ pub(crate) enum PrivateNetwork {
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// The server that the entry names; there must be one (R-000-100).
-pub(super) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> {
-    match read(tables, &entry.server)? {
-        Some(server) => Ok(server),
-        None => Err(Failure::new(Fault::ServerNotFound, missing(tables, entry)?)),
-    }
-}
-
 /// Reads the server of that name, if there is one.
-pub(super) fn read(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
-    let found = tables.entry::<RawServer>("server", name)?;
-    found
+pub(super) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
+    let entry = tables.entry::<RawServer>("server", name)?;
+    entry
         .map(|(at, raw)| check(tables, name, at, raw))
         .transpose()
+}
+
+/// Reads the server of this capability; there must be one (R-000-100).
+pub(super) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> {
+    if let Some(server) = named(tables, &entry.server)? {
+        return Ok(server);
+    }
+    let missing = missing(tables, &entry.server)?;
+    let message = format!("{}: {missing}", entry.names_server_at);
+    Err(Failure::new(Fault::ServerNotFound, message))
 }
 
 fn check(
@@ -113,15 +115,11 @@ fn check(
     })
 }
 
-/// A message about a server that is not there: who wants it, and which was probably meant.
-fn missing(tables: &Tables<'_>, entry: &Entry) -> Result<String, CatalogError> {
-    let (name, place) = (&entry.server, &entry.place);
+/// The server names of the catalog, for a message about one that is not there.
+fn missing(tables: &Tables<'_>, name: &str) -> Result<String, CatalogError> {
     let names = tables.names("server")?;
-    let remedy = match nearest(name, names.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "add one with its `command`".to_owned(),
-    };
-    Ok(format!(
-        "{place}: the catalog has no [server.{name}]; {remedy}"
-    ))
+    Ok(match nearest(name, names.iter().copied()) {
+        Some(near) => format!("the catalog has no [server.{name}]; did you mean `{near}`?"),
+        None => format!("the catalog has no [server.{name}]; add one with its `command`"),
+    })
 }

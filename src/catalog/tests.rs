@@ -3,6 +3,7 @@
 
 mod asked;
 mod refusals;
+mod remedies;
 mod resolving;
 mod shipped;
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::{
     doctor::{Diagnosis, Finding, Level, Setup, examine},
-    host::Host,
+    host::{Host, Interrupts},
 };
 
 use super::{checkup, flags::PlaceArgs, print, report::Report, settings};
@@ -31,17 +31,11 @@ No tool is called.
 Exit codes:
   0    all is well; warnings may have been given
   1    something is wrong: some tasks are bound to fail
-  130, 143   interrupted by SIGINT, SIGTERM";
+  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
 /// Examines, tells, and answers with what it came to.
-pub(super) fn run(args: &DoctorArgs) -> ExitCode {
-    let host = match Host::new(None, None) {
-        Ok(host) => host,
-        Err(error) => {
-            tracing::error!(%error, "cannot catch signals");
-            return ExitCode::FAILURE;
-        }
-    };
+pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> ExitCode {
+    let host = Host::new(None, None, interrupts);
     let places = match settings::places(&args.places) {
         Ok(places) => places,
         Err(problem) => {

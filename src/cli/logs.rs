@@ -8,6 +8,8 @@ use tracing_subscriber::{
     Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
+use super::stderr::Stderr;
+
 /// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct LogArgs {
@@ -39,7 +41,7 @@ pub(super) fn start(args: LogArgs) {
     };
     let own = Targets::new().with_target("oneact", level);
     let lines = fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(|| Stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     let registry = tracing_subscriber::registry();

@@ -1,8 +1,9 @@
 //! An examination as JSON: one document, described by `schemas/doctor.schema.json`.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::doctor::{Diagnosis, Finding, Level, ServerFacts, Setup, Subject};
+use crate::doctor::{Diagnosis, Finding, Level, ServerFacts, Setup, Subject, ToolFacts};
 
 /// The document.
 #[derive(Debug, Serialize)]
@@ -45,10 +46,16 @@ struct Started<'a> {
     era: Option<&'static str>,
     server_name: Option<&'a str>,
     server_version: Option<&'a str>,
-    tools: &'a [String],
+    tools: Vec<Listed<'a>>,
     ended: Option<&'a str>,
     stderr_bytes: u64,
     noise_lines: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed<'a> {
+    name: &'a str,
+    input_schema: Option<&'a Value>,
 }
 
 impl<'a> Report<'a> {
@@ -114,9 +121,16 @@ fn started(server: &ServerFacts) -> Started<'_> {
         era: server.era(),
         server_name: info.map(|(name, _)| name.as_str()),
         server_version: info.map(|(_, version)| version.as_str()),
-        tools: &server.tools,
+        tools: server.tools.iter().map(listed).collect(),
         ended: server.ended.as_deref(),
         stderr_bytes: server.stderr_bytes,
         noise_lines: server.noise_lines,
+    }
+}
+
+fn listed(tool: &ToolFacts) -> Listed<'_> {
+    Listed {
+        name: &tool.name,
+        input_schema: tool.input_schema.as_ref(),
     }
 }

@@ -6,22 +6,16 @@ use std::{
 };
 
 use crate::{
-    host::{Host, Interrupt},
+    host::{Host, Interrupts},
     perform::{Answer, Settings, broken, perform},
-    task::{Failure, Fault, State},
+    task::{Failure, Fault},
 };
 
-use super::{bar::Bar, flags::RunArgs, print, settings, stdin};
+use super::{bar::Bar, flags::RunArgs, print, settings, stderr, stdin};
 
 /// Performs the task on stdin.
-pub(super) fn run(args: &RunArgs) -> ExitCode {
-    let host = match Host::new(args.clock.clone(), args.seed) {
-        Ok(host) => host,
-        Err(error) => {
-            tracing::error!(%error, "cannot catch signals");
-            return ExitCode::FAILURE;
-        }
-    };
+pub(super) fn run(args: &RunArgs, interrupts: Interrupts) -> ExitCode {
+    let host = Host::new(args.clock.clone(), args.seed, interrupts);
     match settings::settle(args) {
         Ok(settings) => answer(&stdin::read(&host, settings.budget), &settings, &host),
         Err(problem) => answer(&Err(unusable(&problem)), &settings::nowhere(), &host),
@@ -29,16 +23,13 @@ pub(super) fn run(args: &RunArgs) -> ExitCode {
 }
 
 /// Answers a command line that cannot be used: an envelope, and the reason for people.
-pub(super) fn refuse(error: &clap::Error) -> ExitCode {
+pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     let said = error.to_string();
     let what = said.lines().next().unwrap_or("bad flags");
     let failure = unusable(what.trim_start_matches("error: "));
-    let code = match Host::new(None, None) {
-        Ok(host) => answer(&Err(failure), &settings::nowhere(), &host),
-        Err(_) => ExitCode::from(2),
-    };
-    // After the envelope: nobody may be reading stderr. If it is gone, nothing can be done.
-    let _ = error.print();
+    let host = Host::new(None, None, interrupts);
+    let code = answer(&Err(failure), &settings::nowhere(), &host);
+    stderr::tell(error);
     code
 }
 
@@ -62,19 +53,5 @@ fn answer(input: &Result<Vec<u8>, Failure>, settings: &Settings, host: &Host) ->
     if print(&answer.line).is_err() {
         return ExitCode::FAILURE;
     }
-    exit_code(&answer, host.interrupts().caught())
-}
-
-/// The exit code is a function of how the run ended (invariant 6).
-fn exit_code(answer: &Answer, interrupt: Option<Interrupt>) -> ExitCode {
-    match answer.state {
-        State::Done | State::Planned => ExitCode::SUCCESS,
-        State::Rejected => ExitCode::from(2),
-        State::Pending => ExitCode::from(3),
-        State::Failed if answer.recoverable => ExitCode::from(75),
-        State::Failed => ExitCode::FAILURE,
-        State::Cancelled => {
-            ExitCode::from(128 + interrupt.unwrap_or(Interrupt::Terminate).number())
-        }
-    }
+    ExitCode::from(answer.exit_code(host.interrupts().caught()))
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Read},
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::net::UnixStream},
     time::Duration,
 };
 
@@ -24,6 +24,12 @@ const BLOCK: usize = 16 * 1024;
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or it is too much.
 pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Failure> {
     let begun = host.moment();
+    let wake = host.interrupts().wake().map_err(|error| {
+        let message = format!(
+            "cannot listen for signals: {error}; is the limit of open files (`ulimit -n`) too low?"
+        );
+        Failure::new(Fault::InvalidUsage, message)
+    })?;
     let mut stdin = io::stdin().lock();
     if stdin.is_terminal() {
         tracing::warn!(
@@ -39,7 +45,7 @@ pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Fai
     let mut bytes = Vec::new();
     let mut block = vec![0; BLOCK];
     loop {
-        if wait(host, stdin.as_fd(), left(begun, budget)).map_err(failed)? == Waited::InVain {
+        if wait(wake, stdin.as_fd(), left(begun, budget)).map_err(failed)? == Waited::InVain {
             let message = "the task did not arrive whole within --timeout; close stdin after it";
             return Err(Failure::new(Fault::ToolTimeout, message));
         }
@@ -76,10 +82,10 @@ enum Waited {
 }
 
 /// Waits until stdin can be read, or a signal has come, or the time is up.
-fn wait(host: &Host, stdin: impl AsFd, left: Option<Duration>) -> io::Result<Waited> {
+fn wait(wake: &UnixStream, stdin: impl AsFd, left: Option<Duration>) -> io::Result<Waited> {
     let mut ready = [
         PollFd::new(&stdin, PollFlags::IN),
-        PollFd::new(host.interrupts().wake(), PollFlags::IN),
+        PollFd::new(wake, PollFlags::IN),
     ];
     let left = left.and_then(|left| Timespec::try_from(left).ok());
     loop {

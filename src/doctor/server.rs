@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
+use serde_json::Value;
 
 use crate::{
     catalog::{Entry, Server},
     executor, host,
-    mcp::{CallError, Inspection, Parting, Protocol, ServerSpec, inspect},
+    mcp::{CallError, Inspection, Parting, Protocol, Secrets, ServerSpec, inspect},
 };
 
 use super::{
@@ -28,11 +29,19 @@ pub(crate) struct ServerFacts {
     pub(crate) protocol: Option<String>,
     /// As it calls itself.
     pub(crate) info: Option<(String, String)>,
-    pub(crate) tools: Vec<String>,
+    pub(crate) tools: Vec<ToolFacts>,
     /// Such as `exit code 0`.
     pub(crate) ended: Option<String>,
     pub(crate) stderr_bytes: u64,
     pub(crate) noise_lines: u64,
+}
+
+/// A tool, as its server lists it.
+#[derive(Debug)]
+pub(crate) struct ToolFacts {
+    pub(crate) name: String,
+    /// Every keyword of it, but no secret.
+    pub(crate) input_schema: Option<Value>,
 }
 
 impl ServerFacts {
@@ -187,7 +196,12 @@ impl Doctor<'_> {
 
     fn remember(&mut self, spec: &ServerSpec, program: &str, seen: &Inspection) {
         let report = &seen.report;
-        let tools = seen.result.iter().flatten();
+        let secrets = Secrets::new(&spec.secrets);
+        let shown = |schema: &Value| secrets.cut_value(schema.clone());
+        let tools = seen.result.iter().flatten().map(|tool| ToolFacts {
+            name: tool.name.clone(),
+            input_schema: tool.input_schema.as_ref().map(shown),
+        });
         self.diagnosis.servers.push(ServerFacts {
             name: spec.name.clone(),
             command: spec.argv.clone(),
@@ -195,7 +209,7 @@ impl Doctor<'_> {
             ready_after: seen.ready_after,
             protocol: report.protocol.clone(),
             info: report.server_info.clone(),
-            tools: tools.map(|tool| tool.name.clone()).collect(),
+            tools: tools.collect(),
             ended: report.exit_status.map(|status| status.to_string()),
             stderr_bytes: report.stderr_bytes,
             noise_lines: report.stdout_noise.lines,

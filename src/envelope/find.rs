@@ -30,7 +30,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Finds the task; the first shape that matches is the dialect.
+/// Finds the task: in one of three places, which are the dialects, and in no second one.
 pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let whole = Found::new(document, "the input")?;
     no_several(whole.object())?;
@@ -40,23 +40,50 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     {
         no_several(content)?;
     }
-    let wrapped = document
-        .pointer("/output/content/dispatch")
-        .map(|task| (task, "`output.content.dispatch`"));
-    let wrapped = wrapped.or_else(|| document.get("dispatch").map(|task| (task, "`dispatch`")));
-    if let Some((task, place)) = wrapped {
-        let found = Found::new(task, place)?;
+    let bare = ["task_id", "capability_ids"]
+        .iter()
+        .any(|key| whole.object().contains_key(*key));
+    let places = [
+        (
+            document.pointer("/output/content/dispatch"),
+            "`output.content.dispatch`",
+        ),
+        (document.get("dispatch"), "`dispatch`"),
+        (bare.then_some(document), "the input itself"),
+    ];
+    let mut tasks = places
+        .into_iter()
+        .filter_map(|(task, place)| task.map(|task| (task, place)));
+    let Some((task, place)) = tasks.next() else {
+        return Err(Failure::new(
+            Fault::InvalidShape,
+            "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, or an object with `task_id` and \
+             `capability_ids` (`oneact schema task` prints the schema)",
+        ));
+    };
+    if let Some((_, other)) = tasks.next() {
+        return Err(multiple(&format!("a task in {place} and one in {other}")));
+    }
+    let found = Found::new(task, place)?;
+    if !bare {
         no_several(found.object())?;
-        return Ok(found);
+        nothing_around(found.object(), place)?;
     }
-    if document.get("task_id").is_some() || document.get("capability_ids").is_some() {
-        return Ok(whole);
+    Ok(found)
+}
+
+/// What belongs around a task is read there only; inside it would be lost, and with it the session.
+fn nothing_around(task: &Map<String, Value>, place: &str) -> Result<(), Failure> {
+    let around = ["metadata", "resources", "message_id"];
+    match around.into_iter().find(|key| task.contains_key(*key)) {
+        None => Ok(()),
+        Some(key) => Err(Failure::new(
+            Fault::InvalidShape,
+            format!(
+                "`{key}` stands inside {place}, where it says nothing; put it at the top of the message"
+            ),
+        )),
     }
-    Err(Failure::new(
-        Fault::InvalidShape,
-        "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, or an object with `task_id` and \
-         `capability_ids` (`oneact schema task` prints the schema)",
-    ))
 }
 
 /// Refuses several tasks, a list of them, or a workflow of them (R-000-108, R-000-112).

@@ -77,7 +77,18 @@ impl Document {
         match self {
             Self::Read(value) => Self::Read(secrets.cut_value(value)),
             Self::Large(raw) if secrets.is_empty() => Self::Large(raw),
-            Self::Large(raw) => Self::Large(secrets.cut(raw.get()).into()),
+            Self::Large(raw) => {
+                let cut = secrets.cut(raw.get());
+                if cut == raw.get() {
+                    return Self::Large(raw);
+                }
+                // A cut through the text may go through a number or an escape: what is left would be
+                // no JSON. Where the text has no value, it stays a text.
+                Self::Read(match serde_json::from_str(raw.get()) {
+                    Ok(value) => secrets.cut_value(value),
+                    Err(_) => Value::String(cut),
+                })
+            }
         }
     }
 }
@@ -121,6 +132,12 @@ fn find(json: &str, pointer: &str) -> Option<Value> {
     Find(&tokens).deserialize(&mut json).ok().flatten()
 }
 
+/// An index into an array: digits, without a leading zero (RFC 6901, section 4).
+fn index(token: &str) -> Option<usize> {
+    let leading = token.len() > 1 && token.starts_with('0') || token.starts_with('+');
+    token.parse().ok().filter(|_| !leading)
+}
+
 /// Goes down by these tokens; of members with one name the last counts, as everywhere in serde.
 struct Find<'t>(&'t [String]);
 
@@ -158,7 +175,7 @@ impl<'de> Visitor<'de> for Find<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let (token, rest) = match self.0.split_first() {
-            Some((token, rest)) => (token.parse::<usize>().ok(), rest),
+            Some((token, rest)) => (index(token), rest),
             None => (None, self.0),
         };
         let mut at = 0;
@@ -220,6 +237,8 @@ mod tests {
             "/a/1/~0",
             "/a/2",
             "/a/3",
+            "/a/00",
+            "/a/+0",
             "/a/x",
             "/n",
             "/n/0",
@@ -233,6 +252,28 @@ mod tests {
                 "{pointer}"
             );
         }
+    }
+
+    #[test]
+    fn without_secrets_a_large_document_is_still_json() {
+        let cut = |text: &str, secret: &str| {
+            let secrets = Secrets::new(&[secret.to_owned()]);
+            let document = Document::Large(text.to_owned().into()).without(&secrets);
+            serde_json::from_str::<Value>(&document.to_string()).unwrap()
+        };
+        let text = r#"{"port": 80801, "url": "a:8080", "ok": true, "line": "a\nfoo"}"#;
+        assert_eq!(cut(text, "8080")["url"], "a:***");
+        // Digits, literals and escapes that happen to look like a secret are none.
+        assert_eq!(cut(text, "8080")["port"], json!(80801));
+        assert_eq!(cut(text, "true")["ok"], json!(true));
+        assert_eq!(cut(text, "nfoo")["line"], "a\nfoo");
+        // Half a surrogate pair: JSON by its grammar, and no value.
+        let text = r#"{"half": "\ud800", "word": "opensesame"}"#;
+        let left = cut(text, "opensesame");
+        assert!(
+            left.as_str()
+                .is_some_and(|text| text.contains("***") && !text.contains("sesame"))
+        );
     }
 
     #[test]

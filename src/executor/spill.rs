@@ -1,7 +1,6 @@
 //! Where the result data of a step goes: into the answer, or, if that would make the answer too
 //! large to be handled, into a file of its own that the answer names.
 
-use camino::Utf8PathBuf;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -25,52 +24,43 @@ pub(super) enum ResultData {
     Spilled(Spilled),
 }
 
-/// A result in a staged file, named by its content: the same result is the same file.
+/// A result for a file, named by its content: the same result is the same file. Written only when it
+/// is placed: a later step may have found out more, or failed.
 #[derive(Debug)]
 pub(super) struct Spilled {
-    staged: Utf8PathBuf,
-    bytes: usize,
+    text: Raw,
     /// Lower-case hex.
     sha256: String,
 }
 
 /// `result_data` of a step: null where the asset is all there is (R-000-27, R-000-44).
-pub(super) fn result_data(
-    entry: &Entry,
-    document: Option<Document>,
-    staging: &Staging,
-) -> Result<Option<ResultData>, StoreError> {
-    match (&entry.result.kind, document) {
-        (ResultKind::Asset { .. }, _) | (_, None) => Ok(None),
-        (ResultKind::Analysis { .. } | ResultKind::Metadata, Some(document)) => {
-            settle(document, staging).map(Some)
-        }
+pub(super) fn result_data(entry: &Entry, document: Option<Document>) -> Option<ResultData> {
+    match entry.result.kind {
+        ResultKind::Asset { .. } => None,
+        ResultKind::Analysis { .. } | ResultKind::Metadata => document.map(settle),
     }
 }
 
-fn settle(document: Document, staging: &Staging) -> Result<ResultData, StoreError> {
+fn settle(document: Document) -> ResultData {
     let text = match document {
         Document::Read(value) => {
             let text = value.to_string();
             if text.len() <= INLINE_MAX {
                 tracing::info!("The result, {} bytes, goes into the answer.", text.len());
-                return Ok(ResultData::Inline(match value {
+                return ResultData::Inline(match value {
                     object @ Value::Object(_) => object,
                     // The envelope's field is an object or null.
                     other => json!({ "value": other }),
-                }));
+                });
             }
             Raw::from(text)
         }
         Document::Large(raw) => raw,
     };
-    let bytes = text.get().as_bytes();
-    let sha256 = hexadecimal(&Sha256::digest(bytes));
-    Ok(ResultData::Spilled(Spilled {
-        staged: staging.write(&format!("result-{sha256}"), bytes)?,
-        bytes: bytes.len(),
-        sha256,
-    }))
+    ResultData::Spilled(Spilled {
+        sha256: hexadecimal(&Sha256::digest(text.get())),
+        text,
+    })
 }
 
 impl Spilled {
@@ -78,9 +68,20 @@ impl Spilled {
         format!("sha256-{}.json", self.sha256)
     }
 
-    /// Ready for its place beside the assets of its session.
-    pub(super) fn prepare(&self, store: &Store, session_id: &str) -> Result<Prepared, StoreError> {
-        store.prepare(session_id, &self.file_name(), &self.staged)
+    fn bytes(&self) -> usize {
+        self.text.get().len()
+    }
+
+    /// Written, and ready for its place beside the assets of its session.
+    pub(super) fn prepare(
+        &self,
+        staging: &Staging,
+        store: &Store,
+        session_id: &str,
+    ) -> Result<Prepared, StoreError> {
+        let name = self.file_name();
+        let staged = staging.write(&name, self.text.get().as_bytes())?;
+        store.prepare(session_id, &name, &staged)
     }
 
     /// What the answer says in place of the result.
@@ -88,7 +89,7 @@ impl Spilled {
         json!({ "$blob": {
             "storage_uri": storage_uri,
             "media_type": "application/json",
-            "bytes": self.bytes,
+            "bytes": self.bytes(),
             "sha256": self.sha256,
         } })
     }
@@ -97,7 +98,7 @@ impl Spilled {
     pub(super) fn note(&self) -> String {
         format!(
             "The result has {} bytes, more than the {INLINE_MAX} an answer carries; it is in the file that `result_data` names.",
-            self.bytes
+            self.bytes()
         )
     }
 }

@@ -108,9 +108,9 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
             end.phase = Phase::Quality;
             unfit::check(entry, document.as_ref(), output, &mut end)
                 .and_then(|()| take(step, &answer, document.as_ref(), staging, context, &mut end))
-                .and_then(|()| {
+                .map(|()| {
                     let document = document.map(|document| hidden.document(document));
-                    Ok(spill::result_data(entry, document, staging)?)
+                    spill::result_data(entry, document)
                 })
                 .map_err(|failure| hidden.failure(&failure))
         }

@@ -15,8 +15,8 @@ use std::{
 };
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process_group,
-    pidfd_open, set_child_subreaper, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpgid, getpid, kill_process,
+    kill_process_group, pidfd_open, set_child_subreaper, waitid,
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -179,6 +179,11 @@ impl Child {
         if self.reaped.is_none() && self.peek().is_ok() {
             // It fails only if nobody is left, which is what we want.
             let _ = kill_process_group(self.pid, signal);
+            // One that has gone over to another group is no part of its own any more. Only that one,
+            // for many servers take a second signal for impatience.
+            if getpgid(Some(self.pid)).is_ok_and(|group| group != self.pid) {
+                let _ = kill_process(self.pid, signal);
+            }
         }
     }
 

@@ -152,20 +152,26 @@ impl Desk {
     /// Gives a message that is about to be written the id it shall have.
     pub(super) fn number(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
         let mut state = self.state();
-        let Some(to) = state.renumbered.to.map(NumberOrString::Number) else {
+        let Some(mut to) = state.renumbered.to else {
             return;
         };
         match message {
             JsonRpcMessage::Request(line)
                 if matches!(line.request, ClientRequest::CallToolRequest(_)) =>
             {
-                state.renumbered.from = Some(replace(&mut line.id, to));
+                // Of a second one, for the first was refused.
+                to += i64::from(state.renumbered.from.is_some());
+                let from = replace(&mut line.id, NumberOrString::Number(to));
+                state.renumbered = Renumbered {
+                    to: Some(to),
+                    from: Some(from),
+                };
             }
             JsonRpcMessage::Notification(line) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &mut line.notification
                     && cancelled.params.request_id == state.renumbered.from
                 {
-                    cancelled.params.request_id = Some(to);
+                    cancelled.params.request_id = Some(NumberOrString::Number(to));
                 }
             }
             _ => {}

@@ -97,13 +97,15 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` was not ready after {}{}; raise its `startup_timeout`, or set its `protocol` if it \
-         does not speak `initialize`", seconds(*after), last_words(stderr_tail)
+        "server `{server}` was not ready after {}{}{}; raise its `startup_timeout`, or set its `protocol` if it \
+         does not speak `initialize`", seconds(*after), last_words(stderr_tail), astray(noise)
     )]
     StartupTimeout {
         server: String,
         after: Duration,
         stderr_tail: String,
+        /// The first line on stdout that was no message; empty if there was none.
+        noise: String,
     },
 
     #[error(
@@ -177,8 +179,8 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "`{method}` on server `{server}` took longer than its {} of {}{}; raise the limit or give it less to do",
-        limit_name(*limit), seconds(*after), question(asked.as_deref())
+        "`{method}` on server `{server}` took longer than its {} of {}{}{}; raise the limit or give it less to do",
+        limit_name(*limit), seconds(*after), question(asked.as_deref()), astray(noise)
     )]
     TimedOut {
         server: String,
@@ -186,6 +188,8 @@ pub(crate) enum CallError {
         limit: Limit,
         after: Duration,
         asked: Option<String>,
+        /// As above.
+        noise: String,
     },
 
     #[error(
@@ -220,8 +224,7 @@ pub(crate) enum CallError {
     },
 
     #[error(
-        "server `{server}` sent a line of more than {limit} bytes; let the tool write a file instead, or raise \
-         `max_message_bytes`"
+        "server `{server}` sent a line of more than {limit} bytes; let the tool write a file instead"
     )]
     TooBig { server: String, limit: usize },
 
@@ -303,6 +306,15 @@ fn last_words(stderr: &str) -> String {
         String::new()
     } else {
         format!(" (stderr: {})", line.chars().take(300).collect::<String>())
+    }
+}
+
+/// An answer that is waited for in vain may have come, in a framing that is not MCP's.
+fn astray(noise: &str) -> String {
+    if noise.is_empty() {
+        String::new()
+    } else {
+        format!(" (on stdout it printed what is no message of MCP, first: {noise})")
     }
 }
 

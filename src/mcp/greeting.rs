@@ -105,6 +105,11 @@ async fn settled(
                 None,
             )))
         }
+        Ok(Err(ClientInitializeError::ExpectedInitResult(other))) => {
+            let other = serde_json::to_string(&other).unwrap_or_default();
+            let reason = format!("its `result` is not one of a handshake: {other}");
+            Err(Failure::Halted(Halt::Malformed(reason)))
+        }
         Ok(Err(other)) => Err(Failure::Halted(Halt::Malformed(other.to_string()))),
     }
 }

@@ -5,7 +5,6 @@
 //! is forgotten.
 
 use std::{
-    fmt::Write as _,
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Read, Write as _},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
@@ -19,6 +18,7 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::spec::ServerSpec;
+use crate::task::hexadecimal;
 
 /// The format of a note. Another one is not read.
 const FORMAT: u32 = 1;
@@ -128,10 +128,5 @@ fn configuration(spec: &ServerSpec) -> String {
         .chain_update(words(&mut std::iter::once(spec.cwd.as_str())))
         .chain_update(words(&mut names.into_iter()))
         .finalize();
-    let mut name = String::new();
-    for byte in sum.iter().take(16) {
-        // Writing to a String cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
+    hexadecimal(sum.get(..16).unwrap_or(&sum))
 }

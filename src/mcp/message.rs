@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use rmcp::model::ErrorCode;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
@@ -52,6 +53,15 @@ impl RpcError {
     /// The server could not read a request of ours, and so could not say which.
     pub(super) fn is_about_an_unread_request(&self) -> bool {
         matches!(self.code, -32700 | -32600)
+    }
+
+    /// The version of the request was refused, and this is one that the server supports
+    /// (2026-07-28, `UnsupportedProtocolVersionError`).
+    pub(super) fn offers(&self, version: &str) -> bool {
+        let supported = self.data.as_ref().and_then(|data| data.get("supported"));
+        let mut supported = supported.and_then(Value::as_array).into_iter().flatten();
+        self.code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0)
+            && supported.any(|each| each.as_str() == Some(version))
     }
 }
 

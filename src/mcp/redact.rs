@@ -87,7 +87,7 @@ impl Secrets {
                 .any(|secret| secret.as_bytes().first() == Some(&byte))
     }
 
-    /// The same in every string of a JSON value, names included.
+    /// The same in every string of a JSON value, names included; and a number that is a secret.
     pub(crate) fn cut_value(&self, value: Value) -> Value {
         if self.0.is_empty() {
             return value;
@@ -99,6 +99,7 @@ impl Secrets {
                 .into_iter()
                 .map(|(name, item)| (self.cut(&name), self.cut_value(item)))
                 .collect(),
+            Value::Number(number) if self.0.contains(&number.to_string()) => Value::from(MASK),
             plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
         }
     }
@@ -191,5 +192,11 @@ mod tests {
     fn names_and_values_of_json_are_cut_alike() {
         let cut = secrets(&["s3"]).cut_value(serde_json::json!({"s3": ["s3", 3]}));
         assert_eq!(cut, serde_json::json!({"***": ["***", 3]}));
+    }
+
+    #[test]
+    fn a_number_that_is_a_secret_goes_and_one_that_holds_its_digits_stays() {
+        let cut = secrets(&["4711"]).cut_value(serde_json::json!([4711, 47110, "4711", true]));
+        assert_eq!(cut, serde_json::json!(["***", 47110, "***", true]));
     }
 }

@@ -3,8 +3,9 @@
 //! The schema is the server's: a few hundred bytes of it can mean years of work. It is worked on
 //! by a thread of its own, which is left behind when the time is up.
 
-use std::{thread, time::Duration};
+use std::{error::Error, thread, time::Duration};
 
+use jsonschema::{Retrieve, Uri};
 use serde_json::Value;
 use tokio::{sync::oneshot, time::timeout};
 
@@ -54,10 +55,20 @@ pub(super) async fn misfits(schema: Value, value: Value) -> Result<Vec<Misfit>, 
     }
 }
 
+/// Where schemas that are elsewhere are fetched from.
+struct Nowhere;
+
+impl Retrieve for Nowhere {
+    fn retrieve(&self, _: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
+        Err("schemas are not fetched, this one has to bring along what it refers to".into())
+    }
+}
+
 /// JSON Schema 2020-12 unless the schema says otherwise. References to anywhere else are errors:
 /// nothing is ever fetched (MCP 2026-07-28, Tools).
 fn judge(schema: &Value, value: &Value) -> Result<Vec<Misfit>, String> {
     let validator = jsonschema::options()
+        .with_retriever(Nowhere)
         .build(schema)
         .map_err(|error| error.to_string())?;
     // Says yes or no without a list of errors, of which there may be too many to hold.

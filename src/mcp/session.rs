@@ -105,7 +105,7 @@ pub(super) struct Alarm<'h> {
 impl<'h> Alarm<'h> {
     pub(super) fn new(host: &'h Host) -> io::Result<Self> {
         let interrupts = host.interrupts();
-        let wake = UnixStream::from_std(interrupts.wake().try_clone()?)?;
+        let wake = UnixStream::from_std(interrupts.wake()?.try_clone()?)?;
         Ok(Self { wake, interrupts })
     }
 
@@ -191,8 +191,29 @@ impl Session {
         }
     }
 
-    /// Sends a request and waits for its answer. A server that ends may have answered before.
+    /// Sends a request and waits for its answer. A server that refuses the version of the request
+    /// and supports it all the same is asked a second time, and no more (2026-07-28, Versioning):
+    /// what was refused for its version was not done.
     pub(super) async fn exchange(
+        &self,
+        alarm: &Alarm<'_>,
+        limits: &Limits,
+        request: ClientRequest,
+        on_progress: &mut dyn FnMut(Progress),
+    ) -> Result<Answer, Halt> {
+        let version = self.version().filter(|version| !version.has_initialize());
+        let again = version.map(|version| (version, request.clone()));
+        let answer = self.ask(alarm, limits, request, on_progress).await?;
+        match (&answer, again) {
+            (Answer::Error(error), Some((version, request))) if error.offers(version.as_str()) => {
+                self.ask(alarm, limits, request, on_progress).await
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    /// Sends a request and waits for its answer. A server that ends may have answered before.
+    async fn ask(
         &self,
         alarm: &Alarm<'_>,
         limits: &Limits,
@@ -306,6 +327,7 @@ impl Session {
                 server,
                 after,
                 stderr_tail,
+                noise: self.first_noise(),
             },
             Halt::Late(limit, after) => CallError::TimedOut {
                 server,
@@ -313,6 +335,7 @@ impl Session {
                 limit,
                 after,
                 asked: self.question(),
+                noise: self.first_noise(),
             },
             Halt::Gone if phase <= Phase::Negotiate => CallError::ExitedBeforeReady {
                 server,
@@ -359,6 +382,12 @@ impl Session {
         self.desk
             .question()
             .map(|question| self.secrets.cut(&question))
+    }
+
+    /// The first line on stdout that was no message.
+    fn first_noise(&self) -> String {
+        let noise = self.desk.noise_so_far().sample;
+        self.excerpt(noise.lines().next().unwrap_or_default())
     }
 
     /// Ends the server: stdin closed, time to end by itself, SIGTERM to its group, SIGKILL.

@@ -16,6 +16,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
+use crate::host::Interrupts;
+
 use super::{
     error::Limit,
     report::{ExitDescription, Noise, Timings},
@@ -104,7 +106,7 @@ impl Stage {
         call(
             &self.server,
             &self.call,
-            &Host::new(None, None).unwrap(),
+            &Host::new(None, None, Interrupts::catch()),
             &mut |_| (),
         )
     }

@@ -50,9 +50,7 @@ impl ToolListing {
         let named = named.and_then(Value::as_array).into_iter().flatten();
         named.filter_map(Value::as_str)
     }
-}
 
-impl ToolListing {
     /// What the tool is now.
     pub(crate) fn pin(&self) -> Pin {
         Pin::of(
@@ -92,11 +90,15 @@ pub(super) async fn all(
             return Ok(tools);
         }
     }
-    Err(CallError::Malformed {
+    Err(endless(session))
+}
+
+fn endless(session: &Session) -> CallError {
+    CallError::Malformed {
         server: session.server.clone(),
         method: METHOD,
         reason: format!("its list of tools has more than {MAX_PAGES} pages"),
-    })
+    }
 }
 
 /// The tool of that name, from the first page that lists it.
@@ -118,15 +120,15 @@ pub(super) async fn find(
         }
         cursor = listed.next_cursor;
         if cursor.is_none() {
-            break;
+            return Err(CallError::UnknownTool {
+                server: session.server.clone(),
+                tool: name.to_owned(),
+                near: near(name, &available),
+                available,
+            });
         }
     }
-    Err(CallError::UnknownTool {
-        server: session.server.clone(),
-        tool: name.to_owned(),
-        near: near(name, &available),
-        available,
-    })
+    Err(endless(session))
 }
 
 /// One page, from that cursor on.

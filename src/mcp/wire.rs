@@ -196,7 +196,10 @@ async fn read(
 }
 
 /// Gives a line to whom it concerns; what rmcp has to see comes back.
-fn hand_out(line: &mut Vec<u8>, desk: &Desk) -> Result<Option<RxJsonRpcMessage<RoleClient>>, End> {
+pub(super) fn hand_out(
+    line: &mut Vec<u8>,
+    desk: &Desk,
+) -> Result<Option<RxJsonRpcMessage<RoleClient>>, End> {
     let (noise, message) = message::read(line);
     desk.noise(noise);
     match message {

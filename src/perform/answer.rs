@@ -1,6 +1,6 @@
 //! What a run gives to whoever prints it.
 
-use crate::{executor::Executed, task::State};
+use crate::{executor::Executed, host::Interrupt, task::State};
 
 /// The answer: print it, then drop it. Dropping waits for servers that are still ending.
 #[must_use]
@@ -23,6 +23,19 @@ impl Answer {
             state: executed.outcome.state,
             recoverable: failure.is_some_and(|failure| failure.recoverable),
             _executed: executed,
+        }
+    }
+
+    /// The exit code is a function of how the run ended (invariant 5): 0, 1, 2, 3, 75, or 128 and the
+    /// number of the signal that cancelled it.
+    pub fn exit_code(&self, interrupt: Option<Interrupt>) -> u8 {
+        match self.state {
+            State::Done | State::Planned => 0,
+            State::Rejected => 2,
+            State::Pending => 3,
+            State::Failed if self.recoverable => 75,
+            State::Failed => 1,
+            State::Cancelled => 128 + interrupt.unwrap_or(Interrupt::TERMINATE).number(),
         }
     }
 }

@@ -9,7 +9,7 @@ pub enum Fault {
     InvalidJson,
     /// JSON, but no task: fields missing, of a wrong type, or no known dialect.
     InvalidShape,
-    /// The command line cannot be used.
+    /// The command line, or what the process was started with, cannot be used.
     InvalidUsage,
     /// A task without capability ids (R-000-109).
     NoCapability,

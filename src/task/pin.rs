@@ -4,13 +4,12 @@
 //! RFC 8785 writes it, a member that is not there left out. INPUT and OUTPUT are the first 8 digits
 //! of the same sum of each schema alone, `-` where there is none: they only tell what has changed.
 
-use std::{
-    fmt::{self, Write as _},
-    str::FromStr,
-};
+use std::{fmt, str::FromStr};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+use super::hex::hexadecimal;
 
 /// A tool's name, input schema and output schema, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,12 +76,7 @@ impl Pin {
 fn digest(value: &Value) -> String {
     // A number that is no double has no canonical form: its own text stands for it then.
     let text = serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string());
-    let mut digits = String::new();
-    for byte in Sha256::digest(text) {
-        // Writing to a String cannot fail.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
+    hexadecimal(&Sha256::digest(text))
 }
 
 impl fmt::Display for Pin {

@@ -307,6 +307,14 @@ def chain(length):
 
 
 ODD_SCHEMAS = {
+    "keywords": {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"text": {"$anchor": "text", "type": "string"}},
+        "properties": {"text": {"$ref": "#text"}, "n": {"maximum": 123456789012345678901234567890}},
+        "if": {"required": ["n"]}, "then": True, "else": {"not": False},
+        "x-unknown": [None, "hunter2"],
+    },
     "schema:long": doubling(14),
     "schema:endless": doubling(30),
     "schema:chain": chain(2000),
@@ -323,6 +331,22 @@ if MODE.startswith("typed"):
         "type": "object", "required": ["text"], "properties": {"n": {"type": "integer"}}})
 if MODE in ODD_SCHEMAS:
     TOOLS[1]["inputSchema"] = ODD_SCHEMAS[MODE]
+
+
+# Modes that refuse the version of requests: of how many, and which they say they support.
+VERSIONS = {"wavering": (1, "2026-07-28"), "contrary": (99, "2026-07-28"), "newer": (99, "2099-01-01")}
+
+
+def refuses_version(request):
+    """The same answer to whatever is asked (2026-07-28, UnsupportedProtocolVersionError)."""
+    left, supported = VERSIONS.get(MODE, (0, None))
+    if not left or "id" not in request:
+        return False
+    VERSIONS[MODE] = (left - 1, supported)
+    data = {"supported": [supported], "requested": request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"]}
+    error = {"code": -32022, "message": f"only {supported}", "data": data}
+    send({"id": request["id"], "error": error})
+    return True
 
 
 def tools_list(request):
@@ -421,7 +445,7 @@ def main():
         method = message.get("method")
         if MODE == "silent":
             continue
-        if method is not None and out_of_era(message):
+        if method is not None and (out_of_era(message) or refuses_version(message)):
             continue
         if method == "initialize":
             initialize(message)

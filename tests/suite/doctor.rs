@@ -86,7 +86,9 @@ fn a_sound_setup_is_well_and_its_servers_are_described() {
         (0, &json!("well"))
     );
     let server = &diagnosis.report["servers"][0];
-    assert_eq!(server["tools"], json!(["first", "echo", "remote"]));
+    let tools = server["tools"].as_array().unwrap().iter();
+    let names: Vec<&Value> = tools.map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["first", "echo", "remote"]);
     assert_eq!(server["server_name"], "misbehaving");
     assert_eq!(
         (&server["era"], &server["ended"]),
@@ -159,12 +161,35 @@ fn a_server_that_ends_at_its_start_is_shown_with_its_last_words() {
 }
 
 #[test]
+fn input_schemas_are_shown_with_every_keyword_in_the_servers_order_and_numbers() {
+    let diagnosis = planted("keywords", "", ECHO);
+    let schema = &diagnosis.report["servers"][0]["tools"][1]["input_schema"];
+    let whole = concat!(
+        r##"{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","##,
+        r##""$defs":{"text":{"$anchor":"text","type":"string"}},"##,
+        r##""properties":{"text":{"$ref":"#text"},"n":{"maximum":123456789012345678901234567890}},"##,
+        r##""if":{"required":["n"]},"then":true,"else":{"not":false},"x-unknown":[null,"hunter2"]}"##,
+    );
+    assert_eq!(schema.to_string(), whole);
+}
+
+#[test]
 fn a_value_of_env_pass_is_cut_out_of_what_is_shown() {
     let root = root(&[&server("exits", "env_pass = [\"KEY\"]"), ECHO]);
     let mut command = root.command();
     command.args(["doctor"]).env("KEY", "hunter2");
     let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(said.contains("no key; *** was refused"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn a_value_of_env_pass_is_cut_out_of_input_schemas() {
+    let root = root(&[&server("keywords", "env_pass = [\"KEY\"]"), ECHO]);
+    let mut command = root.command();
+    command.args(["doctor", "--json"]).env("KEY", "hunter2");
+    let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(said.contains(r#""x-unknown":[null,"***"]"#), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
 }
 

@@ -5,7 +5,9 @@ use std::{fs, io::Write, os::fd::OwnedFd, process::Stdio};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::program::{Answer, Root, download, feed, run, signal, signal_child, text, until};
+use crate::program::{
+    Answer, Root, download, feed, run, signal, signal_child, text, until, until_signals_are_caught,
+};
 
 fn cancelled_by(sent: Signal, exit: i32) {
     let root = Root::new();
@@ -32,15 +34,7 @@ fn sigterm_while_the_task_is_still_awaited_cancels_with_an_envelope() {
     let root = Root::new();
     let mut child = root.command().spawn().unwrap();
     let stdin = child.stdin.take();
-    let status = format!("/proc/{}/status", child.id());
-    until("signals are caught", || {
-        let status = fs::read_to_string(&status).ok()?;
-        let caught = status
-            .lines()
-            .find_map(|line| line.strip_prefix("SigCgt:"))?;
-        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
-        (caught & (1 << 14) != 0).then_some(())
-    });
+    until_signals_are_caught(&child);
     signal_child(&child, Signal::TERM);
     let answer = Answer::of(child.wait_with_output().unwrap());
     drop(stdin);

@@ -20,10 +20,19 @@ secret = ["/word"]
 success = [{ pointer = "/found", equals = "yes" }]
 parameter_schema_for_action = { type = "object", required = ["n"] }
 result = { kind = "metadata" }
+[capability.records_again]
+effects = { read_only = true }
+mcp = { server = "large", tool = "records" }
+parameter_schema_for_action = { type = "object", required = ["n"] }
+result = { kind = "metadata" }
 "#;
 
 fn records(root: &Root, parameters: &Value) -> Answer {
-    let task = json!({"task_id": "t", "capability_ids": ["records"], "session_id": "sess-1", "parameters": parameters});
+    steps(root, &["records"], parameters)
+}
+
+fn steps(root: &Root, capabilities: &[&str], parameters: &Value) -> Answer {
+    let task = json!({"task_id": "t", "capability_ids": capabilities, "session_id": "sess-1", "parameters": parameters});
     let mut command = root.command();
     command.env("LARGE_SECRET", "record 77");
     crate::program::run(command, task.to_string().as_bytes())
@@ -69,6 +78,16 @@ fn a_result_of_megabytes_is_a_file_whatever_part_of_the_answer_it_came_in() {
         assert_eq!(result["records"][29_999]["id"], json!(29_999));
         assert!(answer.envelope.to_string().len() < 10_000);
     }
+}
+
+#[test]
+fn two_steps_may_find_out_the_same_at_length() {
+    let root = Root::with_catalog(CATALOG);
+    let given = json!({"n": 30_000});
+    let both = json!({"records": given, "records_again": given});
+    let answer = steps(&root, &["records", "records_again"], &both);
+    let result = spilled(&root, &answer);
+    assert_eq!(result["records"].as_array().unwrap().len(), 30_000);
 }
 
 #[test]

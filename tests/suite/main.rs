@@ -4,15 +4,27 @@ mod audio_against_ffmpeg;
 #[cfg(test)]
 mod beginning;
 #[cfg(test)]
+mod callers;
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod eras;
 #[cfg(test)]
+mod in_process;
+#[cfg(test)]
 mod installed;
 #[cfg(test)]
+mod json_conformance;
+#[cfg(test)]
 mod large_results;
+#[cfg(test)]
+mod misbehaving_servers;
+#[cfg(test)]
+mod mutations;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]

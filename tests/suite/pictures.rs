@@ -116,3 +116,16 @@ fn pictures_that_are_none_are_refused() {
     let dragons = json!({"target_classes": ["dragon"]});
     assert!(words("CAP-VIS-001", "note.png", dragons).contains("knows no dragon"));
 }
+
+#[test]
+fn frames_taken_from_a_video_are_read_by_the_next_step() {
+    let root = families();
+    frames(&root);
+    let video = [
+        "-loop", "1", "-i", "sign.jpg", "-t", "3", "-r", "5", "-pix_fmt", "yuv420p", "v.mp4",
+    ];
+    ffmpeg(&root, &video);
+    let read = result(&root, &["CAP-PRE-003", "CAP-VIS-003"], &["v.mp4"]);
+    let sign = of(&read["texts"], "text", "ONEACT TASK 4711", "time_seconds");
+    assert!(sign.contains(&&json!(0.0)), "{read}");
+}

@@ -173,7 +173,7 @@ const FAULTS: [[&str; 4]; 15] = [
     [
         "SCHEMA",
         "entry_unusable",
-        "at `/type` in it: \"objekt\"",
+        "correct it at `/type`: \"objekt\"",
         "correct it there",
     ],
 ];

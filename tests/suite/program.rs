@@ -220,6 +220,19 @@ pub(crate) fn signal_child(child: &Child, number: Signal) {
     signal(i32::try_from(child.id()).unwrap(), number);
 }
 
+/// Waits until a signal no longer ends it at once.
+pub(crate) fn until_signals_are_caught(child: &Child) {
+    let status = format!("/proc/{}/status", child.id());
+    until("signals are caught", || {
+        let status = fs::read_to_string(&status).ok()?;
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        (caught & (1 << 14) != 0).then_some(())
+    });
+}
+
 /// All that a pipe still holds.
 pub(crate) fn text(mut pipe: impl Read) -> String {
     let mut text = String::new();

@@ -41,6 +41,24 @@ fn a_staging_directory_is_private_and_gone_when_dropped() {
     assert_eq!(names(&state.join("staging")), Vec::<String>::new());
 }
 
+/// Root may remove it anyway.
+#[test]
+fn what_a_tool_has_locked_is_gone_too_and_what_a_link_leads_to_is_left_alone() {
+    let (keep, state) = state();
+    let outside = Utf8Path::from_path(keep.path()).unwrap().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::set_permissions(&outside, Permissions::from_mode(0o500)).unwrap();
+    let staging = Staging::open(&state, "op-1").unwrap();
+    let locked = staging.dir().join("locked");
+    fs::create_dir_all(locked.join("in")).unwrap();
+    std::os::unix::fs::symlink(&outside, locked.join("link")).unwrap();
+    fs::set_permissions(&locked, Permissions::from_mode(0o000)).unwrap();
+    drop(staging);
+    assert_eq!(names(&state.join("staging")), Vec::<String>::new());
+    let mode = fs::metadata(&outside).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o500);
+}
+
 #[test]
 fn what_a_killed_process_left_is_removed_by_the_next_run_and_not_before() {
     let (_keep, state) = state();

@@ -69,6 +69,30 @@ fn what_is_exchanged_after_the_check_is_no_asset() {
 }
 
 #[test]
+fn two_runs_that_place_the_same_asset_at_once_both_succeed() {
+    let place = place();
+    let round = |number: usize| {
+        let staged = place.root.join(format!("staged-{number}"));
+        for _ in 0..100 {
+            fs::write(&staged, "same").unwrap();
+            place
+                .store
+                .prepare("s", "f", &staged)
+                .unwrap()
+                .commit()
+                .unwrap();
+        }
+    };
+    thread::scope(|scope| {
+        for number in 0..4 {
+            scope.spawn(move || round(number));
+        }
+    });
+    let made = fs::read_to_string(place.root.join("agent_outputs/assets/s/f")).unwrap();
+    assert_eq!(made, "same");
+}
+
+#[test]
 fn a_directory_in_the_place_of_an_asset_is_found_before_anything_moves() {
     let place = place();
     fs::create_dir_all(place.root.join("agent_outputs/assets/s/f")).unwrap();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::task::{Fault, RefStatus};
 
-use super::{BEGINNING, cut, input, object, ref_id, refused, task};
+use super::{BEGINNING, Catalog, cut, input, object, ref_id, refused, task};
 
 /// Why a task for the capability `cut` with these lines cannot be done: the catalog's fault.
 fn wrong(more: &str) -> String {
@@ -39,6 +39,16 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_key() {
         "[server.t]\ncommand = [\"t\"]\n[defaults]\ntimeot = \"5s\"",
         9,
         &["`timeot`", "`timeout`"],
+    );
+}
+
+#[test]
+fn a_catalog_that_is_no_utf_8_is_named_with_the_line() {
+    let bytes = [BEGINNING.as_bytes(), b"description = \"caf\xe9\""].concat();
+    let error = Catalog::from_bytes("catalog.toml".into(), bytes).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "catalog.toml:6: this line is not UTF-8; save the catalog as UTF-8"
     );
 }
 
@@ -255,10 +265,9 @@ fn a_server_that_is_not_declared_is_not_found_r_000_100() {
         &task(&["cut"]),
     );
     assert_eq!(failure.fault, Fault::ServerNotFound);
-    assert!(
-        failure.message.contains("did you mean `saw`?"),
-        "{}",
-        failure.message
+    assert_eq!(
+        failure.message,
+        "catalog.toml:5: the catalog has no [server.sew]; did you mean `saw`?"
     );
     assert!(!failure.recoverable);
 }

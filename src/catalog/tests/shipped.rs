@@ -83,8 +83,8 @@ fn every_server_it_names_is_declared() {
     let catalog = Catalog::from_text(SHIPPED);
     let tables = catalog.tables().unwrap();
     for entry in entries() {
-        let server = server::read(&tables, &entry.server).unwrap();
-        assert!(!server.unwrap().command.is_empty());
+        let server = server::of(&tables, &entry).unwrap();
+        assert!(!server.command.is_empty());
     }
 }
 

@@ -244,3 +244,31 @@ fn an_input_that_is_named_twice_is_refused() {
     assert_eq!(failure.fault, Fault::InvalidShape);
     assert!(failure.message.contains("`store_1` twice"));
 }
+
+#[test]
+fn a_task_that_holds_another_is_two_and_neither_is_chosen_r_000_108() {
+    let content = json!({"content": {"dispatch": bare()}});
+    for document in [
+        json!({"task_id": "task_1", "capability_ids": ["A"], "dispatch": bare()}),
+        json!({"capability_ids": ["A"], "dispatch": null}),
+        json!({"task_id": "task_1", "output": content}),
+        json!({"dispatch": bare(), "output": content}),
+    ] {
+        let failure = failure(&document);
+        assert_eq!(failure.fault, Fault::MultipleTasks, "{document}");
+        assert!(failure.message.contains("dispatch"), "{}", failure.message);
+    }
+}
+
+#[test]
+fn what_belongs_around_a_task_is_refused_inside_it() {
+    for key in ["metadata", "resources", "message_id"] {
+        let mut task = bare();
+        task[key] = json!({"session_id": "sess-1"});
+        let failure = failure(&json!({"dispatch": task}));
+        assert_eq!(failure.fault, Fault::InvalidShape, "{key}");
+        let told = format!("`{key}` stands inside `dispatch`");
+        assert!(failure.message.starts_with(&told), "{}", failure.message);
+        assert!(failure.message.contains("top of the message"));
+    }
+}

@@ -73,6 +73,55 @@ fn a_modern_server_gets_the_call_first_with_all_it_needs() {
 }
 
 #[test]
+fn a_modern_server_that_wavers_about_its_version_is_asked_once_more() {
+    let stage = Stage::new("wavering").speaking(Protocol::Modern).checked();
+    let end = stage.run();
+    assert!(end.result.is_ok(), "{:?}", end.result);
+    assert_eq!(
+        stage.methods()[..2],
+        ["tools/list".to_owned(), "tools/list".to_owned()]
+    );
+    let received = stage.received();
+    assert_ne!(received[0]["id"], received[1]["id"]);
+    assert_eq!(
+        received[0]["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
+}
+
+#[test]
+fn a_call_of_a_later_round_that_is_asked_once_more_gets_a_third_id() {
+    let mut stage = Stage::new("wavering").speaking(Protocol::Modern);
+    stage.call.resumption = Some(Resumption {
+        responses: Some([("who".to_owned(), json!({"action": "cancel"}))].into()),
+        state: None,
+    });
+    assert!(stage.run().result.is_ok());
+    let received = stage.received();
+    let ids: Vec<i64> = received
+        .iter()
+        .map(|line| line["id"].as_i64().unwrap())
+        .collect();
+    assert!(
+        ids.len() == 2 && ids[0] >= 1 << 32 && ids[1] == ids[0] + 1,
+        "{ids:?}"
+    );
+}
+
+#[test]
+fn a_server_without_our_version_is_not_asked_again_and_no_server_a_third_time() {
+    for (mode, times) in [("newer", 1), ("contrary", 2)] {
+        let stage = Stage::new(mode).speaking(Protocol::Modern);
+        let error = stage.run().result.unwrap_err();
+        assert!(
+            matches!(error, CallError::ProtocolMismatch { .. }),
+            "{error}"
+        );
+        assert_eq!(stage.methods(), vec!["tools/call"; times], "{mode}");
+    }
+}
+
+#[test]
 fn an_older_version_is_taken() {
     let end = Stage::new("old").run();
     assert!(end.result.is_ok());

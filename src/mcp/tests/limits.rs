@@ -95,7 +95,7 @@ fn progress_starts_the_idle_limit_anew() {
     let mut stage = Stage::new("slow");
     stage.call.idle_timeout = Some(Duration::from_millis(1500));
     let mut seen = Vec::new();
-    let host = Host::new(None, None).unwrap();
+    let host = Host::new(None, None, Interrupts::catch());
     let end = call(&stage.server, &stage.call, &host, &mut |progress| {
         seen.push(progress);
     });

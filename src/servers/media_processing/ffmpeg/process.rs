@@ -26,9 +26,13 @@ const HEARTBEAT: Duration = Duration::from_millis(50);
 /// How often its output is measured: there may be thousands of files.
 const MEASURED_EVERY: Duration = Duration::from_millis(500);
 
-/// Of stdout and of the end of stderr, what is kept.
-const STDOUT_KEPT: u64 = 4 << 20;
+/// Of stdout and of the end of stderr, what is kept. All of both is read: a program that reports its
+/// progress for hours must not meet a closed pipe.
+const STDOUT_KEPT: usize = 4 << 20;
 const STDERR_KEPT: usize = 16 << 10;
+
+/// A longer line of stdout is taken for several.
+const LINE: u64 = 64 << 10;
 
 /// A program to be run.
 pub(super) struct Program<'a> {
@@ -67,8 +71,8 @@ impl Program<'_> {
         thread::scope(|scope| {
             let tail = scope.spawn(move || tail(stderr));
             scope.spawn(move || {
-                for line in BufReader::new(stdout.take(STDOUT_KEPT)).lines() {
-                    let Ok(line) = line else { break };
+                let mut stdout = BufReader::new(stdout);
+                while let Some(line) = next_line(&mut stdout) {
                     if send.send(line).is_err() {
                         break;
                     }
@@ -190,8 +194,19 @@ fn take(line: &str, text: &mut String, report: &mut dyn FnMut(f64)) {
         }
         return;
     }
-    text.push_str(line);
-    text.push('\n');
+    if text.len() + line.len() < STDOUT_KEPT {
+        text.push_str(line);
+        text.push('\n');
+    }
+}
+
+/// The next line of a stream, without its end.
+fn next_line(stream: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    match stream.take(LINE).read_until(b'\n', &mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(String::from_utf8_lossy(&line).trim_end().to_owned()),
+    }
 }
 
 /// The last of a stream.
@@ -250,5 +265,35 @@ impl Drop for Running {
         if let Ok(None) = self.child.try_wait() {
             let _ = self.end();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_told_and_not_kept_and_other_text_is_kept_up_to_a_limit() {
+        let line = "x".repeat(1000);
+        let stdout =
+            format!("frame=1\nout_time_us=2500000\nout_time_us=N/A\n{line}\n").repeat(10_000);
+        let mut stream = stdout.as_bytes();
+        let (mut text, mut reports) = (String::new(), Vec::new());
+        while let Some(line) = next_line(&mut stream) {
+            take(&line, &mut text, &mut |seconds| reports.push(seconds));
+        }
+        assert!(text.starts_with(&format!("frame=1\n{line}\nframe=1\n")));
+        assert!(text.len() <= STDOUT_KEPT && text.len() > STDOUT_KEPT / 2);
+        assert_eq!(reports, vec![2.5; 10_000]);
+    }
+
+    #[test]
+    fn a_stream_without_lines_is_read_in_parts() {
+        let long = vec![b'x'; 100_000];
+        let mut stream = long.as_slice();
+        let parts: Vec<usize> = std::iter::from_fn(|| next_line(&mut stream))
+            .map(|part| part.len())
+            .collect();
+        assert_eq!(parts, [65_536, 34_464]);
     }
 }

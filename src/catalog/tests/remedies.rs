@@ -1,0 +1,162 @@
+//! Every kind of broken catalog is answered with the line, and with what to write instead.
+
+use super::{BEGINNING, cut, refused, task};
+
+/// The message about a catalog, which begins with the line.
+fn told(catalog: &str, line: usize) -> String {
+    let message = refused(catalog, &task(&["cut"])).message;
+    let place = format!("catalog.toml:{line}: ");
+    assert!(message.starts_with(&place), "{message} is not at {place}");
+    message
+}
+
+#[test]
+fn what_is_wrong_in_an_entry_has_its_line_and_a_remedy() {
+    for (broken, line, remedy) in [
+        ("timout = '5s'", 6, "did you mean `timeout`?"),
+        ("timeout = 5", 6, "write a text in quotes"),
+        ("timeout = 'soon'", 6, "e.g. \"90s\""),
+        ("timeout = '9s'\ntimeout_max = '8s'", 4, "raise it"),
+        (
+            "effects = { readonly = true }",
+            6,
+            "did you mean `read_only`?",
+        ),
+        ("effects = { read_only = 'yes' }", 6, "write true or false"),
+        ("bind = { x = 'input' }", 4, "write `input.uri`"),
+        ("bind = { x = 7 }", 4, "e.g. \"input.uri\""),
+        ("secret = ['token']", 4, "write \"/token\""),
+        ("secret = 'token'", 6, "write an array in [ ]"),
+        (
+            "failure = [{ match = '(', class = 'oom' }]",
+            6,
+            "unclosed group",
+        ),
+        ("failure = [{ match = 'x', class = 'memory' }]", 6, "known"),
+        (
+            "failure = [{ class = 'oom' }]",
+            6,
+            "`match` is missing; add it",
+        ),
+        (
+            "extract = [{ from = 'action', pattern = 'x' }]",
+            6,
+            "e.g. (?P<",
+        ),
+        (
+            "extract = [{ from = 'task', pattern = '(?P<x>y)' }]",
+            6,
+            "`action`",
+        ),
+        ("retry = [{ timeout = 'x2' }]", 6, "add one"),
+        ("retry = [{ timeout = '2' }]", 6, "e.g. \"x2\""),
+        (
+            "retry = [{ multiply = { n = 'x2' } }]",
+            4,
+            "a number above 0",
+        ),
+        ("result = { kind = 'file' }", 6, "`asset`"),
+        (
+            "result = { kind = 'asset', format = 'wav' }",
+            4,
+            "e.g. \"audio_track\"",
+        ),
+        (
+            "result = { kind = 'asset', asset_type = 'a' }",
+            4,
+            "e.g. \"wav\"",
+        ),
+        (
+            "result = { kind = 'asset', asset_type = 'a', format = 'wave' }",
+            6,
+            "known: ",
+        ),
+        (
+            "result = { kind = 'asset', asset_type = 'a', format = 'wav', take = ['file'] }",
+            6,
+            "JSON Pointer such as",
+        ),
+        (
+            "result = { asset_type = 'a' }",
+            6,
+            "`kind` is missing; add it",
+        ),
+        (
+            "parameter_schema_for_action = { type = 'strin' }",
+            6,
+            "correct it",
+        ),
+        (
+            "success = [{ pointer = '/ok' }]",
+            6,
+            "`equals` is missing; add it",
+        ),
+        ("[capability.cut]", 6, "remove one of the two"),
+        ("description = 'no end", 6, "expected `'`"),
+        ("[capabilities.x]", 6, "did you mean `capability`?"),
+        ("[workflow.x]", 6, "remove it"),
+        ("[storage]\nurl = 'assets'", 7, "did you mean `uri`?"),
+        ("[storage]", 6, "`uri` is missing; add it"),
+    ] {
+        let message = told(&cut(broken), line);
+        assert!(message.contains(remedy), "{message} does not say {remedy}");
+    }
+}
+
+#[test]
+fn what_is_wrong_around_an_entry_has_its_line_and_a_remedy() {
+    let instead = |old: &str, new: &str| BEGINNING.replace(old, new);
+    for (broken, line, remedy) in [
+        (
+            instead("catalog = 1\n", ""),
+            1,
+            "begin it with `catalog = 1`",
+        ),
+        (instead("catalog = 1", "catalog = 2"), 1, "reads format 1"),
+        (
+            instead("catalog = 1", "catalog = '1'"),
+            1,
+            "write a whole number",
+        ),
+        (instead("[\"s\"]", "\"s\""), 3, "write an array in [ ]"),
+        (instead("[\"s\"]", "[]"), 2, "must name a program"),
+        (
+            instead("command = [\"s\"]", ""),
+            2,
+            "`command` is missing; add it",
+        ),
+        (
+            instead("[\"s\"]", "[\"s\"]\nenv = { A = 1 }"),
+            2,
+            "must be a string",
+        ),
+        (
+            instead("[\"s\"]", "[\"s\"]\nprotocol = 'old'"),
+            4,
+            "`legacy`",
+        ),
+        (
+            instead("[server.s]", "[server.saw]"),
+            5,
+            "add one with its `command`",
+        ),
+        (
+            instead("[server.s]\ncommand = [\"s\"]\n", "server = 7\n"),
+            2,
+            "[server.NAME]",
+        ),
+        (
+            instead("server = \"s\", ", ""),
+            5,
+            "`server` is missing; add it",
+        ),
+        (
+            instead("mcp = { server = \"s\", tool = \"cutter\" }", ""),
+            4,
+            "add an `mcp` table",
+        ),
+    ] {
+        let message = told(&broken, line);
+        assert!(message.contains(remedy), "{message} does not say {remedy}");
+    }
+}

@@ -1,0 +1,123 @@
+//! What fuzzing runs: one function per target, any bytes in, a panic if a promise is broken.
+//!
+//! Compiled for `cargo fuzz` and for tests only; a test runs all seeds through it.
+
+use std::sync::OnceLock;
+
+use camino::Utf8Path;
+use jiff::Zoned;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::{
+    catalog::{self, Catalog, Places},
+    envelope,
+    host::{Host, Interrupts},
+    mcp,
+    perform::{Mode, Settings, perform},
+    task::{State, Task},
+};
+
+/// What comes on stdin, where no catalog is: whatever it is, it is refused with one valid envelope.
+pub fn reader(bytes: &[u8]) {
+    static HOST: OnceLock<Host> = OnceLock::new();
+    static SCHEMA: OnceLock<Option<Validator>> = OnceLock::new();
+    let still = "2026-02-24T10:00:00+08:00[+08:00]".parse::<Zoned>().ok();
+    let host = HOST.get_or_init(|| Host::new(still, Some(1), Interrupts::catch()));
+    let schema = SCHEMA.get_or_init(|| {
+        let schema = include_str!("../schemas/envelope.schema.json");
+        jsonschema::validator_for(&serde_json::from_str(schema).ok()?).ok()
+    });
+    let nowhere = Utf8Path::new("/dev/null");
+    let settings = Settings {
+        root: nowhere.to_owned(),
+        catalog: nowhere.join("catalog.toml"),
+        state_dir: nowhere.join(".oneact"),
+        mode: Mode::DryRun,
+        budget: None,
+    };
+    let answer = perform(&Ok(bytes.to_vec()), &settings, host, &|_| {});
+    let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();
+    assert!(schema.is_some(), "the schema does not compile");
+    let misfit = schema
+        .as_ref()
+        .and_then(|schema| schema.validate(&envelope).err());
+    assert!(misfit.is_none(), "{misfit:?} in {envelope}");
+    assert!(answer.state == State::Rejected && !answer.recoverable);
+    let ends = answer.line.iter().position(|byte| *byte == b'\n');
+    assert_eq!(ends, Some(answer.line.len() - 1), "one line");
+}
+
+/// A `catalog.toml`: what is wrong with it has a line, and what is right with it takes a task.
+pub fn catalog(bytes: &[u8]) {
+    let path = Utf8Path::new("catalog.toml");
+    let placed = |text: &str| assert!(text.contains("catalog.toml:"), "{text:?} has no line");
+    let catalog = match Catalog::from_bytes(path, bytes.to_vec()) {
+        Ok(catalog) => catalog,
+        Err(error) => return placed(&error.to_string()),
+    };
+    let tables = match catalog.tables() {
+        Ok(tables) => tables,
+        Err(error) => return placed(&error.to_string()),
+    };
+    let checked = catalog::check(&tables, &[]);
+    for problem in &checked.problems {
+        placed(&problem.text);
+    }
+    let places = Places {
+        root: Utf8Path::new("/project"),
+        staging: Utf8Path::new("/scratch"),
+        session: "sess-1",
+    };
+    for entry in checked.capabilities.iter().take(4) {
+        for attempt in [1, 3] {
+            let resolved = task(&entry.id, attempt).map(|task| {
+                catalog::resolve(&task, &tables, places).is_ok_and(|job| job.steps.len() == 1)
+            });
+            // Refused or not, it ended; a catalog that takes no such task is no defect.
+            assert!(resolved.is_some());
+        }
+    }
+}
+
+/// A task that gives a capability what most ask for.
+fn task(id: &str, attempt: u32) -> Option<Task> {
+    let task = json!({"dispatch": {
+        "task_id": "task_5",
+        "action": "Extract 16 kHz audio from store_1 and save as derived_1",
+        "capability_ids": [id],
+        "input_refs_resolved": [{"ref_id": "store_1", "storage_uri": "a/b.mp4", "status": "stored"}],
+        "output_refs_expected": ["derived_1"],
+        "attempt": attempt,
+    }});
+    let bytes = serde_json::to_vec(&task).ok()?;
+    envelope::read(&bytes, String::new).task.ok()
+}
+
+/// A secret on the first line, a server's stdout on the others.
+pub fn message(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    let (secret, stdout) = bytes.split_at(end);
+    let plain = secret.len() >= 4 && secret.iter().all(u8::is_ascii_alphanumeric);
+    let secret = std::str::from_utf8(secret).ok().filter(|_| plain);
+    mcp::fuzz::overhear(stdout, secret.unwrap_or("hunter2"));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    #[test]
+    fn every_seed_keeps_every_promise() {
+        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
+        let targets = [super::reader, super::catalog, super::message];
+        for (name, target) in ["reader", "catalog", "message"].into_iter().zip(targets) {
+            let mut seen = 0;
+            for seed in fs::read_dir(seeds.join(name)).unwrap() {
+                target(&fs::read(seed.unwrap().path()).unwrap());
+                seen += 1;
+            }
+            assert!(seen > 5, "{name} has seeds");
+        }
+    }
+}
