@@ -103,6 +103,21 @@ impl From<StoreError> for Failure {
             | StoreError::Source { .. }
             | StoreError::Io { .. } => Fault::ToolError,
         };
-        Self::new(fault, error.to_string())
+        let passes = matches!(error, StoreError::Busy { .. });
+        Self {
+            recoverable: passes || fault.recoverable(),
+            ..Self::new(fault, error.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_another_run_is_about_to_leave_is_worth_another_try() {
+        let busy = |path: &str| StoreError::Busy { path: path.into() };
+        assert!(Failure::from(busy("/x")).recoverable);
     }
 }
