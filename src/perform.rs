@@ -9,9 +9,9 @@
 mod answer;
 mod scratch;
 mod settings;
+mod story;
 
 use camino::Utf8Path;
-use serde_json::json;
 
 use crate::{
     assets::{Staging, Store},
@@ -20,7 +20,7 @@ use crate::{
     executor::{self, Context, Executed, Ready, Rejection},
     host::Host,
     inputs,
-    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State, redact_presigned},
+    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State},
 };
 
 pub use crate::executor::{Seen, Watch};
@@ -83,9 +83,9 @@ fn answer(
         Err(failure) => Received::nobody(session(), failure.clone()),
     };
     tracing::debug!("task read");
-    tell_received(&received);
+    story::received(&received);
     let executed = work(&received, &operation);
-    tell_end(&executed.outcome);
+    story::end(&executed.outcome);
     let answered = Answered {
         received: &received,
         outcome: &executed.outcome,
@@ -93,45 +93,6 @@ fn answer(
         executed_at: &executed_at,
     };
     Answer::new(envelope::to_json(&answered), executed)
-}
-
-/// What was read of the message.
-fn tell_received(received: &Received) {
-    if received.task.is_ok() {
-        let sentence = format!(
-            "Read task {:?}, attempt {}, of session {:?}.",
-            received.task_id, received.attempt, received.identity.session_id
-        );
-        tracing::info!("{}", redact_presigned(&sentence));
-    }
-    for note in &received.notes {
-        tracing::info!("{}", redact_presigned(note));
-    }
-}
-
-/// What the run came to: the first thing that a caller acts on.
-fn tell_end(outcome: &Outcome) {
-    if let Some(failure) = &outcome.failure {
-        let again = if failure.recoverable {
-            "trying again may help"
-        } else {
-            "trying again does not help"
-        };
-        let name = failure.fault.name();
-        tracing::info!("Stopped by {name}; {again}: {}", failure.message);
-    }
-    let Outcome {
-        state,
-        phase,
-        effect,
-        ..
-    } = outcome;
-    tracing::info!(
-        "The run ends: state {}, phase {}, effect {}.",
-        json!(state),
-        json!(phase),
-        json!(effect)
-    );
 }
 
 /// Task → job, with all that is needed to run it. Everything that can be found wrong before a tool
