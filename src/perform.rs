@@ -7,6 +7,7 @@
 //! Each stage takes the type before it and gives the next, so a skipped check does not compile.
 
 mod answer;
+mod broken;
 mod scratch;
 mod settings;
 mod story;
@@ -20,11 +21,12 @@ use crate::{
     executor::{self, Context, Executed, Ready, Rejection},
     host::Host,
     inputs,
-    task::{Effect, Failure, Fault, OperationId, Outcome, Phase, State},
+    task::{Failure, OperationId, Phase},
 };
 
 pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
+pub use broken::broken;
 pub use settings::{Mode, Settings};
 
 /// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
@@ -54,18 +56,6 @@ pub fn perform(
                 Mode::DryRun => Ok(executor::planned(ready, &context)),
             })
             .unwrap_or_else(Executed::rejected)
-    })
-}
-
-/// The answer after a defect of oneact itself: how far the run came, nobody knows.
-pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
-    let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
-    let failure = Failure::new(Fault::Internal, message);
-    answer(input, host, |_, _| {
-        Executed::from(Outcome {
-            effect: Effect::Unknown,
-            ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
-        })
     })
 }
 
@@ -133,26 +123,4 @@ fn prepare(
         store,
         notes,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::*;
-    use crate::host::Interrupts;
-
-    #[test]
-    fn after_a_defect_the_answer_is_for_who_asked_and_does_not_say_that_nothing_ran() {
-        let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
-        let answer = broken(
-            &Ok(task.to_vec()),
-            &Host::new(None, None, Interrupts::catch()),
-        );
-        assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
-        let envelope: Value = serde_json::from_slice(&answer.line).unwrap();
-        assert_eq!(envelope["metadata"]["session_id"], "sess-1");
-        assert_eq!(envelope["output"]["content"]["oneact"]["effect"], "unknown");
-        assert_eq!(envelope["error"]["error_code"], "PROCESSING_ERROR");
-    }
 }
