@@ -47,5 +47,6 @@ pub mod host;
 mod inputs;
 mod mcp;
 pub mod perform;
+mod plan;
 mod servers;
 pub mod task;

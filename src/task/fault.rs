@@ -59,6 +59,68 @@ pub enum Fault {
     DiskFull,
     /// Outputs may not be written where they belong.
     PermissionDenied,
+    /// The plan comes without the protocol layer's approval (R-001-28, R-001-30, C-17).
+    NotValidated,
+    /// Actions of a plan wait for each other (R-001-94).
+    PlanCycle,
+    /// More or larger files than a plan may touch (R-001-174 … R-001-177).
+    LimitExceeded,
+    /// A plan, or its configuration, that breaks its schema (R-001-26, R-001-27).
+    PlanInvalid,
+    /// An action waits for one that the plan does not have.
+    UnknownDependency,
+    /// Actions of a plan that cannot both hold.
+    PlanConflict,
+    /// An operation, or a file, that the configuration forbids (R-001-23).
+    OperationNotAllowed,
+    /// An operation that this build does not have.
+    OperationNotBuiltIn,
+    /// The text to replace is not there.
+    PatternNotFound,
+    /// The text to replace is there more often than the edit says.
+    PatternAmbiguous,
+    /// A line that the file does not have.
+    LineOutOfRange,
+    /// A place in a document (RFC 9535) that is not there, or is not what the edit needs.
+    PlaceNotFound,
+    /// An edit that cannot be made without touching what it should not.
+    EditRefused,
+    /// JSON or YAML that is not, before or after the edit (R-001-162).
+    ContentInvalid,
+    /// A file that is no UTF-8 text, for an edit of text.
+    NotText,
+    /// A schema that would be none after its update.
+    SchemaInvalid,
+    /// A validation rule of the plan that does not hold (R-001-81).
+    RuleFailed,
+    /// The plan would not do what `--expect` says.
+    PreviewChanged,
+    /// A rollback manifest that is missing, foreign, expired or used up.
+    ManifestUnusable,
+    /// A file that is not there (R-001-147).
+    FileNotFound,
+    /// A file that is not what it was when it was checked (R-001-151).
+    HashMismatch,
+    /// Something stands where a file is to be made.
+    FileExists,
+    /// A directory, device, pipe, socket or link where a file must be.
+    NotAFile,
+    /// Anything else that the file system answered.
+    FileSystem,
+    /// A file with several names (hard links): changing one would part it from the others.
+    SharedFile,
+    /// A file that has changed since, so that undoing would destroy somebody's work.
+    RollbackConflict,
+    /// A path that leads out of the root (R-001-157).
+    PathOutside,
+    /// A protected file (R-001-25, C-16).
+    ProtectedFile,
+    /// An action that this one waits for has failed (R-001-152).
+    DependencyFailed,
+    /// Another plan is at work on the same root.
+    InFlight,
+    /// A change that could be neither finished nor undone: a person has to look.
+    Stuck,
     /// A signal asked the run to stop.
     Cancelled,
     /// A defect of oneact itself.
@@ -75,6 +137,17 @@ pub enum ErrorCode {
     Timeout,
     DependencyError,
     ValidationError,
+}
+
+/// Specification 001's error categories (001 §8.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Category {
+    ValidationError,
+    FileSystemError,
+    PermissionError,
+    DependencyError,
+    InternalError,
 }
 
 /// One row of the table.
@@ -94,7 +167,7 @@ enum Recoverable {
 
 impl Fault {
     /// Every fault, in the order of the table.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 60] = [
         Self::InvalidJson,
         Self::InvalidShape,
         Self::InvalidUsage,
@@ -122,6 +195,37 @@ impl Fault {
         Self::InputRequired,
         Self::DiskFull,
         Self::PermissionDenied,
+        Self::NotValidated,
+        Self::PlanCycle,
+        Self::LimitExceeded,
+        Self::PlanInvalid,
+        Self::UnknownDependency,
+        Self::PlanConflict,
+        Self::OperationNotAllowed,
+        Self::OperationNotBuiltIn,
+        Self::PatternNotFound,
+        Self::PatternAmbiguous,
+        Self::LineOutOfRange,
+        Self::PlaceNotFound,
+        Self::EditRefused,
+        Self::ContentInvalid,
+        Self::NotText,
+        Self::SchemaInvalid,
+        Self::RuleFailed,
+        Self::PreviewChanged,
+        Self::ManifestUnusable,
+        Self::FileNotFound,
+        Self::HashMismatch,
+        Self::FileExists,
+        Self::NotAFile,
+        Self::FileSystem,
+        Self::SharedFile,
+        Self::RollbackConflict,
+        Self::PathOutside,
+        Self::ProtectedFile,
+        Self::DependencyFailed,
+        Self::InFlight,
+        Self::Stuck,
         Self::Cancelled,
         Self::Internal,
     ];
@@ -157,6 +261,37 @@ impl Fault {
             Self::InputRequired => ("input_required", DependencyError, No, 5012),
             Self::DiskFull => ("disk_full", ProcessingError, No, 2002),
             Self::PermissionDenied => ("permission_denied", ProcessingError, No, 3001),
+            Self::NotValidated => ("not_validated", ValidationError, No, 1007),
+            Self::PlanCycle => ("cyclic_dependency", ValidationError, No, 1008),
+            Self::LimitExceeded => ("limit_exceeded", ValidationError, No, 1011),
+            Self::PlanInvalid => ("plan_invalid", ValidationError, No, 1016),
+            Self::UnknownDependency => ("unknown_dependency", ValidationError, No, 1017),
+            Self::PlanConflict => ("plan_conflict", ValidationError, No, 1018),
+            Self::OperationNotAllowed => ("operation_not_allowed", ValidationError, No, 1019),
+            Self::OperationNotBuiltIn => ("operation_not_built_in", ValidationError, No, 1020),
+            Self::PatternNotFound => ("pattern_not_found", ValidationError, No, 1021),
+            Self::PatternAmbiguous => ("pattern_ambiguous", ValidationError, No, 1022),
+            Self::LineOutOfRange => ("line_out_of_range", ValidationError, No, 1023),
+            Self::PlaceNotFound => ("place_not_found", ValidationError, No, 1024),
+            Self::EditRefused => ("edit_refused", ValidationError, No, 1025),
+            Self::ContentInvalid => ("content_invalid", ValidationError, No, 1026),
+            Self::NotText => ("not_text", ValidationError, No, 1027),
+            Self::SchemaInvalid => ("schema_invalid", ValidationError, No, 1028),
+            Self::RuleFailed => ("rule_failed", ValidationError, No, 1029),
+            Self::PreviewChanged => ("preview_changed", ValidationError, No, 1030),
+            Self::ManifestUnusable => ("manifest_unusable", ValidationError, No, 1031),
+            Self::FileNotFound => ("file_not_found", ProcessingError, No, 2001),
+            Self::HashMismatch => ("hash_mismatch", ProcessingError, No, 2003),
+            Self::FileExists => ("file_exists", ProcessingError, No, 2004),
+            Self::NotAFile => ("not_a_regular_file", ProcessingError, No, 2005),
+            Self::FileSystem => ("file_system_error", ProcessingError, No, 2006),
+            Self::SharedFile => ("shared_file", ProcessingError, No, 2007),
+            Self::RollbackConflict => ("rollback_conflict", ProcessingError, No, 2008),
+            Self::PathOutside => ("path_traversal", ValidationError, No, 3002),
+            Self::ProtectedFile => ("protected_file", ValidationError, No, 3100),
+            Self::DependencyFailed => ("dependency_failed", DependencyError, No, 4001),
+            Self::InFlight => ("in_flight", DependencyError, Yes, 4004),
+            Self::Stuck => ("stuck", ProcessingError, No, 5013),
             Self::Cancelled => ("cancelled", ProcessingError, Yes, 5011),
             Self::Internal => ("internal", ProcessingError, No, 5999),
         };
@@ -192,6 +327,22 @@ impl Fault {
     pub const fn number(self) -> u16 {
         self.row().number
     }
+
+    /// Specification 001's category: a function of the number (R-001-140 … R-001-144).
+    pub const fn category(self) -> Category {
+        match self.number() {
+            0..=1999 => Category::ValidationError,
+            2000..=2999 => Category::FileSystemError,
+            3000..=3999 => Category::PermissionError,
+            4000..=4999 => Category::DependencyError,
+            _ => Category::InternalError,
+        }
+    }
+
+    /// Specification 001's error type: the name in capitals (R-001-145).
+    pub fn kind(self) -> String {
+        self.name().to_ascii_uppercase()
+    }
 }
 
 /// A fault that happened: its class, and words for whoever reads the envelope.
@@ -216,38 +367,4 @@ impl Failure {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_fault_has_its_own_name_and_is_found_by_it() {
-        for fault in Fault::ALL {
-            assert_eq!(Fault::named(fault.name()), Some(fault));
-        }
-    }
-
-    #[test]
-    fn codes_are_those_of_the_error_conditions_table_r_000_109_to_114() {
-        assert_eq!(Fault::NoCapability.code(), ErrorCode::InvalidInput);
-        assert_eq!(Fault::UnknownCapability.code(), ErrorCode::ValidationError);
-        assert_eq!(Fault::MisroutedSynthesis.code(), ErrorCode::ValidationError);
-        assert_eq!(Fault::MultipleTasks.code(), ErrorCode::ValidationError);
-        assert_eq!(Fault::InputUnresolved.code(), ErrorCode::DependencyError);
-        assert_eq!(Fault::ServerUnreachable.code(), ErrorCode::ProcessingError);
-    }
-
-    #[test]
-    fn recoverability_is_that_of_the_table_r_000_96_to_102() {
-        for (fault, recoverable) in [
-            (Fault::ToolTimeout, true),
-            (Fault::RateLimited, true),
-            (Fault::OutOfMemory, true),
-            (Fault::InputCorrupt, false),
-            (Fault::ServerNotFound, false),
-            (Fault::UnknownCapability, false),
-            (Fault::OutputFormat, true),
-        ] {
-            assert_eq!(fault.recoverable(), recoverable, "{}", fault.name());
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,244 @@
+//! A plan as a value: every path, pattern and number of it is known to be good.
+
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+use globset::GlobSet;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::task::RelPath;
+
+use super::edit::{JsonPath, Pattern};
+
+/// A validated plan (001 §3.3) with what it may touch.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Need not be a UUID (R-001-40).
+    pub(crate) plan_id: String,
+    /// As written, at least one; ids differ, dependencies exist and form no cycle.
+    pub(crate) actions: Vec<Action>,
+    pub(crate) instructions: Instructions,
+    pub(crate) limits: Limits,
+    /// What was assumed or left aside, for people.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The name of an action within its plan.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub(crate) struct ActionId(pub(crate) String);
+
+impl fmt::Display for ActionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One item of `action_plan` (001 §3.3).
+#[derive(Debug)]
+pub(crate) struct Action {
+    pub(crate) id: ActionId,
+    pub(crate) target: RelPath,
+    pub(crate) operation: Operation,
+    pub(crate) depends_on: Vec<ActionId>,
+    /// Run after the plan was applied (R-001-81).
+    pub(crate) rules: Vec<Rule>,
+    /// How long the action may take.
+    pub(crate) timeout: Duration,
+}
+
+/// 001 §2.2's words for what an action does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum ActionType {
+    FileCreate,
+    FileModify,
+    FileDelete,
+    FileRename,
+    SchemaUpdate,
+    SqlExecute,
+    PipelineRun,
+}
+
+/// What an action does to its target.
+#[derive(Debug)]
+pub(crate) enum Operation {
+    Create {
+        content: Vec<u8>,
+        /// Permission bits; none = 0666 under the umask.
+        mode: Option<u32>,
+    },
+    Modify(Edit),
+    Delete,
+    Rename {
+        to: RelPath,
+    },
+    SchemaUpdate(Edit),
+}
+
+impl Operation {
+    pub(crate) fn action_type(&self) -> ActionType {
+        match self {
+            Self::Create { .. } => ActionType::FileCreate,
+            Self::Modify(_) => ActionType::FileModify,
+            Self::Delete => ActionType::FileDelete,
+            Self::Rename { .. } => ActionType::FileRename,
+            Self::SchemaUpdate(_) => ActionType::SchemaUpdate,
+        }
+    }
+}
+
+/// A change inside a file (001 §A.1).
+#[derive(Debug)]
+pub(crate) enum Edit {
+    TextReplace {
+        pattern: Pattern,
+        replacement: String,
+        count: Count,
+    },
+    /// The content becomes line `line`, counted from 1; one past the last appends.
+    LineInsert {
+        line: u64,
+        content: String,
+    },
+    /// Lines `first` to `last`, both included, counted from 1.
+    LineDelete {
+        first: u64,
+        last: u64,
+    },
+    JsonAdd {
+        path: JsonPath,
+        key: String,
+        value: Value,
+    },
+    JsonRemove {
+        path: JsonPath,
+        key: String,
+    },
+    JsonUpdate {
+        path: JsonPath,
+        value: Value,
+    },
+    YamlUpdate {
+        path: JsonPath,
+        value: Value,
+    },
+}
+
+/// How often a pattern must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Count {
+    /// Exactly so often, and all of them are replaced. Once, unless the plan says otherwise.
+    Exactly(u64),
+    /// At least once, and all of them are replaced.
+    All,
+}
+
+/// A condition on the tree after the plan, by path; `on_failure` says what a broken one means.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) target: RelPath,
+    pub(crate) condition: Condition,
+    pub(crate) on_failure: Broken,
+}
+
+/// What must hold.
+#[derive(Debug)]
+pub(crate) enum Condition {
+    Exists,
+    Absent,
+    Contains(String),
+    Lacks(String),
+    ValidJson,
+    ValidYaml,
+    /// Lower-case hexadecimal.
+    Sha256(String),
+    /// Valid against this JSON Schema (as JSON or YAML, by the file's name).
+    Schema(Value),
+}
+
+/// What a rule that does not hold means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// The report tells.
+    Warn,
+    /// The action fails; `rollback_on_failure` decides.
+    Error,
+    /// The plan is undone whatever it says.
+    RollBack,
+}
+
+/// How the plan is to be carried out (001 §3.3, §7.2).
+#[derive(Debug)]
+pub(crate) struct Instructions {
+    pub(crate) on_error: OnError,
+    pub(crate) on_failure: OnFailure,
+    pub(crate) permissions: Permissions,
+    pub(crate) hashes: Hashes,
+    /// For the whole plan: 300 s unless said, at most 3600 s (R-001-173).
+    pub(crate) timeout: Duration,
+}
+
+/// `stop_on_error` (R-001-128).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnError {
+    Stop,
+    GoOn,
+}
+
+/// `rollback_on_failure` (R-001-129).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnFailure {
+    RollBack,
+    Keep,
+}
+
+/// `preserve_permissions` (R-001-130).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Permissions {
+    Preserve,
+    /// What a new file would get.
+    Fresh,
+}
+
+/// `verify_hashes` (R-001-131, C-21).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hashes {
+    Verify,
+    Trust,
+}
+
+/// What a plan may touch: the catalog's, tightened by the plan's `system_config`.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    pub(crate) operations: BTreeSet<ActionType>,
+    pub(crate) max_files: usize,
+    /// Bytes, before and after.
+    pub(crate) max_file_bytes: u64,
+    /// Bytes of all originals together.
+    pub(crate) max_backup_bytes: u64,
+    /// Threads.
+    pub(crate) max_concurrency: usize,
+    pub(crate) protected: Protected,
+    /// No plan may touch what these match, approved or not.
+    pub(crate) forbidden: GlobSet,
+}
+
+/// The globs of 001 §9.1 and of the configuration, matched without regard to case and to the ways
+/// Unicode has of writing a name.
+#[derive(Debug)]
+pub(crate) struct Protected {
+    pub(crate) globs: GlobSet,
+    /// The patterns as written, in the set's order, each with its class.
+    pub(crate) patterns: Vec<(String, ProtectedClass)>,
+}
+
+/// 001 §9.1's classes, and the configuration's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProtectedClass {
+    Critical,
+    Important,
+    AgentSystem,
+    /// Named by `system_config`.
+    Configured,
+}
