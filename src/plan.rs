@@ -9,8 +9,71 @@
 //! most one change a file, `engine` makes the changes or undoes them, `files` is the only one that
 //! touches the tree, `report` tells what happened.
 
+mod desk;
 mod edit;
+mod engine;
+mod files;
+mod finished;
+mod limits;
 mod model;
 mod record;
 
-pub(crate) use model::{Action, ActionId, ActionType, Edit, Instructions, Limits, Operation, Plan};
+use crate::task::{PlanName, PlanOrder, RollbackOrder};
+
+pub(crate) use desk::Desk;
+pub(crate) use finished::{Finished, Preview, Rejected, ReportFiles};
+pub(crate) use limits::Bounds;
+pub(crate) use record::Status;
+
+/// Carries a plan out: all of it or nothing (001 §5). `expect` is the hash of the preview that it has to
+/// agree with.
+pub(crate) fn execute(
+    _order: &PlanOrder,
+    _bounds: &Bounds,
+    _expect: Option<&str>,
+    _desk: Desk<'_>,
+) -> Finished {
+    unwritten()
+}
+
+/// Finds out what a plan would do; writes nothing.
+pub(crate) fn preview(_order: &PlanOrder, _bounds: &Bounds, _desk: Desk<'_>) -> Finished {
+    unwritten()
+}
+
+/// Undoes a finished plan, wholly or partly (001 §6.3).
+pub(crate) fn rollback(_order: &RollbackOrder, _desk: Desk<'_>) -> Finished {
+    unwritten()
+}
+
+/// Tells how far a plan came.
+pub(crate) fn status(_plan: &PlanName, _desk: Desk<'_>) -> Finished {
+    unwritten()
+}
+
+/// Asks the process that is at work on a plan to stop and undo.
+pub(crate) fn cancel(_plan: &PlanName, _desk: Desk<'_>) -> Finished {
+    unwritten()
+}
+
+/// Settles what a crash interrupted, and clears away what has expired. One sentence each.
+pub(crate) fn recover(_desk: Desk<'_>) -> Vec<String> {
+    Vec::new()
+}
+
+fn unwritten() -> Finished {
+    Finished {
+        status: None,
+        rejected: Rejected::Yes,
+        failure: Some(crate::task::Failure::new(
+            crate::task::Fault::OperationNotBuiltIn,
+            "not written",
+        )),
+        effect: crate::task::Effect::None,
+        report: serde_json::Value::Null,
+        files: None,
+        preview: None,
+        reasoning: Vec::new(),
+        notes: Vec::new(),
+    }
+}

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use camino::Utf8Path;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A path below a root: components joined by single slashes, none of them `.` or `..`, none empty
 /// (R-001-24, R-001-157). What it leads to is decided where it is opened, by directory handle.
@@ -70,6 +71,19 @@ impl RelPath {
         self.0
             .match_indices('/')
             .map(|(at, _)| Self(self.0.get(..at).unwrap_or_default().to_owned()))
+    }
+}
+
+impl Serialize for RelPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for RelPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,0 +1,4 @@
+//! The changes themselves: made ready, made, or taken back.
+
+mod entry;
+mod journal;

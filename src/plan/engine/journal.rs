@@ -1,0 +1,217 @@
+//! The journal of a plan: what was meant, and how far it came. Recovery reads nothing else of ours.
+//!
+//! Lines of `crc32 SP json LF`, appended to a file whose space is set aside first. The first line whose
+//! checksum fails ends it: a torn tail says nothing.
+
+use std::fs::File;
+
+use crc::{CRC_32_ISO_HDLC, Crc};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::files::{Dir, FileError};
+
+use super::entry::Entry;
+
+/// The journal's name in the report directory.
+pub(crate) const JOURNAL: &str = "journal";
+
+/// Of the lines, so that a later program knows what it reads.
+const VERSION: u32 = 1;
+
+/// Room for what is written after the entries, in bytes.
+const TAIL: usize = 4096;
+
+/// More than the longest journal there can be: a plan has at most some hundred entries.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// Everything is made ready; nothing of the tree has changed.
+    Begin { version: u32, entries: Vec<Entry> },
+    /// From here on, the tree may have changed.
+    Apply,
+    /// All of it was made, and is on the disk.
+    Done,
+    /// Nothing of it is left, but for what somebody else has changed since.
+    RolledBack,
+}
+
+/// How far a plan came.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum State {
+    #[default]
+    Empty,
+    Ready(Vec<Entry>),
+    Applying(Vec<Entry>),
+    Done(Vec<Entry>),
+    RolledBack,
+    /// Written by a later version of this program.
+    Foreign,
+}
+
+impl State {
+    /// The only ways from state to state; an event that does not fit changes nothing.
+    pub(crate) fn next(self, event: Event) -> Self {
+        match (self, event) {
+            (_, Event::Begin { version, .. }) if version != VERSION => Self::Foreign,
+            (Self::Empty, Event::Begin { entries, .. }) => Self::Ready(entries),
+            (Self::Ready(entries), Event::Apply) => Self::Applying(entries),
+            (Self::Applying(entries), Event::Done) => Self::Done(entries),
+            (Self::Ready(_) | Self::Applying(_), Event::RolledBack) => Self::RolledBack,
+            (state, _) => state,
+        }
+    }
+}
+
+/// An open journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: File,
+    length: u64,
+}
+
+impl Journal {
+    /// Starts one: every entry is written, nothing is waited for yet.
+    pub(crate) fn begin(dir: &Dir<'_>, entries: &[Entry]) -> Result<Self, FileError> {
+        let begin = Event::Begin {
+            version: VERSION,
+            entries: entries.to_vec(),
+        };
+        let line = line(&begin);
+        let new = dir.create(JOURNAL)?;
+        dir.reserve(JOURNAL, &new.file, (line.len() + TAIL) as u64)?;
+        let mut journal = Self {
+            file: new.file,
+            length: 0,
+        };
+        journal.write(dir, &line)?;
+        Ok(journal)
+    }
+
+    /// Reads how far a plan came, and opens its journal to go on.
+    pub(crate) fn open(dir: &Dir<'_>) -> Result<(Self, State), FileError> {
+        let (bytes, _) = dir.read(JOURNAL, LONGEST)?;
+        let (state, length) = read(&bytes);
+        let file = dir.open_to_write(JOURNAL)?;
+        Ok((Self { file, length }, state))
+    }
+
+    /// Appends an event, and waits until it is on the disk.
+    pub(crate) fn record(&mut self, dir: &Dir<'_>, event: &Event) -> Result<(), FileError> {
+        self.write(dir, &line(event))?;
+        dir.sync_data(JOURNAL, &self.file)
+    }
+
+    fn write(&mut self, dir: &Dir<'_>, line: &[u8]) -> Result<(), FileError> {
+        dir.write_at(JOURNAL, &self.file, line, self.length)?;
+        self.length += line.len() as u64;
+        Ok(())
+    }
+
+    /// Gives back the room that was set aside and is not needed.
+    pub(crate) fn trim(self) {
+        // Nothing depends on it.
+        let _ = self.file.set_len(self.length);
+    }
+}
+
+/// How far a plan came that nobody is at work on; `Empty` where there is no journal.
+pub(crate) fn state(dir: &Dir<'_>) -> Result<State, FileError> {
+    match dir.read(JOURNAL, LONGEST) {
+        Ok((bytes, _)) => Ok(read(&bytes).0),
+        Err(error) if error.errno == Errno::NOENT => Ok(State::Empty),
+        Err(error) => Err(error),
+    }
+}
+
+fn line(event: &Event) -> Vec<u8> {
+    // Of strings and numbers: writing it to memory cannot fail.
+    let json = serde_json::to_vec(event).unwrap_or_default();
+    let mut line = format!("{:08x} ", CHECKSUM.checksum(&json)).into_bytes();
+    line.extend(json);
+    line.push(b'\n');
+    line
+}
+
+/// The state after all good lines, and their length together.
+fn read(bytes: &[u8]) -> (State, u64) {
+    let mut state = State::default();
+    let mut length = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Some(event) = event(line) else {
+            break;
+        };
+        state = state.next(event);
+        length += line.len() as u64;
+    }
+    (state, length)
+}
+
+fn event(line: &[u8]) -> Option<Event> {
+    let (sum, json) = line.strip_suffix(b"\n")?.split_at_checked(9)?;
+    let sum = std::str::from_utf8(sum).ok()?.strip_suffix(' ')?;
+    let sum = u32::from_str_radix(sum, 16).ok()?;
+    (sum == CHECKSUM.checksum(json))
+        .then(|| serde_json::from_slice(json).ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun() -> Event {
+        Event::Begin {
+            version: VERSION,
+            entries: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_torn_tail_says_nothing() {
+        let whole = [line(&begun()), line(&Event::Apply), line(&Event::Done)].concat();
+        let before_done = whole.len() - line(&Event::Done).len();
+        for cut in before_done..whole.len() {
+            let mut torn = whole.get(..cut).unwrap().to_vec();
+            torn.resize(whole.len() + 100, 0);
+            assert_eq!(
+                read(&torn),
+                (State::Applying(Vec::new()), before_done as u64),
+                "{cut}"
+            );
+        }
+        assert_eq!(read(&whole).0, State::Done(Vec::new()));
+    }
+
+    #[test]
+    fn a_damaged_line_ends_the_journal() {
+        let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
+        let last = bytes.len() - 3;
+        *bytes.get_mut(last).unwrap() ^= 1;
+        assert_eq!(read(&bytes).0, State::Ready(Vec::new()));
+    }
+
+    #[test]
+    fn no_event_leads_out_of_an_end() {
+        for event in [begun(), Event::Apply, Event::Done, Event::RolledBack] {
+            for end in [State::Done(Vec::new()), State::RolledBack] {
+                assert_eq!(end.clone().next(event.clone()), end);
+            }
+        }
+        assert_eq!(State::Empty.next(Event::Apply), State::Empty);
+    }
+
+    #[test]
+    fn a_journal_of_a_later_version_is_not_read() {
+        let event = Event::Begin {
+            version: VERSION + 1,
+            entries: Vec::new(),
+        };
+        assert_eq!(State::Empty.next(event), State::Foreign);
+    }
+}

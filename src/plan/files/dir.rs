@@ -1,0 +1,364 @@
+//! One directory: what is in it, and every way to change that.
+
+use std::{
+    fs::File,
+    io::{Read, Write},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::FileExt,
+    },
+};
+
+use rustix::{
+    fs::{
+        AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat, fallocate, fchmod,
+        fdatasync, fstat, fsync, ftruncate, linkat, mkdirat, openat, readlinkat, renameat_with,
+        statat, unlinkat,
+    },
+    io::Errno,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::task::RelPath;
+
+use super::{FileError, faults::Call, root::Root};
+
+/// An open directory below a root.
+#[derive(Debug)]
+pub(crate) struct Dir<'a> {
+    root: &'a Root,
+    fd: OwnedFd,
+    /// `None` for the root itself.
+    path: Option<RelPath>,
+}
+
+/// What is known of a file by looking at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    pub(crate) kind: Kind,
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) bytes: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) mtime: i128,
+    /// Permission bits.
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) nlink: u64,
+}
+
+/// POSIX's kinds of files, as far as a plan tells them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    File,
+    Dir,
+    Link,
+    Other,
+}
+
+impl Facts {
+    pub(super) fn of(stat: &Stat) -> Self {
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Dir,
+            FileType::Symlink => Kind::Link,
+            _ => Kind::Other,
+        };
+        Self {
+            kind,
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+            bytes: u64::try_from(stat.st_size).unwrap_or_default(),
+            mtime: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+            mode: stat.st_mode & 0o7777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            nlink: u64::from(stat.st_nlink),
+        }
+    }
+
+    /// Whether it is the same file with, as far as a look tells, the same content.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        (self.dev, self.ino, self.bytes, self.mtime)
+            == (other.dev, other.ino, other.bytes, other.mtime)
+    }
+}
+
+/// A file that was just made and is still open.
+#[derive(Debug)]
+pub(crate) struct New {
+    pub(crate) file: File,
+    pub(crate) facts: Facts,
+}
+
+impl<'a> Dir<'a> {
+    pub(super) fn new(root: &'a Root, fd: OwnedFd, path: Option<RelPath>) -> Self {
+        Self { root, fd, path }
+    }
+
+    /// The path of something in it, for messages.
+    pub(crate) fn name(&self, name: &str) -> String {
+        match &self.path {
+            Some(dir) => format!("{dir}/{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    fn gate(&self, call: Call, operation: &'static str, name: &str) -> Result<(), FileError> {
+        self.root
+            .faults
+            .before(call)
+            .map_err(FileError::of(operation, self.name(name)))
+    }
+
+    // --- looking ---
+
+    pub(crate) fn look(&self, name: &str) -> Result<Option<Facts>, FileError> {
+        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Facts::of(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(FileError::of("look at", self.name(name))(errno)),
+        }
+    }
+
+    pub(crate) fn facts(&self) -> Result<Facts, FileError> {
+        fstat(&self.fd)
+            .map(|stat| Facts::of(&stat))
+            .map_err(FileError::of("look at", self.name(".")))
+    }
+
+    /// Opens a regular file; a link, a pipe or a device is not opened, and nothing waits.
+    pub(crate) fn open(&self, name: &str) -> Result<(File, Facts), FileError> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let failed = || FileError::of("open", self.name(name));
+        let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(failed())?;
+        let facts = Facts::of(&fstat(&fd).map_err(failed())?);
+        if facts.kind != Kind::File {
+            return Err(failed()(Errno::ISDIR));
+        }
+        Ok((File::from(fd), facts))
+    }
+
+    /// A whole regular file, and what it was while it was read.
+    pub(crate) fn read(&self, name: &str, most: u64) -> Result<(Vec<u8>, Facts), FileError> {
+        let (mut file, before) = self.open(name)?;
+        let room = usize::try_from(before.bytes.min(most)).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(room + 1);
+        (&mut file)
+            .take(most.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(FileError::io("read", self.name(name)))?;
+        if bytes.len() as u64 > most {
+            return Err(FileError::of("read", self.name(name))(Errno::FBIG));
+        }
+        let stat = fstat(&file).map_err(FileError::of("look at", self.name(name)))?;
+        let after = Facts::of(&stat);
+        if !before.same(&after) || after.bytes != bytes.len() as u64 {
+            return Err(FileError::of("read", self.name(name))(Errno::AGAIN));
+        }
+        Ok((bytes, after))
+    }
+
+    pub(crate) fn read_link(&self, name: &str) -> Result<String, FileError> {
+        let failed = || FileError::of("read the link", self.name(name));
+        readlinkat(&self.fd, name, Vec::new())
+            .map_err(failed())?
+            .into_string()
+            .map_err(|_| failed()(Errno::ILSEQ))
+    }
+
+    /// The names in it.
+    pub(crate) fn list(&self) -> Result<Vec<String>, FileError> {
+        let failed = || FileError::of("list", self.name("."));
+        let entries = rustix::fs::Dir::read_from(&self.fd).map_err(failed())?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(failed())?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    // --- changing ---
+
+    /// Makes a file that was not there, readable and writable for us alone until it is told
+    /// otherwise.
+    pub(crate) fn create(&self, name: &str) -> Result<New, FileError> {
+        self.gate(Call::Create, "create", name)?;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let failed = || FileError::of("create", self.name(name));
+        let fd = openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR).map_err(failed())?;
+        let facts = Facts::of(&fstat(&fd).map_err(failed())?);
+        Ok(New {
+            file: File::from(fd),
+            facts,
+        })
+    }
+
+    /// Makes a file with that content.
+    pub(crate) fn write_new(&self, name: &str, bytes: &[u8]) -> Result<New, FileError> {
+        let mut new = self.create(name)?;
+        self.gate(Call::Write, "write", name)?;
+        new.file
+            .write_all(bytes)
+            .map_err(FileError::io("write", self.name(name)))?;
+        Ok(new)
+    }
+
+    /// Makes a file with that content, or exchanges one of ours: readers see the old or the new one.
+    pub(crate) fn put(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+        let temporary = format!(".{name}.new");
+        self.remove(&temporary)?;
+        let new = self.write_new(&temporary, bytes)?;
+        fchmod(&new.file, Mode::from_raw_mode(mode))
+            .map_err(FileError::of("set the mode of", self.name(name)))?;
+        self.rename(&temporary, self, name, RenameFlags::empty())
+    }
+
+    /// Sets room aside, so that later appends cannot find the disk full.
+    pub(crate) fn reserve(&self, name: &str, file: &File, bytes: u64) -> Result<(), FileError> {
+        self.gate(Call::Write, "reserve space for", name)?;
+        match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+            // Not every file system can promise.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(errno) => Err(FileError::of("reserve space for", self.name(name))(errno)),
+        }
+    }
+
+    /// Opens a file of ours to write to it.
+    pub(crate) fn open_to_write(&self, name: &str) -> Result<File, FileError> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        openat(&self.fd, name, flags, Mode::empty())
+            .map(File::from)
+            .map_err(FileError::of("open", self.name(name)))
+    }
+
+    /// Writes at a place of a file of ours.
+    pub(crate) fn write_at(
+        &self,
+        name: &str,
+        file: &File,
+        bytes: &[u8],
+        offset: u64,
+    ) -> Result<(), FileError> {
+        self.gate(Call::Write, "write", name)?;
+        file.write_all_at(bytes, offset)
+            .map_err(FileError::io("write", self.name(name)))
+    }
+
+    /// Writes over an existing file, from its first byte on: where no rename is possible.
+    pub(crate) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
+        self.gate(Call::Write, "write over", name)?;
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let failed = || FileError::of("write over", self.name(name));
+        let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(failed())?;
+        let mut file = File::from(fd);
+        file.write_all(bytes)
+            .map_err(FileError::io("write over", self.name(name)))?;
+        ftruncate(&file, bytes.len() as u64).map_err(failed())?;
+        self.gate(Call::Sync, "write over", name)?;
+        fsync(&file).map_err(failed())
+    }
+
+    /// A second name for a file.
+    pub(crate) fn link(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
+        self.gate(Call::Link, "link", name)?;
+        linkat(&self.fd, name, &to.fd, new, AtFlags::empty())
+            .map_err(FileError::of("link", self.name(name)))
+    }
+
+    pub(crate) fn rename(
+        &self,
+        name: &str,
+        to: &Dir<'_>,
+        new: &str,
+        how: RenameFlags,
+    ) -> Result<(), FileError> {
+        self.gate(Call::Rename, "rename", name)?;
+        renameat_with(&self.fd, name, &to.fd, new, how)
+            .map_err(FileError::of("rename", self.name(name)))
+    }
+
+    /// Swaps two files: at no moment is either name without one.
+    pub(crate) fn exchange(
+        &self,
+        name: &str,
+        with: &Dir<'_>,
+        other: &str,
+    ) -> Result<(), FileError> {
+        self.rename(name, with, other, RenameFlags::EXCHANGE)
+    }
+
+    /// Moves a file to a name that nothing has.
+    pub(crate) fn move_to(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
+        self.rename(name, to, new, RenameFlags::NOREPLACE)
+    }
+
+    /// Makes a directory that was not there.
+    pub(crate) fn make_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
+        self.gate(Call::MakeDir, "make the directory", name)?;
+        mkdirat(&self.fd, name, Mode::from_raw_mode(mode))
+            .map_err(FileError::of("make the directory", self.name(name)))
+    }
+
+    /// Makes a directory unless it is there.
+    pub(crate) fn ensure_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
+        match self.make_dir(name, mode) {
+            Err(error) if error.errno == Errno::EXIST => Ok(()),
+            made => made,
+        }
+    }
+
+    /// Removes a file of ours; one that is gone is as good.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), FileError> {
+        self.unlink(name, AtFlags::empty())
+    }
+
+    /// Removes an empty directory of ours; one that is gone is as good.
+    pub(crate) fn remove_dir(&self, name: &str) -> Result<(), FileError> {
+        self.unlink(name, AtFlags::REMOVEDIR)
+    }
+
+    fn unlink(&self, name: &str, flags: AtFlags) -> Result<(), FileError> {
+        self.gate(Call::Remove, "remove", name)?;
+        match unlinkat(&self.fd, name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(FileError::of("remove", self.name(name))(errno)),
+        }
+    }
+
+    // --- waiting for the disk ---
+
+    /// Waits until the names in it are on the disk.
+    pub(crate) fn sync(&self) -> Result<(), FileError> {
+        self.gate(Call::Sync, "sync", ".")?;
+        if !self.root.faults.barriers() {
+            return Ok(());
+        }
+        fsync(&self.fd).map_err(FileError::of("sync", self.name(".")))
+    }
+
+    /// Waits until the content of a file is on the disk.
+    pub(crate) fn sync_data(&self, name: &str, file: &impl AsFd) -> Result<(), FileError> {
+        self.gate(Call::Sync, "sync", name)?;
+        if !self.root.faults.barriers() {
+            return Ok(());
+        }
+        fdatasync(file).map_err(FileError::of("sync", self.name(name)))
+    }
+
+    pub(crate) fn root(&self) -> &'a Root {
+        self.root
+    }
+
+    pub(super) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+}

@@ -1,0 +1,137 @@
+//! Faults on demand: every call that changes a file or waits for the disk can be the last one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::{
+    io::Errno,
+    process::{Signal, getpid, kill_process},
+};
+
+/// The calls that matter for what is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Create,
+    Write,
+    Attributes,
+    Link,
+    Rename,
+    MakeDir,
+    Remove,
+    Sync,
+}
+
+/// What is to go wrong. Nothing, outside tests and `oneact selftest`.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    plan: Wanted,
+    /// How many calls there were.
+    seen: AtomicU64,
+    /// The kind of call that keeps failing once it has failed.
+    failing: std::sync::Mutex<Option<Call>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Wanted {
+    #[default]
+    Nothing,
+    /// SIGKILL before call `at`, counted from 1.
+    Kill {
+        at: u64,
+    },
+    Fail {
+        at: u64,
+        errno: Errno,
+        span: Span,
+    },
+    /// Nothing waits for the disk: what the crash suite must be able to find out.
+    NoBarriers,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Span {
+    Once,
+    /// All calls of that kind from there on.
+    Persistent,
+}
+
+impl Faults {
+    /// Reads `kill@12`, `ENOSPC@12`, `EIO@12+` (from there on) or `no-barriers`; anything else is no
+    /// fault.
+    pub(crate) fn parse(text: &str) -> Self {
+        let plan =
+            match text.split_once('@') {
+                None if text == "no-barriers" => Wanted::NoBarriers,
+                None => Wanted::Nothing,
+                Some((what, at)) => {
+                    let span = if at.ends_with('+') {
+                        Span::Persistent
+                    } else {
+                        Span::Once
+                    };
+                    match (what, at.trim_end_matches('+').parse()) {
+                        ("kill", Ok(at)) => Wanted::Kill { at },
+                        (name, Ok(at)) => errno(name)
+                            .map_or(Wanted::Nothing, |errno| Wanted::Fail { at, errno, span }),
+                        (_, Err(_)) => Wanted::Nothing,
+                    }
+                }
+            };
+        Self {
+            plan,
+            ..Self::default()
+        }
+    }
+
+    /// To be asked before each call.
+    pub(crate) fn before(&self, call: Call) -> Result<(), Errno> {
+        if self.plan == Wanted::Nothing {
+            return Ok(());
+        }
+        let n = self.seen.fetch_add(1, Ordering::Relaxed) + 1;
+        match self.plan {
+            Wanted::Kill { at } if n == at => {
+                // Nothing more is done by this process.
+                let _ = kill_process(getpid(), Signal::KILL);
+                Err(Errno::INTR)
+            }
+            Wanted::Fail { at, errno, span } => {
+                let mut failing = self
+                    .failing
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                if n == at {
+                    *failing = (span == Span::Persistent).then_some(call);
+                    return Err(errno);
+                }
+                failing
+                    .filter(|kind| *kind == call)
+                    .map_or(Ok(()), |_| Err(errno))
+            }
+            Wanted::Kill { .. } | Wanted::NoBarriers | Wanted::Nothing => Ok(()),
+        }
+    }
+
+    /// Whether the disk is waited for at all.
+    pub(crate) fn barriers(&self) -> bool {
+        self.plan != Wanted::NoBarriers
+    }
+
+    /// Calls so far; 0 where nothing is to go wrong.
+    #[cfg(test)]
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
+    }
+}
+
+fn errno(name: &str) -> Option<Errno> {
+    Some(match name {
+        "EACCES" => Errno::ACCESS,
+        "EDQUOT" => Errno::DQUOT,
+        "EIO" => Errno::IO,
+        "ENOSPC" => Errno::NOSPC,
+        "EPERM" => Errno::PERM,
+        "EROFS" => Errno::ROFS,
+        "EXDEV" => Errno::XDEV,
+        _ => return None,
+    })
+}

@@ -1,0 +1,245 @@
+//! The directory no plan gets out of.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::{
+    fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2, readlinkat},
+    io::Errno,
+};
+
+use crate::task::RelPath;
+
+use super::{Dir, Facts, FileError, Kind, faults::Faults};
+
+/// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
+#[derive(Debug)]
+pub(crate) struct Root {
+    fd: OwnedFd,
+    path: Utf8PathBuf,
+    pub(crate) faults: Faults,
+}
+
+/// Where a path of a plan really leads: without links, inside the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) path: RelPath,
+    /// `None` where nothing is.
+    pub(crate) facts: Option<Facts>,
+    /// The link that stands at the end of the path, if one does.
+    pub(crate) link: Option<RelPath>,
+}
+
+/// How many links may follow each other, as in Linux.
+const MOST_LINKS: u32 = 40;
+
+impl Root {
+    pub(crate) fn open(path: &Utf8Path, faults: Faults) -> Result<Self, FileError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = openat(CWD, path.as_std_path(), flags, Mode::empty())
+            .map_err(FileError::of("open the root", path))?;
+        Ok(Self {
+            fd,
+            path: path.to_owned(),
+            faults,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Utf8Path {
+        &self.path
+    }
+
+    /// Tries to be the only one at work below this root; released with the process, however it ends.
+    pub(crate) fn try_lock(&self) -> Result<bool, FileError> {
+        match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(errno) => Err(FileError::of("lock the root", &self.path)(errno)),
+        }
+    }
+
+    pub(crate) fn unlock(&self) {
+        // The lock ends with the handle at the latest.
+        let _ = flock(&self.fd, FlockOperation::Unlock);
+    }
+
+    /// Opens a directory below the root; no link on the way is followed.
+    pub(crate) fn dir(&self, path: Option<&RelPath>) -> Result<Dir<'_>, FileError> {
+        let name = path.map_or(".", RelPath::as_str);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = self.open_beneath(name, flags, ResolveFlags::NO_SYMLINKS)?;
+        Ok(Dir::new(self, fd, path.cloned()))
+    }
+
+    /// The directory a path is in.
+    pub(crate) fn parent(&self, path: &RelPath) -> Result<Dir<'_>, FileError> {
+        self.dir(path.parent().as_ref())
+    }
+
+    /// What is at a path without links; `None` where nothing is.
+    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
+        match self.parent(path) {
+            Ok(dir) => dir.look(path.name()),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Follows links as far as they stay inside, and says where the path really leads: rules about
+    /// names hold for that.
+    pub(crate) fn locate(&self, path: &RelPath) -> Result<Located, FileError> {
+        let mut here = path.clone();
+        let mut link = None;
+        for _ in 0..MOST_LINKS {
+            let real = self.real_parent(&here)?;
+            let facts = match &real {
+                Some(real) => self.look(real)?,
+                None => None,
+            };
+            let real = real.unwrap_or_else(|| here.clone());
+            match facts {
+                Some(facts) if facts.kind == Kind::Link => {
+                    here = self.target_of(&real, path)?;
+                    link.get_or_insert(real);
+                }
+                facts => {
+                    return Ok(Located {
+                        path: real,
+                        facts,
+                        link,
+                    });
+                }
+            }
+        }
+        Err(FileError::of("follow the links of", path)(Errno::LOOP))
+    }
+
+    /// The path with the directories on its way resolved; `None` where one of them is not there.
+    fn real_parent(&self, path: &RelPath) -> Result<Option<RelPath>, FileError> {
+        let Some(parent) = path.parent() else {
+            return Ok(Some(path.clone()));
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = match self.open_beneath(parent.as_str(), flags, ResolveFlags::empty()) {
+            Ok(fd) => fd,
+            Err(error) if error.errno == Errno::NOENT => {
+                return self.real_of_missing(path, &parent);
+            }
+            Err(error) => return Err(error),
+        };
+        let name = path.name();
+        self.real_name(fd.as_fd(), path)?
+            .map_or_else(
+                || RelPath::parse(name),
+                |dir| RelPath::parse(&format!("{dir}/{name}")),
+            )
+            .map(Some)
+            .map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
+    }
+
+    /// A directory on the way is missing: as far as there are some, they are resolved.
+    fn real_of_missing(
+        &self,
+        path: &RelPath,
+        parent: &RelPath,
+    ) -> Result<Option<RelPath>, FileError> {
+        let mut seen = None;
+        for dir in parent.ancestors().chain([parent.clone()]) {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match self.open_beneath(dir.as_str(), flags, ResolveFlags::empty()) {
+                Ok(_) => seen = Some(dir),
+                Err(error) if error.errno == Errno::NOENT => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(seen) = seen else {
+            return Ok(Some(path.clone()));
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // A dangling link on the way: nothing can be made below it.
+        let fd = self.open_beneath(seen.as_str(), flags, ResolveFlags::empty())?;
+        let rest = path
+            .as_str()
+            .strip_prefix(seen.as_str())
+            .unwrap_or_default();
+        let rest = rest.trim_start_matches('/');
+        let real = match self.real_name(fd.as_fd(), path)? {
+            Some(dir) => format!("{dir}/{rest}"),
+            None => rest.to_owned(),
+        };
+        RelPath::parse(&real)
+            .map(Some)
+            .map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
+    }
+
+    /// The path of an open directory below the root; `None` for the root itself.
+    fn real_name(&self, fd: BorrowedFd<'_>, path: &RelPath) -> Result<Option<String>, FileError> {
+        let name = |fd: BorrowedFd<'_>| {
+            use std::os::fd::AsRawFd;
+            let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+            readlinkat(CWD, link, Vec::new())
+                .map_err(FileError::of("resolve", path))?
+                .into_string()
+                .map_err(|_| FileError::of("resolve", path)(Errno::ILSEQ))
+        };
+        let (root, real) = (name(self.fd.as_fd())?, name(fd)?);
+        if real == root {
+            return Ok(None);
+        }
+        let root = root.trim_end_matches('/');
+        real.strip_prefix(root)
+            .and_then(|rest| rest.strip_prefix('/'))
+            .map(|rest| Some(rest.to_owned()))
+            .ok_or_else(|| FileError::of("resolve", path)(Errno::XDEV))
+    }
+
+    /// Where a link leads, as a path below the root.
+    fn target_of(&self, link: &RelPath, asked: &RelPath) -> Result<RelPath, FileError> {
+        let outside = |_| FileError::of("follow the links of", asked)(Errno::XDEV);
+        let dir = self.parent(link)?;
+        let target = dir.read_link(link.name())?;
+        if let Some(absolute) = target.strip_prefix('/') {
+            let root = self.path.as_str().trim_matches('/');
+            let below = absolute
+                .strip_prefix(root)
+                .and_then(|rest| rest.strip_prefix('/'))
+                .ok_or(())
+                .map_err(outside)?;
+            return RelPath::parse(below).map_err(|_| outside(()));
+        }
+        let mut parts: Vec<&str> = Vec::new();
+        let before = link.parent();
+        parts.extend(before.iter().flat_map(|dir| dir.as_str().split('/')));
+        for part in target.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop().ok_or(()).map_err(outside)?;
+                }
+                name => parts.push(name),
+            }
+        }
+        RelPath::parse(&parts.join("/")).map_err(|_| outside(()))
+    }
+
+    fn open_beneath(
+        &self,
+        name: &str,
+        flags: OFlags,
+        resolve: ResolveFlags,
+    ) -> Result<OwnedFd, FileError> {
+        let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        // A rename elsewhere makes the kernel unsure: it asks to be asked again.
+        for _ in 0..64 {
+            match openat2(&self.fd, name, flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                opened => return opened.map_err(FileError::of("open", name)),
+            }
+        }
+        Err(FileError::of("open", name)(Errno::AGAIN))
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
