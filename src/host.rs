@@ -21,6 +21,7 @@ use jiff::{Timestamp, Zoned};
 use rustix::{
     fs::Mode,
     process::{Signal, getpid, getppid, set_parent_process_death_signal, umask},
+    time::{ClockId, clock_gettime},
 };
 use sha2::{Digest, Sha256};
 
@@ -77,6 +78,14 @@ impl Host {
     /// Now, in the local time zone.
     pub fn now(&self) -> Zoned {
         self.clock.now()
+    }
+
+    /// Where the clock stands, if it stands still.
+    pub fn standing(&self) -> Option<Timestamp> {
+        match &self.clock {
+            Clock::System => None,
+            Clock::Fixed(at) => Some(at.timestamp()),
+        }
     }
 
     /// Now, without a zone.
@@ -164,6 +173,12 @@ impl Moment {
 pub fn keep_own_files() {
     let umasked = umask(Mode::RWXU | Mode::RWXG | Mode::RWXO);
     umask(umasked - Mode::RWXU);
+}
+
+/// The clock that file systems stamp files with, in nanoseconds since 1970. It does not stand still.
+pub fn file_time() -> i128 {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
 }
 
 /// A variable of the environment, if it is set and is Unicode.

@@ -1,4 +1,17 @@
 //! The changes themselves: made ready, made, or taken back.
 
+mod apply;
 mod entry;
+mod folder;
 mod journal;
+mod recover;
+mod stage;
+mod transaction;
+mod undo;
+
+pub(crate) use entry::{Entry, Post, Pre, Way};
+pub(crate) use folder::{Folder, REPORTS, mark_of, unfinished};
+pub(crate) use recover::{End, Recovered, recover};
+pub(crate) use stage::{Seen, Stage, Written, hash};
+pub(crate) use transaction::{Applied, Armed, Committed, Documents, UndoEnd, Undoing};
+pub(crate) use undo::sha256;

@@ -9,7 +9,10 @@ use crc::{CRC_32_ISO_HDLC, Crc};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::files::{Dir, FileError};
+use crate::{
+    plan::files::{Dir, FileError},
+    task::RelPath,
+};
 
 use super::entry::Entry;
 
@@ -37,8 +40,9 @@ pub(crate) enum Event {
     Apply,
     /// All of it was made, and is on the disk.
     Done,
-    /// Nothing of it is left, but for what somebody else has changed since.
-    RolledBack,
+    /// Nothing of it is left. What others had changed meanwhile was left alone: these names of ours
+    /// hold what would otherwise be lost.
+    RolledBack { spared: Vec<RelPath> },
 }
 
 /// How far a plan came.
@@ -49,7 +53,8 @@ pub(crate) enum State {
     Ready(Vec<Entry>),
     Applying(Vec<Entry>),
     Done(Vec<Entry>),
-    RolledBack,
+    /// With the names of ours that hold what would otherwise be lost.
+    RolledBack(Vec<RelPath>),
     /// Written by a later version of this program.
     Foreign,
 }
@@ -62,7 +67,9 @@ impl State {
             (Self::Empty, Event::Begin { entries, .. }) => Self::Ready(entries),
             (Self::Ready(entries), Event::Apply) => Self::Applying(entries),
             (Self::Applying(entries), Event::Done) => Self::Done(entries),
-            (Self::Ready(_) | Self::Applying(_), Event::RolledBack) => Self::RolledBack,
+            (Self::Ready(_) | Self::Applying(_), Event::RolledBack { spared }) => {
+                Self::RolledBack(spared)
+            }
             (state, _) => state,
         }
     }
@@ -83,7 +90,7 @@ impl Journal {
             entries: entries.to_vec(),
         };
         let line = line(&begin);
-        let new = dir.create(JOURNAL)?;
+        let new = dir.create(JOURNAL, 0o600)?;
         dir.reserve(JOURNAL, &new.file, (line.len() + TAIL) as u64)?;
         let mut journal = Self {
             file: new.file,
@@ -103,7 +110,16 @@ impl Journal {
 
     /// Appends an event, and waits until it is on the disk.
     pub(crate) fn record(&mut self, dir: &Dir<'_>, event: &Event) -> Result<(), FileError> {
-        self.write(dir, &line(event))?;
+        self.append(dir, event)?;
+        self.sync(dir)
+    }
+
+    /// Appends an event that a crash may still lose.
+    pub(crate) fn append(&mut self, dir: &Dir<'_>, event: &Event) -> Result<(), FileError> {
+        self.write(dir, &line(event))
+    }
+
+    pub(crate) fn sync(&self, dir: &Dir<'_>) -> Result<(), FileError> {
         dir.sync_data(JOURNAL, &self.file)
     }
 
@@ -198,8 +214,9 @@ mod tests {
 
     #[test]
     fn no_event_leads_out_of_an_end() {
-        for event in [begun(), Event::Apply, Event::Done, Event::RolledBack] {
-            for end in [State::Done(Vec::new()), State::RolledBack] {
+        let undone = Event::RolledBack { spared: Vec::new() };
+        for event in [begun(), Event::Apply, Event::Done, undone] {
+            for end in [State::Done(Vec::new()), State::RolledBack(Vec::new())] {
                 assert_eq!(end.clone().next(event.clone()), end);
             }
         }

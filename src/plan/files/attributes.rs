@@ -3,8 +3,12 @@
 
 use std::{ffi::CString, fs::File};
 
+use jiff::Timestamp;
 use rustix::{
-    fs::{Mode, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, fsetxattr},
+    fs::{
+        Mode, Timespec, Timestamps, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, fsetxattr,
+        futimens,
+    },
     io::Errno,
     process::{Gid, Uid},
 };
@@ -14,9 +18,13 @@ use super::{Dir, Facts, FileError, faults::Call};
 /// What one file has and another is to get.
 #[derive(Debug, Clone)]
 pub(crate) struct Attributes {
-    pub(crate) mode: u32,
-    owner: Option<(u32, u32)>,
+    /// `None` = what a new file gets.
+    mode: Option<u32>,
+    owner: Option<u32>,
+    group: Option<u32>,
     extended: Vec<(CString, Vec<u8>)>,
+    /// `None` = the moment it is written.
+    modified: Option<Timespec>,
 }
 
 /// What could not be handed on, each with the reason; empty = an exact likeness.
@@ -26,12 +34,14 @@ pub(crate) type Kept = Vec<String>;
 const LONGEST: usize = 65_536;
 
 impl Attributes {
-    /// A new file's: the caller's owner, no extended attributes.
-    pub(crate) fn fresh(mode: u32) -> Self {
+    /// A new file's. `group` where its directory hands its own on (set-group-ID).
+    pub(crate) fn fresh(mode: Option<u32>, group: Option<u32>) -> Self {
         Self {
             mode,
             owner: None,
+            group,
             extended: Vec::new(),
+            modified: None,
         }
     }
 
@@ -70,10 +80,31 @@ impl Attributes {
             }
         }
         Ok(Self {
-            mode: facts.mode,
-            owner: Some((facts.uid, facts.gid)),
+            mode: Some(facts.mode),
+            owner: Some(facts.uid),
+            group: Some(facts.gid),
             extended,
+            modified: None,
         })
+    }
+
+    /// The same, modified at that moment: files are as old as a clock that stands still says.
+    pub(crate) fn stamped(self, clock: Option<Timestamp>) -> Self {
+        let modified = clock.map(|at| Timespec {
+            tv_sec: at.as_second(),
+            tv_nsec: i64::from(at.subsec_nanosecond()),
+        });
+        Self { modified, ..self }
+    }
+
+    /// The permission bits, where they are not left to the umask.
+    pub(crate) fn mode(&self) -> Option<u32> {
+        self.mode
+    }
+
+    /// The bits a file is to be made with.
+    pub(crate) fn initial_mode(&self) -> u32 {
+        self.mode.map_or(0o666, |_| 0o600)
     }
 
     /// Gives them to a file of ours.
@@ -90,24 +121,34 @@ impl Attributes {
         };
         let mut lost = Kept::new();
         // The owner first: changing it takes set-user-ID bits away.
-        if let Some((uid, gid)) = self.owner.filter(|owner| *owner != (facts.uid, facts.gid)) {
+        let owner = self.owner.filter(|uid| *uid != facts.uid);
+        let group = self.group.filter(|gid| *gid != facts.gid);
+        if owner.is_some() || group.is_some() {
             gate()?;
-            if let Err(errno) = fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))) {
-                lost.push(format!(
-                    "owner {uid}:{gid}: {}",
-                    std::io::Error::from(errno)
-                ));
+            if let Err(errno) = fchown(file, owner.map(Uid::from_raw), group.map(Gid::from_raw)) {
+                lost.push(format!("owner and group: {}", std::io::Error::from(errno)));
             }
         }
-        gate()?;
-        fchmod(file, Mode::from_raw_mode(self.mode))
-            .map_err(FileError::of("set the mode of", dir.name(name)))?;
+        if let Some(mode) = self.mode.filter(|mode| *mode != facts.mode) {
+            gate()?;
+            fchmod(file, Mode::from_raw_mode(mode))
+                .map_err(FileError::of("set the mode of", dir.name(name)))?;
+        }
         for (attribute, value) in &self.extended {
             gate()?;
             if let Err(errno) = fsetxattr(file, attribute, value, XattrFlags::empty()) {
                 let attribute = attribute.to_string_lossy();
                 lost.push(format!("{attribute}: {}", std::io::Error::from(errno)));
             }
+        }
+        if let Some(modified) = self.modified {
+            gate()?;
+            let times = Timestamps {
+                last_access: modified,
+                last_modification: modified,
+            };
+            futimens(file, &times)
+                .map_err(FileError::of("set the times of", dir.name(name)))?;
         }
         Ok(lost)
     }

@@ -11,9 +11,9 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat, fallocate, fchmod,
-        fdatasync, fstat, fsync, ftruncate, linkat, mkdirat, openat, readlinkat, renameat_with,
-        statat, unlinkat,
+        Access, AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps,
+        fallocate, fchmod, fdatasync, fstat, fsync, ftruncate, futimens, ioctl_ficlone, linkat,
+        mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
     },
     io::Errno,
 };
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::task::RelPath;
 
-use super::{FileError, faults::Call, root::Root};
+use super::{Attributes, FileError, faults::Call, root::Root};
 
 /// An open directory below a root.
 #[derive(Debug)]
@@ -129,6 +129,13 @@ impl<'a> Dir<'a> {
             .map_err(FileError::of("look at", self.name(".")))
     }
 
+    /// Of an open file.
+    pub(crate) fn facts_of(&self, name: &str, file: &File) -> Result<Facts, FileError> {
+        fstat(file)
+            .map(|stat| Facts::of(&stat))
+            .map_err(FileError::of("look at", self.name(name)))
+    }
+
     /// Opens a regular file; a link, a pipe or a device is not opened, and nothing waits.
     pub(crate) fn open(&self, name: &str) -> Result<(File, Facts), FileError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -169,6 +176,12 @@ impl<'a> Dir<'a> {
             .map_err(|_| failed()(Errno::ILSEQ))
     }
 
+    /// Whether we may do that in it, as ourselves (R-001-71).
+    pub(crate) fn may(&self, what: Access) -> Result<(), FileError> {
+        accessat(&self.fd, ".", what, AtFlags::EACCESS)
+            .map_err(FileError::of("change files in", self.name(".")))
+    }
+
     /// The names in it.
     pub(crate) fn list(&self) -> Result<Vec<String>, FileError> {
         let failed = || FileError::of("list", self.name("."));
@@ -187,14 +200,13 @@ impl<'a> Dir<'a> {
 
     // --- changing ---
 
-    /// Makes a file that was not there, readable and writable for us alone until it is told
-    /// otherwise.
-    pub(crate) fn create(&self, name: &str) -> Result<New, FileError> {
+    /// Makes a file that was not there, with these permission bits under the umask.
+    pub(crate) fn create(&self, name: &str, mode: u32) -> Result<New, FileError> {
         self.gate(Call::Create, "create", name)?;
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let failed = || FileError::of("create", self.name(name));
-        let fd = openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR).map_err(failed())?;
+        let fd = openat(&self.fd, name, flags, Mode::from_raw_mode(mode)).map_err(failed())?;
         let facts = Facts::of(&fstat(&fd).map_err(failed())?);
         Ok(New {
             file: File::from(fd),
@@ -203,8 +215,8 @@ impl<'a> Dir<'a> {
     }
 
     /// Makes a file with that content.
-    pub(crate) fn write_new(&self, name: &str, bytes: &[u8]) -> Result<New, FileError> {
-        let mut new = self.create(name)?;
+    pub(crate) fn write_new(&self, name: &str, bytes: &[u8], mode: u32) -> Result<New, FileError> {
+        let mut new = self.create(name, mode)?;
         self.gate(Call::Write, "write", name)?;
         new.file
             .write_all(bytes)
@@ -216,7 +228,7 @@ impl<'a> Dir<'a> {
     pub(crate) fn put(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), FileError> {
         let temporary = format!(".{name}.new");
         self.remove(&temporary)?;
-        let new = self.write_new(&temporary, bytes)?;
+        let new = self.write_new(&temporary, bytes, 0o600)?;
         fchmod(&new.file, Mode::from_raw_mode(mode))
             .map_err(FileError::of("set the mode of", self.name(name)))?;
         self.rename(&temporary, self, name, RenameFlags::empty())
@@ -238,6 +250,17 @@ impl<'a> Dir<'a> {
         openat(&self.fd, name, flags, Mode::empty())
             .map(File::from)
             .map_err(FileError::of("open", self.name(name)))
+    }
+
+    /// Adds to the end of a log of ours, in one write.
+    pub(crate) fn append(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
+        self.gate(Call::Write, "append to", name)?;
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
+            .map(File::from)
+            .map_err(FileError::of("open", self.name(name)))?
+            .write_all(bytes)
+            .map_err(FileError::io("append to", self.name(name)))
     }
 
     /// Writes at a place of a file of ours.
@@ -265,6 +288,38 @@ impl<'a> Dir<'a> {
         ftruncate(&file, bytes.len() as u64).map_err(failed())?;
         self.gate(Call::Sync, "write over", name)?;
         fsync(&file).map_err(failed())
+    }
+
+    /// Copies a file with its times; blocks are shared where the file system can.
+    pub(crate) fn copy(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<New, FileError> {
+        let (mut from, facts) = self.open(name)?;
+        let mut copy = to.create(new, 0o600)?;
+        to.gate(Call::Write, "write", new)?;
+        if ioctl_ficlone(&copy.file, &from).is_err() {
+            std::io::copy(&mut from, &mut copy.file)
+                .map_err(FileError::io("write", to.name(new)))?;
+        }
+        let attributes = Attributes::of(self, name, &from, &facts)?;
+        // What a backup cannot have of its original, the manifest still tells.
+        attributes.give(to, new, &copy.file, &copy.facts)?;
+        let stat = fstat(&from).map_err(FileError::of("look at", self.name(name)))?;
+        let time = |seconds, nanoseconds| Timespec {
+            tv_sec: seconds,
+            tv_nsec: nanoseconds,
+        };
+        let times = Timestamps {
+            last_access: time(
+                stat.st_atime,
+                i64::try_from(stat.st_atime_nsec).unwrap_or_default(),
+            ),
+            last_modification: time(
+                stat.st_mtime,
+                i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
+            ),
+        };
+        to.gate(Call::Attributes, "set the times of", new)?;
+        futimens(&copy.file, &times).map_err(FileError::of("set the times of", to.name(new)))?;
+        Ok(copy)
     }
 
     /// A second name for a file.

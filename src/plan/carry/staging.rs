@@ -1,0 +1,198 @@
+//! What a plan comes to, made ready and written down as it comes.
+
+use jiff::Timestamp;
+
+use crate::{
+    host::Host,
+    plan::{
+        check::{Change, Original, Sink, What},
+        diff::{self, Pair, Side},
+        engine::{Stage, Way, Written},
+        files::{FileError, Kept},
+        record::{
+            self, Atomicity, ChangeKind, ChangeRecord, Checkpoint, Fidelity, FileState, uuid_v4,
+        },
+        report::Foreseen,
+    },
+    task::RelPath,
+};
+
+/// Stages every change, and keeps its record.
+pub(super) struct Staging<'a> {
+    pub(super) stage: Stage<'a>,
+    pub(super) changes: Vec<record::Change>,
+    /// The outermost first.
+    pub(super) directories: Vec<RelPath>,
+    pub(super) foreseen: Vec<Foreseen>,
+    host: &'a Host,
+}
+
+impl<'a> Staging<'a> {
+    pub(super) fn new(stage: Stage<'a>, host: &'a Host) -> Self {
+        Self {
+            stage,
+            changes: Vec::new(),
+            directories: Vec::new(),
+            foreseen: Vec::new(),
+            host,
+        }
+    }
+}
+
+impl Sink for Staging<'_> {
+    fn dir(&mut self, path: &RelPath, dev: u64) -> Result<(), FileError> {
+        self.directories.push(path.clone());
+        self.stage.make_dir(path.clone(), dev)
+    }
+
+    fn change(&mut self, change: Change<'_>) -> Result<(), FileError> {
+        let pair = pair(&change);
+        let diff = diff::summary(pair);
+        let (path, dev) = (change.path.clone(), change.dev);
+        let clock = self.host.standing();
+        let mut fidelity = Fidelity {
+            through_link: change.link.map(ToString::to_string),
+            ..Fidelity::default()
+        };
+        let mut keep = |kept: Kept, way: Way| {
+            fidelity.degraded = kept;
+            fidelity.atomicity = match way {
+                Way::Exchange => Atomicity::Swap,
+                Way::InPlace => Atomicity::InPlace,
+            };
+        };
+        let (kind, from, before, after) = match &change.what {
+            What::Create { bytes, attributes } => {
+                let attributes = attributes.clone().stamped(clock);
+                let written = self.stage.create(path.clone(), bytes, &attributes, dev)?;
+                let after = state_of(&written);
+                keep(written.kept, Way::Exchange);
+                (ChangeKind::Create, None, FileState::Absent, after)
+            }
+            What::Modify {
+                before,
+                bytes,
+                attributes,
+            } => {
+                let attributes = attributes.clone().stamped(clock);
+                let seen = before.seen.clone();
+                let (written, way) =
+                    self.stage.modify(path.clone(), seen, bytes, &attributes, dev)?;
+                let after = state_of(&written);
+                keep(written.kept, way);
+                (ChangeKind::Modify, None, original(before), after)
+            }
+            What::Delete { before } => {
+                self.stage.delete(path.clone(), before.seen.clone(), dev)?;
+                let before = original(before);
+                (ChangeKind::Delete, None, before, FileState::Absent)
+            }
+            What::Rename { before, to } => {
+                let seen = before.seen.clone();
+                self.stage.rename(path.clone(), (*to).clone(), seen)?;
+                let state = original(before);
+                (ChangeKind::Rename, Some(path), state.clone(), state)
+            }
+        };
+        let backup = self.stage.entries().last().and_then(|entry| entry.pre());
+        let checkpoint = Checkpoint {
+            id: uuid_v4(self.host.random_bytes()),
+            backup: backup.map(|pre| pre.backup.clone()),
+        };
+        self.foreseen.push(foreseen(&change, kind));
+        let record = ChangeRecord {
+            actions: change.actions.to_vec(),
+            kind,
+            path: match &change.what {
+                What::Rename { to, .. } => (*to).clone(),
+                What::Create { .. } | What::Modify { .. } | What::Delete { .. } => change.path.clone(),
+            },
+            from,
+            before,
+            after,
+            diff,
+            fidelity,
+        };
+        self.changes.push(record::Change { record, checkpoint });
+        Ok(())
+    }
+}
+
+/// The two contents of a change, to be compared.
+pub(super) fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
+    let side = |name: &'a RelPath, bytes: &'a [u8], mode: Option<u32>| Side {
+        name,
+        bytes,
+        mode: mode.unwrap_or(0o644),
+    };
+    let was = |name: &'a RelPath, before: &'a Original| {
+        side(name, &before.bytes, Some(before.seen.facts.mode))
+    };
+    match &change.what {
+        What::Create { bytes, attributes } => Pair::Created(side(change.path, bytes, attributes.mode())),
+        What::Modify {
+            before,
+            bytes,
+            attributes,
+        } => Pair::Changed {
+            before: was(change.path, before),
+            after: side(change.path, bytes, attributes.mode()),
+        },
+        What::Delete { before } => Pair::Deleted(was(change.path, before)),
+        What::Rename { before, to } => Pair::Changed {
+            before: was(change.path, before),
+            after: was(to, before),
+        },
+    }
+}
+
+/// What a preview's hash is made of.
+pub(super) fn foreseen(change: &Change<'_>, kind: ChangeKind) -> Foreseen {
+    let hash = |bytes: &[u8]| crate::plan::engine::hash(bytes);
+    let (path, from, before, after, mode) = match &change.what {
+        What::Create { bytes, attributes } => {
+            (change.path, None, None, Some(hash(bytes)), attributes.mode())
+        }
+        What::Modify {
+            before,
+            bytes,
+            attributes,
+        } => {
+            let was = Some(before.seen.sha256.clone());
+            (change.path, None, was, Some(hash(bytes)), attributes.mode())
+        }
+        What::Delete { before } => {
+            let was = Some(before.seen.sha256.clone());
+            (change.path, None, was, None, None)
+        }
+        What::Rename { before, to } => {
+            let was = Some(before.seen.sha256.clone());
+            (*to, Some(change.path.clone()), was.clone(), was, None)
+        }
+    };
+    Foreseen {
+        path: path.clone(),
+        from,
+        kind,
+        before,
+        after,
+        mode,
+    }
+}
+
+fn original(before: &Original) -> FileState {
+    state(&before.seen.sha256, &before.seen.facts)
+}
+
+fn state_of(written: &Written) -> FileState {
+    state(&written.post.sha256, &written.facts)
+}
+
+fn state(hash: &str, facts: &crate::plan::files::Facts) -> FileState {
+    FileState::Present {
+        hash: hash.to_owned(),
+        bytes: facts.bytes,
+        modified: Timestamp::from_nanosecond(facts.mtime).unwrap_or(Timestamp::UNIX_EPOCH),
+        mode: facts.mode,
+    }
+}

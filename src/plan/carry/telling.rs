@@ -1,0 +1,521 @@
+//! What is told of a plan: to its report directory, to the log, and to whoever asked.
+
+use jiff::{ToSpan, Zoned};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    host::Moment,
+    plan::{
+        Desk, Finished, Rejected, ReportFiles,
+        engine::{Documents, End, Entry, Folder, Recovered, UndoEnd},
+        files::{FileError, Root},
+        model::{ActionId, Plan},
+        read::PlanError,
+        record::{
+            ActionEnd, Capture, Durability, Jail, Rollback, Run, Status, Story, Trouble, Undo,
+            Verdict, uuid_v4,
+        },
+        report::{
+            self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT, log,
+        },
+    },
+    task::{Effect, Failure, Fault, RelPath},
+};
+
+/// How long backups are kept before `oneact recover` may clear them away.
+const KEPT_DAYS: i64 = 30;
+
+/// Everything that is told of one plan, as it becomes known.
+pub(super) struct Teller<'a> {
+    desk: Desk<'a>,
+    run: Run,
+    clock: Moment,
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) undo: Option<Undo>,
+    pub(super) rollback: Rollback,
+    pub(super) troubles: Vec<Trouble>,
+    pub(super) warnings: Vec<String>,
+    pub(super) durability: Durability,
+    jail: Jail,
+    pub(super) preview: Option<PreviewHash>,
+    /// Drawn once, so that a report that is written twice is the same report.
+    ids: Vec<Uuid>,
+}
+
+impl<'a> Teller<'a> {
+    pub(super) fn new(plan: &Plan, desk: Desk<'a>, jail: Jail, directory: RelPath) -> Self {
+        let named = |action: &crate::plan::Action| (action.id.clone(), action.depends_on.clone());
+        Self {
+            desk,
+            run: Run {
+                plan_id: plan.plan_id.clone(),
+                task_id: desk.task_id.to_owned(),
+                directory,
+                began: desk.host.now(),
+                actions: plan.actions.iter().map(named).collect(),
+            },
+            clock: desk.host.moment(),
+            verdicts: Vec::new(),
+            undo: None,
+            rollback: Rollback::NotDone,
+            troubles: Vec::new(),
+            warnings: plan.notes.clone(),
+            durability: Durability::Confirmed,
+            jail,
+            preview: None,
+            ids: Vec::new(),
+        }
+    }
+
+    pub(super) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// What a plan under way says of itself, for those who ask or cancel.
+    pub(super) fn mark(&self) -> Vec<u8> {
+        let mark = json!({
+            "plan_id": self.run.plan_id,
+            "task_id": self.run.task_id,
+            "pid": rustix::process::getpid().as_raw_nonzero().get(),
+            "began": self.run.began.timestamp().to_string(),
+        });
+        mark.to_string().into_bytes()
+    }
+
+    /// Something failed that belongs to no single action.
+    pub(super) fn trouble(&mut self, failure: Failure) {
+        let at = self.desk.host.now();
+        self.troubles.push(Trouble { at, failure });
+    }
+
+    /// The failure that decided: an action's, or the plan's.
+    pub(super) fn failure(&self) -> Option<&Failure> {
+        let of_action = self.verdicts.iter().find_map(|verdict| match &verdict.end {
+            ActionEnd::Failed(failure) => Some(failure),
+            ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
+        });
+        of_action.or(self.troubles.first().map(|trouble| &trouble.failure))
+    }
+
+    pub(super) fn completed(&self, id: &ActionId) -> bool {
+        let mut verdicts = self.verdicts.iter();
+        verdicts.any(|verdict| {
+            verdict.action == *id && matches!(verdict.end, ActionEnd::Completed(_))
+        })
+    }
+
+    pub(super) fn fail(&mut self, id: &ActionId, failure: Failure) {
+        for verdict in &mut self.verdicts {
+            if verdict.action == *id {
+                verdict.end = ActionEnd::Failed(failure.clone());
+            }
+        }
+    }
+
+    /// How each change was made.
+    pub(super) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
+        let Some(undo) = &mut self.undo else { return };
+        let files = entries
+            .iter()
+            .zip(captures)
+            .filter(|(entry, _)| !matches!(entry, Entry::MakeDir { .. }));
+        for (change, (_, capture)) in undo.changes.iter_mut().zip(files) {
+            change.record.fidelity.capture = *capture;
+        }
+    }
+
+    /// The plan was given up: `at` is the file at which it failed, if it was one.
+    pub(super) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
+        let now = self.desk.host.now();
+        match end {
+            UndoEnd::NothingChanged => self.undo = None,
+            UndoEnd::RolledBack(conflicts) => {
+                self.rollback = Rollback::Done { at: now };
+                for conflict in conflicts {
+                    self.trouble(Failure::new(Fault::RollbackConflict, conflict));
+                }
+            }
+            UndoEnd::Stuck(obstacles) => {
+                let left = self.undo.iter().flat_map(|undo| &undo.changes);
+                let left = left.map(|change| change.checkpoint.id).collect();
+                self.rollback = Rollback::Stuck { at: now, left };
+                let message = format!(
+                    "undoing did not come to its end: {}. Mend that, then `oneact recover` goes on; originals are in {}/backups",
+                    obstacles.join("; "),
+                    self.run.directory
+                );
+                self.troubles.insert(0, Trouble { at: self.desk.host.now(), failure: Failure::new(Fault::Stuck, message) });
+            }
+        }
+        if !self.blamed(at, &why) {
+            self.trouble(why);
+        }
+    }
+
+    /// The action that changes that file failed, and those after it were not tried (R-001-181).
+    fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
+        let changes = self.undo.iter().flat_map(|undo| &undo.changes);
+        let blamed = at.and_then(|at| {
+            let mut changes = changes.filter(|change| {
+                change.record.path == *at || change.record.from.as_ref() == Some(at)
+            });
+            changes.next().and_then(|change| change.record.actions.first()).cloned()
+        });
+        let already = self.verdicts.iter().any(|verdict| matches!(&verdict.end, ActionEnd::Failed(failure) if failure == why));
+        let Some(blamed) = blamed else { return already };
+        let mut after = false;
+        for verdict in &mut self.verdicts {
+            if verdict.action == blamed {
+                verdict.end = ActionEnd::Failed(why.clone());
+                after = true;
+            } else if after && matches!(verdict.end, ActionEnd::Completed(_)) {
+                verdict.end = ActionEnd::Skipped(format!("Not tried: {blamed} failed before it"));
+            }
+        }
+        after
+    }
+
+    fn story(&self) -> Story {
+        Story {
+            run: self.run.clone(),
+            ended: self.desk.host.now(),
+            duration_ms: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
+            verdicts: self.verdicts.clone(),
+            undo: self.undo.clone(),
+            rollback: self.rollback.clone(),
+            troubles: self.troubles.clone(),
+            warnings: self.warnings.clone(),
+            durability: self.durability,
+            jail: self.jail,
+            preview: self.preview.clone(),
+        }
+    }
+
+    fn reports(&mut self, story: &Story) -> report::Reports {
+        let mut drawn = 0;
+        let host = self.desk.host;
+        let ids = &mut self.ids;
+        report::tell(story, &mut || {
+            drawn += 1;
+            if let Some(id) = ids.get(drawn - 1) {
+                return *id;
+            }
+            let id = uuid_v4(host.random_bytes());
+            ids.push(id);
+            id
+        })
+    }
+
+    /// The reports as they stand.
+    pub(super) fn documents(&mut self) -> Documents {
+        let story = self.story();
+        let reports = self.reports(&story);
+        let mut documents = vec![
+            (EXECUTION_REPORT, bytes(&reports.execution)),
+            (CHANGE_LOG, bytes(&reports.changes)),
+        ];
+        documents.extend(reports.manifest.iter().map(|manifest| (MANIFEST, bytes(manifest))));
+        documents
+    }
+
+    /// Writes the reports of a plan that is not applied. That they cannot be written is told, not more:
+    /// the caller has them as well.
+    pub(super) fn leave(&mut self, folder: &Folder<'_>) {
+        let documents = self.documents();
+        let mut written = folder.put(&documents);
+        if self.undo.is_none() {
+            let left = [MANIFEST, SCRIPT].iter().try_for_each(|name| folder.dir().remove(name));
+            written = written.and(left);
+        }
+        let stuck = matches!(self.rollback, Rollback::Stuck { .. });
+        if !stuck {
+            written = written.and_then(|()| folder.unmark());
+        }
+        if let Err(error) = written {
+            self.warnings.push(format!("The reports are not complete: {error}."));
+        }
+    }
+
+    /// The end: the log is written, and the caller told.
+    pub(super) fn finish(mut self, folder: &Folder<'_>) -> Finished {
+        let story = self.story();
+        if let Err(error) = log(folder.root(), &story) {
+            self.warnings.push(format!("The executor's log is not complete: {error}."));
+        }
+        let has_manifest = self.undo.is_some();
+        let run = &self.run;
+        let files = ReportFiles {
+            directory: run.directory.to_string(),
+            execution_report: run.file(EXECUTION_REPORT),
+            change_log: run.file(CHANGE_LOG),
+            rollback_manifest: has_manifest.then(|| run.file(MANIFEST)),
+        };
+        Finished {
+            files: Some(files),
+            ..self.unwritten()
+        }
+    }
+
+    /// The same where nothing could be written down.
+    pub(super) fn unwritten(mut self) -> Finished {
+        let story = self.story();
+        let reports = self.reports(&story);
+        let status = story.status();
+        let failure = self.failure().cloned();
+        let conflicts = self.troubles.iter().any(|trouble| trouble.failure.fault == Fault::RollbackConflict);
+        let effect = match (&self.rollback, &self.undo) {
+            (Rollback::Stuck { .. }, _) => Effect::Unknown,
+            (Rollback::Done { .. }, _) if conflicts => Effect::Unknown,
+            (Rollback::Done { .. }, _) | (Rollback::NotDone, None) => Effect::None,
+            (Rollback::NotDone, Some(_)) => Effect::Done,
+        };
+        let untouched = self.undo.is_none();
+        Finished {
+            status: Some(status),
+            rejected: match &failure {
+                Some(failure) if untouched && of_the_request(failure.fault) => Rejected::Yes,
+                _ => Rejected::No,
+            },
+            failure,
+            effect,
+            report: serde_json::to_value(&reports.execution).unwrap_or(Value::Null),
+            files: None,
+            preview: None,
+            reasoning: reasoning(&story),
+            notes: self.warnings,
+        }
+    }
+}
+
+/// What the run decided, for `audit.reasoning`.
+fn reasoning(story: &Story) -> Vec<String> {
+    let done = |verdict: &&Verdict| matches!(verdict.end, ActionEnd::Completed(_));
+    let completed = story.verdicts.iter().filter(done).count();
+    let told = format!(
+        "Plan {}: {completed} of {} actions completed, {} files changed.",
+        story.run.plan_id,
+        story.verdicts.len(),
+        match story.rollback {
+            Rollback::NotDone => story.changes().len(),
+            Rollback::Done { .. } | Rollback::Stuck { .. } => 0,
+        }
+    );
+    let mut told = vec![told];
+    if let Rollback::Done { .. } = story.rollback {
+        told.push("Every change was taken back.".to_owned());
+    }
+    told
+}
+
+/// Whether the request is to be mended, rather than the world it met.
+fn of_the_request(fault: Fault) -> bool {
+    !matches!(
+        fault,
+        Fault::DiskFull
+            | Fault::FileSystem
+            | Fault::HashMismatch
+            | Fault::Cancelled
+            | Fault::ToolTimeout
+            | Fault::InFlight
+            | Fault::Stuck
+            | Fault::RollbackConflict
+            | Fault::Internal
+    )
+}
+
+/// Written before the first change: how it is taken back.
+pub(super) fn checkpoint(manifest: &Manifest) -> Documents {
+    vec![
+        (MANIFEST, bytes(manifest)),
+        (SCRIPT, report::script(manifest).into_bytes()),
+    ]
+}
+
+fn bytes(report: &impl serde::Serialize) -> Vec<u8> {
+    // Strings, numbers and lists of ours: writing them to memory cannot fail.
+    report::bytes(report).unwrap_or_default()
+}
+
+fn log(root: &Root, story: &Story) -> Result<(), FileError> {
+    let path = report::log::file(&story.ended);
+    let Ok(path) = RelPath::parse(&path) else { return Ok(()) };
+    for dir in path.ancestors() {
+        root.parent(&dir)?.ensure_dir(dir.name(), 0o755)?;
+    }
+    root.parent(&path)?.append(path.name(), report::log::lines(story).as_bytes())
+}
+
+/// `{timestamp}_{task_id}` (C-20): the task's name, as far as a file's name can say it.
+pub(super) fn directory(desk: Desk<'_>) -> String {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let task: String = desk
+        .task_id
+        .chars()
+        .map(|c| if fits(c) { c } else { '_' })
+        .take(40)
+        .collect();
+    format!("{}_{task}", desk.host.now().strftime("%Y%m%d-%H%M%S"))
+}
+
+/// When backups may be cleared away.
+pub(super) fn expiry(desk: Desk<'_>) -> Option<Zoned> {
+    desk.host.now().checked_add(KEPT_DAYS.days()).ok()
+}
+
+/// The plan as bytes that do not depend on how it was written (RFC 8785).
+pub(super) fn canonical(plan: &Value) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(plan)
+        .or_else(|_| serde_json::to_vec(plan))
+        .unwrap_or_default()
+}
+
+/// What became of a plan that a crash had interrupted. Its report tells it too.
+pub(super) fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
+    let name = &settled.name;
+    let told = match &settled.end {
+        End::NothingChanged => Some((Status::Failed, "it had changed nothing")),
+        End::RolledBack(_) => Some((Status::RolledBack, "what it had changed was taken back")),
+        End::Done => None,
+        End::Stuck(_) => None,
+    };
+    let mut sentence = match &settled.end {
+        End::NothingChanged => format!("The plan {name} had been interrupted before it changed anything."),
+        End::RolledBack(conflicts) if conflicts.is_empty() => {
+            format!("The plan {name} had been interrupted: what it had changed was taken back.")
+        }
+        End::RolledBack(conflicts) => format!(
+            "The plan {name} had been interrupted: what it had changed was taken back, but for what others changed since: {}.",
+            conflicts.join("; ")
+        ),
+        End::Done => format!("The plan {name} had been finished before it was interrupted."),
+        End::Stuck(obstacles) => format!(
+            "The plan {name} was interrupted, and can be neither finished nor undone: {}. Mend that, then run `oneact recover`",
+            obstacles.join("; ")
+        ),
+    };
+    if let Some((status, what)) = told
+        && let Err(error) = amend(root, desk, name, status, what)
+    {
+        sentence.push_str(&format!(" Its report could not be brought up to date: {error}."));
+    }
+    sentence
+}
+
+/// Brings the reports of an interrupted plan up to date, as far as they were written.
+fn amend(root: &Root, desk: Desk<'_>, name: &str, status: Status, what: &str) -> Result<(), FileError> {
+    let folder = Folder::open(root, name)?;
+    let now = desk.host.now();
+    let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
+    let report = folder.dir().read(EXECUTION_REPORT, MOST).ok();
+    let report = report.and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok());
+    let mut report = report.unwrap_or_else(|| json!({"report_id": uuid_v4(desk.host.random_bytes())}));
+    if let Some(fields) = report.as_object_mut() {
+        fields.insert("status".to_owned(), json!(status));
+        fields.insert("rollback_performed".to_owned(), json!(status == Status::RolledBack));
+        fields.insert("completed_at".to_owned(), json!(now.timestamp().to_string()));
+        fields.insert("interrupted".to_owned(), json!(failure.message));
+    }
+    let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
+    if let Ok((manifest, _)) = folder.dir().read(MANIFEST, MOST)
+        && let Ok(mut manifest) = Manifest::parse(&manifest)
+    {
+        let all: Vec<Uuid> = manifest.checkpoints.iter().map(|point| point.checkpoint_id).collect();
+        manifest.restored(&all, &now);
+        documents.push((MANIFEST, bytes(&manifest)));
+    }
+    folder.put(&documents)
+}
+
+/// The longest report that is read back, in bytes.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// A plan that was not even begun.
+pub(super) fn refused(failure: Failure) -> Finished {
+    Finished {
+        status: None,
+        rejected: if of_the_request(failure.fault) { Rejected::Yes } else { Rejected::No },
+        failure: Some(failure),
+        effect: Effect::None,
+        report: Value::Null,
+        files: None,
+        preview: None,
+        reasoning: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A defect of ours: how far it came, the next start finds out.
+pub(super) fn broken() -> Finished {
+    let message = "internal error: oneact broke while carrying out the plan; the next run, or `oneact recover`, settles it";
+    Finished {
+        rejected: Rejected::No,
+        effect: Effect::Unknown,
+        ..refused(Failure::new(Fault::Internal, message))
+    }
+}
+
+/// A plan that could not be read: nothing was touched, not even a report.
+pub(super) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
+    let now = desk.host.now();
+    let failed = |id: &ActionId| {
+        let problems = std::iter::once(&error.first).chain(&error.others);
+        let mut problems = problems.filter(|problem| problem.subject.action.as_ref() == Some(id));
+        problems.next()
+    };
+    let verdict = |id: &ActionId| {
+        let problem = failed(id);
+        Verdict {
+            action: id.clone(),
+            action_type: problem.and_then(|problem| problem.subject.operation),
+            target: problem.and_then(|problem| problem.subject.target.clone()),
+            began: now.clone(),
+            ended: now.clone(),
+            end: match problem {
+                Some(problem) => ActionEnd::Failed(problem.failure.clone()),
+                None => ActionEnd::Skipped("Not tried: the plan was rejected".to_owned()),
+            },
+        }
+    };
+    let of_no_action = std::iter::once(&error.first)
+        .chain(&error.others)
+        .filter(|problem| problem.subject.action.is_none());
+    let Ok(directory) = RelPath::parse(&format!("{}/none", crate::plan::engine::REPORTS)) else {
+        return refused(error.failure());
+    };
+    let story = Story {
+        run: Run {
+            plan_id: error.plan_id.clone().unwrap_or_default(),
+            task_id: desk.task_id.to_owned(),
+            directory,
+            began: now.clone(),
+            actions: error.actions.iter().map(|id| (id.clone(), Vec::new())).collect(),
+        },
+        ended: now.clone(),
+        duration_ms: 0,
+        verdicts: error.actions.iter().map(verdict).collect(),
+        undo: None,
+        rollback: Rollback::NotDone,
+        troubles: of_no_action
+            .map(|problem| Trouble { at: now.clone(), failure: problem.failure.clone() })
+            .collect(),
+        warnings: Vec::new(),
+        durability: Durability::Confirmed,
+        jail: Jail::Unavailable,
+        preview: None,
+    };
+    let reports = report::tell(&story, &mut || uuid_v4(desk.host.random_bytes()));
+    let mut report = serde_json::to_value(&reports.execution).unwrap_or(Value::Null);
+    if let Some(fields) = report.as_object_mut() {
+        // Nothing was written, and nothing promised.
+        for absent in ["change_log", "rollback_manifest", "guarantees"] {
+            fields.remove(absent);
+        }
+    }
+    Finished {
+        status: Some(Status::Failed),
+        rejected: Rejected::Yes,
+        report,
+        ..refused(error.failure())
+    }
+}

@@ -1,0 +1,127 @@
+//! After the changes: is the tree what it was to be, and do the plan's rules hold (001 §5.1, phase 6)?
+
+use serde_json::Value;
+
+use crate::{
+    plan::{
+        edit::{self, Language},
+        engine::{Entry, hash},
+        files::{FileError, Root},
+        model::{Action, ActionId, Broken, Condition, Hashes, Plan, Rule},
+    },
+    task::{Failure, Fault, RelPath},
+};
+
+/// What is found not to hold.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// Of actions whose rule is broken (`on_failure: error`).
+    pub(super) failed: Vec<(ActionId, Failure)>,
+    /// Undoes the plan whatever it says.
+    pub(super) fatal: Option<Failure>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Looks at every changed file and runs every rule. `completed` are the actions whose rules count.
+pub(super) fn verify(
+    plan: &Plan,
+    root: &Root,
+    entries: &[Entry],
+    completed: &dyn Fn(&ActionId) -> bool,
+) -> Result<Findings, Failure> {
+    if plan.instructions.hashes == Hashes::Verify {
+        entries.iter().try_for_each(|entry| as_made(root, entry))?;
+    }
+    let mut findings = Findings::default();
+    let most = plan.limits.max_file_bytes;
+    let rules = plan
+        .actions
+        .iter()
+        .filter(|action| completed(&action.id))
+        .flat_map(|action| action.rules.iter().map(move |rule| (Some(action), rule)))
+        .chain(plan.rules.iter().map(|rule| (None, rule)));
+    for (action, rule) in rules {
+        let Err(why) = holds(root, rule, most)? else {
+            continue;
+        };
+        let path = &rule.target;
+        let message = format!("validation rule for `{path}` does not hold: {why}");
+        let failure = Failure::new(Fault::RuleFailed, message);
+        match (rule.on_failure, action) {
+            (Broken::Warn, _) => findings.warnings.push(failure.message),
+            (Broken::Error, Some(Action { id, .. })) => findings.failed.push((id.clone(), failure)),
+            (Broken::Error, None) | (Broken::RollBack, _) => {
+                findings.fatal.get_or_insert(failure);
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// R-001-82: what is at its place is what was made ready, to the byte.
+fn as_made(root: &Root, entry: &Entry) -> Result<(), Failure> {
+    let changed = || {
+        let message = format!(
+            "`{}` was changed by somebody else right after the plan changed it",
+            entry.path()
+        );
+        Failure::new(Fault::HashMismatch, message)
+    };
+    let found = match entry {
+        Entry::MakeDir { .. } => return Ok(()),
+        Entry::Create { path, post, .. } | Entry::Modify { path, post, .. } => {
+            let dir = root.parent(path)?;
+            let (bytes, _) = dir.read(path.name(), post.bytes).map_err(|_| changed())?;
+            hash(&bytes) == post.sha256
+        }
+        Entry::Delete { path, .. } => root.look(path)?.is_none(),
+        Entry::Rename { to, pre, .. } => root
+            .look(to)?
+            .is_some_and(|facts| facts.ino == pre.facts.ino),
+    };
+    if found { Ok(()) } else { Err(changed()) }
+}
+
+/// Whether a condition holds; if not, why.
+fn holds(root: &Root, rule: &Rule, most: u64) -> Result<Result<(), String>, FileError> {
+    let path = &rule.target;
+    let there = root.look(path)?.is_some();
+    if let Condition::Exists | Condition::Absent = rule.condition {
+        let wanted = matches!(rule.condition, Condition::Exists);
+        let found = if there { "it exists" } else { "it does not exist" };
+        return Ok(if there == wanted { Ok(()) } else { Err(found.to_owned()) });
+    }
+    if !there {
+        return Ok(Err("it does not exist".to_owned()));
+    }
+    let located = root.locate(path)?;
+    let (bytes, _) = root.parent(&located.path)?.read(located.path.name(), most)?;
+    Ok(condition(&rule.condition, path, &bytes))
+}
+
+fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
+    let contains = |text: &str| {
+        text.is_empty() || bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    let check = |fits, why: &str| if fits { Ok(()) } else { Err(why.to_owned()) };
+    match condition {
+        Condition::Exists | Condition::Absent => Ok(()),
+        Condition::Contains(text) => check(contains(text), "the text it must contain is not in it"),
+        Condition::Lacks(text) => check(!contains(text), "a text it must not contain is in it"),
+        Condition::ValidJson => edit::check(Language::Json, bytes).map_err(|error| error.to_string()),
+        Condition::ValidYaml => edit::check(Language::Yaml, bytes).map_err(|error| error.to_string()),
+        Condition::Sha256(wanted) => {
+            let found = hash(bytes);
+            check(found == *wanted, &format!("its SHA-256 is {found}"))
+        }
+        Condition::Schema(schema) => fits(schema, path, bytes),
+    }
+}
+
+fn fits(schema: &Value, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
+    let value = edit::value_of(path, bytes).map_err(|error| error.to_string())?;
+    let validator = jsonschema::validator_for(schema).map_err(|error| format!("the rule's schema is none: {error}"))?;
+    validator
+        .validate(&value)
+        .map_err(|error| format!("{}: {error}", error.instance_path()))
+}

@@ -1,0 +1,239 @@
+//! Before the first change: the actions are done in memory, one after the other, and what they come to is
+//! at most one change a file (001 §5.1, phases 2 and 4).
+//!
+//! A file is given up to the [`Sink`] as soon as no later action names it, so that a plan of many files
+//! never holds them all.
+
+mod overlay;
+mod original;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::{
+    host::Host,
+    task::{Failure, Fault, RelPath},
+};
+
+use super::{
+    files::{Attributes, FileError, Located, Root},
+    graph,
+    model::{Action, ActionId, OnError, Operation, Plan},
+    record::{ActionEnd, Verdict},
+};
+
+use overlay::Overlay;
+pub(crate) use original::Original;
+
+/// What takes the changes a plan comes to.
+pub(crate) trait Sink {
+    /// A directory that is to be made, the outermost first.
+    fn dir(&mut self, path: &RelPath, dev: u64) -> Result<(), FileError>;
+    /// One file that is to be changed.
+    fn change(&mut self, change: Change<'_>) -> Result<(), FileError>;
+}
+
+/// What becomes of one file.
+pub(crate) struct Change<'a> {
+    /// The actions it comes from, in their order.
+    pub(crate) actions: &'a [ActionId],
+    /// Where it is; of a renamed file, where it was.
+    pub(crate) path: &'a RelPath,
+    pub(crate) what: What<'a>,
+    /// The link by which the plan named it.
+    pub(crate) link: Option<&'a RelPath>,
+    /// The file system of its directory.
+    pub(crate) dev: u64,
+}
+
+/// The kinds of change.
+pub(crate) enum What<'a> {
+    Create {
+        bytes: &'a [u8],
+        attributes: Attributes,
+    },
+    Modify {
+        before: &'a Original,
+        bytes: &'a [u8],
+        attributes: Attributes,
+    },
+    Delete {
+        before: &'a Original,
+    },
+    Rename {
+        before: &'a Original,
+        to: &'a RelPath,
+    },
+}
+
+/// What became of each action, in the order of the plan.
+pub(crate) struct Checked {
+    pub(crate) verdicts: Vec<Verdict>,
+}
+
+impl Checked {
+    /// The first failure, in the order in which actions were tried.
+    pub(crate) fn failure(&self) -> Option<(&Verdict, &Failure)> {
+        self.verdicts.iter().find_map(|verdict| match &verdict.end {
+            ActionEnd::Failed(failure) => Some((verdict, failure)),
+            ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
+        })
+    }
+}
+
+/// Why checking ended before every action was looked at.
+pub(crate) enum Broken {
+    /// What is to come cannot be made ready, or is too much.
+    Failed(Failure),
+    /// A signal, or the end of the time.
+    Stopped(Failure),
+}
+
+impl From<FileError> for Broken {
+    fn from(error: FileError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Does every action in memory. An error of the sink, and a signal, end it.
+pub(crate) fn check(
+    plan: &Plan,
+    root: &Root,
+    host: &Host,
+    stopped: &dyn Fn() -> Option<Failure>,
+    sink: &mut dyn Sink,
+) -> Result<Checked, Broken> {
+    let order = graph::order(&plan.actions).map_err(|_| {
+        Broken::Failed(Failure::new(Fault::PlanCycle, "the actions wait for each other"))
+    })?;
+    let actions: Vec<&Action> = order.iter().filter_map(|at| plan.actions.get(*at)).collect();
+    let located: Vec<Places> = actions.iter().map(|action| places(root, plan, action)).collect();
+    let groups = Groups::of(&located);
+    let mut overlay = Overlay::new(plan, root);
+    let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
+    let mut verdicts = BTreeMap::new();
+    let mut halted: Option<&ActionId> = None;
+    for (turn, (action, places)) in actions.iter().zip(&located).enumerate() {
+        if let Some(failure) = stopped() {
+            return Err(Broken::Stopped(failure));
+        }
+        let (began, clock) = (host.now(), host.moment());
+        let end = match (skipped(action, &ends), halted) {
+            (Some(reason), _) => ActionEnd::Skipped(reason),
+            (None, Some(failed)) => ActionEnd::Skipped(format!("Not tried: {failed} failed before it")),
+            (None, None) => {
+                let done = places.as_ref().map_err(Clone::clone).and_then(|places| overlay.act(action, places));
+                match done {
+                    Ok(said) if clock.passed() <= action.timeout => ActionEnd::Completed(said),
+                    Ok(_) => ActionEnd::Failed(Failure::new(
+                        Fault::ToolTimeout,
+                        format!("the action took longer than the {:?} it was given", action.timeout),
+                    )),
+                    Err(failure) => ActionEnd::Failed(failure),
+                }
+            }
+        };
+        if matches!(end, ActionEnd::Failed(_)) && plan.instructions.on_error == OnError::Stop {
+            halted.get_or_insert(&action.id);
+        }
+        let verdict = Verdict {
+            action: action.id.clone(),
+            action_type: action.operation.action_type(),
+            target: action.target.clone(),
+            began,
+            ended: host.now(),
+            end: end.clone(),
+        };
+        ends.insert(&action.id, end);
+        verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
+        for paths in groups.ending_at(turn) {
+            overlay.finish(paths, sink)?;
+        }
+    }
+    Ok(Checked {
+        verdicts: verdicts.into_values().collect(),
+    })
+}
+
+/// 001 §5.3: why an action is not tried.
+fn skipped(action: &Action, ends: &HashMap<&ActionId, ActionEnd>) -> Option<String> {
+    action.depends_on.iter().find_map(|id| match ends.get(id) {
+        Some(ActionEnd::Completed(_)) => None,
+        Some(ActionEnd::Failed(_)) => Some(format!("Dependency {id} failed")),
+        Some(ActionEnd::Skipped(_)) | None => Some(format!("Dependency {id} not completed")),
+    })
+}
+
+/// Where an action's paths really lead.
+struct Place {
+    target: Located,
+    to: Option<Located>,
+}
+
+type Places = Result<Place, Failure>;
+
+/// Rules about names hold for the places they lead to as well (R-001-25, R-001-157).
+fn places(root: &Root, plan: &Plan, action: &Action) -> Places {
+    let place = |path: &RelPath| -> Result<Located, Failure> {
+        let located = root.locate(path).map_err(outside)?;
+        if let Some(link) = &located.link {
+            plan.limits.admits(link)?;
+        }
+        plan.limits.admits(&located.path)?;
+        Ok(located)
+    };
+    let to = match &action.operation {
+        Operation::Rename { to } => Some(place(to)?),
+        Operation::Create { .. }
+        | Operation::Modify(_)
+        | Operation::Delete
+        | Operation::SchemaUpdate(_) => None,
+    };
+    Ok(Place {
+        target: place(&action.target)?,
+        to,
+    })
+}
+
+fn outside(error: FileError) -> Failure {
+    let failure = Failure::from(error);
+    if failure.fault == Fault::PathOutside {
+        return Failure::new(
+            Fault::PathOutside,
+            format!("Path traversal attempt detected: {}", failure.message),
+        );
+    }
+    failure
+}
+
+/// Paths that are tied together by renames, and the last turn that names one of them.
+struct Groups {
+    ends: HashMap<usize, Vec<BTreeSet<RelPath>>>,
+}
+
+impl Groups {
+    fn of(located: &[Places]) -> Self {
+        let mut groups: Vec<(BTreeSet<RelPath>, usize)> = Vec::new();
+        for (turn, places) in located.iter().enumerate() {
+            let Ok(places) = places else { continue };
+            let mut paths = BTreeSet::from([places.target.path.clone()]);
+            paths.extend(places.to.iter().map(|to| to.path.clone()));
+            let (tied, apart): (Vec<_>, Vec<_>) = groups
+                .into_iter()
+                .partition(|(group, _)| !group.is_disjoint(&paths));
+            for (group, _) in tied {
+                paths.extend(group);
+            }
+            groups = apart;
+            groups.push((paths, turn));
+        }
+        let mut ends: HashMap<usize, Vec<BTreeSet<RelPath>>> = HashMap::new();
+        for (group, turn) in groups {
+            ends.entry(turn).or_default().push(group);
+        }
+        Self { ends }
+    }
+
+    fn ending_at(&self, turn: usize) -> impl Iterator<Item = &BTreeSet<RelPath>> {
+        self.ends.get(&turn).into_iter().flatten()
+    }
+}

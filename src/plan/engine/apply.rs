@@ -1,0 +1,128 @@
+//! One change made: by one rename, which also captures what was there.
+
+use rustix::{fs::RenameFlags, io::Errno};
+
+use crate::plan::{
+    files::{Dir, Facts, FileError, Root},
+    record::Capture,
+};
+
+use super::entry::{Entry, Pre, Way};
+
+/// Why a change was not made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApplyError {
+    /// Somebody else was there since the plan was checked. What they made is where they put it.
+    #[error("`{0}` was changed by somebody else after it was checked")]
+    Changed(String),
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Makes the change; what somebody else did meanwhile is never destroyed.
+pub(crate) fn apply(root: &Root, entry: &Entry) -> Result<Capture, ApplyError> {
+    let path = entry.path();
+    let dir = root.parent(path)?;
+    let changed = || ApplyError::Changed(path.to_string());
+    match entry {
+        Entry::MakeDir { slot, .. } | Entry::Create { slot, .. } => {
+            let from = root.parent(slot)?;
+            match from.move_to(slot.name(), &dir, path.name()) {
+                Err(error) if error.errno == Errno::EXIST => Err(changed()),
+                moved => Ok(moved.map(|()| Capture::Strong)?),
+            }
+        }
+        Entry::Modify {
+            slot,
+            pre,
+            way: Way::Exchange,
+            ..
+        } => {
+            let aside = root.parent(slot)?;
+            match aside.exchange(slot.name(), &dir, path.name()) {
+                Ok(()) => {}
+                Err(error) if error.errno == Errno::NOENT => return Err(changed()),
+                Err(error) if unknown(error.errno) => {
+                    return replace(&aside, slot.name(), &dir, path.name(), pre);
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if is(&aside, slot.name(), pre)? {
+                return Ok(Capture::Strong);
+            }
+            // Theirs goes back to its place.
+            aside.exchange(slot.name(), &dir, path.name())?;
+            Err(changed())
+        }
+        Entry::Modify {
+            slot,
+            pre,
+            way: Way::InPlace,
+            ..
+        } => {
+            let (bytes, _) = root.parent(slot)?.read(slot.name(), u64::MAX - 1)?;
+            if !is(&dir, path.name(), pre)? {
+                return Err(changed());
+            }
+            dir.overwrite(path.name(), &bytes)?;
+            Ok(Capture::Weak)
+        }
+        Entry::Delete { slot, pre, .. } => {
+            let aside = root.parent(slot)?;
+            moved_from(&dir, path.name(), &aside, slot.name(), pre)
+                .map_err(|error| error.unwrap_or_else(changed))
+        }
+        Entry::Rename { to, pre, .. } => {
+            let target = root.parent(to)?;
+            moved_from(&dir, path.name(), &target, to.name(), pre)
+                .map_err(|error| error.unwrap_or_else(changed))
+        }
+    }
+}
+
+/// Moves a file that must be the one that was checked; `None` as an error: it is not.
+fn moved_from(
+    dir: &Dir<'_>,
+    name: &str,
+    to: &Dir<'_>,
+    new: &str,
+    pre: &Pre,
+) -> Result<Capture, Option<ApplyError>> {
+    let failed = |error: FileError| match error.errno {
+        Errno::NOENT | Errno::EXIST => None,
+        _ => Some(ApplyError::File(error)),
+    };
+    dir.move_to(name, to, new).map_err(failed)?;
+    if is(to, new, pre).map_err(|error| Some(error.into()))? {
+        return Ok(Capture::Strong);
+    }
+    to.move_to(new, dir, name).map_err(failed)?;
+    Err(None)
+}
+
+/// Where the file system knows no exchange: a look, then a rename over it. The original stays in its
+/// backup.
+fn replace(
+    aside: &Dir<'_>,
+    slot: &str,
+    dir: &Dir<'_>,
+    name: &str,
+    pre: &Pre,
+) -> Result<Capture, ApplyError> {
+    if !is(dir, name, pre)? {
+        return Err(ApplyError::Changed(dir.name(name)));
+    }
+    aside.rename(slot, dir, name, RenameFlags::empty())?;
+    Ok(Capture::Weak)
+}
+
+/// Whether it is the file that was checked, untouched since.
+fn is(dir: &Dir<'_>, name: &str, pre: &Pre) -> Result<bool, FileError> {
+    let facts = dir.look(name)?;
+    Ok(facts.is_some_and(|facts: Facts| facts.same(&pre.facts)))
+}
+
+/// What file systems answer that cannot exchange two names.
+fn unknown(errno: Errno) -> bool {
+    matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+}

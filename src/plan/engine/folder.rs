@@ -1,0 +1,270 @@
+//! The report directory of a plan: its journal, its backups, what is to come, and its reports.
+//!
+//! ```text
+//! agent_outputs/reports/{timestamp}_{task_id}/   journal, backups/, staged/, the reports   (C-20)
+//! agent_outputs/reports/.unfinished/{the same}   while the plan is under way
+//! ```
+
+use rustix::io::Errno;
+
+use super::journal::JOURNAL;
+use crate::{
+    plan::files::{Dir, FileError, Kind, Root},
+    task::RelPath,
+};
+
+pub(crate) const REPORTS: &str = "agent_outputs/reports";
+const UNFINISHED: &str = ".unfinished";
+const STAGED: &str = "staged";
+const BACKUPS: &str = "backups";
+
+/// Our slots in directories of other file systems, one a line, so that they can be found again.
+const ELSEWHERE: &str = "elsewhere";
+
+/// Reports and backups may hold what only their owner may read.
+const PRIVATE: u32 = 0o700;
+const SHARED: u32 = 0o755;
+
+/// How many plans of one task may begin in one second.
+const SAME_SECOND: u32 = 1000;
+
+/// An open report directory.
+#[derive(Debug)]
+pub(crate) struct Folder<'a> {
+    root: &'a Root,
+    path: RelPath,
+    dir: Dir<'a>,
+}
+
+impl<'a> Folder<'a> {
+    /// Makes one of that name, or of the next that is free.
+    pub(crate) fn create(root: &'a Root, name: &str) -> Result<Self, FileError> {
+        let reports = reports(root)?;
+        for n in 1..SAME_SECOND {
+            let name = if n == 1 {
+                name.to_owned()
+            } else {
+                format!("{name}_{n}")
+            };
+            match reports.make_dir(&name, PRIVATE) {
+                Err(error) if error.errno == Errno::EXIST => {}
+                Err(error) => return Err(error),
+                Ok(()) => return Self::open(root, &name),
+            }
+        }
+        Err(FileError::of("make the directory", reports.name(name))(
+            Errno::EXIST,
+        ))
+    }
+
+    /// Opens one that is there.
+    pub(crate) fn open(root: &'a Root, name: &str) -> Result<Self, FileError> {
+        let path = format!("{REPORTS}/{name}");
+        let path = RelPath::parse(&path).map_err(|_| FileError::of("open", path)(Errno::INVAL))?;
+        let dir = root.dir(Some(&path))?;
+        Ok(Self { root, path, dir })
+    }
+
+    pub(crate) fn root(&self) -> &'a Root {
+        self.root
+    }
+
+    pub(crate) fn path(&self) -> &RelPath {
+        &self.path
+    }
+
+    pub(crate) fn dir(&self) -> &Dir<'a> {
+        &self.dir
+    }
+
+    /// A path below it.
+    pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
+        let path = format!("{}/{rest}", self.path);
+        RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
+    }
+
+    /// The slot of that number; its directory is made with the first.
+    pub(crate) fn slot(&self, number: usize) -> Result<RelPath, FileError> {
+        if number == 0 {
+            self.dir.ensure_dir(STAGED, PRIVATE)?;
+        }
+        self.below(&format!("{STAGED}/{number}"))
+    }
+
+    /// A slot beside a file that lies on another file system; remembered before it is made.
+    pub(crate) fn slot_beside(&self, path: &RelPath, number: usize) -> Result<RelPath, FileError> {
+        let name = format!(".oneact-{}-{number}", self.path.name());
+        let slot = path
+            .parent()
+            .map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
+        let slot =
+            RelPath::parse(&slot).map_err(|_| FileError::of("name", slot)(Errno::NAMETOOLONG))?;
+        let mut told = self.elsewhere()?;
+        told.push(slot.clone());
+        let lines: String = told.iter().map(|slot| format!("{slot}\n")).collect();
+        self.dir.put(ELSEWHERE, lines.as_bytes(), 0o600)?;
+        Ok(slot)
+    }
+
+    fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
+        match self.dir.read(ELSEWHERE, 1 << 20) {
+            Ok((bytes, _)) => Ok(String::from_utf8_lossy(&bytes)
+                .lines()
+                .filter_map(|line| RelPath::parse(line).ok())
+                .collect()),
+            Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the original of a file is kept: its path again, with `.bak` (R-001-65, C-20).
+    pub(crate) fn backup(&self, path: &RelPath, taken: &[RelPath]) -> Result<RelPath, FileError> {
+        let fits = |backup: &RelPath| {
+            !taken.iter().any(|other| {
+                other == backup
+                    || other.ancestors().any(|dir| dir == *backup)
+                    || backup.ancestors().any(|dir| dir == *other)
+            })
+        };
+        let mirrored = self.below(&format!("{BACKUPS}/{path}.bak"));
+        match mirrored {
+            Ok(backup) if fits(&backup) => Ok(backup),
+            // A name that is too long, or taken by a directory.
+            _ => self.below(&format!("{BACKUPS}/{}.bak", taken.len())),
+        }
+    }
+
+    /// Makes the directories that a backup lies in.
+    pub(crate) fn room_for(&self, backup: &RelPath) -> Result<(), FileError> {
+        let own = self.path.as_str().len();
+        for dir in backup.ancestors().filter(|dir| dir.as_str().len() > own) {
+            self.root.parent(&dir)?.ensure_dir(dir.name(), PRIVATE)?;
+        }
+        Ok(())
+    }
+
+    /// Writes documents of the plan.
+    pub(crate) fn put(&self, documents: &[(&'static str, Vec<u8>)]) -> Result<(), FileError> {
+        documents.iter().try_for_each(|(name, bytes)| {
+            let mode = if name.ends_with(".sh") { 0o700 } else { 0o600 };
+            self.dir.put(name, bytes, mode)
+        })
+    }
+
+    /// Notes that the plan is under way, and by whom.
+    pub(crate) fn mark(&self, who: &[u8]) -> Result<(), FileError> {
+        let reports = reports(self.root)?;
+        reports.ensure_dir(UNFINISHED, PRIVATE)?;
+        self.marks()?.put(self.path.name(), who, 0o600)
+    }
+
+    /// The same directory for another try: nothing of the last one is left but its journal.
+    pub(crate) fn again(self) -> Result<Self, FileError> {
+        self.dir.remove(JOURNAL)?;
+        Ok(self)
+    }
+
+    /// The plan is settled.
+    pub(crate) fn unmark(&self) -> Result<(), FileError> {
+        self.marks()?.remove(self.path.name())
+    }
+
+    fn marks(&self) -> Result<Dir<'a>, FileError> {
+        marks(self.root)
+    }
+
+    /// Removes everything that was made ready or kept, but for `spared`. Reports and journal stay.
+    pub(crate) fn clear(&self, spared: &[RelPath]) -> Result<(), FileError> {
+        self.clear_slots(spared)?;
+        self.clear_part(BACKUPS, spared)
+    }
+
+    /// Removes what is left in the slots after a plan was applied; backups stay.
+    pub(crate) fn clear_slots(&self, spared: &[RelPath]) -> Result<(), FileError> {
+        let elsewhere = self.elsewhere()?;
+        for slot in elsewhere.iter().filter(|slot| !spared.contains(slot)) {
+            self.root.parent(slot)?.remove(slot.name())?;
+        }
+        if !elsewhere.is_empty() {
+            self.dir.remove(ELSEWHERE)?;
+        }
+        self.clear_part(STAGED, spared)
+    }
+
+    fn clear_part(&self, part: &str, spared: &[RelPath]) -> Result<(), FileError> {
+        if self.dir.look(part)?.is_some()
+            && remove_tree(self.root, &self.below(part)?, spared)? == Left::Nothing
+        {
+            self.dir.remove_dir(part)?;
+        }
+        Ok(())
+    }
+}
+
+/// The names of the plans that are, or were when they were killed, under way.
+pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
+    match marks(root) {
+        Ok(marks) => Ok(marks
+            .list()?
+            .into_iter()
+            .filter(|name| !name.starts_with('.'))
+            .collect()),
+        Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a plan under way said of itself.
+pub(crate) fn mark_of(root: &Root, name: &str) -> Result<Vec<u8>, FileError> {
+    Ok(marks(root)?.read(name, 1 << 20)?.0)
+}
+
+/// Removes the note of a plan whose directory is gone.
+pub(crate) fn forget(root: &Root, name: &str) -> Result<(), FileError> {
+    marks(root)?.remove(name)
+}
+
+fn marks(root: &Root) -> Result<Dir<'_>, FileError> {
+    let path = format!("{REPORTS}/{UNFINISHED}");
+    let path = RelPath::parse(&path).map_err(|_| FileError::of("open", path)(Errno::INVAL))?;
+    root.dir(Some(&path))
+}
+
+fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
+    let path = RelPath::parse(REPORTS).map_err(|_| FileError::of("open", REPORTS)(Errno::INVAL))?;
+    for dir in path.ancestors().chain([path.clone()]) {
+        root.parent(&dir)?.ensure_dir(dir.name(), SHARED)?;
+    }
+    root.dir(Some(&path))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    Something,
+}
+
+/// Removes what is in a directory of ours, but for `spared`.
+fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<Left, FileError> {
+    let dir = root.dir(Some(path))?;
+    let mut left = Left::Nothing;
+    for name in dir.list()? {
+        let Ok(child) = RelPath::parse(&format!("{path}/{name}")) else {
+            left = Left::Something;
+            continue;
+        };
+        if spared.contains(&child) {
+            left = Left::Something;
+            continue;
+        }
+        match dir.look(&name)?.map(|facts| facts.kind) {
+            Some(Kind::Dir) => match remove_tree(root, &child, spared)? {
+                Left::Nothing => dir.remove_dir(&name)?,
+                Left::Something => left = Left::Something,
+            },
+            Some(_) => dir.remove(&name)?,
+            None => {}
+        }
+    }
+    Ok(left)
+}

@@ -1,0 +1,174 @@
+//! What is to come, made ready beside the tree: nothing of it is visible yet.
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    plan::files::{Attributes, Facts, FileError, Kept},
+    task::{RelPath, hexadecimal},
+};
+
+use super::{
+    entry::{Entry, Post, Pre, Way},
+    folder::Folder,
+};
+
+/// The entries of a plan, collected while their content is made.
+#[derive(Debug)]
+pub(crate) struct Stage<'a> {
+    pub(super) folder: Folder<'a>,
+    pub(super) entries: Vec<Entry>,
+    /// Made by us, and to be on the disk before anything is changed.
+    pub(super) made: Vec<RelPath>,
+    dev: u64,
+    backups: Vec<RelPath>,
+}
+
+/// A file as it was read, before anything was changed.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) facts: Facts,
+    pub(crate) sha256: String,
+}
+
+/// A file that was made ready.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) post: Post,
+    pub(crate) facts: Facts,
+    pub(crate) kept: Kept,
+}
+
+/// SHA-256 in lower-case hexadecimal (R-001-102).
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+impl<'a> Stage<'a> {
+    pub(crate) fn open(folder: Folder<'a>) -> Result<Self, FileError> {
+        let dev = folder.dir().facts()?.dev;
+        Ok(Self {
+            folder,
+            entries: Vec::new(),
+            made: Vec::new(),
+            dev,
+            backups: Vec::new(),
+        })
+    }
+
+    /// A directory that is to be made. `dev` is the file system it will be on.
+    pub(crate) fn make_dir(&mut self, path: RelPath, dev: u64) -> Result<(), FileError> {
+        let slot = self.slot(&path, dev)?;
+        let dir = self.folder.root().parent(&slot)?;
+        dir.make_dir(slot.name(), 0o777)?;
+        let ino = dir.look(slot.name())?.map_or(0, |facts| facts.ino);
+        self.entries.push(Entry::MakeDir { path, slot, ino });
+        Ok(())
+    }
+
+    pub(crate) fn create(
+        &mut self,
+        path: RelPath,
+        bytes: &[u8],
+        attributes: &Attributes,
+        dev: u64,
+    ) -> Result<Written, FileError> {
+        let slot = self.slot(&path, dev)?;
+        let written = self.write(&slot, bytes, attributes)?;
+        let post = written.post.clone();
+        self.entries.push(Entry::Create { path, slot, post });
+        Ok(written)
+    }
+
+    /// `dev` is the file system of the directory; a file that is on another is a mount point.
+    pub(crate) fn modify(
+        &mut self,
+        path: RelPath,
+        seen: Seen,
+        bytes: &[u8],
+        attributes: &Attributes,
+        dev: u64,
+    ) -> Result<(Written, Way), FileError> {
+        let way = if seen.facts.dev == dev {
+            Way::Exchange
+        } else {
+            Way::InPlace
+        };
+        let slot = match way {
+            Way::Exchange => self.slot(&path, dev)?,
+            Way::InPlace => self.folder.slot(self.entries.len())?,
+        };
+        let written = self.write(&slot, bytes, attributes)?;
+        let pre = self.pre(&path, seen)?;
+        let post = written.post.clone();
+        self.entries.push(Entry::Modify {
+            path,
+            slot,
+            pre,
+            post,
+            way,
+        });
+        Ok((written, way))
+    }
+
+    pub(crate) fn delete(&mut self, path: RelPath, seen: Seen, dev: u64) -> Result<(), FileError> {
+        let slot = self.slot(&path, dev)?;
+        let pre = self.pre(&path, seen)?;
+        self.entries.push(Entry::Delete { path, slot, pre });
+        Ok(())
+    }
+
+    pub(crate) fn rename(
+        &mut self,
+        path: RelPath,
+        to: RelPath,
+        seen: Seen,
+    ) -> Result<(), FileError> {
+        let pre = self.pre(&path, seen)?;
+        self.entries.push(Entry::Rename { path, to, pre });
+        Ok(())
+    }
+
+    /// Gives everything up: nothing was changed.
+    pub(crate) fn abandon(self) -> Result<Folder<'a>, FileError> {
+        self.folder.clear(&[])?;
+        Ok(self.folder)
+    }
+
+    fn slot(&self, path: &RelPath, dev: u64) -> Result<RelPath, FileError> {
+        let number = self.entries.len();
+        if dev == self.dev {
+            self.folder.slot(number)
+        } else {
+            self.folder.slot_beside(path, number)
+        }
+    }
+
+    fn write(
+        &mut self,
+        slot: &RelPath,
+        bytes: &[u8],
+        attributes: &Attributes,
+    ) -> Result<Written, FileError> {
+        let dir = self.folder.root().parent(slot)?;
+        let new = dir.write_new(slot.name(), bytes, attributes.initial_mode())?;
+        let kept = attributes.give(&dir, slot.name(), &new.file, &new.facts)?;
+        self.made.push(slot.clone());
+        let facts = dir.facts_of(slot.name(), &new.file)?;
+        let post = Post {
+            ino: facts.ino,
+            bytes: facts.bytes,
+            sha256: hash(bytes),
+        };
+        Ok(Written { post, facts, kept })
+    }
+
+    fn pre(&mut self, path: &RelPath, seen: Seen) -> Result<Pre, FileError> {
+        let backup = self.folder.backup(path, &self.backups)?;
+        self.backups.push(backup.clone());
+        Ok(Pre {
+            facts: seen.facts,
+            sha256: seen.sha256,
+            backup,
+        })
+    }
+}

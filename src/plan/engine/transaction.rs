@@ -1,0 +1,384 @@
+//! The way of a change: each state gives the next, and only that.
+//!
+//! ```text
+//! Stage ─ arm → Armed ─ apply → Applied ─ commit → Committed
+//!   └─ abandon      └──── any error ─── undo → RolledBack | Stuck
+//! ```
+
+use crate::{
+    plan::{
+        files::{Barrier, FileError, durable},
+        record::{Capture, Durability},
+    },
+    task::{Failure, Fault, RelPath},
+};
+
+use super::{
+    apply::{ApplyError, apply},
+    entry::{Entry, Way},
+    folder::Folder,
+    journal::{Event, Journal},
+    stage::Stage,
+    undo::{Undone, undo},
+};
+
+/// Everything is ready and on the disk: the new content, the originals, the manifest, the journal
+/// (R-001-98, R-001-125). Nothing of the tree has changed.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Armed<'a> {
+    work: Work<'a>,
+}
+
+/// Every change is made, and can still be taken back.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Applied<'a> {
+    work: Work<'a>,
+    /// For each entry, in their order.
+    pub(crate) captures: Vec<Capture>,
+}
+
+/// Done for good.
+#[derive(Debug)]
+pub(crate) struct Committed<'a> {
+    pub(crate) folder: Folder<'a>,
+    pub(crate) durability: Durability,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Taken back.
+#[derive(Debug)]
+pub(crate) struct Undoing<'a> {
+    pub(crate) folder: Folder<'a>,
+    pub(crate) why: Failure,
+    /// The file at which it failed, if it was one.
+    pub(crate) at: Option<RelPath>,
+    pub(crate) end: UndoEnd,
+}
+
+/// How taking back ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UndoEnd {
+    /// Nothing was changed yet.
+    NothingChanged,
+    /// The tree is as before, but for what others have changed meanwhile: sentences.
+    RolledBack(Vec<String>),
+    /// It could not be finished; the next start tries again. What stands in the way: sentences.
+    Stuck(Vec<String>),
+}
+
+#[derive(Debug)]
+struct Work<'a> {
+    folder: Folder<'a>,
+    entries: Vec<Entry>,
+    journal: Journal,
+    threads: usize,
+}
+
+/// Writes a document of the report directory.
+pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
+
+impl<'a> Stage<'a> {
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(crate) fn folder(&self) -> &Folder<'a> {
+        &self.folder
+    }
+
+    /// The checkpoint: every original safe, every document and the journal on the disk.
+    pub(crate) fn arm(
+        self,
+        documents: &Documents,
+        threads: usize,
+    ) -> Result<Armed<'a>, Box<Undoing<'a>>> {
+        let made = self.made.clone();
+        let ready = self.checkpoint().and_then(|backups| {
+            self.folder.put(documents)?;
+            let journal = Journal::begin(self.folder.dir(), &self.entries)?;
+            let files: Vec<RelPath> = made.into_iter().chain(backups).collect();
+            sync(&self.folder, &self.entries, files, threads)?;
+            Ok(journal)
+        });
+        match ready {
+            Ok(journal) => Ok(Armed {
+                work: Work {
+                    folder: self.folder,
+                    entries: self.entries,
+                    journal,
+                    threads,
+                },
+            }),
+            Err(error) => Err(Box::new(nothing_changed(self.folder, error.into()))),
+        }
+    }
+
+    /// Keeps every original at its backup location: the same inode where it can have a second name and
+    /// leaves its first, else a copy with everything that belongs to it (R-001-99 … R-001-101).
+    fn checkpoint(&self) -> Result<Vec<RelPath>, ApplyError> {
+        let root = self.folder.root();
+        let mut backups = Vec::new();
+        for entry in &self.entries {
+            let Some(pre) = entry.pre() else {
+                continue;
+            };
+            self.folder.room_for(&pre.backup)?;
+            let (from, to) = (root.parent(entry.path())?, root.parent(&pre.backup)?);
+            let (name, new) = (entry.path().name(), pre.backup.name());
+            // A renamed file stays in use, and one that is written over is: their backups must be
+            // files of their own.
+            let leaves = matches!(
+                entry,
+                Entry::Modify {
+                    way: Way::Exchange,
+                    ..
+                } | Entry::Delete { .. }
+            );
+            if !(leaves && from.link(name, &to, new).is_ok()) {
+                to.remove(new)?;
+                from.copy(name, &to, new)?;
+            }
+            let unchanged = from.look(name)?.is_some_and(|now| now.same(&pre.facts));
+            let kept = to.look(new)?.is_some_and(|kept| {
+                (kept.bytes, kept.mtime) == (pre.facts.bytes, pre.facts.mtime)
+            });
+            if !(unchanged && kept) {
+                return Err(ApplyError::Changed(entry.path().to_string()));
+            }
+            backups.push(pre.backup.clone());
+        }
+        Ok(backups)
+    }
+}
+
+impl<'a> Armed<'a> {
+    /// Makes every change. `stopped` is asked between any two: a signal, the end of the time.
+    pub(crate) fn apply(
+        mut self,
+        stopped: &dyn Fn() -> Option<Failure>,
+    ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
+        let work = &mut self.work;
+        if let Err(error) = work.journal.record(work.folder.dir(), &Event::Apply) {
+            // Whether it is on the disk or not: no name has changed.
+            return Err(Box::new(self.work.undo(error.into())));
+        }
+        let mut captures = Vec::with_capacity(work.entries.len());
+        for entry in &work.entries {
+            let made = match stopped() {
+                Some(failure) => Err(failure),
+                None => apply(work.folder.root(), entry).map_err(Failure::from),
+            };
+            match made {
+                Ok(capture) => captures.push(capture),
+                Err(failure) => {
+                    let at = entry.path().clone();
+                    return Err(Box::new(Undoing {
+                        at: Some(at),
+                        ..self.work.undo(failure)
+                    }));
+                }
+            }
+        }
+        Ok(Applied {
+            work: self.work,
+            captures,
+        })
+    }
+}
+
+impl<'a> Applied<'a> {
+    pub(crate) fn folder(&self) -> &Folder<'a> {
+        &self.work.folder
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.work.entries
+    }
+
+    /// Takes every change back.
+    pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
+        self.work.undo(why)
+    }
+
+    /// Writes the reports, waits for the disk, and only then says that it is done.
+    pub(crate) fn commit(
+        mut self,
+        documents: &Documents,
+    ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
+        let work = &mut self.work;
+        let files = documents
+            .iter()
+            .filter_map(|(name, _)| work.folder.below(name).ok());
+        let files = files.collect();
+        let ready = work
+            .folder
+            .put(documents)
+            .and_then(|()| sync(&work.folder, &work.entries, files, work.threads))
+            .and_then(|()| work.journal.append(work.folder.dir(), &Event::Done));
+        if let Err(error) = ready {
+            return Err(Box::new(self.work.undo(error.into())));
+        }
+        // The record is written: from here on a crash may leave it standing, so nothing is taken back.
+        let durability = match work.journal.sync(work.folder.dir()) {
+            Ok(()) => Durability::Confirmed,
+            Err(_) => Durability::Unconfirmed,
+        };
+        let mut notes = Vec::new();
+        if let Err(error) = tidy(&work.folder, &work.entries, &mut notes) {
+            notes.push(format!(
+                "What the plan no longer needs was not cleared away: {error}."
+            ));
+        }
+        self.work.journal.trim();
+        Ok(Committed {
+            folder: self.work.folder,
+            durability,
+            notes,
+        })
+    }
+}
+
+impl<'a> Work<'a> {
+    fn undo(mut self, why: Failure) -> Undoing<'a> {
+        let end = take_back(&self.folder, &self.entries, &mut self.journal, self.threads);
+        Undoing {
+            folder: self.folder,
+            why,
+            at: None,
+            end,
+        }
+    }
+}
+
+/// Takes back, in reverse order, whatever of these entries was made, and says so in the journal.
+pub(super) fn take_back(
+    folder: &Folder<'_>,
+    entries: &[Entry],
+    journal: &mut Journal,
+    threads: usize,
+) -> UndoEnd {
+    let mut conflicts = Vec::new();
+    let mut spared = Vec::new();
+    let mut obstacles = Vec::new();
+    for entry in entries.iter().rev() {
+        match undo(folder.root(), entry) {
+            Ok(Undone::Restored) => {}
+            Ok(Undone::Conflict(sentence)) => {
+                conflicts.push(sentence);
+                spared.extend(entry.slot().cloned());
+                spared.extend(entry.pre().map(|pre| pre.backup.clone()));
+            }
+            Err(error) => obstacles.push(error.to_string()),
+        }
+    }
+    if obstacles.is_empty() {
+        let event = Event::RolledBack {
+            spared: spared.clone(),
+        };
+        let settled = sync(folder, entries, Vec::new(), threads)
+            .and_then(|()| journal.record(folder.dir(), &event))
+            .and_then(|()| folder.clear(&spared))
+            .and_then(|()| folder.unmark());
+        if let Err(error) = settled {
+            obstacles.push(error.to_string());
+        }
+    }
+    if obstacles.is_empty() {
+        UndoEnd::RolledBack(conflicts)
+    } else {
+        obstacles.extend(conflicts);
+        UndoEnd::Stuck(obstacles)
+    }
+}
+
+/// After a plan was applied: slots hold originals, which their backups hold as well. One that somebody
+/// has written into since is kept, and told of.
+pub(super) fn tidy(
+    folder: &Folder<'_>,
+    entries: &[Entry],
+    notes: &mut Vec<String>,
+) -> Result<(), FileError> {
+    let mut spared = Vec::new();
+    for entry in entries {
+        let (Some(slot), Some(pre)) = (entry.slot(), entry.pre()) else {
+            continue;
+        };
+        let in_place = matches!(
+            entry,
+            Entry::Modify {
+                way: Way::InPlace,
+                ..
+            }
+        );
+        let late = folder
+            .root()
+            .look(slot)?
+            .is_some_and(|facts| !in_place && !facts.same(&pre.facts));
+        if late {
+            notes.push(format!(
+                "{}: somebody wrote to the old file after it was exchanged; what they wrote is kept as {slot}.",
+                entry.path()
+            ));
+            spared.push(slot.clone());
+        }
+    }
+    folder.clear_slots(&spared)?;
+    folder.unmark()
+}
+
+/// Waits until these files and every directory a plan changes names in are on the disk.
+fn sync(
+    folder: &Folder<'_>,
+    entries: &[Entry],
+    files: Vec<RelPath>,
+    threads: usize,
+) -> Result<(), FileError> {
+    let root = folder.root();
+    let mut dirs: Vec<Option<RelPath>> = entries.iter().flat_map(Entry::dirs).collect();
+    dirs.extend(files.iter().map(RelPath::parent));
+    dirs.push(Some(folder.path().clone()));
+    dirs.push(folder.path().parent());
+    dirs.sort();
+    dirs.dedup();
+    // Directories that are yet to be made, or gone again, have nothing to be waited for.
+    let mut there = Vec::new();
+    let mut barrier = Barrier::fitting();
+    let own = folder.dir().facts()?.dev;
+    for dir in dirs {
+        match root.dir(dir.as_ref()) {
+            Ok(open) => {
+                if open.facts()?.dev != own {
+                    barrier = Barrier::Each;
+                }
+                there.push(dir);
+            }
+            Err(error) if error.errno == rustix::io::Errno::NOENT => {}
+            Err(error) => return Err(error),
+        }
+    }
+    durable(root, barrier, &files, &there, threads)
+}
+
+fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {
+    let end = match folder.clear(&[]).and_then(|()| folder.unmark()) {
+        Ok(()) => UndoEnd::NothingChanged,
+        Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
+    };
+    Undoing {
+        folder,
+        why,
+        at: None,
+        end,
+    }
+}
+
+impl From<ApplyError> for Failure {
+    fn from(error: ApplyError) -> Self {
+        match error {
+            ApplyError::Changed(_) => Self::new(Fault::HashMismatch, error.to_string()),
+            ApplyError::File(error) => error.into(),
+        }
+    }
+}

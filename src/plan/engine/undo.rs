@@ -1,0 +1,261 @@
+//! One change taken back, by what is on the disk alone: so it can be tried again after any crash.
+//!
+//! Somebody else's work is never destroyed: where a file is not as the plan left it, it stays, and the
+//! answer says so.
+
+use std::io::{self, Read};
+
+use rustix::{fs::RenameFlags, io::Errno};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    plan::files::{Dir, Facts, FileError, Root},
+    task::{RelPath, hexadecimal},
+};
+
+use super::entry::{Entry, Post, Pre, Way};
+
+/// Read at a time, in bytes.
+const BLOCK: usize = 256 * 1024;
+
+/// What came of taking one change back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Undone {
+    /// It is as before the plan, or never was otherwise.
+    Restored,
+    /// Somebody has changed it since: it stays as it is. The sentence is for people.
+    Conflict(String),
+}
+
+/// Takes one change back.
+pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
+    match entry {
+        Entry::MakeDir { path, slot, ino } => undo_dir(root, path, slot, *ino),
+        Entry::Create { path, slot, post } => undo_create(root, path, slot, post),
+        Entry::Modify {
+            path,
+            slot,
+            pre,
+            post,
+            way,
+        } => match way {
+            Way::Exchange => undo_modify(root, path, slot, pre, post),
+            Way::InPlace => undo_in_place(root, path, pre),
+        },
+        Entry::Delete { path, slot, pre } => undo_delete(root, path, slot, pre),
+        Entry::Rename { path, to, pre } => undo_rename(root, path, to, pre),
+    }
+}
+
+fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Undone, FileError> {
+    if look(root, slot)?.is_some() {
+        return Ok(Undone::Restored);
+    }
+    match look(root, path)? {
+        Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
+            Ok(()) => Ok(Undone::Restored),
+            Err(error) if error.errno == Errno::NOTEMPTY => Ok(conflict(
+                path,
+                "the directory holds files of others; it stays",
+            )),
+            Err(error) => Err(error),
+        },
+        None => Ok(Undone::Restored),
+        Some(_) => Ok(conflict(
+            path,
+            "another directory or file stands there; it stays",
+        )),
+    }
+}
+
+fn undo_create(
+    root: &Root,
+    path: &RelPath,
+    slot: &RelPath,
+    post: &Post,
+) -> Result<Undone, FileError> {
+    if look(root, slot)?.is_some() {
+        return Ok(Undone::Restored);
+    }
+    let Some(facts) = look(root, path)? else {
+        return Ok(Undone::Restored);
+    };
+    if !is_post(root, path, &facts, post)? {
+        return Ok(conflict(
+            path,
+            "the created file was changed since; it stays",
+        ));
+    }
+    let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
+    dir.move_to(path.name(), &aside, slot.name())?;
+    if aside
+        .look(slot.name())?
+        .is_some_and(|facts| facts.ino == post.ino)
+    {
+        return Ok(Undone::Restored);
+    }
+    aside.move_to(slot.name(), &dir, path.name())?;
+    Ok(conflict(
+        path,
+        "the created file was exchanged meanwhile; it stays",
+    ))
+}
+
+fn undo_modify(
+    root: &Root,
+    path: &RelPath,
+    slot: &RelPath,
+    pre: &Pre,
+    post: &Post,
+) -> Result<Undone, FileError> {
+    let now = look(root, path)?;
+    match look(root, slot)? {
+        Some(aside) if aside.ino == post.ino => Ok(Undone::Restored),
+        Some(_) => {
+            let ours = match &now {
+                Some(facts) => is_post(root, path, facts, post)?,
+                None => false,
+            };
+            if !ours {
+                return Ok(conflict(
+                    path,
+                    "the changed file was changed again since; it stays",
+                ));
+            }
+            let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
+            aside.exchange(slot.name(), &dir, path.name())?;
+            if aside
+                .look(slot.name())?
+                .is_some_and(|facts| facts.ino == post.ino)
+            {
+                return Ok(Undone::Restored);
+            }
+            aside.exchange(slot.name(), &dir, path.name())?;
+            Ok(conflict(
+                path,
+                "the changed file was exchanged meanwhile; it stays",
+            ))
+        }
+        // Made by a rename over it: the original is in its backup alone.
+        None => match now {
+            Some(facts) if is_post(root, path, &facts, post)? => {
+                let (from, aside) = (root.parent(&pre.backup)?, root.parent(slot)?);
+                from.link(pre.backup.name(), &aside, slot.name())?;
+                let dir = root.parent(path)?;
+                aside.rename(slot.name(), &dir, path.name(), RenameFlags::empty())?;
+                Ok(Undone::Restored)
+            }
+            Some(facts) if facts.ino == pre.facts.ino => Ok(Undone::Restored),
+            _ => Ok(conflict(
+                path,
+                "the changed file was changed again since; it stays",
+            )),
+        },
+    }
+}
+
+/// Half of it may be written: whatever is there, the backup is put over it.
+fn undo_in_place(root: &Root, path: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
+    let dir = root.parent(path)?;
+    match dir.look(path.name())? {
+        Some(facts) if facts.ino == pre.facts.ino => {}
+        _ => return Ok(conflict(path, "another file stands there; it stays")),
+    }
+    if sha256(&dir, path.name())? != pre.sha256 {
+        let backup = &pre.backup;
+        let (bytes, _) = root.parent(backup)?.read(backup.name(), u64::MAX - 1)?;
+        dir.overwrite(path.name(), &bytes)?;
+    }
+    Ok(Undone::Restored)
+}
+
+fn undo_delete(
+    root: &Root,
+    path: &RelPath,
+    slot: &RelPath,
+    pre: &Pre,
+) -> Result<Undone, FileError> {
+    if look(root, slot)?.is_none() {
+        return Ok(match look(root, path)? {
+            Some(_) => Undone::Restored,
+            None => conflict(
+                path,
+                "it was deleted, and what was kept of it is gone; see the backup",
+            ),
+        });
+    }
+    let aside = root.parent(slot)?;
+    let dir = match root.parent(path) {
+        Ok(dir) => dir,
+        Err(error) if error.errno == Errno::NOENT => {
+            return Ok(conflict(
+                path,
+                "its directory is gone; the file is kept in its backup",
+            ));
+        }
+        Err(error) => return Err(error),
+    };
+    match aside.move_to(slot.name(), &dir, path.name()) {
+        Ok(()) => Ok(Undone::Restored),
+        Err(error) if error.errno == Errno::EXIST => Ok(conflict(
+            path,
+            &format!(
+                "another file was put there; the deleted one is kept as {}",
+                pre.backup
+            ),
+        )),
+        Err(error) => Err(error),
+    }
+}
+
+fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
+    if look(root, path)?.is_some_and(|facts| facts.ino == pre.facts.ino) {
+        return Ok(Undone::Restored);
+    }
+    if look(root, to)?.is_none_or(|facts| facts.ino != pre.facts.ino) {
+        return Ok(conflict(
+            to,
+            "the renamed file was exchanged since; it stays",
+        ));
+    }
+    let (from, dir) = (root.parent(to)?, root.parent(path)?);
+    match from.move_to(to.name(), &dir, path.name()) {
+        Ok(()) => Ok(Undone::Restored),
+        Err(error) if error.errno == Errno::EXIST => Ok(conflict(
+            path,
+            &format!("another file was put there; the renamed one stays as {to}"),
+        )),
+        Err(error) => Err(error),
+    }
+}
+
+fn look(root: &Root, path: &RelPath) -> Result<Option<Facts>, FileError> {
+    root.look(path)
+}
+
+/// Whether it is what the plan put there, to the byte.
+fn is_post(root: &Root, path: &RelPath, facts: &Facts, post: &Post) -> Result<bool, FileError> {
+    if facts.ino != post.ino || facts.bytes != post.bytes {
+        return Ok(false);
+    }
+    Ok(sha256(&root.parent(path)?, path.name())? == post.sha256)
+}
+
+/// The SHA-256 of a file, in lower-case hexadecimal.
+pub(crate) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
+    let (mut file, _) = dir.open(name)?;
+    let mut hash = Sha256::new();
+    let mut block = vec![0; BLOCK];
+    loop {
+        match file.read(&mut block) {
+            Ok(0) => return Ok(hexadecimal(&hash.finalize())),
+            Ok(read) => hash.update(block.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(FileError::io("read", dir.name(name))(error)),
+        }
+    }
+}
+
+fn conflict(path: &RelPath, what: &str) -> Undone {
+    Undone::Conflict(format!("{path}: {what}"))
+}
