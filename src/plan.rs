@@ -9,8 +9,10 @@
 //! most one change a file, `engine` makes the changes or undoes them, `files` is the only one that
 //! touches the tree, `report` tells what happened.
 
+mod diff;
 mod edit;
 mod model;
 mod record;
+mod report;
 
 pub(crate) use model::{Action, ActionId, ActionType, Edit, Instructions, Limits, Operation, Plan};

@@ -3,10 +3,12 @@
 use std::fmt;
 
 use camino::Utf8Path;
+use serde::{Deserialize, Serialize};
 
 /// A path below a root: components joined by single slashes, none of them `.` or `..`, none empty
 /// (R-001-24, R-001-157). What it leads to is decided where it is opened, by directory handle.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct RelPath(String);
 
 /// POSIX's `PATH_MAX` and `NAME_MAX`, in bytes.
@@ -70,6 +72,14 @@ impl RelPath {
         self.0
             .match_indices('/')
             .map(|(at, _)| Self(self.0.get(..at).unwrap_or_default().to_owned()))
+    }
+}
+
+impl TryFrom<String> for RelPath {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).map_err(|why| format!("`{text}` is no path below the root: {why}"))
     }
 }
 
