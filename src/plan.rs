@@ -10,6 +10,7 @@
 //! touches the tree, `report` tells what happened.
 
 mod desk;
+mod diff;
 mod edit;
 mod engine;
 mod files;
@@ -17,6 +18,7 @@ mod finished;
 mod limits;
 mod model;
 mod record;
+mod report;
 
 use crate::task::{PlanName, PlanOrder, RollbackOrder};
 

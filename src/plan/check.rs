@@ -137,8 +137,8 @@ pub(crate) fn check(
         }
         let verdict = Verdict {
             action: action.id.clone(),
-            action_type: action.operation.action_type(),
-            target: action.target.clone(),
+            action_type: Some(action.operation.action_type()),
+            target: Some(action.target.to_string()),
             began,
             ended: host.now(),
             end: end.clone(),

@@ -1,11 +1,142 @@
 //! What happened to a plan: the facts that every report is made from.
 
 use jiff::Zoned;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use crate::task::{Failure, RelPath};
+use crate::task::{Failure, Fault, RelPath};
 
-use super::model::{ActionId, ActionType};
+use super::{
+    model::{ActionId, ActionType},
+    report::PreviewHash,
+};
+
+/// What is known of a run before anything is done.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub(crate) plan_id: String,
+    pub(crate) task_id: String,
+    /// The report directory: `agent_outputs/reports/{timestamp}_{task_id}` (C-20).
+    pub(crate) directory: RelPath,
+    pub(crate) began: Zoned,
+    /// Every action of the plan, as written, with the actions it waits for.
+    pub(crate) actions: Vec<(ActionId, Vec<ActionId>)>,
+}
+
+/// What a plan is about to change, and how each change is taken back: complete before the first one
+/// (001 §7.1, CHECKPOINT_FIRST). Exists only where there is something to take back.
+#[derive(Debug, Clone)]
+pub(crate) struct Undo {
+    /// The rollback manifest's.
+    pub(crate) id: Uuid,
+    pub(crate) created: Zoned,
+    /// When the backups may be cleared away.
+    pub(crate) expires: Option<Zoned>,
+    /// In the order in which they are made.
+    pub(crate) changes: Vec<Change>,
+    /// Directories that the plan makes, the outermost first.
+    pub(crate) directories: Vec<RelPath>,
+}
+
+/// A change and its checkpoint.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) record: ChangeRecord,
+    pub(crate) checkpoint: Checkpoint,
+}
+
+/// The original of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    pub(crate) id: Uuid,
+    /// From the root, below the report directory; none where no file was (CREATE).
+    pub(crate) backup: Option<RelPath>,
+}
+
+/// Everything known of a run at its end. The reports, the log and the envelope are functions of it, so
+/// that they cannot disagree.
+#[derive(Debug, Clone)]
+pub(crate) struct Story {
+    pub(crate) run: Run,
+    pub(crate) ended: Zoned,
+    /// Under a fixed clock 0.
+    pub(crate) duration_ms: u64,
+    /// One an action, in the plan's order.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// `None` while nothing was ever to be changed.
+    pub(crate) undo: Option<Undo>,
+    pub(crate) rollback: Rollback,
+    /// What failed and belongs to no single action.
+    pub(crate) troubles: Vec<Trouble>,
+    /// What people should know though nothing failed; the plan's notes among them.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) durability: Durability,
+    pub(crate) jail: Jail,
+    /// What the plan was found to do, where that was worked out.
+    pub(crate) preview: Option<PreviewHash>,
+}
+
+/// Whether the plan's changes were taken back.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Rollback {
+    NotDone,
+    Done {
+        at: Zoned,
+    },
+    /// Begun, and not finished: a person has to look.
+    Stuck {
+        at: Zoned,
+        /// Checkpoints that are not restored.
+        left: Vec<Uuid>,
+    },
+}
+
+/// A failure of the plan as a whole.
+#[derive(Debug, Clone)]
+pub(crate) struct Trouble {
+    pub(crate) at: Zoned,
+    pub(crate) failure: Failure,
+}
+
+impl Story {
+    /// 001 §4.1's status: a function of what happened.
+    pub(crate) fn status(&self) -> Status {
+        let failures = || {
+            let of_actions = self
+                .verdicts
+                .iter()
+                .filter_map(|verdict| match &verdict.end {
+                    ActionEnd::Failed(failure) => Some(failure),
+                    ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
+                });
+            of_actions.chain(self.troubles.iter().map(|trouble| &trouble.failure))
+        };
+        let all_done = self
+            .verdicts
+            .iter()
+            .all(|verdict| matches!(verdict.end, ActionEnd::Completed(_)));
+        if failures().any(|failure| failure.fault == Fault::Cancelled) {
+            return Status::Cancelled;
+        }
+        match (&self.rollback, &self.undo) {
+            (Rollback::Done { .. }, _) => Status::RolledBack,
+            (Rollback::Stuck { .. }, _) => Status::Failed,
+            (Rollback::NotDone, _) if all_done && failures().next().is_none() => Status::Success,
+            (Rollback::NotDone, Some(_)) => Status::Partial,
+            (Rollback::NotDone, None) => Status::Failed,
+        }
+    }
+
+    /// The changes that were made, whether or not they were taken back.
+    pub(crate) fn changes(&self) -> &[Change] {
+        self.undo.as_ref().map_or(&[], |undo| &undo.changes)
+    }
+}
+
+/// A UUID of version 4 made of these random bits (R-001-42).
+pub(crate) fn uuid_v4(random: [u8; 16]) -> Uuid {
+    uuid::Builder::from_random_bytes(random).into_uuid()
+}
 
 /// 001 §4.1's status of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -22,8 +153,10 @@ pub(crate) enum Status {
 #[derive(Debug, Clone)]
 pub(crate) struct Verdict {
     pub(crate) action: ActionId,
-    pub(crate) action_type: ActionType,
-    pub(crate) target: RelPath,
+    /// As far as it could be read.
+    pub(crate) action_type: Option<ActionType>,
+    /// As the plan spells it.
+    pub(crate) target: Option<String>,
     pub(crate) began: Zoned,
     pub(crate) ended: Zoned,
     pub(crate) end: ActionEnd,
@@ -55,8 +188,20 @@ pub(crate) struct ChangeRecord {
     pub(crate) fidelity: Fidelity,
 }
 
+impl ChangeRecord {
+    /// The path the file had before the plan, or has, if it had none.
+    pub(crate) fn target(&self) -> &RelPath {
+        self.from.as_ref().unwrap_or(&self.path)
+    }
+
+    /// Where a renamed file is now.
+    pub(crate) fn new_path(&self) -> Option<&RelPath> {
+        self.from.is_some().then_some(&self.path)
+    }
+}
+
 /// 001 §4.2's operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum ChangeKind {
     Create,
@@ -101,8 +246,8 @@ pub(crate) struct Fidelity {
     pub(crate) through_link: Option<String>,
 }
 
-/// How the new content came to its place.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// How the new content came to its place. The greater promises less.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Atomicity {
     /// By one rename: nobody ever saw half of it.
@@ -113,8 +258,8 @@ pub(crate) enum Atomicity {
     InPlace,
 }
 
-/// Whether what stood there at the moment of the exchange was kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+/// Whether what stood there at the moment of the exchange was kept. The greater promises less.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Capture {
     /// The exchange itself took what was there.

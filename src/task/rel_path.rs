@@ -3,11 +3,12 @@
 use std::fmt;
 
 use camino::Utf8Path;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// A path below a root: components joined by single slashes, none of them `.` or `..`, none empty
 /// (R-001-24, R-001-157). What it leads to is decided where it is opened, by directory handle.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct RelPath(String);
 
 /// POSIX's `PATH_MAX` and `NAME_MAX`, in bytes.
@@ -74,16 +75,11 @@ impl RelPath {
     }
 }
 
-impl Serialize for RelPath {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
+impl TryFrom<String> for RelPath {
+    type Error = String;
 
-impl<'de> Deserialize<'de> for RelPath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).map_err(|why| format!("`{text}` is no path below the root: {why}"))
     }
 }
 

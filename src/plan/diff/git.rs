@@ -1,0 +1,209 @@
+//! The diff in git's words.
+
+use std::fmt::Write;
+
+use super::{
+    Pair, Side, Style,
+    hunks::{Hunks, Line},
+    text,
+};
+use crate::task::RelPath;
+
+/// git's colours of a diff.
+const BOLD: &str = "\x1b[1m";
+const CYAN: &str = "\x1b[36m";
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const PLAIN: &str = "\x1b[m";
+
+pub(super) fn unified(pair: Pair<'_>, style: Style) -> String {
+    let (before, after) = pair.bytes();
+    let mut out = Out {
+        text: String::new(),
+        style,
+    };
+    let hunks = match (text(before), text(after)) {
+        _ if before == after => None,
+        (Some(old), Some(new)) => Some(Hunks::between(old, new)),
+        _ => None,
+    };
+    let header = header(pair, hunks.as_ref());
+    let Some(hunks) = hunks else {
+        if before == after && header.is_empty() {
+            return String::new();
+        }
+        out.meta(&first(pair));
+        out.meta(&header);
+        if before != after {
+            let (old, new) = sides(pair);
+            out.meta(&format!("Binary files {old} and {new} differ\n"));
+        }
+        return out.text;
+    };
+    out.meta(&first(pair));
+    out.meta(&header);
+    out.meta(&names(pair));
+    for line in hunks.lines() {
+        out.line(&line);
+    }
+    out.text
+}
+
+/// `--- a/x` and `+++ b/x`, each with its line ending. After a name with a space git puts a tab.
+pub(super) fn names(pair: Pair<'_>) -> String {
+    let (old, new) = sides(pair);
+    let tab = |name: &str| if name.contains(' ') { "\t" } else { "" };
+    format!("--- {old}{}\n+++ {new}{}\n", tab(&old), tab(&new))
+}
+
+/// `rename from` and `rename to`, where the names differ.
+pub(super) fn renaming(pair: Pair<'_>) -> String {
+    match pair {
+        Pair::Changed { before, after } if before.name != after.name => format!(
+            "rename from {}\nrename to {}\n",
+            quoted("", before.name),
+            quoted("", after.name)
+        ),
+        Pair::Created(_) | Pair::Deleted(_) | Pair::Changed { .. } => String::new(),
+    }
+}
+
+fn sides(pair: Pair<'_>) -> (String, String) {
+    let nothing = || "/dev/null".to_owned();
+    match pair {
+        Pair::Created(after) => (nothing(), quoted("b/", after.name)),
+        Pair::Deleted(before) => (quoted("a/", before.name), nothing()),
+        Pair::Changed { before, after } => (quoted("a/", before.name), quoted("b/", after.name)),
+    }
+}
+
+fn first(pair: Pair<'_>) -> String {
+    let (old, new) = match pair {
+        Pair::Created(only) | Pair::Deleted(only) => (only.name, only.name),
+        Pair::Changed { before, after } => (before.name, after.name),
+    };
+    format!("diff --git {} {}\n", quoted("a/", old), quoted("b/", new))
+}
+
+/// What git says between the first line and the names.
+fn header(pair: Pair<'_>, hunks: Option<&Hunks<'_>>) -> String {
+    match pair {
+        Pair::Created(after) => format!("new file mode {}\n", mode(after)),
+        Pair::Deleted(before) => format!("deleted file mode {}\n", mode(before)),
+        Pair::Changed { before, after } => {
+            let mut text = String::new();
+            if mode(before) != mode(after) {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "old mode {}\nnew mode {}", mode(before), mode(after));
+            }
+            if before.name != after.name {
+                let _ = writeln!(
+                    text,
+                    "similarity index {}%",
+                    similarity(before, after, hunks)
+                );
+                text.push_str(&renaming(pair));
+            }
+            text
+        }
+    }
+}
+
+/// The two modes git knows of a file.
+fn mode(side: Side<'_>) -> &'static str {
+    if side.mode & 0o100 == 0 {
+        "100644"
+    } else {
+        "100755"
+    }
+}
+
+/// How much of the larger file is the same, in hundredths; 100 for equal files alone.
+fn similarity(before: Side<'_>, after: Side<'_>, hunks: Option<&Hunks<'_>>) -> usize {
+    if before.bytes == after.bytes {
+        return 100;
+    }
+    let larger = before.bytes.len().max(after.bytes.len()).max(1);
+    let kept = hunks.map_or(0, |hunks| {
+        before.bytes.len().saturating_sub(hunks.removed_bytes())
+    });
+    (kept * 100 / larger).min(99)
+}
+
+/// A name as git quotes it (`core.quotePath`): in double quotes with octal bytes, unless it is plain.
+fn quoted(prefix: &str, name: &RelPath) -> String {
+    let bytes = name.as_str().bytes();
+    let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    if bytes.clone().all(|byte| plain(&byte)) {
+        return format!("{prefix}{name}");
+    }
+    let mut text = format!("\"{prefix}");
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = match byte {
+            b'"' | b'\\' => write!(text, "\\{}", char::from(byte)),
+            _ if plain(&byte) => write!(text, "{}", char::from(byte)),
+            _ => write!(text, "\\{byte:03o}"),
+        };
+    }
+    text.push('"');
+    text
+}
+
+struct Out {
+    text: String,
+    style: Style,
+}
+
+impl Out {
+    /// Whole lines of the header.
+    fn meta(&mut self, lines: &str) {
+        for line in lines.lines() {
+            self.put(BOLD, "", line);
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>) {
+        let mark = line.mark().map(String::from).unwrap_or_default();
+        let colour = match line {
+            Line::Head(_) => CYAN,
+            Line::Removed(_) => RED,
+            Line::Added(_) => GREEN,
+            Line::Kept(_) | Line::Unended => "",
+        };
+        self.put(colour, &mark, line.text());
+    }
+
+    fn put(&mut self, colour: &str, mark: &str, line: &str) {
+        match self.style {
+            Style::Plain => {
+                self.text.push_str(mark);
+                self.text.push_str(line);
+            }
+            Style::Coloured => {
+                self.text.push_str(colour);
+                self.text.push_str(mark);
+                line.chars().for_each(|c| spell(&mut self.text, c));
+                if !colour.is_empty() {
+                    self.text.push_str(PLAIN);
+                }
+            }
+        }
+        self.text.push('\n');
+    }
+}
+
+/// Puts a character where a terminal shows it: control characters as `^X`, and those that turn the
+/// direction of writing by their number, since what a person approves must be what there is.
+fn spell(text: &mut String, c: char) {
+    // Writing to a String cannot fail.
+    let _ = match c {
+        '\t' => write!(text, "\t"),
+        '\0'..='\x1f' => write!(text, "^{}", char::from((c as u8) ^ 0x40)),
+        '\x7f' => write!(text, "^?"),
+        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            write!(text, "<U+{:04X}>", u32::from(c))
+        }
+        _ => write!(text, "{c}"),
+    };
+}

@@ -1,0 +1,271 @@
+//! The lines that differ, with three lines around them.
+
+use std::{
+    collections::HashMap,
+    ops::Range,
+    time::{Duration, Instant},
+};
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
+
+/// Lines shown around a difference, as git does.
+const CONTEXT: usize = 3;
+
+/// How long a good diff is looked for. `similar` bounds its search as git does; only files that have
+/// been shuffled in the large ever get here, and are then shown as changed in coarser pieces.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The differences between two texts.
+pub(super) struct Hunks<'a> {
+    /// Lines of the texts before the window that was compared.
+    skipped: usize,
+    old: Vec<&'a str>,
+    new: Vec<&'a str>,
+    groups: Vec<Vec<DiffOp>>,
+}
+
+/// A line of a unified diff, its line ending left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// `@@ -1,3 +1,4 @@`
+    Head(String),
+    Kept(&'a str),
+    Removed(&'a str),
+    Added(&'a str),
+    /// The line before is the file's last and has no line ending.
+    Unended,
+}
+
+impl Line<'_> {
+    /// What stands before the text.
+    pub(super) fn mark(&self) -> Option<char> {
+        match self {
+            Self::Head(_) | Self::Unended => None,
+            Self::Kept(_) => Some(' '),
+            Self::Removed(_) => Some('-'),
+            Self::Added(_) => Some('+'),
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Head(text) => text,
+            Self::Kept(text) | Self::Removed(text) | Self::Added(text) => text,
+            Self::Unended => "\\ No newline at end of file",
+        }
+    }
+}
+
+impl<'a> Hunks<'a> {
+    pub(super) fn between(before: &'a str, after: &'a str) -> Self {
+        let (old, new) = window(before, after);
+        let skipped = newlines(before.get(..old.start).unwrap_or_default());
+        let old: Vec<&str> = lines(before, old);
+        let new: Vec<&str> = lines(after, new);
+        let groups = group_diff_ops(operations(&old, &new), CONTEXT);
+        Self {
+            skipped,
+            old,
+            new,
+            groups,
+        }
+    }
+
+    pub(super) fn added(&self) -> u64 {
+        self.operations()
+            .map(|op| op.new_range().len() as u64)
+            .sum()
+    }
+
+    pub(super) fn removed(&self) -> u64 {
+        self.operations()
+            .map(|op| op.old_range().len() as u64)
+            .sum()
+    }
+
+    /// Bytes of the removed lines.
+    pub(super) fn removed_bytes(&self) -> usize {
+        self.operations()
+            .flat_map(|op| self.old.get(op.old_range()).unwrap_or_default())
+            .map(|line| line.len())
+            .sum()
+    }
+
+    /// The operations that change something.
+    fn operations(&self) -> impl Iterator<Item = &DiffOp> {
+        let all = self.groups.iter().flatten();
+        all.filter(|op| !matches!(op, DiffOp::Equal { .. }))
+    }
+
+    /// The diff, line by line, made as it is asked for.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Line<'a>> {
+        self.groups.iter().flat_map(move |group| {
+            let head = Line::Head(self.head(group));
+            std::iter::once(head).chain(group.iter().flat_map(move |op| self.shown(op)))
+        })
+    }
+
+    fn head(&self, group: &[DiffOp]) -> String {
+        let span = |range: fn(&DiffOp) -> Range<usize>| {
+            let first = group.first().map_or(0, |op| range(op).start) + self.skipped;
+            let last = group.last().map_or(0, |op| range(op).end) + self.skipped;
+            match last - first {
+                // Of no lines, the one before is named.
+                0 => format!("{first},0"),
+                1 => format!("{}", first + 1),
+                count => format!("{},{count}", first + 1),
+            }
+        };
+        format!(
+            "@@ -{} +{} @@",
+            span(DiffOp::old_range),
+            span(DiffOp::new_range)
+        )
+    }
+
+    fn shown<'s>(&'s self, op: &DiffOp) -> impl Iterator<Item = Line<'a>> + use<'s, 'a> {
+        let old = self.old.get(op.old_range()).unwrap_or_default();
+        let new = self.new.get(op.new_range()).unwrap_or_default();
+        let (kept, removed, added): (&[&str], &[&str], &[&str]) = match op {
+            DiffOp::Equal { .. } => (old, &[], &[]),
+            DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {
+                (&[], old, new)
+            }
+        };
+        let kept = kept.iter().flat_map(|line| ended(line, Line::Kept));
+        let removed = removed.iter().flat_map(|line| ended(line, Line::Removed));
+        let added = added.iter().flat_map(|line| ended(line, Line::Added));
+        kept.chain(removed).chain(added)
+    }
+}
+
+/// The line without its `\n`, and a remark where it has none.
+fn ended<'a>(line: &'a str, kind: fn(&'a str) -> Line<'a>) -> impl Iterator<Item = Line<'a>> {
+    let (text, remark) = match line.strip_suffix('\n') {
+        Some(text) => (text, None),
+        None => (line, Some(Line::Unended)),
+    };
+    std::iter::once(kind(text)).chain(remark)
+}
+
+/// The operations that lead from one to the other. Lines become numbers first, so that each is looked
+/// at once.
+fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    match (old.is_empty(), new.is_empty()) {
+        (true, true) => return Vec::new(),
+        (true, false) => {
+            return vec![DiffOp::Insert {
+                old_index: 0,
+                new_index: 0,
+                new_len: new.len(),
+            }];
+        }
+        (false, true) => {
+            return vec![DiffOp::Delete {
+                old_index: 0,
+                old_len: old.len(),
+                new_index: 0,
+            }];
+        }
+        (false, false) => {}
+    }
+    let mut numbers = HashMap::new();
+    let mut numbered = |line| {
+        let next = numbers.len();
+        *numbers.entry(line).or_insert(next)
+    };
+    let old: Vec<usize> = old.iter().map(|line| numbered(*line)).collect();
+    let new: Vec<usize> = new.iter().map(|line| numbered(*line)).collect();
+    drop(numbers);
+    let deadline = Instant::now().checked_add(PATIENCE);
+    capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline)
+}
+
+/// The lines of that part of a text, each with its line ending.
+fn lines(text: &str, part: Range<usize>) -> Vec<&str> {
+    let part = text.get(part).unwrap_or_default();
+    part.split_inclusive('\n').collect()
+}
+
+/// The parts of two texts that hold every difference and [`CONTEXT`] lines around them. Both begin at
+/// the same byte.
+fn window(before: &str, after: &str) -> (Range<usize>, Range<usize>) {
+    let (a, b) = (before.as_bytes(), after.as_bytes());
+    let common = common_prefix(a, b);
+    let start = after_newline(a.get(..common).unwrap_or_default());
+    let common = common_suffix(
+        a.get(start..).unwrap_or_default(),
+        b.get(start..).unwrap_or_default(),
+    );
+    // The first line of what they end with may have begun before it.
+    let tail = a.get(a.len() - common..).unwrap_or_default();
+    let whole = tail
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map_or(0, |at| common - at - 1);
+    let tail = a.get(a.len() - whole..).unwrap_or_default();
+    let shown: usize = tail
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(CONTEXT)
+        .map(<[u8]>::len)
+        .sum();
+    let first = lines_back(a.get(..start).unwrap_or_default());
+    (
+        first..a.len() - whole + shown,
+        first..b.len() - whole + shown,
+    )
+}
+
+/// Where the last [`CONTEXT`] lines of whole lines begin.
+fn lines_back(bytes: &[u8]) -> usize {
+    let mut start = bytes.len();
+    for _ in 0..CONTEXT {
+        let Some(before) = start.checked_sub(1) else {
+            return 0;
+        };
+        start = after_newline(bytes.get(..before).unwrap_or_default());
+    }
+    start
+}
+
+/// The place after the last line ending.
+fn after_newline(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1)
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
+}
+
+/// Bytes compared at once: whole blocks are compared by the C library.
+const BLOCK: usize = 4096;
+
+/// How many bytes both begin with.
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let mut same = 0;
+    for (x, y) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        if x == y {
+            same += x.len();
+        } else {
+            return same + x.iter().zip(y).take_while(|(x, y)| x == y).count();
+        }
+    }
+    same
+}
+
+/// How many bytes both end with.
+fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    let mut same = 0;
+    for (x, y) in a.rchunks(BLOCK).zip(b.rchunks(BLOCK)) {
+        if x == y {
+            same += x.len();
+        } else {
+            let (x, y) = (x.iter().rev(), y.iter().rev());
+            return same + x.zip(y).take_while(|(x, y)| x == y).count();
+        }
+    }
+    same
+}

@@ -1,0 +1,162 @@
+//! What of a line is not shown in reports: values that look like credentials (R-001-161). When in doubt
+//! it hides more. A report is kept and handed on; the diff for the person at the terminal is not hidden.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::Regex;
+
+use crate::task::redact_presigned;
+
+/// Bytes of a line that are looked at: more than a preview shows.
+const LONGEST: usize = 4096;
+
+const KEY_BEGINS: &str = "PRIVATE KEY";
+
+/// What a credential looks like, and what stays of it.
+const RULES: [(&str, &str); 5] = [
+    // Name and value: `db_password = x`, `"apiKey": "x"`, `export TOKEN=x`, `Authorization: Bearer x`.
+    (
+        r#"(?i:((?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credentials?|authorization)["']?\s*(?:=>|:=|[:=])\s*)(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?:Bearer|Basic|Token)\s+)?[^\s,;}\])]+))"#,
+        "${1}***",
+    ),
+    // A scheme of HTTP authorisation on its own.
+    (
+        r"(?i:\b(Bearer|Basic)\s+[A-Za-z0-9+/=._~-]{16,})",
+        "${1} ***",
+    ),
+    // AWS key ids.
+    (r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}", "***"),
+    // Tokens that say whose they are: GitHub, GitLab, Slack, OpenAI and Anthropic, Stripe, Google, npm, PyPI,
+    // Hugging Face.
+    (
+        r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)[0-9A-Za-z_-]{16,}",
+        "***",
+    ),
+    // JSON Web Tokens.
+    (
+        r"\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?",
+        "***",
+    ),
+];
+
+/// Built when the first preview is made. A rule that is no regular expression would be missing: a test
+/// counts them.
+static TABLE: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    let built = |(rule, stays): (&str, &'static str)| Some((Regex::new(rule).ok()?, stays));
+    RULES.into_iter().filter_map(built).collect()
+});
+
+/// How carefully lines are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Hiding {
+    Usual,
+    /// A private key is in the file: its lines may stand alone in a hunk.
+    Keys,
+}
+
+impl Hiding {
+    pub(super) fn of(before: &str, after: &str) -> Self {
+        if before.contains(KEY_BEGINS) || after.contains(KEY_BEGINS) {
+            Self::Keys
+        } else {
+            Self::Usual
+        }
+    }
+
+    /// The line (its beginning, if it is very long) with `***` for what it hides.
+    pub(super) fn hide(self, line: &str) -> Cow<'_, str> {
+        let end = line.floor_char_boundary(LONGEST);
+        let line = line.get(..end).unwrap_or_default();
+        if matches!(self, Self::Keys) && is_key_body(line) {
+            return Cow::Borrowed("***");
+        }
+        let mut text = redact_presigned(line);
+        for (rule, stays) in TABLE.iter() {
+            if let Cow::Owned(hidden) = rule.replace_all(&text, *stays) {
+                text = Cow::Owned(hidden);
+            }
+        }
+        text
+    }
+}
+
+/// Whether the line can be a part of a key: base 64 in a row, or a key in one line (`-----BEGIN …\n…`).
+fn is_key_body(line: &str) -> bool {
+    let longest = line
+        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')))
+        .map(str::len)
+        .max();
+    longest.is_some_and(|bytes| bytes >= 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(line: &str) -> String {
+        Hiding::of(line, "").hide(line).into_owned()
+    }
+
+    #[test]
+    fn every_rule_is_a_regular_expression() {
+        assert_eq!(TABLE.len(), RULES.len());
+    }
+
+    #[test]
+    fn values_of_credentials_are_hidden_and_their_names_stay_r_001_161() {
+        for (line, shown) in [
+            ("password = hunter2", "password = ***"),
+            (
+                "  DB_PASSWORD: 'hunter 2' # old",
+                "  DB_PASSWORD: *** # old",
+            ),
+            (
+                r#"{"apiKey": "ab\"c", "n": 1}"#,
+                r#"{"apiKey": ***, "n": 1}"#,
+            ),
+            (
+                "export AWS_SECRET_ACCESS_KEY=wJalr/K7",
+                "export AWS_SECRET_ACCESS_KEY=***",
+            ),
+            ("Authorization: Bearer abc.def", "Authorization: ***"),
+            (
+                "curl -H 'X: Bearer 0123456789abcdef'",
+                "curl -H 'X: Bearer ***'",
+            ),
+            ("id AKIAIOSFODNN7EXAMPLE", "id ***"),
+            ("t ghp_0123456789abcdefABCDEF0123456789abcd", "t ***"),
+            ("j eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln.", "j ***."),
+            (
+                "get https://u:p@h/x?X-Amz-Signature=abc",
+                "get https://***@h/x?X-Amz-Signature=***",
+            ),
+            ("unfinished secret: \"abc", "unfinished secret: ***"),
+        ] {
+            assert_eq!(hidden(line), shown, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_without_credentials_stay_as_they_are() {
+        for line in [
+            "let tokens = lexer.tokens();",
+            "max_tokens = 4096",
+            "the password is asked for at the terminal",
+            "sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "\"properties\": {\"new_field\": {\"type\": \"string\"}}",
+            "",
+        ] {
+            assert_eq!(hidden(line), line);
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_private_key_is_hidden_also_without_its_first_line() {
+        let body = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7MhgHcTz6sE2I2yPB";
+        let file =
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n");
+        assert_eq!(Hiding::of("", &file).hide(body), "***");
+        let one_line = format!("key: \"-----BEGIN PRIVATE KEY-----\\n{body}\\n\"");
+        assert_eq!(hidden(&one_line), "***");
+    }
+}

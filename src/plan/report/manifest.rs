@@ -1,0 +1,402 @@
+//! `rollback_manifest.json` (001 §4.3): written before the first change, read back by a rollback.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use jiff::{Timestamp, Zoned};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{
+    plan::{
+        model::ActionId,
+        record::{Change, ChangeKind, ChangeRecord, FileState, Rollback, Run, Story, Undo},
+    },
+    task::RelPath,
+};
+
+use super::{At, SCRIPT, script::manual, steps::Step};
+
+/// Every field of 001 §4.3 in its order, then ours. Fields it does not know are refused: a later version
+/// may have meant something by them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Manifest {
+    pub(crate) manifest_id: Uuid,
+    pub(crate) plan_id: String,
+    pub(crate) created_at: At,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<At>,
+    pub(crate) status: ManifestStatus,
+    /// In the order in which the changes were made.
+    pub(crate) checkpoints: Vec<Point>,
+    pub(crate) rollback_order: Vec<Uuid>,
+    pub(crate) auto_rollback_script: RelPath,
+    pub(crate) notes: String,
+    pub(crate) task_id: String,
+    /// Directories that the plan made, the outermost first.
+    pub(crate) created_directories: Vec<RelPath>,
+    /// When the last checkpoint was restored (R-001-119).
+    pub(crate) executed_at: Option<At>,
+}
+
+/// R-001-63.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum ManifestStatus {
+    Active,
+    Executed,
+    Expired,
+}
+
+/// A checkpoint: one file as it was, and how it gets there again (R-001-64).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Point {
+    pub(crate) checkpoint_id: Uuid,
+    /// Where the file was, or, if there was none, is.
+    pub(crate) file_path: RelPath,
+    /// From the root. This and the `original_…` are null for CREATE alone.
+    pub(crate) backup_location: Option<RelPath>,
+    pub(crate) original_hash: Option<String>,
+    pub(crate) original_size: Option<u64>,
+    pub(crate) operation_to_reverse: ChangeKind,
+    pub(crate) restore_command: String,
+    /// For RENAME alone: where the file is now.
+    pub(crate) new_path: Option<RelPath>,
+    /// SHA-256 of the file after the plan; null for DELETE alone. What differs has changed since.
+    pub(crate) result_hash: Option<String>,
+    /// Permission bits: `0644`.
+    pub(crate) original_mode: Option<String>,
+    pub(crate) original_modified: Option<At>,
+    pub(crate) actions: Vec<ActionId>,
+    /// Checkpoints that must be restored before this one: later changes in the same place, and changes by
+    /// actions that waited for this one's.
+    pub(crate) depends_on: Vec<Uuid>,
+    pub(crate) undone_at: Option<At>,
+}
+
+/// Why a manifest cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ManifestError {
+    #[error("it is no rollback manifest: {0}")]
+    Unreadable(String),
+    #[error("it contradicts itself: {0}")]
+    Inconsistent(String),
+    #[error("it was used up at {0}: every checkpoint is restored")]
+    Executed(String),
+    #[error(
+        "it expired at {0}; what is left of its backups can be restored by hand, as its notes say"
+    )]
+    Expired(String),
+    #[error("it has no checkpoint `{unknown}`; it has {known}")]
+    UnknownCheckpoint { unknown: String, known: String },
+}
+
+impl Manifest {
+    /// The manifest of a plan that is about to be applied.
+    pub(crate) fn of(run: &Run, undo: &Undo) -> Self {
+        let script = run.file(SCRIPT);
+        let mut manifest = Self {
+            manifest_id: undo.id,
+            plan_id: run.plan_id.clone(),
+            created_at: At::from(&undo.created),
+            expires_at: undo.expires.as_ref().map(At::from),
+            status: ManifestStatus::Active,
+            checkpoints: points(run, undo),
+            rollback_order: undo
+                .changes
+                .iter()
+                .rev()
+                .map(|change| change.checkpoint.id)
+                .collect(),
+            // A path with a name added is a path.
+            auto_rollback_script: RelPath::parse(&script).unwrap_or_else(|_| run.directory.clone()),
+            notes: String::new(),
+            task_id: run.task_id.clone(),
+            created_directories: undo.directories.clone(),
+            executed_at: None,
+        };
+        manifest.notes = manual(&manifest);
+        manifest
+    }
+
+    /// The manifest as a plan leaves it: used up if the plan was rolled back.
+    pub(crate) fn at_the_end(story: &Story) -> Option<Self> {
+        let undo = story.undo.as_ref()?;
+        let mut manifest = Self::of(&story.run, undo);
+        let all = undo.changes.iter().map(|change| change.checkpoint.id);
+        match &story.rollback {
+            Rollback::NotDone => {}
+            Rollback::Done { at } => manifest.restored(&all.collect::<Vec<_>>(), at),
+            Rollback::Stuck { at, left } => {
+                let done: Vec<Uuid> = all.filter(|id| !left.contains(id)).collect();
+                manifest.restored(&done, at);
+            }
+        }
+        Some(manifest)
+    }
+
+    /// Reads a manifest, and sees that it agrees with itself.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
+        let manifest: Self = serde_json::from_slice(bytes)
+            .map_err(|why| ManifestError::Unreadable(why.to_string()))?;
+        manifest.consistent().map_err(ManifestError::Inconsistent)?;
+        Ok(manifest)
+    }
+
+    /// Whether it can be used now.
+    pub(crate) fn usable(&self, now: Timestamp) -> Result<(), ManifestError> {
+        let text = |at: &Option<At>| {
+            let at = at.as_ref().map_or("a time it does not name", At::as_str);
+            at.to_owned()
+        };
+        let over = self
+            .expires_at
+            .as_ref()
+            .is_some_and(|at| at.timestamp() <= now);
+        match self.status {
+            ManifestStatus::Executed => Err(ManifestError::Executed(text(&self.executed_at))),
+            ManifestStatus::Expired => Err(ManifestError::Expired(text(&self.expires_at))),
+            ManifestStatus::Active if over => Err(ManifestError::Expired(text(&self.expires_at))),
+            ManifestStatus::Active => Ok(()),
+        }
+    }
+
+    /// The checkpoints, the last change first.
+    pub(crate) fn in_rollback_order(&self) -> impl Iterator<Item = &Point> {
+        let by_id: HashMap<Uuid, &Point> = self
+            .checkpoints
+            .iter()
+            .map(|point| (point.checkpoint_id, point))
+            .collect();
+        let order = self.rollback_order.iter();
+        order.filter_map(move |id| by_id.get(id).copied())
+    }
+
+    /// What to restore, in order: these checkpoints and all that rest on them, or everything if none is
+    /// named (R-001-109, R-001-110). What is restored already is left out.
+    pub(crate) fn to_restore(&self, named: &[String]) -> Result<Vec<&Point>, ManifestError> {
+        let mut todo = Vec::new();
+        for name in named {
+            let fits = |point: &&Point| point.checkpoint_id.to_string() == *name;
+            let found = self.checkpoints.iter().find(fits);
+            todo.push(found.ok_or_else(|| self.unknown(name))?);
+        }
+        if named.is_empty() {
+            todo.extend(&self.checkpoints);
+        }
+        let mut wanted = HashSet::new();
+        while let Some(point) = todo.pop() {
+            if wanted.insert(point.checkpoint_id) {
+                let resting = |other: &&Point| point.depends_on.contains(&other.checkpoint_id);
+                todo.extend(self.checkpoints.iter().filter(resting));
+            }
+        }
+        Ok(self
+            .in_rollback_order()
+            .filter(|point| wanted.contains(&point.checkpoint_id) && point.undone_at.is_none())
+            .collect())
+    }
+
+    fn unknown(&self, name: &str) -> ManifestError {
+        let known: Vec<String> = self
+            .checkpoints
+            .iter()
+            .map(|point| format!("{} ({})", point.checkpoint_id, point.file_path))
+            .collect();
+        ManifestError::UnknownCheckpoint {
+            unknown: name.to_owned(),
+            known: known.join(", "),
+        }
+    }
+
+    /// Notes that checkpoints were restored; with the last of them the manifest is used up (R-001-118,
+    /// R-001-119).
+    pub(crate) fn restored(&mut self, ids: &[Uuid], at: &Zoned) {
+        for point in &mut self.checkpoints {
+            if ids.contains(&point.checkpoint_id) && point.undone_at.is_none() {
+                point.undone_at = Some(At::from(at));
+            }
+        }
+        if self
+            .checkpoints
+            .iter()
+            .all(|point| point.undone_at.is_some())
+        {
+            self.status = ManifestStatus::Executed;
+            self.executed_at = Some(At::from(at));
+        }
+    }
+
+    /// Notes that the backups may be gone.
+    pub(crate) fn expire(&mut self) {
+        if self.status == ManifestStatus::Active {
+            self.status = ManifestStatus::Expired;
+        }
+    }
+
+    fn consistent(&self) -> Result<(), String> {
+        let ids: BTreeSet<Uuid> = self
+            .checkpoints
+            .iter()
+            .map(|point| point.checkpoint_id)
+            .collect();
+        if ids.len() != self.checkpoints.len() {
+            return Err("two checkpoints have the same id".to_owned());
+        }
+        let order: BTreeSet<Uuid> = self.rollback_order.iter().copied().collect();
+        if order != ids || self.rollback_order.len() != ids.len() {
+            return Err("`rollback_order` does not name every checkpoint once".to_owned());
+        }
+        for point in &self.checkpoints {
+            let id = point.checkpoint_id;
+            point
+                .consistent()
+                .map_err(|why| format!("checkpoint {id}: {why}"))?;
+            if let Some(other) = point.depends_on.iter().find(|other| !ids.contains(other)) {
+                return Err(format!(
+                    "checkpoint {id} depends on {other}, which is not there"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Point {
+    fn of(change: &Change, depends_on: Vec<Uuid>) -> Self {
+        let record = &change.record;
+        let (original_hash, original_size, original_mode, original_modified) = match &record.before
+        {
+            FileState::Absent => (None, None, None, None),
+            FileState::Present {
+                hash,
+                bytes,
+                modified,
+                mode,
+            } => (
+                Some(hash.clone()),
+                Some(*bytes),
+                Some(format!("{mode:04o}")),
+                Some(At::from(*modified)),
+            ),
+        };
+        let mut point = Self {
+            checkpoint_id: change.checkpoint.id,
+            file_path: record.target().clone(),
+            backup_location: change.checkpoint.backup.clone(),
+            original_hash,
+            original_size,
+            operation_to_reverse: record.kind,
+            restore_command: String::new(),
+            new_path: record.new_path().cloned(),
+            result_hash: match &record.after {
+                FileState::Absent => None,
+                FileState::Present { hash, .. } => Some(hash.clone()),
+            },
+            original_mode,
+            original_modified,
+            actions: record.actions.clone(),
+            depends_on,
+            undone_at: None,
+        };
+        point.restore_command = Step::of(&point).sentence();
+        point
+    }
+
+    /// Permission bits of the original.
+    pub(crate) fn mode(&self) -> Option<u32> {
+        let digits = self.original_mode.as_deref()?;
+        u32::from_str_radix(digits, 8).ok()
+    }
+
+    fn consistent(&self) -> Result<(), &'static str> {
+        let kind = self.operation_to_reverse;
+        let originals = [
+            self.backup_location.is_some(),
+            self.original_hash.is_some(),
+            self.original_size.is_some(),
+            self.original_mode.is_some(),
+            self.original_modified.is_some(),
+        ];
+        if originals != [kind != ChangeKind::Create; 5] {
+            return Err("what is said of the original does not fit `operation_to_reverse`");
+        }
+        if self.result_hash.is_some() != (kind != ChangeKind::Delete) {
+            return Err("`result_hash` does not fit `operation_to_reverse`");
+        }
+        if self.new_path.is_some() != (kind == ChangeKind::Rename) {
+            return Err("`new_path` does not fit `operation_to_reverse`");
+        }
+        let is_hash = |hash: &String| {
+            let digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            hash.len() == 64 && hash.bytes().all(digit)
+        };
+        if ![&self.original_hash, &self.result_hash]
+            .into_iter()
+            .flatten()
+            .all(is_hash)
+        {
+            return Err("a hash is no SHA-256 in lower-case hexadecimal");
+        }
+        if self.original_mode.is_some() && self.mode().is_none_or(|mode| mode > 0o7777) {
+            return Err("`original_mode` is no octal mode");
+        }
+        Ok(())
+    }
+}
+
+/// The checkpoints, each with those that rest on it.
+fn points(run: &Run, undo: &Undo) -> Vec<Point> {
+    let dependants = dependants(&run.actions);
+    let rests_on = |later: &Change, earlier: &Change| {
+        let mut actions = earlier.record.actions.iter();
+        actions.any(|action| {
+            let waiting = dependants.get(action);
+            waiting.is_some_and(|waiting| {
+                let mut actions = later.record.actions.iter();
+                actions.any(|action| waiting.contains(action))
+            })
+        })
+    };
+    let each = undo.changes.iter().enumerate();
+    each.map(|(at, change)| {
+        let others = undo.changes.iter().enumerate();
+        let depends_on = others
+            .filter(|(other_at, other)| {
+                let later = *other_at > at && share_a_place(&other.record, &change.record);
+                *other_at != at && (later || rests_on(other, change))
+            })
+            .map(|(_, other)| other.checkpoint.id)
+            .collect();
+        Point::of(change, depends_on)
+    })
+    .collect()
+}
+
+/// Whether the two cannot be taken back in any order: a path of one is a path of the other, or lies below it.
+fn share_a_place(one: &ChangeRecord, other: &ChangeRecord) -> bool {
+    let paths = |record: &ChangeRecord| [record.path.clone(), record.target().clone()];
+    let others = paths(other);
+    paths(one).iter().any(|a| {
+        others.iter().any(|b| {
+            let (a, b) = (a.as_path(), b.as_path());
+            a.starts_with(b) || b.starts_with(a)
+        })
+    })
+}
+
+/// Of each action all that wait for it, be it through others.
+fn dependants(actions: &[(ActionId, Vec<ActionId>)]) -> HashMap<&ActionId, HashSet<&ActionId>> {
+    let mut all = HashMap::new();
+    for (action, _) in actions {
+        let mut found = HashSet::new();
+        let mut todo = vec![action];
+        while let Some(next) = todo.pop() {
+            let waiting = actions.iter().filter(|(_, awaited)| awaited.contains(next));
+            todo.extend(waiting.map(|(id, _)| id).filter(|id| found.insert(*id)));
+        }
+        all.insert(action, found);
+    }
+    all
+}

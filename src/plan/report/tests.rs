@@ -1,0 +1,266 @@
+//! The reports of one plan of five actions: it creates, modifies, deletes, renames and updates a schema.
+
+mod by_hand;
+mod golden;
+mod manifests;
+
+use jiff::{Timestamp, Zoned};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    plan::{
+        diff::{Pair, Side, summary},
+        model::{ActionId, ActionType},
+        record::{
+            ActionEnd, Change, ChangeKind, ChangeRecord, Checkpoint, Durability, Fidelity,
+            FileState, Jail, Rollback, Trouble, Undo, Verdict,
+        },
+    },
+    task::{Failure, Fault, RelPath, hexadecimal},
+};
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+fn id(text: &str) -> ActionId {
+    ActionId(text.to_owned())
+}
+
+fn at(second: u32) -> Zoned {
+    let text = format!("2026-02-24T10:00:{second:02}.250+08:00[Asia/Singapore]");
+    text.parse().unwrap()
+}
+
+fn uuid(n: u128) -> Uuid {
+    Uuid::from_u128(0x1111_1111_1111_4111_8111_0000_0000_0000 | n)
+}
+
+/// UUIDs that count.
+fn counting() -> impl FnMut() -> Uuid {
+    let mut n = 0x100;
+    move || {
+        n += 1;
+        uuid(n)
+    }
+}
+
+fn sha(text: &str) -> String {
+    hexadecimal(&Sha256::digest(text))
+}
+
+/// A second in 2026; every file of the story was last modified then.
+const MODIFIED: &str = "2026-01-02T03:04:05.123456789Z";
+
+fn file(text: &str, mode: u32) -> FileState {
+    FileState::Present {
+        hash: sha(text),
+        bytes: text.len() as u64,
+        modified: MODIFIED.parse::<Timestamp>().unwrap(),
+        mode,
+    }
+}
+
+/// A change of the story: paths, contents (none = no file), mode.
+struct Told<'a> {
+    n: u128,
+    action: &'a str,
+    kind: ChangeKind,
+    from: Option<&'a str>,
+    path: &'a str,
+    before: Option<&'a str>,
+    after: Option<&'a str>,
+    mode: u32,
+}
+
+const NAMES: [&str; 5] = [
+    "new dir/it's new.txt",
+    "src/a.txt",
+    "old.txt",
+    "name.txt",
+    "schema.json",
+];
+
+const TOLD: [Told<'static>; 5] = [
+    Told {
+        n: 1,
+        action: "a001",
+        kind: ChangeKind::Create,
+        from: None,
+        path: NAMES[0],
+        before: None,
+        after: Some("new\n"),
+        mode: 0o644,
+    },
+    Told {
+        n: 2,
+        action: "a002",
+        kind: ChangeKind::Modify,
+        from: None,
+        path: NAMES[1],
+        before: Some("one\ntwo\n"),
+        after: Some("one\n2\nthree\n"),
+        mode: 0o444,
+    },
+    Told {
+        n: 3,
+        action: "a003",
+        kind: ChangeKind::Delete,
+        from: None,
+        path: NAMES[2],
+        before: Some("old\n"),
+        after: None,
+        mode: 0o755,
+    },
+    Told {
+        n: 4,
+        action: "a004",
+        kind: ChangeKind::Rename,
+        from: Some(NAMES[3]),
+        path: "src/-renamed.txt",
+        before: Some("kept\n"),
+        after: Some("kept\n"),
+        mode: 0o600,
+    },
+    Told {
+        n: 5,
+        action: "a005",
+        kind: ChangeKind::Modify,
+        from: None,
+        path: NAMES[4],
+        before: Some("{}\n"),
+        after: Some("{\"type\": \"object\"}\n"),
+        mode: 0o640,
+    },
+];
+
+const TYPES: [ActionType; 5] = [
+    ActionType::FileCreate,
+    ActionType::FileModify,
+    ActionType::FileDelete,
+    ActionType::FileRename,
+    ActionType::SchemaUpdate,
+];
+
+fn run() -> Run {
+    let waits = |waiting: &str, awaited: &[&str]| {
+        (
+            id(waiting),
+            awaited.iter().copied().map(id).collect::<Vec<_>>(),
+        )
+    };
+    Run {
+        plan_id: "plan-001".to_owned(),
+        task_id: "t1".to_owned(),
+        directory: path("agent_outputs/reports/20260224-100000_t1"),
+        began: at(0),
+        actions: vec![
+            waits("a001", &[]),
+            waits("a002", &[]),
+            waits("a003", &["a002"]),
+            waits("a004", &[]),
+            waits("a005", &["a003"]),
+        ],
+    }
+}
+
+fn change(told: &Told<'_>) -> Change {
+    let state = |text: Option<&str>| text.map_or(FileState::Absent, |text| file(text, told.mode));
+    let (new, old) = (path(told.path), path(told.from.unwrap_or(told.path)));
+    let side = |name, text: &'static str| Side {
+        name,
+        bytes: text.as_bytes(),
+        mode: told.mode,
+    };
+    let text = |text: Option<&str>| -> &'static str { text.unwrap_or_default().to_owned().leak() };
+    let (a, b) = (text(told.before), text(told.after));
+    let pair = match told.kind {
+        ChangeKind::Create => Pair::Created(side(&new, b)),
+        ChangeKind::Delete => Pair::Deleted(side(&old, a)),
+        ChangeKind::Modify | ChangeKind::Rename => Pair::Changed {
+            before: side(&old, a),
+            after: side(&new, b),
+        },
+    };
+    Change {
+        record: ChangeRecord {
+            actions: vec![id(told.action)],
+            kind: told.kind,
+            path: new.clone(),
+            from: told.from.map(path),
+            before: state(told.before),
+            after: state(told.after),
+            diff: summary(pair),
+            fidelity: Fidelity::default(),
+        },
+        checkpoint: Checkpoint {
+            id: uuid(told.n),
+            backup: told.before.map(|_| path(&run().backup(&old))),
+        },
+    }
+}
+
+fn verdict(n: usize, end: ActionEnd) -> Verdict {
+    let told = &TOLD[n];
+    Verdict {
+        action: id(told.action),
+        action_type: Some(TYPES[n]),
+        target: Some(told.from.unwrap_or(told.path).to_owned()),
+        began: at(n as u32),
+        ended: at(n as u32 + 1),
+        end,
+    }
+}
+
+fn completed(n: usize) -> Verdict {
+    verdict(n, ActionEnd::Completed(format!("done {}", n + 1)))
+}
+
+/// All five actions done.
+fn story() -> Story {
+    Story {
+        run: run(),
+        ended: at(9),
+        duration_ms: 9000,
+        verdicts: (0..5).map(completed).collect(),
+        undo: Some(Undo {
+            id: uuid(99),
+            created: at(1),
+            expires: None,
+            changes: TOLD.iter().map(change).collect(),
+            directories: vec![path("new dir")],
+        }),
+        rollback: Rollback::NotDone,
+        troubles: Vec::new(),
+        warnings: vec!["a note".to_owned()],
+        durability: Durability::Confirmed,
+        jail: Jail::Enforced,
+        preview: None,
+    }
+}
+
+/// The second of three actions fails, and the third waits for it (001 §12.2).
+fn failing() -> Story {
+    let failure = Failure::new(Fault::FileNotFound, "File not found");
+    Story {
+        verdicts: vec![
+            completed(0),
+            verdict(1, ActionEnd::Failed(failure)),
+            verdict(2, ActionEnd::Skipped("Dependency a002 failed".to_owned())),
+        ],
+        ..story()
+    }
+}
+
+fn told(story: &Story) -> Reports {
+    tell(story, &mut counting())
+}
+
+fn trouble(fault: Fault) -> Trouble {
+    Trouble {
+        at: at(5),
+        failure: Failure::new(fault, "it broke"),
+    }
+}
