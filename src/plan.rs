@@ -9,14 +9,19 @@
 //! most one change a file, `engine` makes the changes or undoes them, `files` is the only one that
 //! touches the tree, `report` tells what happened.
 
+mod carry;
+mod check;
 mod desk;
 mod diff;
 mod edit;
 mod engine;
 mod files;
 mod finished;
+mod graph;
 mod limits;
 mod model;
+mod protected;
+mod read;
 mod record;
 mod report;
 
@@ -25,17 +30,18 @@ use crate::task::{PlanName, PlanOrder, RollbackOrder};
 pub(crate) use desk::Desk;
 pub(crate) use finished::{Finished, Preview, Rejected, ReportFiles};
 pub(crate) use limits::Bounds;
+use model::Action;
 pub(crate) use record::Status;
 
 /// Carries a plan out: all of it or nothing (001 §5). `expect` is the hash of the preview that it has to
 /// agree with.
 pub(crate) fn execute(
-    _order: &PlanOrder,
-    _bounds: &Bounds,
-    _expect: Option<&str>,
-    _desk: Desk<'_>,
+    order: &PlanOrder,
+    bounds: &Bounds,
+    expect: Option<&str>,
+    desk: Desk<'_>,
 ) -> Finished {
-    unwritten()
+    carry::execute(order, bounds, expect, desk)
 }
 
 /// Finds out what a plan would do; writes nothing.

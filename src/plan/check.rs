@@ -4,8 +4,8 @@
 //! A file is given up to the [`Sink`] as soon as no later action names it, so that a plan of many files
 //! never holds them all.
 
-mod overlay;
 mod original;
+mod overlay;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,8 +21,8 @@ use super::{
     record::{ActionEnd, Verdict},
 };
 
-use overlay::Overlay;
 pub(crate) use original::Original;
+use overlay::Overlay;
 
 /// What takes the changes a plan comes to.
 pub(crate) trait Sink {
@@ -103,10 +103,19 @@ pub(crate) fn check(
     sink: &mut dyn Sink,
 ) -> Result<Checked, Broken> {
     let order = graph::order(&plan.actions).map_err(|_| {
-        Broken::Failed(Failure::new(Fault::PlanCycle, "the actions wait for each other"))
+        Broken::Failed(Failure::new(
+            Fault::PlanCycle,
+            "the actions wait for each other",
+        ))
     })?;
-    let actions: Vec<&Action> = order.iter().filter_map(|at| plan.actions.get(*at)).collect();
-    let located: Vec<Places> = actions.iter().map(|action| places(root, plan, action)).collect();
+    let actions: Vec<&Action> = order
+        .iter()
+        .filter_map(|at| plan.actions.get(*at))
+        .collect();
+    let located: Vec<Places> = actions
+        .iter()
+        .map(|action| places(root, plan, action))
+        .collect();
     let groups = Groups::of(&located);
     let mut overlay = Overlay::new(plan, root);
     let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
@@ -119,14 +128,22 @@ pub(crate) fn check(
         let (began, clock) = (host.now(), host.moment());
         let end = match (skipped(action, &ends), halted) {
             (Some(reason), _) => ActionEnd::Skipped(reason),
-            (None, Some(failed)) => ActionEnd::Skipped(format!("Not tried: {failed} failed before it")),
+            (None, Some(failed)) => {
+                ActionEnd::Skipped(format!("Not tried: {failed} failed before it"))
+            }
             (None, None) => {
-                let done = places.as_ref().map_err(Clone::clone).and_then(|places| overlay.act(action, places));
+                let done = places
+                    .as_ref()
+                    .map_err(Clone::clone)
+                    .and_then(|places| overlay.act(action, places));
                 match done {
                     Ok(said) if clock.passed() <= action.timeout => ActionEnd::Completed(said),
                     Ok(_) => ActionEnd::Failed(Failure::new(
                         Fault::ToolTimeout,
-                        format!("the action took longer than the {:?} it was given", action.timeout),
+                        format!(
+                            "the action took longer than the {:?} it was given",
+                            action.timeout
+                        ),
                     )),
                     Err(failure) => ActionEnd::Failed(failure),
                 }

@@ -77,7 +77,8 @@ impl Sink for Staging<'_> {
                 let attributes = attributes.clone().stamped(clock);
                 let seen = before.seen.clone();
                 let (written, way) =
-                    self.stage.modify(path.clone(), seen, bytes, &attributes, dev)?;
+                    self.stage
+                        .modify(path.clone(), seen, bytes, &attributes, dev)?;
                 let after = state_of(&written);
                 keep(written.kept, way);
                 (ChangeKind::Modify, None, original(before), after)
@@ -105,7 +106,9 @@ impl Sink for Staging<'_> {
             kind,
             path: match &change.what {
                 What::Rename { to, .. } => (*to).clone(),
-                What::Create { .. } | What::Modify { .. } | What::Delete { .. } => change.path.clone(),
+                What::Create { .. } | What::Modify { .. } | What::Delete { .. } => {
+                    change.path.clone()
+                }
             },
             from,
             before,
@@ -129,7 +132,9 @@ pub(super) fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
         side(name, &before.bytes, Some(before.seen.facts.mode))
     };
     match &change.what {
-        What::Create { bytes, attributes } => Pair::Created(side(change.path, bytes, attributes.mode())),
+        What::Create { bytes, attributes } => {
+            Pair::Created(side(change.path, bytes, attributes.mode()))
+        }
         What::Modify {
             before,
             bytes,
@@ -150,9 +155,13 @@ pub(super) fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
 pub(super) fn foreseen(change: &Change<'_>, kind: ChangeKind) -> Foreseen {
     let hash = |bytes: &[u8]| crate::plan::engine::hash(bytes);
     let (path, from, before, after, mode) = match &change.what {
-        What::Create { bytes, attributes } => {
-            (change.path, None, None, Some(hash(bytes)), attributes.mode())
-        }
+        What::Create { bytes, attributes } => (
+            change.path,
+            None,
+            None,
+            Some(hash(bytes)),
+            attributes.mode(),
+        ),
         What::Modify {
             before,
             bytes,

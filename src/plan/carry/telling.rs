@@ -16,9 +16,7 @@ use crate::{
             ActionEnd, Capture, Durability, Jail, Rollback, Run, Status, Story, Trouble, Undo,
             Verdict, uuid_v4,
         },
-        report::{
-            self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT, log,
-        },
+        report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT},
     },
     task::{Effect, Failure, Fault, RelPath},
 };
@@ -100,9 +98,8 @@ impl<'a> Teller<'a> {
 
     pub(super) fn completed(&self, id: &ActionId) -> bool {
         let mut verdicts = self.verdicts.iter();
-        verdicts.any(|verdict| {
-            verdict.action == *id && matches!(verdict.end, ActionEnd::Completed(_))
-        })
+        verdicts
+            .any(|verdict| verdict.action == *id && matches!(verdict.end, ActionEnd::Completed(_)))
     }
 
     pub(super) fn fail(&mut self, id: &ActionId, failure: Failure) {
@@ -145,7 +142,13 @@ impl<'a> Teller<'a> {
                     obstacles.join("; "),
                     self.run.directory
                 );
-                self.troubles.insert(0, Trouble { at: self.desk.host.now(), failure: Failure::new(Fault::Stuck, message) });
+                self.troubles.insert(
+                    0,
+                    Trouble {
+                        at: self.desk.host.now(),
+                        failure: Failure::new(Fault::Stuck, message),
+                    },
+                );
             }
         }
         if !self.blamed(at, &why) {
@@ -160,9 +163,15 @@ impl<'a> Teller<'a> {
             let mut changes = changes.filter(|change| {
                 change.record.path == *at || change.record.from.as_ref() == Some(at)
             });
-            changes.next().and_then(|change| change.record.actions.first()).cloned()
+            changes
+                .next()
+                .and_then(|change| change.record.actions.first())
+                .cloned()
         });
-        let already = self.verdicts.iter().any(|verdict| matches!(&verdict.end, ActionEnd::Failed(failure) if failure == why));
+        let already = self
+            .verdicts
+            .iter()
+            .any(|verdict| matches!(&verdict.end, ActionEnd::Failed(failure) if failure == why));
         let Some(blamed) = blamed else { return already };
         let mut after = false;
         for verdict in &mut self.verdicts {
@@ -215,7 +224,12 @@ impl<'a> Teller<'a> {
             (EXECUTION_REPORT, bytes(&reports.execution)),
             (CHANGE_LOG, bytes(&reports.changes)),
         ];
-        documents.extend(reports.manifest.iter().map(|manifest| (MANIFEST, bytes(manifest))));
+        documents.extend(
+            reports
+                .manifest
+                .iter()
+                .map(|manifest| (MANIFEST, bytes(manifest))),
+        );
         documents
     }
 
@@ -225,7 +239,9 @@ impl<'a> Teller<'a> {
         let documents = self.documents();
         let mut written = folder.put(&documents);
         if self.undo.is_none() {
-            let left = [MANIFEST, SCRIPT].iter().try_for_each(|name| folder.dir().remove(name));
+            let left = [MANIFEST, SCRIPT]
+                .iter()
+                .try_for_each(|name| folder.dir().remove(name));
             written = written.and(left);
         }
         let stuck = matches!(self.rollback, Rollback::Stuck { .. });
@@ -233,7 +249,8 @@ impl<'a> Teller<'a> {
             written = written.and_then(|()| folder.unmark());
         }
         if let Err(error) = written {
-            self.warnings.push(format!("The reports are not complete: {error}."));
+            self.warnings
+                .push(format!("The reports are not complete: {error}."));
         }
     }
 
@@ -241,7 +258,8 @@ impl<'a> Teller<'a> {
     pub(super) fn finish(mut self, folder: &Folder<'_>) -> Finished {
         let story = self.story();
         if let Err(error) = log(folder.root(), &story) {
-            self.warnings.push(format!("The executor's log is not complete: {error}."));
+            self.warnings
+                .push(format!("The executor's log is not complete: {error}."));
         }
         let has_manifest = self.undo.is_some();
         let run = &self.run;
@@ -263,7 +281,10 @@ impl<'a> Teller<'a> {
         let reports = self.reports(&story);
         let status = story.status();
         let failure = self.failure().cloned();
-        let conflicts = self.troubles.iter().any(|trouble| trouble.failure.fault == Fault::RollbackConflict);
+        let conflicts = self
+            .troubles
+            .iter()
+            .any(|trouble| trouble.failure.fault == Fault::RollbackConflict);
         let effect = match (&self.rollback, &self.undo) {
             (Rollback::Stuck { .. }, _) => Effect::Unknown,
             (Rollback::Done { .. }, _) if conflicts => Effect::Unknown,
@@ -339,11 +360,14 @@ fn bytes(report: &impl serde::Serialize) -> Vec<u8> {
 
 fn log(root: &Root, story: &Story) -> Result<(), FileError> {
     let path = report::log::file(&story.ended);
-    let Ok(path) = RelPath::parse(&path) else { return Ok(()) };
+    let Ok(path) = RelPath::parse(&path) else {
+        return Ok(());
+    };
     for dir in path.ancestors() {
         root.parent(&dir)?.ensure_dir(dir.name(), 0o755)?;
     }
-    root.parent(&path)?.append(path.name(), report::log::lines(story).as_bytes())
+    root.parent(&path)?
+        .append(path.name(), report::log::lines(story).as_bytes())
 }
 
 /// `{timestamp}_{task_id}` (C-20): the task's name, as far as a file's name can say it.
@@ -380,7 +404,9 @@ pub(super) fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> Str
         End::Stuck(_) => None,
     };
     let mut sentence = match &settled.end {
-        End::NothingChanged => format!("The plan {name} had been interrupted before it changed anything."),
+        End::NothingChanged => {
+            format!("The plan {name} had been interrupted before it changed anything.")
+        }
         End::RolledBack(conflicts) if conflicts.is_empty() => {
             format!("The plan {name} had been interrupted: what it had changed was taken back.")
         }
@@ -397,30 +423,49 @@ pub(super) fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> Str
     if let Some((status, what)) = told
         && let Err(error) = amend(root, desk, name, status, what)
     {
-        sentence.push_str(&format!(" Its report could not be brought up to date: {error}."));
+        sentence.push_str(&format!(
+            " Its report could not be brought up to date: {error}."
+        ));
     }
     sentence
 }
 
 /// Brings the reports of an interrupted plan up to date, as far as they were written.
-fn amend(root: &Root, desk: Desk<'_>, name: &str, status: Status, what: &str) -> Result<(), FileError> {
+fn amend(
+    root: &Root,
+    desk: Desk<'_>,
+    name: &str,
+    status: Status,
+    what: &str,
+) -> Result<(), FileError> {
     let folder = Folder::open(root, name)?;
     let now = desk.host.now();
     let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
     let report = folder.dir().read(EXECUTION_REPORT, MOST).ok();
     let report = report.and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok());
-    let mut report = report.unwrap_or_else(|| json!({"report_id": uuid_v4(desk.host.random_bytes())}));
+    let mut report =
+        report.unwrap_or_else(|| json!({"report_id": uuid_v4(desk.host.random_bytes())}));
     if let Some(fields) = report.as_object_mut() {
         fields.insert("status".to_owned(), json!(status));
-        fields.insert("rollback_performed".to_owned(), json!(status == Status::RolledBack));
-        fields.insert("completed_at".to_owned(), json!(now.timestamp().to_string()));
+        fields.insert(
+            "rollback_performed".to_owned(),
+            json!(status == Status::RolledBack),
+        );
+        fields.insert(
+            "completed_at".to_owned(),
+            json!(now.timestamp().to_string()),
+        );
         fields.insert("interrupted".to_owned(), json!(failure.message));
     }
     let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
     if let Ok((manifest, _)) = folder.dir().read(MANIFEST, MOST)
         && let Ok(mut manifest) = Manifest::parse(&manifest)
     {
-        let all: Vec<Uuid> = manifest.checkpoints.iter().map(|point| point.checkpoint_id).collect();
+        let all: Vec<Uuid> = manifest
+            .checkpoints
+            .iter()
+            .map(|point| point.checkpoint_id)
+            .collect();
         manifest.restored(&all, &now);
         documents.push((MANIFEST, bytes(&manifest)));
     }
@@ -434,7 +479,11 @@ const MOST: u64 = 64 * 1024 * 1024;
 pub(super) fn refused(failure: Failure) -> Finished {
     Finished {
         status: None,
-        rejected: if of_the_request(failure.fault) { Rejected::Yes } else { Rejected::No },
+        rejected: if of_the_request(failure.fault) {
+            Rejected::Yes
+        } else {
+            Rejected::No
+        },
         failure: Some(failure),
         effect: Effect::None,
         report: Value::Null,
@@ -459,7 +508,7 @@ pub(super) fn broken() -> Finished {
 pub(super) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
     let now = desk.host.now();
     let failed = |id: &ActionId| {
-        let problems = std::iter::once(&error.first).chain(&error.others);
+        let problems = std::iter::once(&*error.first).chain(&error.others);
         let mut problems = problems.filter(|problem| problem.subject.action.as_ref() == Some(id));
         problems.next()
     };
@@ -477,7 +526,7 @@ pub(super) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
             },
         }
     };
-    let of_no_action = std::iter::once(&error.first)
+    let of_no_action = std::iter::once(&*error.first)
         .chain(&error.others)
         .filter(|problem| problem.subject.action.is_none());
     let Ok(directory) = RelPath::parse(&format!("{}/none", crate::plan::engine::REPORTS)) else {
@@ -489,7 +538,11 @@ pub(super) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
             task_id: desk.task_id.to_owned(),
             directory,
             began: now.clone(),
-            actions: error.actions.iter().map(|id| (id.clone(), Vec::new())).collect(),
+            actions: error
+                .actions
+                .iter()
+                .map(|id| (id.clone(), Vec::new()))
+                .collect(),
         },
         ended: now.clone(),
         duration_ms: 0,
@@ -497,7 +550,10 @@ pub(super) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
         undo: None,
         rollback: Rollback::NotDone,
         troubles: of_no_action
-            .map(|problem| Trouble { at: now.clone(), failure: problem.failure.clone() })
+            .map(|problem| Trouble {
+                at: now.clone(),
+                failure: problem.failure.clone(),
+            })
             .collect(),
         warnings: Vec::new(),
         durability: Durability::Confirmed,

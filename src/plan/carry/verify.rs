@@ -7,7 +7,7 @@ use crate::{
         edit::{self, Language},
         engine::{Entry, hash},
         files::{FileError, Root},
-        model::{Action, ActionId, Broken, Condition, Hashes, Plan, Rule},
+        model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
     },
     task::{Failure, Fault, RelPath},
 };
@@ -38,8 +38,7 @@ pub(super) fn verify(
         .actions
         .iter()
         .filter(|action| completed(&action.id))
-        .flat_map(|action| action.rules.iter().map(move |rule| (Some(action), rule)))
-        .chain(plan.rules.iter().map(|rule| (None, rule)));
+        .flat_map(|action| action.rules.iter().map(move |rule| (action, rule)));
     for (action, rule) in rules {
         let Err(why) = holds(root, rule, most)? else {
             continue;
@@ -47,10 +46,10 @@ pub(super) fn verify(
         let path = &rule.target;
         let message = format!("validation rule for `{path}` does not hold: {why}");
         let failure = Failure::new(Fault::RuleFailed, message);
-        match (rule.on_failure, action) {
-            (Broken::Warn, _) => findings.warnings.push(failure.message),
-            (Broken::Error, Some(Action { id, .. })) => findings.failed.push((id.clone(), failure)),
-            (Broken::Error, None) | (Broken::RollBack, _) => {
+        match rule.on_failure {
+            Broken::Warn => findings.warnings.push(failure.message),
+            Broken::Error => findings.failed.push((action.id.clone(), failure)),
+            Broken::RollBack => {
                 findings.fatal.get_or_insert(failure);
             }
         }
@@ -88,28 +87,41 @@ fn holds(root: &Root, rule: &Rule, most: u64) -> Result<Result<(), String>, File
     let there = root.look(path)?.is_some();
     if let Condition::Exists | Condition::Absent = rule.condition {
         let wanted = matches!(rule.condition, Condition::Exists);
-        let found = if there { "it exists" } else { "it does not exist" };
-        return Ok(if there == wanted { Ok(()) } else { Err(found.to_owned()) });
+        let found = if there {
+            "it exists"
+        } else {
+            "it does not exist"
+        };
+        return Ok(if there == wanted {
+            Ok(())
+        } else {
+            Err(found.to_owned())
+        });
     }
     if !there {
         return Ok(Err("it does not exist".to_owned()));
     }
     let located = root.locate(path)?;
-    let (bytes, _) = root.parent(&located.path)?.read(located.path.name(), most)?;
+    let (bytes, _) = root
+        .parent(&located.path)?
+        .read(located.path.name(), most)?;
     Ok(condition(&rule.condition, path, &bytes))
 }
 
 fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
     let contains = |text: &str| {
-        text.is_empty() || bytes.windows(text.len()).any(|window| window == text.as_bytes())
+        text.is_empty()
+            || bytes
+                .windows(text.len())
+                .any(|window| window == text.as_bytes())
     };
     let check = |fits, why: &str| if fits { Ok(()) } else { Err(why.to_owned()) };
     match condition {
         Condition::Exists | Condition::Absent => Ok(()),
         Condition::Contains(text) => check(contains(text), "the text it must contain is not in it"),
         Condition::Lacks(text) => check(!contains(text), "a text it must not contain is in it"),
-        Condition::ValidJson => edit::check(Language::Json, bytes).map_err(|error| error.to_string()),
-        Condition::ValidYaml => edit::check(Language::Yaml, bytes).map_err(|error| error.to_string()),
+        Condition::ValidJson => parses(Language::Json, bytes),
+        Condition::ValidYaml => parses(Language::Yaml, bytes),
         Condition::Sha256(wanted) => {
             let found = hash(bytes);
             check(found == *wanted, &format!("its SHA-256 is {found}"))
@@ -118,9 +130,16 @@ fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), 
     }
 }
 
+fn parses(language: Language, bytes: &[u8]) -> Result<(), String> {
+    edit::value(language, bytes)
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
 fn fits(schema: &Value, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
     let value = edit::value_of(path, bytes).map_err(|error| error.to_string())?;
-    let validator = jsonschema::validator_for(schema).map_err(|error| format!("the rule's schema is none: {error}"))?;
+    let validator = jsonschema::validator_for(schema)
+        .map_err(|error| format!("the rule's schema is none: {error}"))?;
     validator
         .validate(&value)
         .map_err(|error| format!("{}: {error}", error.instance_path()))

@@ -30,7 +30,9 @@ impl Original {
         let (bytes, facts) = dir.read(name, most)?;
         let (file, again) = dir.open(name)?;
         if !facts.same(&again) {
-            return Err(FileError::of("read", dir.name(name))(rustix::io::Errno::AGAIN));
+            return Err(FileError::of("read", dir.name(name))(
+                rustix::io::Errno::AGAIN,
+            ));
         }
         let attributes = Attributes::of(dir, name, &file, &facts)?;
         Ok(Self {

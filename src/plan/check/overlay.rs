@@ -82,9 +82,10 @@ impl<'a> Overlay<'a> {
                 format!("File '{}' deleted", action.target)
             }
             Operation::Rename { to } => {
-                let target = place.to.as_ref().ok_or_else(|| {
-                    Failure::new(Fault::Internal, "a rename without a new path")
-                })?;
+                let target = place
+                    .to
+                    .as_ref()
+                    .ok_or_else(|| Failure::new(Fault::Internal, "a rename without a new path"))?;
                 no_link(&place.target)?;
                 self.load(&place.target)?;
                 self.vacant(target)?;
@@ -115,7 +116,9 @@ impl<'a> Overlay<'a> {
     ) -> Result<String, Failure> {
         self.load(&place.target)?;
         let edited = edit(change, path, self.bytes(path))?;
-        self.plan.limits.fits_file(path, edited.bytes.len() as u64)?;
+        self.plan
+            .limits
+            .fits_file(path, edited.bytes.len() as u64)?;
         if let Some(now) = &mut self.entry(path).now {
             now.bytes = Some(edited.bytes);
         }
@@ -146,7 +149,9 @@ impl<'a> Overlay<'a> {
                 Some(_) => Ok(()),
                 None => Err(Failure::new(
                     Fault::FileNotFound,
-                    format!("File not found: `{path}` is no longer there when this action's turn comes; an earlier one deletes or renames it"),
+                    format!(
+                        "File not found: `{path}` is no longer there when this action's turn comes; an earlier one deletes or renames it"
+                    ),
                 )),
             };
         }
@@ -167,7 +172,9 @@ impl<'a> Overlay<'a> {
         if self.backup_bytes > most {
             return Err(Failure::new(
                 Fault::LimitExceeded,
-                format!("the originals of this plan's files have more than {most} bytes together (R-001-176); split the plan"),
+                format!(
+                    "the originals of this plan's files have more than {most} bytes together (R-001-176); split the plan"
+                ),
             ));
         }
         let dir = self.root.parent(path)?;
@@ -189,12 +196,21 @@ impl<'a> Overlay<'a> {
     /// Makes sure that nothing is where a file is to be put, and that it can be put there.
     fn vacant(&self, located: &Located) -> Result<(), Failure> {
         let path = &located.path;
-        let taken = |what: &str| Failure::new(Fault::FileExists, format!("`{path}` {what}; a plan never puts a file over another. Delete or rename it first"));
+        let taken = |what: &str| {
+            Failure::new(
+                Fault::FileExists,
+                format!(
+                    "`{path}` {what}; a plan never puts a file over another. Delete or rename it first"
+                ),
+            )
+        };
         if located.link.is_some() {
             return Err(taken("is where a symbolic link leads"));
         }
         match self.files.get(path) {
-            Some(Entry { now: Some(_), .. }) => return Err(taken("is there already when this action's turn comes")),
+            Some(Entry { now: Some(_), .. }) => {
+                return Err(taken("is there already when this action's turn comes"));
+            }
             Some(_) => {}
             None => match &located.facts {
                 Some(facts) if facts.kind == Kind::Dir => return Err(taken("is a directory")),
@@ -224,20 +240,30 @@ impl<'a> Overlay<'a> {
                 None => break,
             }
         }
-        self.root.dir(nearest.as_ref())?.may(Access::WRITE_OK | Access::EXEC_OK)?;
+        self.root
+            .dir(nearest.as_ref())?
+            .may(Access::WRITE_OK | Access::EXEC_OK)?;
         Ok(())
     }
 
     /// No later action names these paths: what they come to is given up.
-    pub(super) fn finish(&mut self, paths: &BTreeSet<RelPath>, sink: &mut dyn Sink) -> Result<(), super::Broken> {
+    pub(super) fn finish(
+        &mut self,
+        paths: &BTreeSet<RelPath>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), super::Broken> {
         for path in paths {
             self.make_dirs(path, sink)?;
             let Some(change) = self.change(path)? else {
                 continue;
             };
-            self.changed += 1;
-            self.plan.limits.fits_files(self.changed).map_err(super::Broken::Failed)?;
+            let so_far = self.changed + 1;
+            self.plan
+                .limits
+                .fits_files(so_far)
+                .map_err(super::Broken::Failed)?;
             sink.change(change)?;
+            self.changed = so_far;
         }
         for path in paths {
             if let Some(entry) = self.files.get_mut(path) {
@@ -283,7 +309,11 @@ impl<'a> Overlay<'a> {
             (None, None) => Ok(None),
             (None, Some(now)) => {
                 // A plain rename is told of where the file was.
-                if now.origin.as_ref().is_some_and(|origin| self.is_rename(origin) == Some(path)) {
+                if now
+                    .origin
+                    .as_ref()
+                    .is_some_and(|origin| self.is_rename(origin) == Some(path))
+                {
                     return Ok(None);
                 }
                 change(What::Create {
@@ -320,7 +350,9 @@ impl<'a> Overlay<'a> {
             let now = entry.now.as_ref()?;
             let moved = entry.before.is_none()
                 && now.origin.as_ref() == Some(origin)
-                && now.bytes.as_ref().is_none_or(|bytes| Some(bytes) == from.before.as_ref().map(|before| &before.bytes));
+                && now.bytes.as_ref().is_none_or(|bytes| {
+                    Some(bytes) == from.before.as_ref().map(|before| &before.bytes)
+                });
             moved.then_some(path)
         })
     }
@@ -366,7 +398,9 @@ impl<'a> Overlay<'a> {
 fn missing(located: &Located) -> Failure {
     let path = &located.path;
     let message = match &located.link {
-        Some(link) => format!("File not found: the symbolic link `{link}` leads to `{path}`, which does not exist"),
+        Some(link) => format!(
+            "File not found: the symbolic link `{link}` leads to `{path}`, which does not exist"
+        ),
         None => format!("File not found: target file `{path}` does not exist"),
     };
     Failure::new(Fault::FileNotFound, message)
@@ -392,7 +426,10 @@ fn no_link(located: &Located) -> Result<(), Failure> {
         None => Ok(()),
         Some(link) => Err(Failure::new(
             Fault::NotAFile,
-            format!("`{link}` is a symbolic link to `{}`; name the file itself", located.path),
+            format!(
+                "`{link}` is a symbolic link to `{}`; name the file itself",
+                located.path
+            ),
         )),
     }
 }

@@ -141,9 +141,9 @@ impl<'a> Stage<'a> {
                 from.copy(name, &to, new)?;
             }
             let unchanged = from.look(name)?.is_some_and(|now| now.same(&pre.facts));
-            let kept = to.look(new)?.is_some_and(|kept| {
-                (kept.bytes, kept.mtime) == (pre.facts.bytes, pre.facts.mtime)
-            });
+            let kept = to
+                .look(new)?
+                .is_some_and(|kept| (kept.bytes, kept.mtime) == (pre.facts.bytes, pre.facts.mtime));
             if !(unchanged && kept) {
                 return Err(ApplyError::Changed(entry.path().to_string()));
             }

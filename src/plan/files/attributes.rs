@@ -147,8 +147,7 @@ impl Attributes {
                 last_access: modified,
                 last_modification: modified,
             };
-            futimens(file, &times)
-                .map_err(FileError::of("set the times of", dir.name(name)))?;
+            futimens(file, &times).map_err(FileError::of("set the times of", dir.name(name)))?;
         }
         Ok(lost)
     }

@@ -11,9 +11,9 @@ use std::{
 
 use rustix::{
     fs::{
-        Access, AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps,
-        fallocate, fchmod, fdatasync, fstat, fsync, ftruncate, futimens, ioctl_ficlone, linkat,
-        mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
+        Access, AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec,
+        Timestamps, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate, futimens,
+        ioctl_ficlone, linkat, mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
     },
     io::Errno,
 };
@@ -255,7 +255,8 @@ impl<'a> Dir<'a> {
     /// Adds to the end of a log of ours, in one write.
     pub(crate) fn append(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         self.gate(Call::Write, "append to", name)?;
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
             .map(File::from)
             .map_err(FileError::of("open", self.name(name)))?

@@ -83,8 +83,8 @@ enum About<'a> {
     },
     Action {
         action_id: &'a ActionId,
-        operation: ActionType,
-        target: &'a RelPath,
+        operation: Option<ActionType>,
+        target: Option<&'a str>,
         status: &'static str,
         error_code: Option<u16>,
         message: String,

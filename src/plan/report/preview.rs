@@ -51,6 +51,13 @@ impl PreviewHash {
     }
 }
 
+impl PreviewHash {
+    /// The text, `sha256:…`.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl TryFrom<String> for PreviewHash {
     type Error = String;
 
