@@ -1,18 +1,26 @@
 //! Changes inside files: bytes in, bytes out, nothing outside the edit moved. Pure.
+//!
+//! Every change of a document is checked before it is answered: an independent strict reader must find
+//! in the result exactly the old document with the change made, and what lies outside the changed lines
+//! must be the same bytes. A result that fails is never answered ([`EditError::Refused`]).
+
+mod json;
+mod lines;
+mod path;
+mod pattern;
+mod schema;
+mod text;
+mod yaml;
+
+pub(crate) use path::{JsonPath, PathError};
+pub(crate) use pattern::{Pattern, PatternError};
+pub(crate) use schema::schema_update;
+pub(crate) use text::Position;
 
 use super::model::Edit;
-use crate::task::RelPath;
+use crate::task::{Failure, Fault, RelPath};
 
-/// A place in a JSON or YAML document: an RFC 9535 singular query.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JsonPath {}
-
-/// What `text_replace` looks for.
-#[derive(Debug, Clone)]
-pub(crate) enum Pattern {
-    Literal(String),
-    Regex(regex::bytes::Regex),
-}
+use text::Text;
 
 /// A file after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +30,191 @@ pub(crate) struct Edited {
     pub(crate) said: String,
 }
 
-/// Makes one edit. The name tells the language of the file (`.json`, `.jsonc`, `.yaml`, `.yml`).
-pub(crate) fn edit(_edit: &Edit, _name: &RelPath, _before: &[u8]) -> Result<Edited, EditError> {
-    Err(EditError::NotText)
+/// Why an edit was not made. Nothing was changed. The messages do not name the file.
+#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum EditError {
+    #[error("the file is not UTF-8 text: invalid byte at offset {offset}; edit it as a whole file")]
+    NotText { offset: usize },
+    #[error("the text to replace is nowhere in the file; compare it with the file as it is now")]
+    PatternNotFound,
+    #[error(
+        "the text to replace was found {found} times (lines {lines}), not {wanted}; lengthen it until \
+         it is unique, or give the count"
+    )]
+    PatternAmbiguous {
+        found: usize,
+        wanted: usize,
+        /// The first of them.
+        lines: String,
+    },
+    #[error(
+        "there is no line {line}: the file has {last} lines, so {allowed} is the largest number here"
+    )]
+    LineOutOfRange {
+        line: u64,
+        last: usize,
+        allowed: usize,
+    },
+    #[error("{path}: {problem}")]
+    PlaceNotFound { path: JsonPath, problem: String },
+    /// An edit that could touch what it should not.
+    #[error("{0}")]
+    Refused(String),
+    #[error("{} not valid {language}: {problem}{}", when.words(), place(*at))]
+    Invalid {
+        language: Language,
+        problem: String,
+        at: Option<Position>,
+        when: When,
+    },
+    #[error("the result would be no valid JSON Schema: {problem}")]
+    SchemaInvalid { problem: String },
+    /// An edit that makes sense in no file, or not in this kind of file.
+    #[error("{0}")]
+    Unfit(String),
 }
 
-/// Why an edit was not made. Nothing was changed.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(crate) enum EditError {
-    #[error("the file is not UTF-8 text")]
-    NotText,
+/// Whether it was broken before, or would be afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    Before,
+    After,
 }
+
+impl When {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Before => "the file is",
+            Self::After => "the result would be",
+        }
+    }
+}
+
+fn place(at: Option<Position>) -> String {
+    at.map_or_else(String::new, |at| format!(" at {at}"))
+}
+
+impl EditError {
+    /// The same about the result of an edit.
+    fn after(self) -> Self {
+        match self {
+            Self::Invalid {
+                language,
+                problem,
+                at,
+                ..
+            } => Self::Invalid {
+                language,
+                problem,
+                at,
+                when: When::After,
+            },
+            other => other,
+        }
+    }
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        let fault = match &error {
+            EditError::NotText { .. } => Fault::NotText,
+            EditError::PatternNotFound => Fault::PatternNotFound,
+            EditError::PatternAmbiguous { .. } => Fault::PatternAmbiguous,
+            EditError::LineOutOfRange { .. } => Fault::LineOutOfRange,
+            EditError::PlaceNotFound { .. } => Fault::PlaceNotFound,
+            EditError::Refused(_) => Fault::EditRefused,
+            EditError::Invalid { .. } => Fault::ContentInvalid,
+            EditError::SchemaInvalid { .. } => Fault::SchemaInvalid,
+            EditError::Unfit(_) => Fault::PlanInvalid,
+        };
+        Self::new(fault, error.to_string())
+    }
+}
+
+/// What a file is written in, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// `.json` and `.jsonc`. Comments and trailing commas are let where they are already.
+    Json,
+    /// `.yaml` and `.yml`.
+    Yaml,
+}
+
+impl Language {
+    fn of(name: &RelPath) -> Option<Self> {
+        let ending = name.as_path().extension()?.to_ascii_lowercase();
+        match ending.as_str() {
+            "json" | "jsonc" => Some(Self::Json),
+            "yaml" | "yml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Language {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Json => "JSON",
+            Self::Yaml => "YAML",
+        })
+    }
+}
+
+/// Makes one edit. The name tells the language of the file.
+///
+/// An edit of text may mend a document that is broken, but not break one that is whole (R-001-162).
+pub(crate) fn edit(edit: &Edit, name: &RelPath, before: &[u8]) -> Result<Edited, EditError> {
+    let text = Text::read(before)?;
+    let edited = match edit {
+        Edit::TextReplace {
+            pattern,
+            replacement,
+            count,
+        } => pattern::replace(text, pattern, replacement, *count)?,
+        Edit::LineInsert { line, content } => lines::insert(text, *line, content)?,
+        Edit::LineDelete { first, last } => lines::delete(text, *first, *last)?,
+        Edit::JsonAdd { path, key, value } => {
+            must_not_be(Language::Yaml, name, "use yaml_update")?;
+            return json::add(text, path, key, value);
+        }
+        Edit::JsonRemove { path, key } => {
+            must_not_be(Language::Yaml, name, "use line_delete or text_replace")?;
+            return json::remove(text, path, key);
+        }
+        Edit::JsonUpdate { path, value } => {
+            must_not_be(Language::Yaml, name, "use yaml_update")?;
+            return json::update(text, path, value);
+        }
+        Edit::YamlUpdate { path, value } => {
+            must_not_be(Language::Json, name, "use json_update_value")?;
+            return yaml::update(text, path, value);
+        }
+    };
+    if check_syntax(name, before).is_ok() {
+        check_syntax(name, &edited.bytes).map_err(EditError::after)?;
+    }
+    Ok(edited)
+}
+
+fn must_not_be(language: Language, name: &RelPath, instead: &str) -> Result<(), EditError> {
+    match Language::of(name) {
+        Some(found) if found == language => Err(EditError::Unfit(format!(
+            "the file is {language} by its name; {instead}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file can be what its name says (R-001-162): `.json` and `.jsonc` one JSON value, with
+/// comments and trailing commas if need be; `.yaml` and `.yml` any number of YAML documents. Duplicate
+/// keys are an error in both. Other names are not looked into.
+pub(crate) fn check_syntax(name: &RelPath, bytes: &[u8]) -> Result<(), EditError> {
+    match Language::of(name) {
+        None => Ok(()),
+        Some(Language::Json) => json::check(Text::read(bytes)?),
+        Some(Language::Yaml) => yaml::check(Text::read(bytes)?),
+    }
+}
+
+#[cfg(test)]
+mod tests;

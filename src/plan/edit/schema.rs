@@ -1,0 +1,57 @@
+//! SCHEMA_UPDATE: an edit of a JSON or YAML document that describes data.
+
+use serde_json::Value;
+
+use super::{EditError, Edited, Language, edit, json, text::Text, yaml};
+use crate::{plan::model::Edit, task::RelPath};
+
+/// Makes one edit of a schema. What was a valid JSON Schema before must be one afterwards. A document
+/// of another kind, which no meta-schema of the known drafts accepts, only keeps its syntax; the
+/// answer says so. Nothing is fetched.
+pub(crate) fn schema_update(
+    change: &Edit,
+    name: &RelPath,
+    before: &[u8],
+) -> Result<Edited, EditError> {
+    let language = Language::of(name).ok_or_else(|| {
+        EditError::Unfit(
+            "SCHEMA_UPDATE edits .json, .jsonc, .yaml and .yml files; use FILE_MODIFY".to_owned(),
+        )
+    })?;
+    let was = value(language, before).map(|schema| problem(&schema));
+    let edited = edit(change, name, before)?;
+    let is = value(language, &edited.bytes)
+        .map_err(EditError::after)
+        .map(|schema| problem(&schema))?;
+    match (was, is) {
+        (_, None) => Ok(edited),
+        (Ok(None), Some(problem)) => Err(EditError::SchemaInvalid { problem }),
+        (Ok(Some(_)) | Err(_), Some(_)) => Ok(Edited {
+            said: format!(
+                "{} (checked as {language} only: it was no JSON Schema before)",
+                edited.said
+            ),
+            ..edited
+        }),
+    }
+}
+
+fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
+    let text = Text::read(bytes)?;
+    match language {
+        Language::Json => json::value(text),
+        Language::Yaml => yaml::value(text),
+    }
+}
+
+/// What makes it no JSON Schema of the draft it names (of 2020-12, if it names none).
+fn problem(schema: &Value) -> Option<String> {
+    let checked = jsonschema::meta::options().validate(schema);
+    checked.err().map(|error| {
+        let place = error.instance_path().to_string();
+        match place.is_empty() {
+            true => error.to_string(),
+            false => format!("{error} at {place}"),
+        }
+    })
+}

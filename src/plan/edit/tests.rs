@@ -1,0 +1,108 @@
+mod json;
+mod json_random;
+mod paths;
+mod schema;
+mod texts;
+mod yaml;
+mod yaml_random;
+
+use serde_json::Value;
+
+use super::{EditError, Edited, JsonPath, Pattern, edit};
+use crate::{
+    plan::model::{Count, Edit},
+    task::{Failure, Fault, RelPath},
+};
+
+fn name(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+fn path(text: &str) -> JsonPath {
+    JsonPath::parse(text).unwrap()
+}
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// The text after an edit.
+fn text(edited: Edited) -> String {
+    String::from_utf8(edited.bytes).unwrap()
+}
+
+fn done(file: &str, change: &Edit, before: &str) -> String {
+    text(edit(change, &name(file), before.as_bytes()).unwrap())
+}
+
+fn said(file: &str, change: &Edit, before: &str) -> String {
+    edit(change, &name(file), before.as_bytes()).unwrap().said
+}
+
+fn error(file: &str, change: &Edit, before: &str) -> EditError {
+    edit(change, &name(file), before.as_bytes()).unwrap_err()
+}
+
+/// The class of the refusal, and its words.
+fn fault(file: &str, change: &Edit, before: &str) -> (Fault, String) {
+    let failure = Failure::from(error(file, change, before));
+    (failure.fault, failure.message)
+}
+
+fn literal(pattern: &str, replacement: &str, count: Count) -> Edit {
+    Edit::TextReplace {
+        pattern: Pattern::literal(pattern).unwrap(),
+        replacement: replacement.to_owned(),
+        count,
+    }
+}
+
+fn once(pattern: &str, replacement: &str) -> Edit {
+    literal(pattern, replacement, Count::Exactly(1))
+}
+
+fn regex(pattern: &str, replacement: &str, count: Count) -> Edit {
+    Edit::TextReplace {
+        pattern: Pattern::regex(pattern).unwrap(),
+        replacement: replacement.to_owned(),
+        count,
+    }
+}
+
+fn insert(line: u64, content: &str) -> Edit {
+    let content = content.to_owned();
+    Edit::LineInsert { line, content }
+}
+
+fn delete(first: u64, last: u64) -> Edit {
+    Edit::LineDelete { first, last }
+}
+
+fn add(place: &str, key: &str, new: &str) -> Edit {
+    Edit::JsonAdd {
+        path: path(place),
+        key: key.to_owned(),
+        value: value(new),
+    }
+}
+
+fn remove(place: &str, key: &str) -> Edit {
+    Edit::JsonRemove {
+        path: path(place),
+        key: key.to_owned(),
+    }
+}
+
+fn update(place: &str, new: &str) -> Edit {
+    Edit::JsonUpdate {
+        path: path(place),
+        value: value(new),
+    }
+}
+
+fn yaml_update(place: &str, new: &str) -> Edit {
+    Edit::YamlUpdate {
+        path: path(place),
+        value: value(new),
+    }
+}

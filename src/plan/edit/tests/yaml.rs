@@ -1,0 +1,245 @@
+use super::*;
+
+const Y: &str = "a.yaml";
+
+#[test]
+fn a_value_is_set_and_everything_else_stays() {
+    // R-001-188
+    for (before, place, new, after) in [
+        ("a: 1 # c\nb: 2\n", "$.a", "3", "a: 3 # c\nb: 2\n"),
+        ("a:   1   # c\n", "$.a", "\"x\"", "a:   x   # c\n"),
+        ("a: 'x'\n", "$.a", "\"it's\"", "a: 'it''s'\n"),
+        ("a: \"x\"\n", "$.a", "\"y\"", "a: \"y\"\n"),
+        ("a: {b: 1, c: 2}\n", "$.a.b", "9", "a: {b: 9, c: 2}\n"),
+        ("a: [1, 2, 3]\n", "$.a[-1]", "\"z\"", "a: [1, 2, z]\n"),
+        (
+            "a:\n  - x # one\n  - y\n",
+            "$.a[0]",
+            "5",
+            "a:\n  - 5 # one\n  - y\n",
+        ),
+        (
+            "a.b: 1\na:\n  b: 2\n",
+            "$['a.b']",
+            "3",
+            "a.b: 3\na:\n  b: 2\n",
+        ),
+        ("1: x\n'1.5': y\n", "$['1']", "\"z\"", "1: z\n'1.5': y\n"),
+        ("a: 1\r\nb: 2\r\n", "$.b", "3", "a: 1\r\nb: 3\r\n"),
+        (
+            "a: 1\r\nb: 2\nc: 3\r\n",
+            "$.c",
+            "4",
+            "a: 1\r\nb: 2\nc: 4\r\n",
+        ),
+        ("\u{FEFF}a: 1", "$.a", "2", "\u{FEFF}a: 2"),
+        ("---\na: 1\n...\n", "$.a", "2", "---\na: 2\n...\n"),
+        ("a:\n", "$.a", "2", "a: 2\n"),
+        ("a: &x 1\nb: *x\n", "$.b", "2", "a: &x 1\nb: 2\n"),
+        (
+            "a: |\n  one\n  two\nb: 1\n",
+            "$.a",
+            "\"x\\ny\\n\"",
+            "a: |\n  x\n  y\nb: 1\n",
+        ),
+    ] {
+        assert_eq!(done(Y, &yaml_update(place, new), before), after, "{before}");
+    }
+    assert_eq!(
+        said(Y, &yaml_update("$.a", "2"), "a: 1\n"),
+        "Value at $['a'] updated successfully"
+    );
+}
+
+#[test]
+fn collections_are_written_in_the_style_of_their_place() {
+    let new = "{\"x\": [1, \"yes\"], \"z\": {}}";
+    assert_eq!(
+        done(Y, &yaml_update("$.a", new), "a: 1\nb: 2\n"),
+        "a:\n  x:\n    - 1\n    - \"yes\"\n  z: {}\nb: 2\n"
+    );
+    assert_eq!(
+        done(Y, &yaml_update("$.a.b", new), "a: {b: 1}\n"),
+        "a: {b: {x: [1, \"yes\"], z: {}}}\n"
+    );
+    assert_eq!(
+        done(
+            Y,
+            &yaml_update("$.a.b", "{\"c\": {\"d\": 1}}"),
+            "a:\n    b: 1\n    z: 2\n"
+        ),
+        "a:\n    b:\n        c:\n            d: 1\n    z: 2\n"
+    );
+}
+
+#[test]
+fn a_key_is_created_in_a_mapping_that_is_there() {
+    for (before, place, new, after) in [
+        ("a: 1\n", "$.b", "2", "a: 1\nb: 2\n"),
+        ("a: 1", "$.b", "2", "a: 1\nb: 2"),
+        ("a: {b: 1}\n", "$.a.c", "2", "a: {b: 1, c: 2}\n"),
+        ("a: {}\n", "$.a.c", "2", "a: {c: 2}\n"),
+        (
+            "a:\n  b: 1\nz: 1\n",
+            "$.a['no']",
+            "2",
+            "a:\n  b: 1\n  \"no\": 2\nz: 1\n",
+        ),
+        ("a: 1\r\n", "$.b", "2", "a: 1\r\nb: 2\r\n"),
+    ] {
+        assert_eq!(done(Y, &yaml_update(place, new), before), after, "{before}");
+    }
+    assert_eq!(
+        said(Y, &yaml_update("$.b", "2"), "a: 1\n"),
+        "Value at $['b'] created successfully"
+    );
+}
+
+#[test]
+fn text_that_some_reader_takes_for_something_else_is_quoted() {
+    for word in [
+        "2024-01-01",
+        "12:30:45",
+        "1_000",
+        "=",
+        "<<",
+        "yes",
+        "No",
+        "ON",
+        "off",
+        "~",
+        "null",
+        "Null",
+        "true",
+        "0x1F",
+        "0o17",
+        "0644",
+        ".inf",
+        "-.INF",
+        ".nan",
+        "1",
+        "1.5",
+        "1e5",
+        "-1",
+        "+1",
+        ".5",
+        "",
+        " x",
+        "x ",
+        "# c",
+        "a: b",
+        "a #b",
+        "a:",
+        "- x",
+        "? x",
+        "*a",
+        "&a",
+        "!t",
+        "%",
+        "@",
+        "`",
+        "{",
+        "[",
+        "\u{a0}x",
+        "\t",
+        "1,000",
+        "y",
+        "N",
+        "---",
+        "...",
+        "-",
+        "a\u{2028}b",
+        "\u{feff}",
+        "\"",
+        "'",
+        "|",
+        ">",
+    ] {
+        let new = serde_json::to_string(word).unwrap();
+        let after = done(Y, &yaml_update("$.a", &new), "a: 1\n");
+        assert!(after.starts_with("a: \""), "{word:?}: {after}");
+        let read: Value = serde_saphyr::from_str(&after).unwrap();
+        assert_eq!(read["a"], *word);
+    }
+    for word in [
+        "x",
+        "hello world",
+        "1st",
+        "v1.2.3",
+        "/usr/bin",
+        "größe",
+        "Node",
+        "a-b_c",
+        "C3PO",
+    ] {
+        let after = done(Y, &yaml_update("$.a", &format!("{word:?}")), "a: 1\n");
+        assert_eq!(after, format!("a: {word}\n"));
+    }
+}
+
+#[test]
+fn an_anchor_stays_and_the_answer_says_who_follows() {
+    let before = "a: &x 1\nb: *x\nc: &y\n  d: 1\ne:\n  <<: *y\n";
+    let change = yaml_update("$.a", "2");
+    assert_eq!(done(Y, &change, before), before.replace("&x 1", "&x 2"));
+    assert!(said(Y, &change, before).contains("follow"));
+    let change = yaml_update("$.c.d", "2");
+    assert_eq!(done(Y, &change, before), before.replace("d: 1", "d: 2"));
+    assert!(said(Y, &change, before).contains("follow"));
+}
+
+#[test]
+fn what_cannot_be_done_safely_is_refused() {
+    for (before, place, word) in [
+        ("a: &x {b: 1}\nc: *x\n", "$.c.b", "alias"),
+        ("a: !Ref x\n", "$.a", "tag"),
+        ("a:\n  b: &x 1\nc: *x\n", "$.a", "anchors"),
+        ("a: 1\n---\na: 2\n", "$.a", "2 YAML documents"),
+        ("", "$.a", "no YAML document"),
+        ("a: 1\n", "$", "whole document"),
+        ("a: \"x\ry\"\n", "$.a", "carriage"),
+    ] {
+        let (fault_, words) = fault(Y, &yaml_update(place, "5"), before);
+        assert_eq!(fault_, Fault::EditRefused, "{before}: {words}");
+        assert!(words.contains(word), "{words}");
+    }
+}
+
+#[test]
+fn a_place_that_is_not_there_is_refused() {
+    for (before, place) in [
+        ("a: 1\n", "$.b.c"),
+        ("a: 1\n", "$.a.c"),
+        ("a: [1]\n", "$.a[1]"),
+        ("a: [1]\n", "$.a.b"),
+        ("a:\n", "$.a.b"),
+        ("a: 1\n", "$[0]"),
+    ] {
+        assert_eq!(
+            fault(Y, &yaml_update(place, "5"), before).0,
+            Fault::PlaceNotFound,
+            "{before}"
+        );
+    }
+}
+
+#[test]
+fn a_broken_document_is_not_edited() {
+    for before in [
+        "a: 1\na: 2\n",
+        "a:\n\tb: 1\n",
+        "a: b: c\n",
+        "a: [1\n",
+        "a: *x\n",
+        "%\n",
+    ] {
+        let (fault_, words) = fault(Y, &yaml_update("$.a", "5"), before);
+        assert_eq!(fault_, Fault::ContentInvalid, "{before}");
+        assert!(words.starts_with("the file is not valid YAML"), "{words}");
+    }
+    let (_, words) = fault(Y, &yaml_update("$.a", "5"), "a: 1\nb: 2\n\"a\": 3\n");
+    assert!(
+        words.contains("duplicate key `a` at line 3, column 1"),
+        "{words}"
+    );
+}

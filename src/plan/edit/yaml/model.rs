@@ -1,0 +1,306 @@
+//! What a YAML text says, by a strict parser that is not the editor's: the events of `serde-saphyr`'s
+//! parser as a tree. Scalars keep their text, so that nothing is lost by reading them; aliases stay
+//! aliases.
+
+use std::{collections::HashSet, ops::Range};
+
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
+
+use super::scalar;
+use crate::plan::edit::{EditError, JsonPath, Language, Position, When, path::Step, path::item};
+
+/// A node. Compared without its place, spelling and style.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) content: Content,
+    /// The number of its anchor, in the order of the text; 0 without one.
+    pub(super) anchor: usize,
+    pub(super) tag: Option<String>,
+    pub(super) style: Style,
+    /// Bytes. A block collection ends where the next token starts.
+    pub(super) span: Range<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Content {
+    /// Quoted, block, or plain text that no version of YAML takes for anything else.
+    Text(String),
+    /// Plain text that may be a number, a truth value, null, a date …: as written.
+    Other(String),
+    Items(Vec<Node>),
+    Members(Vec<(Node, Node)>),
+    /// The anchor's number.
+    Alias(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Plain,
+    SingleQuoted,
+    DoubleQuoted,
+    /// Literal or folded.
+    BlockScalar,
+    Flow,
+    Block,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.anchor == other.anchor && self.tag == other.tag && self.content == other.content
+    }
+}
+
+impl Eq for Node {}
+
+impl std::hash::Hash for Node {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.content.hash(state);
+    }
+}
+
+impl Node {
+    /// What a key says, if it is a scalar.
+    pub(super) fn key(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) | Content::Other(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The member of that name.
+    pub(super) fn member(&self, name: &str) -> Option<&(Self, Self)> {
+        match &self.content {
+            Content::Members(members) => members.iter().find(|(key, _)| key.key() == Some(name)),
+            _ => None,
+        }
+    }
+
+    /// One step down.
+    pub(super) fn child(&self, step: &Step) -> Option<&Self> {
+        match (step, &self.content) {
+            (Step::Name(name), Content::Members(_)) => self.member(name).map(|(_, value)| value),
+            (Step::Index(index), Content::Items(items)) => items.get(item(*index, items.len())?),
+            _ => None,
+        }
+    }
+
+    /// The same place, to be changed.
+    pub(super) fn at_mut(&mut self, path: &JsonPath) -> Option<&mut Self> {
+        let mut node = self;
+        for step in path.steps() {
+            node = match (step, &mut node.content) {
+                (Step::Name(name), Content::Members(members)) => members
+                    .iter_mut()
+                    .find(|(key, _)| key.key() == Some(name))
+                    .map(|(_, value)| value)?,
+                (Step::Index(index), Content::Items(items)) => {
+                    let index = item(*index, items.len())?;
+                    items.get_mut(index)?
+                }
+                _ => return None,
+            };
+        }
+        Some(node)
+    }
+
+    /// Where the last of it ends: comments and blanks after it are not its own.
+    pub(super) fn end(&self) -> usize {
+        let last = match &self.content {
+            Content::Items(items) => items.last(),
+            Content::Members(members) => members.last().map(|(_, value)| value),
+            _ => None,
+        };
+        match (self.style, last) {
+            (Style::Block, Some(last)) => last.end(),
+            _ => self.span.end,
+        }
+    }
+
+    /// It and everything in it.
+    pub(super) fn any(&self, found: &impl Fn(&Self) -> bool) -> bool {
+        found(self)
+            || match &self.content {
+                Content::Items(items) => items.iter().any(|item| item.any(found)),
+                Content::Members(members) => members
+                    .iter()
+                    .any(|(key, value)| key.any(found) || value.any(found)),
+                _ => false,
+            }
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        match &self.content {
+            Content::Text(_) | Content::Other(_) => "a scalar",
+            Content::Items(_) => "a sequence",
+            Content::Members(_) => "a mapping",
+            Content::Alias(_) => "an alias",
+        }
+    }
+}
+
+/// Reads every document of the text. Duplicate keys, also of other spelling, are an error.
+pub(super) fn read(body: &str) -> Result<Vec<Node>, EditError> {
+    let options = options! { emit_comments: false };
+    let mut reader = Reader {
+        body,
+        events: Parser::new_from_str_with_options(body, options),
+    };
+    let mut documents = Vec::new();
+    while let Some((event, _)) = reader.next()? {
+        if let Event::DocumentStart(..) = event {
+            documents.push(reader.node(0)?);
+        }
+    }
+    Ok(documents)
+}
+
+/// The parser's own limit is 255 for each style.
+const DEEPEST: usize = 200;
+
+struct Reader<'a> {
+    body: &'a str,
+    events: Parser<'a, StrInput<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<Option<(Event<'a>, Range<usize>)>, EditError> {
+        match self.events.next() {
+            None => Ok(None),
+            Some(Ok((event, span))) => Ok(Some((event, span.byte_range().unwrap_or_default()))),
+            Some(Err(error)) => {
+                let at = error.marker().byte_offset();
+                let at = at.map(|at| Position::of(self.body, at));
+                Err(invalid(error.info(), at))
+            }
+        }
+    }
+
+    fn node(&mut self, depth: usize) -> Result<Node, EditError> {
+        match self.next()? {
+            Some((event, span)) => self.node_of(event, span, depth),
+            None => Err(invalid("it ends too early".to_owned(), None)),
+        }
+    }
+
+    fn node_of(
+        &mut self,
+        event: Event<'a>,
+        mut span: Range<usize>,
+        depth: usize,
+    ) -> Result<Node, EditError> {
+        if depth > DEEPEST {
+            let at = Position::of(self.body, span.start);
+            return Err(invalid(format!("more than {DEEPEST} levels"), Some(at)));
+        }
+        let (content, anchor, tag, style) = match event {
+            Event::Alias(number) => (Content::Alias(number), 0, None, Style::Plain),
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = style == ScalarStyle::Plain;
+                let content = match plain && scalar::may_be_other(&text) {
+                    true => Content::Other(text.into_owned()),
+                    false => Content::Text(text.into_owned()),
+                };
+                (content, anchor, tag, Style::of_scalar(style))
+            }
+            Event::SequenceStart(style, anchor, tag) => {
+                let mut items = Vec::new();
+                span.end = loop {
+                    match self.next()? {
+                        Some((Event::SequenceEnd, end)) => break end.end,
+                        Some((event, span)) => items.push(self.node_of(event, span, depth + 1)?),
+                        None => return Err(invalid("it ends too early".to_owned(), None)),
+                    }
+                };
+                (
+                    Content::Items(items),
+                    anchor,
+                    tag,
+                    Style::of_structure(style),
+                )
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                let mut members: Vec<(Node, Node)> = Vec::new();
+                span.end = loop {
+                    match self.next()? {
+                        Some((Event::MappingEnd, end)) => break end.end,
+                        Some((event, span)) => {
+                            let key = self.node_of(event, span, depth + 1)?;
+                            members.push((key, self.node(depth + 1)?));
+                        }
+                        None => return Err(invalid("it ends too early".to_owned(), None)),
+                    }
+                };
+                self.no_duplicates(&members)?;
+                let style = Style::of_structure(style);
+                if style == Style::Block {
+                    members
+                        .iter()
+                        .try_for_each(|(key, _)| self.no_tab(key.span.start))?;
+                }
+                (Content::Members(members), anchor, tag, style)
+            }
+            _ => return Err(invalid("it ends too early".to_owned(), None)),
+        };
+        Ok(Node {
+            content,
+            anchor,
+            tag: tag.map(|tag| tag.original()),
+            style,
+            span,
+        })
+    }
+
+    /// Tabs are no indentation, though the parser lets them after spaces.
+    fn no_tab(&self, at: usize) -> Result<(), EditError> {
+        let before = self.body.get(..at).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        if line.contains('\t') && line.trim().is_empty() {
+            let tab = before.len() - line.len() + line.find('\t').unwrap_or_default();
+            let at = Position::of(self.body, tab);
+            return Err(invalid(
+                "a tab in the indentation; use spaces".to_owned(),
+                Some(at),
+            ));
+        }
+        Ok(())
+    }
+
+    fn no_duplicates(&self, members: &[(Node, Node)]) -> Result<(), EditError> {
+        let mut seen = HashSet::new();
+        for (key, _) in members {
+            if !seen.insert(&key.content) {
+                let at = Position::of(self.body, key.span.start);
+                let name = key.key().unwrap_or("…");
+                return Err(invalid(format!("duplicate key `{name}`"), Some(at)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Style {
+    fn of_scalar(style: ScalarStyle) -> Self {
+        match style {
+            ScalarStyle::SingleQuoted => Self::SingleQuoted,
+            ScalarStyle::DoubleQuoted => Self::DoubleQuoted,
+            ScalarStyle::Literal | ScalarStyle::Folded => Self::BlockScalar,
+            _ => Self::Plain,
+        }
+    }
+
+    fn of_structure(style: StructureStyle) -> Self {
+        match style {
+            StructureStyle::Flow => Self::Flow,
+            _ => Self::Block,
+        }
+    }
+}
+
+fn invalid(problem: String, at: Option<Position>) -> EditError {
+    EditError::Invalid {
+        language: Language::Yaml,
+        problem,
+        at,
+        when: When::Before,
+    }
+}

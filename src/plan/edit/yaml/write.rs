@@ -1,0 +1,125 @@
+//! Values as YAML text. What is written has one meaning in every version of YAML.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::{model::Style, scalar};
+
+/// A value on one line, as in `[]` and `{}`; strings in the style of what they replace.
+pub(super) fn flow(value: &Value, style: Style) -> String {
+    match value {
+        Value::String(text) => string(text, style),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| flow(item, Style::Plain)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let members: Vec<_> = members
+                .iter()
+                .map(|(key, value)| format!("{}: {}", name(key), flow(value, Style::Plain)))
+                .collect();
+            format!("{{{}}}", members.join(", "))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// A value over as many lines as it needs, the first of them without indentation.
+pub(super) fn block(value: &Value, indent: usize, unit: usize) -> String {
+    let pad = format!("\n{}", " ".repeat(indent));
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            let item = |item| format!("- {}", block(item, indent + 2, unit));
+            items.iter().map(item).collect::<Vec<_>>().join(&pad)
+        }
+        Value::Object(members) if !members.is_empty() => {
+            let member = |(key, value): (&String, &Value)| {
+                let gap = match is_flow(value) {
+                    true => " ".to_owned(),
+                    false => format!("{pad}{}", " ".repeat(unit)),
+                };
+                let value = block(value, indent + unit, unit);
+                format!("{}:{gap}{value}", name(key))
+            };
+            members.iter().map(member).collect::<Vec<_>>().join(&pad)
+        }
+        other => flow(other, Style::Plain),
+    }
+}
+
+/// A text of several lines as it is, indented; `None` if it would not be read as it is.
+pub(super) fn literal(text: &str, indent: usize) -> Option<String> {
+    let (lines, chomping) = match text.strip_suffix('\n') {
+        None => (text, "-"),
+        Some(lines) => (lines, ""),
+    };
+    let readable = lines.contains('\n')
+        && !lines.starts_with([' ', '\n'])
+        && !lines.ends_with('\n')
+        && lines
+            .split('\n')
+            .all(|line| line.chars().all(is_harmless) && !line.ends_with(' '));
+    let pad = " ".repeat(indent);
+    let line = |line: &str| match line.is_empty() {
+        true => "\n".to_owned(),
+        false => format!("\n{pad}{line}"),
+    };
+    readable.then(|| {
+        format!(
+            "|{chomping}{}",
+            lines.split('\n').map(line).collect::<String>()
+        )
+    })
+}
+
+/// Whether it is written on one line everywhere.
+pub(super) fn is_flow(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => true,
+    }
+}
+
+/// A key.
+pub(super) fn name(key: &str) -> String {
+    string(key, Style::Plain)
+}
+
+fn string(text: &str, style: Style) -> String {
+    let quotable = text.chars().all(is_harmless);
+    match style {
+        Style::SingleQuoted if quotable => format!("'{}'", text.replace('\'', "''")),
+        Style::DoubleQuoted => double_quoted(text),
+        _ if scalar::may_be_plain(text) => text.to_owned(),
+        _ => double_quoted(text),
+    }
+}
+
+/// JSON's quoting, and escapes for what YAML folds, does not print, or takes for a line end.
+fn double_quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        let written = match c {
+            '"' => quoted.write_str("\\\""),
+            '\\' => quoted.write_str("\\\\"),
+            '\n' => quoted.write_str("\\n"),
+            '\r' => quoted.write_str("\\r"),
+            '\t' => quoted.write_str("\\t"),
+            c if u32::from(c) > 0xFFFF => quoted.write_char(c),
+            c if !is_harmless(c) => write!(quoted, "\\u{:04x}", u32::from(c)),
+            c => quoted.write_char(c),
+        };
+        // Writing to a string does not fail.
+        debug_assert!(written.is_ok());
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Printable, and neither a line end nor a blank that YAML would fold, in any version.
+fn is_harmless(c: char) -> bool {
+    let blank = c.is_whitespace() && c != ' ';
+    !blank && !c.is_control() && !matches!(c, '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}')
+}
