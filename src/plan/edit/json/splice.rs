@@ -234,10 +234,14 @@ pub(super) fn remove(container: &Container<'_>, index: usize) -> Vec<Splice> {
         let line = container.line_start(item.start)..end + newline;
         return lost_comma.into_iter().chain([Splice::cut(line)]).collect();
     }
-    if let Some(at) = lost
+    if let (Some(at), Some(previous)) = (lost, previous)
         && container.is_blank(at + 1..item.start)
     {
-        return vec![Splice::cut(at..item.end)];
+        let start = match container.is_blank(previous.end..at) {
+            true => previous.end,
+            false => at,
+        };
+        return vec![Splice::cut(start..item.end)];
     }
     if !tight {
         let own = comma.map(|at| Splice::cut(at..at + 1));

@@ -53,14 +53,14 @@ fn a_value_is_set_and_everything_else_stays() {
 
 #[test]
 fn collections_are_written_in_the_style_of_their_place() {
-    let new = "{\"x\": [1, \"yes\"], \"y\": {}}";
+    let new = "{\"x\": [1, \"yes\"], \"z\": {}}";
     assert_eq!(
         done(Y, &yaml_update("$.a", new), "a: 1\nb: 2\n"),
-        "a:\n  x:\n    - 1\n    - \"yes\"\n  y: {}\nb: 2\n"
+        "a:\n  x:\n    - 1\n    - \"yes\"\n  z: {}\nb: 2\n"
     );
     assert_eq!(
         done(Y, &yaml_update("$.a.b", new), "a: {b: 1}\n"),
-        "a: {b: {x: [1, \"yes\"], y: {}}}\n"
+        "a: {b: {x: [1, \"yes\"], z: {}}}\n"
     );
     assert_eq!(
         done(

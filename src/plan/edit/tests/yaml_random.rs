@@ -1,1 +1,506 @@
+//! 30,000 edits of YAML documents that nobody wrote. Every one is looked at by another reader.
 
+use std::{collections::HashMap, ops::RangeInclusive};
+
+use fastrand::Rng;
+use serde_json::{Map, Value};
+
+use super::{
+    json_random::{any, changed, step},
+    *,
+};
+
+const EDITS: usize = 30_000;
+
+/// A document as it is meant.
+#[derive(Debug, Clone)]
+enum Node {
+    /// As written, and as read.
+    Scalar(String, Value),
+    Items(Vec<Place>),
+    Members(Vec<(String, Place)>),
+    Alias(String),
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    node: Node,
+    anchor: Option<String>,
+    flow: bool,
+}
+
+/// Where a node was written.
+struct Spot {
+    path: String,
+    lines: RangeInclusive<usize>,
+}
+
+struct Writer<'r> {
+    rng: &'r mut Rng,
+    text: String,
+    spots: Vec<Spot>,
+    unit: usize,
+    comments: u8,
+}
+
+const KEYS: [&str; 14] = [
+    "a",
+    "b",
+    "c",
+    "name",
+    "größe",
+    "a.b",
+    "\"q k\"",
+    "'it''s'",
+    "1",
+    "x-y",
+    "日本",
+    "\"yes\"",
+    "2024-01-01",
+    "$ref",
+];
+
+const SCALARS: [&str; 26] = [
+    "1",
+    "-2.50",
+    "0x1F",
+    "0644",
+    "1_000",
+    "true",
+    "no",
+    "~",
+    "null",
+    "2024-01-01",
+    "12:30:45",
+    "word",
+    "two words",
+    "größe 日本",
+    "'single ''q'''",
+    "\"double \\\"q\\\" \\u00e9\"",
+    "1e400",
+    ".inf",
+    "a#b",
+    "http://x.y/z",
+    "\"\"",
+    "''",
+    "12345678901234567890",
+    "*.rs",
+    "-x",
+    "v1.2",
+];
+
+fn read(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn key_text(written: &str) -> String {
+    match read(written) {
+        Value::String(text) => text,
+        _ => written.to_owned(),
+    }
+}
+
+fn grow(rng: &mut Rng, depth: u8, flow: bool, anchors: &mut Vec<String>) -> Place {
+    let flow = flow || rng.u8(0..5) == 0;
+    let mut anchor = None;
+    let node = match rng.u8(0..if depth == 0 { 5 } else { 12 }) {
+        0 if !anchors.is_empty() => {
+            let name = rng.choice(&*anchors).unwrap().clone();
+            return Place {
+                node: Node::Alias(name),
+                anchor,
+                flow,
+            };
+        }
+        1 if !flow && rng.bool() => {
+            let header = rng.choice(["|", "|-", ">", ">-"]).unwrap();
+            let read = match header {
+                "|" => "one\n  two # no\n",
+                "|-" => "one\n  two # no",
+                ">" => "one\n  two # no\n",
+                _ => "one\n  two # no",
+            };
+            Node::Scalar(header.to_owned(), Value::from(read))
+        }
+        0..=4 => {
+            let mut written = rng.choice(SCALARS).unwrap();
+            if written == "*.rs" {
+                written = "'*.rs'";
+            }
+            Node::Scalar(written.to_owned(), read(written))
+        }
+        5..=7 => Node::Items(
+            (0..rng.u8(0..4))
+                .map(|_| grow(rng, depth - 1, flow, anchors))
+                .collect(),
+        ),
+        _ => {
+            let mut members: Vec<(String, Place)> = Vec::new();
+            for _ in 0..rng.u8(0..5) {
+                let key = rng.choice(KEYS).unwrap();
+                if members.iter().all(|(other, _)| other != key) {
+                    members.push((key.to_owned(), grow(rng, depth - 1, flow, anchors)));
+                }
+            }
+            Node::Members(members)
+        }
+    };
+    if rng.u8(0..10) == 0 {
+        let name = format!("x{}", anchors.len());
+        anchors.push(name.clone());
+        anchor = Some(name);
+    }
+    Place { node, anchor, flow }
+}
+
+impl Place {
+    fn empty(&self) -> bool {
+        match &self.node {
+            Node::Items(items) => items.is_empty(),
+            Node::Members(members) => members.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// The value, aliases followed in the order of the text.
+    fn resolve(&self, anchors: &mut HashMap<String, Value>) -> Value {
+        let value = match &self.node {
+            Node::Scalar(_, value) => value.clone(),
+            Node::Alias(name) => anchors[name].clone(),
+            Node::Items(items) => items.iter().map(|item| item.resolve(anchors)).collect(),
+            Node::Members(members) => members
+                .iter()
+                .map(|(key, place)| (key_text(key), place.resolve(anchors)))
+                .collect::<Map<_, _>>()
+                .into(),
+        };
+        if let Some(name) = &self.anchor {
+            anchors.insert(name.clone(), value.clone());
+        }
+        value
+    }
+
+    /// Whether it holds anchors besides its own.
+    fn holds_anchors(&self) -> bool {
+        let held = |place: &Self| place.anchor.is_some() || place.holds_anchors();
+        match &self.node {
+            Node::Items(items) => items.iter().any(held),
+            Node::Members(members) => members.iter().any(|(_, place)| held(place)),
+            _ => false,
+        }
+    }
+
+    fn at(&mut self, path: &JsonPath) -> &mut Self {
+        path.steps()
+            .iter()
+            .fold(self, |place, step| match (&mut place.node, step) {
+                (Node::Members(members), crate::plan::edit::path::Step::Name(name)) => {
+                    let found = members.iter_mut().find(|(key, _)| key_text(key) == *name);
+                    &mut found.unwrap().1
+                }
+                (Node::Items(items), crate::plan::edit::path::Step::Index(index)) => {
+                    &mut items[usize::try_from(*index).unwrap()]
+                }
+                other => panic!("{other:?}"),
+            })
+    }
+}
+
+impl Writer<'_> {
+    fn line(&self) -> usize {
+        self.text.matches('\n').count()
+    }
+
+    fn chance(&mut self) -> bool {
+        self.rng.u8(0..100) < self.comments
+    }
+
+    fn end(&mut self) {
+        if self.chance() {
+            self.text.push_str("  # c: c");
+        }
+        self.text.push('\n');
+    }
+
+    fn between(&mut self, indent: usize) {
+        if self.chance() {
+            self.text.push_str(&" ".repeat(indent));
+            self.text.push_str("# - comment: \"c\n");
+        }
+        if self.rng.u8(0..15) == 0 {
+            self.text.push('\n');
+        }
+    }
+
+    fn note(&mut self, path: String, first: usize, last: usize) {
+        let lines = first..=last;
+        self.spots.push(Spot { path, lines });
+    }
+
+    fn flow(&mut self, place: &Place, path: &str) {
+        let first = self.line();
+        if let Some(anchor) = &place.anchor {
+            self.text.push_str(&format!("&{anchor} "));
+        }
+        let (brackets, items): (_, Vec<(String, Option<&str>, &Place)>) = match &place.node {
+            Node::Scalar(written, _) => {
+                self.text.push_str(written);
+                return self.note(path.to_owned(), first, self.line());
+            }
+            Node::Alias(name) => {
+                self.text.push_str(&format!("*{name} "));
+                return self.note(path.to_owned(), first, self.line());
+            }
+            Node::Items(items) => (
+                ['[', ']'],
+                items
+                    .iter()
+                    .enumerate()
+                    .map(|(index, item)| (format!("[{index}]"), None, item))
+                    .collect(),
+            ),
+            Node::Members(members) => (
+                ['{', '}'],
+                members
+                    .iter()
+                    .map(|(key, place)| (step(&key_text(key)), Some(key.as_str()), place))
+                    .collect(),
+            ),
+        };
+        let padding = if self.rng.u8(0..4) == 0 { " " } else { "" };
+        self.text.push(brackets[0]);
+        self.text.push_str(padding);
+        for (index, (step, key, place)) in items.into_iter().enumerate() {
+            if index > 0 {
+                self.text.push_str(", ");
+            }
+            if let Some(key) = key {
+                self.text.push_str(key);
+                self.text.push_str(": ");
+            }
+            self.flow(place, &format!("{path}{step}"));
+        }
+        self.text.push_str(padding);
+        self.text.push(brackets[1]);
+        self.note(path.to_owned(), first, self.line());
+    }
+
+    /// What follows `key:` or `-`, up to the end of the line.
+    fn value(&mut self, place: &Place, path: &str, indent: usize) {
+        let first = self.line();
+        let collection = matches!(place.node, Node::Items(_) | Node::Members(_));
+        if let Node::Scalar(header, _) = &place.node
+            && header.starts_with(['|', '>'])
+        {
+            let anchor = place.anchor.as_ref().map(|name| format!("&{name} "));
+            let pad = " ".repeat(indent + self.unit);
+            self.text.push_str(&format!(
+                " {}{header}\n{pad}one\n{pad}  two # no\n",
+                anchor.unwrap_or_default()
+            ));
+            return self.note(path.to_owned(), first, self.line() - 1);
+        }
+        if !collection || place.flow || place.empty() {
+            self.text.push(' ');
+            self.flow(place, path);
+            return self.end();
+        }
+        if let Some(anchor) = &place.anchor {
+            self.text.push_str(&format!(" &{anchor}"));
+        }
+        self.end();
+        let deeper = match place.node {
+            Node::Items(_) if path != "$" && !path.ends_with("]]") && self.rng.bool() => indent,
+            _ => indent + self.unit,
+        };
+        self.block(place, path, deeper, first);
+    }
+
+    fn block(&mut self, place: &Place, path: &str, indent: usize, first: usize) {
+        let pad = " ".repeat(indent);
+        let mut last = first;
+        match &place.node {
+            Node::Members(members) => {
+                for (key, place) in members {
+                    self.between(indent);
+                    self.text.push_str(&format!("{pad}{key}:"));
+                    self.value(place, &format!("{path}{}", step(&key_text(key))), indent);
+                    last = self.line() - 1;
+                }
+            }
+            Node::Items(items) => {
+                for (index, place) in items.iter().enumerate() {
+                    self.between(indent);
+                    self.text.push_str(&format!("{pad}-"));
+                    self.value(place, &format!("{path}[{index}]"), indent + 1);
+                    last = self.line() - 1;
+                }
+            }
+            _ => {}
+        }
+        self.note(path.to_owned(), first, last);
+    }
+}
+
+fn write(rng: &mut Rng, root: &Place) -> (String, Vec<Spot>) {
+    let comments = rng.choice([0, 20]).unwrap();
+    let unit = rng.choice([2, 2, 4, 3]).unwrap();
+    let mut writer = Writer {
+        rng,
+        text: String::new(),
+        spots: Vec::new(),
+        unit,
+        comments,
+    };
+    if writer.rng.u8(0..5) == 0 {
+        writer.text.push_str("# head\n---\n");
+    }
+    let first = writer.line();
+    if root.flow || root.empty() {
+        writer.flow(root, "$");
+        writer.end();
+    } else {
+        writer.block(root, "$", 0, first);
+    }
+    if writer.chance() {
+        writer.text.push_str("# foot\n");
+    }
+    let (mut text, spots) = (writer.text, writer.spots);
+    match rng.u8(0..8) {
+        0 | 1 => text = text.replace('\n', "\r\n"),
+        2 => {
+            let lines: Vec<_> = text.split_inclusive('\n').collect();
+            text = lines
+                .into_iter()
+                .map(|line| {
+                    if rng.bool() {
+                        line.replace('\n', "\r\n")
+                    } else {
+                        line.to_owned()
+                    }
+                })
+                .collect();
+        }
+        // Not where the last line end is part of a value.
+        3 if !text.trim_end().ends_with("# no") => {
+            text.truncate(text.trim_end_matches('\n').len());
+        }
+        _ => {}
+    }
+    if rng.u8(0..6) == 0 {
+        text.insert(0, '\u{FEFF}');
+    }
+    (text, spots)
+}
+
+/// A document of the kind that can be edited, as it is meant once read.
+fn generate(rng: &mut Rng) -> Place {
+    loop {
+        let mut root = grow(rng, 4, false, &mut Vec::new());
+        root.anchor = None;
+        root.flow = rng.u8(0..8) == 0 && root.flow;
+        if matches!(root.node, Node::Items(_) | Node::Members(_)) {
+            return root;
+        }
+    }
+}
+
+/// What a reader makes of a value.
+fn as_read(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => read(&number.to_string()),
+        Value::Array(items) => items.iter().map(as_read).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| (key.clone(), as_read(value)))
+            .collect::<Map<_, _>>()
+            .into(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
+    let mut rng = Rng::with_seed(4);
+    let (mut made, mut created, mut due, mut refused) = (0, 0, 0, 0);
+    let mut number = 0;
+    while number < EDITS {
+        let mut root = generate(&mut rng);
+        let (before, spots) = write(&mut rng, &root);
+        let spot = rng.choice(&spots).unwrap();
+        let target = path(&spot.path);
+        let place = root.at(&target).clone();
+        let mut new = any(&mut rng, 2);
+        if rng.u8(0..10) == 0 {
+            new = Value::from(
+                rng.choice(["x\ny\n", "x\n\n  y", " x\ny", "x\r\ny", "x \ny"])
+                    .unwrap(),
+            );
+        }
+        let put = Place {
+            node: Node::Scalar(String::new(), as_read(&new)),
+            anchor: place.anchor.clone(),
+            flow: false,
+        };
+        let create = matches!(place.node, Node::Members(_)) && (rng.bool() || spot.path == "$");
+        let target = if create {
+            let key = format!("new {}", rng.choice(super::json_random::WORDS).unwrap());
+            let target = target.child(&key);
+            if let Node::Members(members) = &mut root.at(&path(&spot.path)).node {
+                let anchor = None;
+                members.push((
+                    serde_json::to_string(&key).unwrap(),
+                    Place { anchor, ..put },
+                ));
+            }
+            target
+        } else if spot.path == "$" {
+            continue;
+        } else {
+            *root.at(&target) = put;
+            target
+        };
+        number += 1;
+        let refusal_is_due = !create && place.holds_anchors();
+        let change = Edit::YamlUpdate {
+            path: target.clone(),
+            value: new,
+        };
+        match edit(&change, &name("a.yaml"), before.as_bytes()) {
+            Ok(edited) => {
+                let after = text(edited);
+                let expected = root.resolve(&mut HashMap::new());
+                assert!(!refusal_is_due, "{number}: {change:?}\n{before}\n{after}");
+                assert_eq!(
+                    read(after.trim_start_matches('\u{FEFF}')).to_string(),
+                    expected.to_string(),
+                    "{number}: {change:?}\n{before}\n{after}"
+                );
+                let (first, last) = changed(&before, &after);
+                assert!(
+                    first >= *spot.lines.start() && last <= spot.lines.end() + 1,
+                    "{number}: {change:?} changed lines {first}..{last}, not {:?}\n{before:?}\n{after:?}",
+                    spot.lines
+                );
+                assert_eq!(before.ends_with('\n'), after.ends_with('\n'));
+                made += 1;
+                created += usize::from(create);
+            }
+            Err(EditError::Refused(why)) if refusal_is_due => {
+                assert!(why.contains("anchors"), "{why}");
+                due += 1;
+            }
+            Err(EditError::Refused(why)) => {
+                if refused < 12 {
+                    println!("REFUSED {number} {why}: {change:?}\n{before}\n----");
+                }
+                refused += 1;
+            }
+            Err(error) => panic!("{number}: {change:?}: {error}\n{before}"),
+        }
+    }
+    println!(
+        "{EDITS} YAML edits: {made} made ({created} of them new keys), {due} rightly refused, {refused} refused"
+    );
+    assert!(refused * 20 < EDITS, "{refused} edits refused");
+}

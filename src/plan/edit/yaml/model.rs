@@ -232,6 +232,11 @@ impl<'a> Reader<'a> {
                 };
                 self.no_duplicates(&members)?;
                 let style = Style::of_structure(style);
+                if style == Style::Block {
+                    members
+                        .iter()
+                        .try_for_each(|(key, _)| self.no_tab(key.span.start))?;
+                }
                 (Content::Members(members), anchor, tag, style)
             }
             _ => return Err(invalid("it ends too early".to_owned(), None)),
@@ -243,6 +248,21 @@ impl<'a> Reader<'a> {
             style,
             span,
         })
+    }
+
+    /// Tabs are no indentation, though the parser lets them after spaces.
+    fn no_tab(&self, at: usize) -> Result<(), EditError> {
+        let before = self.body.get(..at).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        if line.contains('\t') && line.trim().is_empty() {
+            let tab = before.len() - line.len() + line.find('\t').unwrap_or_default();
+            let at = Position::of(self.body, tab);
+            return Err(invalid(
+                "a tab in the indentation; use spaces".to_owned(),
+                Some(at),
+            ));
+        }
+        Ok(())
     }
 
     fn no_duplicates(&self, members: &[(Node, Node)]) -> Result<(), EditError> {
