@@ -5,6 +5,7 @@
 
 mod before_main;
 mod interrupts;
+mod spawn;
 mod zone;
 
 use std::{
@@ -26,6 +27,7 @@ use sha2::{Digest, Sha256};
 
 pub use before_main::stdout_was_closed;
 pub use interrupts::{Interrupt, Interrupts};
+pub use spawn::{Program, Spawned, spawn};
 
 /// Where the run takes its time, its ids and its environment from.
 #[derive(Debug)]
