@@ -76,14 +76,18 @@ impl Host {
         }
     }
 
-    /// Now, in the local time zone.
-    pub fn now(&self) -> Zoned {
-        self.clock.now()
-    }
-
     /// Now, without a zone.
     pub fn timestamp(&self) -> Timestamp {
-        self.now().timestamp()
+        self.clock.timestamp()
+    }
+
+    /// A moment in the local time zone. Files are read for it: better while something else is
+    /// waited for.
+    pub fn local(&self, at: Timestamp) -> Zoned {
+        match &self.clock {
+            Clock::System => at.to_zoned(zone::local()),
+            Clock::Fixed(fixed) => at.to_zoned(fixed.time_zone().clone()),
+        }
     }
 
     /// Starts a measurement.
@@ -132,15 +136,15 @@ impl Clock {
         fixed.map_or(Self::System, Self::Fixed)
     }
 
-    /// Now, in the local time zone.
+    /// Now.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that reads the clock"
     )]
-    pub fn now(&self) -> Zoned {
+    pub fn timestamp(&self) -> Timestamp {
         match self {
-            Self::System => Timestamp::now().to_zoned(zone::local()),
-            Self::Fixed(at) => at.clone(),
+            Self::System => Timestamp::now(),
+            Self::Fixed(at) => at.timestamp(),
         }
     }
 }
