@@ -148,7 +148,7 @@ impl Doctor<'_> {
     }
 
     fn operation(&self) -> OperationId {
-        OperationId::new(&self.host.now(), self.host.random_bytes())
+        OperationId::new(self.host.timestamp(), self.host.random_bytes())
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod before_main;
 mod interrupts;
+mod spawn;
 mod zone;
 
 use std::{
@@ -27,6 +28,7 @@ use sha2::{Digest, Sha256};
 
 pub use before_main::stdout_was_closed;
 pub use interrupts::{Interrupt, Interrupts};
+pub use spawn::{Program, Spawned, spawn};
 
 /// Where the run takes its time, its ids and its environment from.
 #[derive(Debug)]
@@ -77,7 +79,7 @@ impl Host {
 
     /// Now, in the local time zone.
     pub fn now(&self) -> Zoned {
-        self.clock.now()
+        self.local(self.timestamp())
     }
 
     /// Where the clock stands, if it stands still.
@@ -90,7 +92,16 @@ impl Host {
 
     /// Now, without a zone.
     pub fn timestamp(&self) -> Timestamp {
-        self.now().timestamp()
+        self.clock.timestamp()
+    }
+
+    /// A moment in the local time zone. Files are read for it: better while something else is
+    /// waited for.
+    pub fn local(&self, at: Timestamp) -> Zoned {
+        match &self.clock {
+            Clock::System => at.to_zoned(zone::local()),
+            Clock::Fixed(fixed) => at.to_zoned(fixed.time_zone().clone()),
+        }
     }
 
     /// Starts a measurement.
@@ -139,15 +150,15 @@ impl Clock {
         fixed.map_or(Self::System, Self::Fixed)
     }
 
-    /// Now, in the local time zone.
+    /// Now.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that reads the clock"
     )]
-    pub fn now(&self) -> Zoned {
+    pub fn timestamp(&self) -> Timestamp {
         match self {
-            Self::System => Timestamp::now().to_zoned(zone::local()),
-            Self::Fixed(at) => at.clone(),
+            Self::System => Timestamp::now(),
+            Self::Fixed(at) => at.timestamp(),
         }
     }
 }

@@ -65,6 +65,7 @@ pub(crate) use self::{
     tools::{Hints, ToolListing, near},
 };
 use self::{
+    child::Started,
     desk::CallLine,
     era::{Found, Opening, Setting, Standing},
     memory::Memory,
@@ -173,27 +174,30 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
             signal,
         });
     }
-    let runtime = room(host).and_then(|()| {
-        Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()
-    });
-    let runtime = runtime.map_err(|source| CallError::SpawnFailed {
+    let failed = |source| CallError::SpawnFailed {
         server: server.name.clone(),
         operation: "start an event loop",
         source,
-    })?;
+    };
+    room(host).map_err(failed)?;
+    let started = Started::new(server, host)?;
+    // It takes its time to start: the rest is made in that.
+    let runtime = Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(failed)?;
     let session = {
         let _inside = runtime.enter();
-        Session::open(server, host)?
+        Session::with(started, server)?
     };
     Ok((runtime, session))
 }
 
-/// An error if so few files can still be opened that tokio would panic for want of them.
+/// An error if so few files can still be opened that tokio would panic for want of them, once the
+/// server has its pipes.
 fn room(host: &Host) -> io::Result<()> {
-    const NEEDED: usize = 8;
+    const NEEDED: usize = 11;
     let wake = host.interrupts().wake()?;
     let spare: io::Result<Vec<_>> = (0..NEEDED).map(|_| wake.try_clone()).collect();
     spare.map(drop)

@@ -65,8 +65,8 @@ fn answer(
     host: &Host,
     work: impl FnOnce(&Received, &OperationId) -> Executed,
 ) -> Answer {
-    let executed_at = host.now();
-    let operation = OperationId::new(&executed_at, host.random_bytes());
+    let executed_at = host.timestamp();
+    let operation = OperationId::new(executed_at, host.random_bytes());
     let session = || format!("sess-{}", operation.as_str().trim_start_matches("op_"));
     let received = match input {
         Ok(bytes) => envelope::read(bytes, session),
@@ -80,7 +80,7 @@ fn answer(
         received: &received,
         outcome: &executed.outcome,
         operation: &operation,
-        executed_at: &executed_at,
+        executed_at: &host.local(executed_at),
     };
     Answer::new(envelope::to_json(&answered), executed)
 }

@@ -1,9 +1,10 @@
 //! Signals that ask the run to stop, and the few that must not end it by themselves.
 
 use std::{
-    fs,
     io::{self, Write},
+    mem::MaybeUninit,
     os::unix::net::UnixStream,
+    ptr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -123,10 +124,9 @@ fn register(
 ) -> io::Result<SignalDelivery<UnixStream, SignalOnly>> {
     // A file that grows past the limit of this process is an error of the write, not its end.
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-    let ignored = ignored();
     let wanted = Interrupt::ALL
         .into_iter()
-        .filter(|each| !(each.may_be_ignored() && ignored & (1 << (each.number - 1)) != 0));
+        .filter(|each| !(each.may_be_ignored() && is_ignored(i32::from(each.number))));
     let mut numbers = Vec::with_capacity(Interrupt::ALL.len());
     for interrupt in wanted {
         let number = i32::from(interrupt.number);
@@ -146,13 +146,14 @@ fn register(
     Ok(alarm)
 }
 
-/// The signals this process was started to ignore, as a mask (proc(5), `SigIgn`); none where the
-/// system does not tell.
-fn ignored() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.unwrap_or(0)
+/// Whether this process was started to ignore the signal.
+#[expect(unsafe_code, reason = "the standard library knows no signal handlers")]
+fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: all zeros are an action, the default one; where there is one, it is written over.
+    let action = unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
 }

@@ -6,13 +6,7 @@
 //! subreaper: when their parent ends they become children of ours. Only the server itself dies
 //! with us when we are killed; what it has started then sees its pipes close, no more.
 
-use std::{
-    io,
-    os::{fd::OwnedFd, unix::process::CommandExt},
-    process::{Child as Process, Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::{io, os::fd::OwnedFd, process, thread, time::Duration};
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpgid, getpid, kill_process,
@@ -29,7 +23,7 @@ use super::{
     report::{ExitDescription, Killed},
     spec::ServerSpec,
 };
-use crate::host;
+use crate::host::{Host, Moment, Program, spawn};
 
 /// How often a system without pidfds is asked whether the server has ended.
 const POLL: Duration = Duration::from_millis(5);
@@ -41,12 +35,22 @@ const DEATH_ROUND: Duration = Duration::from_millis(1);
 /// A spawned server. Dropping it ends it, its group and what they left behind.
 #[derive(Debug)]
 pub(super) struct Child {
-    process: Process,
     pid: Pid,
     /// Readable once the process has ended; none where the system has no pidfds.
     pidfd: Option<AsyncFd<OwnedFd>>,
     adopted: Adopted,
     reaped: Option<Reaped>,
+}
+
+/// A server nobody looks after yet: it starts while the rest is made ready.
+#[derive(Debug)]
+pub(super) struct Started {
+    /// First: dropping it cleans up whatever fails.
+    child: Child,
+    stdin: process::ChildStdin,
+    stdout: process::ChildStdout,
+    stderr: process::ChildStderr,
+    pub(super) began: Moment,
 }
 
 /// The end of a server and its descendants.
@@ -64,17 +68,11 @@ pub(super) struct Pipes {
     pub(super) stderr: ChildStderr,
 }
 
-impl Child {
-    /// Starts the server. Needs a runtime around it.
-    pub(super) fn spawn(spec: &ServerSpec) -> Result<(Self, Pipes), CallError> {
-        let failed = |operation| {
-            move |source| CallError::SpawnFailed {
-                server: spec.name.clone(),
-                operation,
-                source,
-            }
-        };
-        let Some((program, arguments)) = spec.argv.split_first() else {
+impl Started {
+    /// Starts the server.
+    pub(super) fn new(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
+        let began = host.moment();
+        let Some(program) = spec.argv.first() else {
             let reason = "its `command` is empty".to_owned();
             return Err(CallError::NotFound {
                 server: spec.name.clone(),
@@ -84,52 +82,46 @@ impl Child {
         };
         set_child_subreaper(Some(getpid()))
             .map_err(io::Error::from)
-            .map_err(failed("adopt orphans"))?;
+            .map_err(failed(spec, "adopt orphans"))?;
         let adopted = Adopted::from_now_on();
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .current_dir(&spec.cwd)
-            .env_clear()
-            .envs(spec.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        host::die_with_us(&mut command);
-        let mut process = command
-            .spawn()
-            .map_err(|source| not_started(spec, program, source))?;
-        let pipes = (
-            process.stdin.take(),
-            process.stdout.take(),
-            process.stderr.take(),
-        );
-        // From here on, dropping `child` cleans up whatever fails.
-        let pid = Pid::from_child(&process);
-        let mut child = Self {
-            process,
-            pid,
-            pidfd: None,
-            adopted,
-            reaped: None,
-        };
-        child.pidfd = pidfd_open(pid, PidfdFlags::NONBLOCK)
+        let spawned = spawn(Program {
+            argv: &spec.argv,
+            env: &spec.env,
+            directory: spec.cwd.as_str(),
+        })
+        .map_err(|source| not_started(spec, program, source))?;
+        Ok(Self {
+            child: Child {
+                pid: spawned.pid,
+                pidfd: None,
+                adopted,
+                reaped: None,
+            },
+            stdin: spawned.stdin.into(),
+            stdout: spawned.stdout.into(),
+            stderr: spawned.stderr.into(),
+            began,
+        })
+    }
+
+    /// Has the runtime around it look after the server.
+    pub(super) fn watched(self, spec: &ServerSpec) -> Result<(Child, Pipes), CallError> {
+        let mut child = self.child;
+        child.pidfd = pidfd_open(child.pid, PidfdFlags::NONBLOCK)
             .ok()
             .map(watched)
             .transpose()
-            .map_err(failed("watch it"))?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(failed("open its pipes")(io::ErrorKind::BrokenPipe.into()));
-        };
+            .map_err(failed(spec, "watch it"))?;
         let pipes = Pipes {
-            stdin: ChildStdin::from_std(stdin).map_err(failed("open its stdin"))?,
-            stdout: ChildStdout::from_std(stdout).map_err(failed("open its stdout"))?,
-            stderr: ChildStderr::from_std(stderr).map_err(failed("open its stderr"))?,
+            stdin: ChildStdin::from_std(self.stdin).map_err(failed(spec, "open its stdin"))?,
+            stdout: ChildStdout::from_std(self.stdout).map_err(failed(spec, "open its stdout"))?,
+            stderr: ChildStderr::from_std(self.stderr).map_err(failed(spec, "open its stderr"))?,
         };
         Ok((child, pipes))
     }
+}
 
+impl Child {
     /// Waits until the server's own process has ended. It stays a zombie until [`Child::reap`], so
     /// that its id, which is also the group's, belongs to nobody else meanwhile.
     pub(super) async fn ended(&self) {
@@ -202,7 +194,10 @@ impl Child {
         }
         let status = self.status();
         // Does not block: it has ended, or it is stuck in the kernel and nobody can end it.
-        let _ = self.process.try_wait();
+        let _ = waitid(
+            WaitId::Pid(self.pid),
+            WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+        );
         self.adopted.sweep(self.pid, &mut killed);
         self.reaped.insert(Reaped { status, killed }).clone()
     }
@@ -220,6 +215,14 @@ impl Drop for Child {
 )]
 fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(pidfd, Interest::READABLE)
+}
+
+fn failed(spec: &ServerSpec, operation: &'static str) -> impl FnOnce(io::Error) -> CallError {
+    move |source| CallError::SpawnFailed {
+        server: spec.name.clone(),
+        operation,
+        source,
+    }
 }
 
 /// Sorts a failed spawn: what the catalog can correct, and what it cannot.

@@ -123,6 +123,7 @@ pub(super) async fn negotiate(
 ) -> Result<Found, CallError> {
     let memory = Memory::of(at.spec);
     let name = &session.server;
+    let mut noted = None;
     let listed = match at.spec.protocol {
         Protocol::Modern => {
             tracing::info!("Server {name} is spoken to in the modern era, as `protocol` says.");
@@ -142,6 +143,7 @@ pub(super) async fn negotiate(
                 trust(session, opening, at).await?
             }
             Some(known) => {
+                noted = Some(known.clone());
                 tracing::info!(
                     "Server {name} is greeted in the legacy era: it spoke MCP {known} before."
                 );
@@ -162,7 +164,9 @@ pub(super) async fn negotiate(
     {
         tracing::info!("Server {} speaks MCP {version}.", session.server);
     }
-    if let (Some(memory), Standing::Agreed, Some(version)) = (memory, session.standing, version) {
+    if let (Some(memory), Standing::Agreed, Some(version)) = (memory, session.standing, version)
+        && noted != Some(version.clone())
+    {
         memory.keep(&version);
     }
     Ok(listed)

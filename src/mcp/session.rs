@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    child::{Child, Reaped},
+    child::{Child, Reaped, Started},
     desk::{Desk, End},
     era::Standing,
     error::{CallError, Limit, Phase},
@@ -127,8 +127,13 @@ impl<'h> Alarm<'h> {
 impl Session {
     /// Starts the server and begins to read from it. Needs a runtime around it.
     pub(super) fn open(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
-        let started = host.moment();
-        let (child, pipes) = Child::spawn(spec)?;
+        Self::with(Started::new(spec, host)?, spec)
+    }
+
+    /// Begins to read from a server that was started. Needs a runtime around it.
+    pub(super) fn with(server: Started, spec: &ServerSpec) -> Result<Self, CallError> {
+        let started = server.began;
+        let (child, pipes) = server.watched(spec)?;
         let secrets = Secrets::new(&spec.secrets);
         let desk = Arc::new(Desk::new(&secrets));
         Ok(Self {

@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn only_runs_of_the_same_task_that_may_be_asked_share_a_scratch_directory() {
         let operation =
-            |byte| OperationId::new(&"2026-01-01T00:00:00Z[UTC]".parse().unwrap(), [byte; 16]);
+            |byte| OperationId::new("2026-01-01T00:00:00Z".parse().unwrap(), [byte; 16]);
         let name = |task: &str, byte| {
             let received = envelope::read(task.as_bytes(), || format!("sess-{byte}"));
             name_of(&received, &operation(byte))

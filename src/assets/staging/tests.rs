@@ -109,6 +109,44 @@ fn the_same_operation_after_a_kill_starts_with_an_empty_directory() {
     assert_eq!(names(staging.dir()), Vec::<String>::new());
 }
 
+#[test]
+fn an_empty_directory_is_the_next_run_s() {
+    let (_keep, state) = state();
+    let inode = |dir: &Utf8Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(dir).unwrap());
+    let first = Staging::open(&state, "first").unwrap();
+    let made = inode(first.dir());
+    drop(first);
+    let second = Staging::open(&state, "second").unwrap();
+    assert_eq!(inode(second.dir()), made);
+    assert!(!state.join("spare").exists());
+}
+
+#[test]
+fn a_spare_directory_that_is_not_as_it_was_made_is_not_used() {
+    let (keep, state) = state();
+    drop(Staging::open(&state, "first").unwrap());
+    let spare = state.join("spare");
+    let outside = Utf8Path::from_path(keep.path()).unwrap().join("outside");
+    fs::create_dir(&outside).unwrap();
+    let spoils: [&dyn Fn(); 3] = [
+        &|| fs::write(spare.join("old"), "x").unwrap(),
+        &|| fs::set_permissions(&spare, Permissions::from_mode(0o777)).unwrap(),
+        &|| {
+            fs::remove_dir(&spare).unwrap();
+            std::os::unix::fs::symlink(&outside, &spare).unwrap();
+        },
+    ];
+    for spoil in spoils {
+        spoil();
+        let staging = Staging::open(&state, "next").unwrap();
+        let made = fs::symlink_metadata(staging.dir()).unwrap();
+        assert!(made.is_dir());
+        assert_eq!(made.permissions().mode() & 0o777, 0o700);
+        assert_eq!(names(staging.dir()), Vec::<String>::new());
+    }
+    assert!(outside.exists());
+}
+
 /// Each opens the lock file for itself, so that flock(2) treats the threads as processes.
 #[test]
 fn sixteen_runs_at_once_never_remove_one_that_lives() {

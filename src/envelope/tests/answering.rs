@@ -31,7 +31,7 @@ fn outcome(state: State, failure: Option<Failure>) -> Outcome {
 fn answer(document: &Value, outcome: &Outcome, at: &str) -> Value {
     let received = read(document.to_string().as_bytes(), || "sess-fresh".to_owned());
     let executed_at: Zoned = at.parse().unwrap();
-    let operation = OperationId::new(&executed_at, [7; 16]);
+    let operation = OperationId::new(executed_at.timestamp(), [7; 16]);
     let answered = Answered {
         received: &received,
         outcome,
@@ -182,7 +182,7 @@ fn garbage_is_answered_too_r_000_12() {
         let received = read(bytes, || "sess-fresh".to_owned());
         let failure = received.task.clone().unwrap_err();
         let executed_at: Zoned = AT.parse().unwrap();
-        let operation = OperationId::new(&executed_at, [7; 16]);
+        let operation = OperationId::new(executed_at.timestamp(), [7; 16]);
         let outcome = Outcome {
             executed: Vec::new(),
             ..outcome(State::Rejected, Some(failure))

@@ -69,7 +69,7 @@ impl Tool for ContextCacher {
                 problem,
             });
         }
-        let now = self.0.clock.now().timestamp();
+        let now = self.0.clock.timestamp();
         let expires = expiry(now, arguments.get("ttl"))?;
         run.check_cancelled()?;
         let replaced = Database::open(&self.0.database)?.write("cache in", |transaction| {

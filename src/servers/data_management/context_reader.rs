@@ -39,7 +39,7 @@ impl Tool for ContextReader {
 
     fn call(&self, arguments: &Map<String, Value>, _: &Run<'_>) -> Result<Value, ToolError> {
         let key = arguments.get("cache_key").and_then(Value::as_str);
-        let now = self.0.clock.now().timestamp().as_second();
+        let now = self.0.clock.timestamp().as_second();
         let nothing = json!({"found": false, "context_data": null, "expires_at": null});
         let Some(mut database) = Database::find(&self.0.database)? else {
             return Ok(nothing);

@@ -50,7 +50,7 @@ impl Tool for ResultIndexer {
         let strings = document::strings(&content);
         let text = seamed(&strings.join("\n"));
         let entries = strings.len().cast_signed();
-        let now = self.0.clock.now().timestamp().to_string();
+        let now = self.0.clock.timestamp().to_string();
         run.check_cancelled()?;
         let added = Database::open(&self.0.database)?.write("index into", |transaction| {
             let added = transaction.execute(
