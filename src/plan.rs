@@ -10,7 +10,14 @@
 //! touches the tree, `report` tells what happened.
 
 mod edit;
+mod graph;
+mod limits;
 mod model;
+mod protected;
+mod read;
 mod record;
 
+pub(crate) use limits::{Bounds, Validating};
 pub(crate) use model::{Action, ActionId, ActionType, Edit, Instructions, Limits, Operation, Plan};
+pub(crate) use protected::{ProtectedClass, Protection};
+pub(crate) use read::{PlanError, Problem, read};

@@ -1,17 +1,42 @@
 //! Changes inside files: bytes in, bytes out, nothing outside the edit moved. Pure.
 
 use super::model::Edit;
-use crate::task::RelPath;
+use crate::task::{Failure, Fault, RelPath};
 
 /// A place in a JSON or YAML document: an RFC 9535 singular query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonPath {}
+
+impl JsonPath {
+    pub(crate) fn parse(text: &str) -> Result<Self, EditError> {
+        if text.starts_with('$') {
+            Ok(Self {})
+        } else {
+            Err(EditError::NotText)
+        }
+    }
+}
 
 /// What `text_replace` looks for.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
     Literal(String),
     Regex(regex::bytes::Regex),
+}
+
+impl Pattern {
+    pub(crate) fn literal(text: &str) -> Result<Self, EditError> {
+        if text.is_empty() {
+            return Err(EditError::NotText);
+        }
+        Ok(Self::Literal(text.to_owned()))
+    }
+
+    pub(crate) fn regex(text: &str) -> Result<Self, EditError> {
+        regex::bytes::Regex::new(text)
+            .map(Self::Regex)
+            .map_err(|_| EditError::NotText)
+    }
 }
 
 /// A file after an edit.
@@ -32,4 +57,10 @@ pub(crate) fn edit(_edit: &Edit, _name: &RelPath, _before: &[u8]) -> Result<Edit
 pub(crate) enum EditError {
     #[error("the file is not UTF-8 text")]
     NotText,
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        Self::new(Fault::PlanInvalid, error.to_string())
+    }
 }

@@ -2,16 +2,23 @@
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
-use globset::GlobSet;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::task::RelPath;
 
-use super::edit::{JsonPath, Pattern};
+use super::{
+    edit::{JsonPath, Pattern},
+    limits::Sources,
+    protected::{Forbidden, Protected},
+};
 
 /// A validated plan (001 §3.3) with what it may touch.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "`plan_id` is the specification's name"
+)]
 pub(crate) struct Plan {
     /// Need not be a UUID (R-001-40).
     pub(crate) plan_id: String,
@@ -41,6 +48,7 @@ pub(crate) struct Action {
     pub(crate) target: RelPath,
     pub(crate) operation: Operation,
     pub(crate) depends_on: Vec<ActionId>,
+    pub(crate) risk: Risk,
     /// Run after the plan was applied (R-001-81).
     pub(crate) rules: Vec<Rule>,
     /// How long the action may take.
@@ -58,6 +66,49 @@ pub(crate) enum ActionType {
     SchemaUpdate,
     SqlExecute,
     PipelineRun,
+}
+
+impl ActionType {
+    /// In the order of 001 §2.2.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::FileCreate,
+        Self::FileModify,
+        Self::FileDelete,
+        Self::FileRename,
+        Self::SchemaUpdate,
+        Self::SqlExecute,
+        Self::PipelineRun,
+    ];
+
+    /// The specification's spelling.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::FileCreate => "FILE_CREATE",
+            Self::FileModify => "FILE_MODIFY",
+            Self::FileDelete => "FILE_DELETE",
+            Self::FileRename => "FILE_RENAME",
+            Self::SchemaUpdate => "SCHEMA_UPDATE",
+            Self::SqlExecute => "SQL_EXECUTE",
+            Self::PipelineRun => "PIPELINE_RUN",
+        }
+    }
+}
+
+impl fmt::Display for ActionType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How much harm the plan's author sees in an action (001 §3.3); `LOW` unless said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum Risk {
+    #[default]
+    Low,
+    Medium,
+    High,
+    Critical,
 }
 
 /// What an action does to its target.
@@ -221,24 +272,7 @@ pub(crate) struct Limits {
     pub(crate) max_concurrency: usize,
     pub(crate) protected: Protected,
     /// No plan may touch what these match, approved or not.
-    pub(crate) forbidden: GlobSet,
-}
-
-/// The globs of 001 §9.1 and of the configuration, matched without regard to case and to the ways
-/// Unicode has of writing a name.
-#[derive(Debug)]
-pub(crate) struct Protected {
-    pub(crate) globs: GlobSet,
-    /// The patterns as written, in the set's order, each with its class.
-    pub(crate) patterns: Vec<(String, ProtectedClass)>,
-}
-
-/// 001 §9.1's classes, and the configuration's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProtectedClass {
-    Critical,
-    Important,
-    AgentSystem,
-    /// Named by `system_config`.
-    Configured,
+    pub(crate) forbidden: Forbidden,
+    /// Who set the limits, for messages.
+    pub(crate) sources: Sources,
 }

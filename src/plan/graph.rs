@@ -1,0 +1,193 @@
+//! The order of a plan's actions: a topological sort that keeps the plan's own order wherever the
+//! dependencies leave the choice (R-001-76, R-001-95). Without recursion: a long chain costs no stack.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap},
+    fmt,
+};
+
+use super::model::{Action, ActionId};
+
+/// Actions that wait for each other: each for the next, the last for the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cycle(pub(crate) Vec<ActionId>);
+
+/// So many actions of a cycle are named.
+const NAMED: usize = 10;
+
+impl fmt::Display for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for id in self.0.iter().take(NAMED) {
+            write!(f, "{id} → ")?;
+        }
+        if self.0.len() > NAMED {
+            write!(f, "… ({} more) → ", self.0.len() - NAMED)?;
+        }
+        self.0.first().map_or(Ok(()), |first| write!(f, "{first}"))
+    }
+}
+
+/// The places of the actions in the order in which they are carried out: every action after those it
+/// depends on, and otherwise as the plan lists them. Dependencies on actions that are not there are
+/// passed over: they are told elsewhere.
+pub(crate) fn order(actions: &[Action]) -> Result<Vec<usize>, Cycle> {
+    let waits = dependencies(actions);
+    let mut followers = vec![Vec::new(); actions.len()];
+    let mut missing: Vec<usize> = waits.iter().map(Vec::len).collect();
+    for (place, needed) in waits.iter().enumerate() {
+        for need in needed {
+            if let Some(list) = followers.get_mut(*need) {
+                list.push(place);
+            }
+        }
+    }
+    let mut ready: BinaryHeap<Reverse<usize>> = missing
+        .iter()
+        .enumerate()
+        .filter(|(_, missing)| **missing == 0)
+        .map(|(place, _)| Reverse(place))
+        .collect();
+    let mut order = Vec::with_capacity(actions.len());
+    while let Some(Reverse(place)) = ready.pop() {
+        order.push(place);
+        for follower in followers.get(place).into_iter().flatten() {
+            if let Some(missing) = missing.get_mut(*follower) {
+                *missing -= 1;
+                if *missing == 0 {
+                    ready.push(Reverse(*follower));
+                }
+            }
+        }
+    }
+    if order.len() == actions.len() {
+        Ok(order)
+    } else {
+        Err(cycle(actions, &waits, &missing))
+    }
+}
+
+/// For each action the places of those it depends on.
+fn dependencies(actions: &[Action]) -> Vec<Vec<usize>> {
+    let places: HashMap<&ActionId, usize> = actions
+        .iter()
+        .enumerate()
+        .map(|(place, action)| (&action.id, place))
+        .collect();
+    let known = |action: &Action| {
+        action
+            .depends_on
+            .iter()
+            .filter_map(|id| places.get(id).copied())
+            .collect()
+    };
+    actions.iter().map(known).collect()
+}
+
+/// Every action that is left waits for another that is left: following them leads into a circle.
+fn cycle(actions: &[Action], waits: &[Vec<usize>], missing: &[usize]) -> Cycle {
+    let stuck = |place: &usize| missing.get(*place).is_some_and(|missing| *missing > 0);
+    let mut seen: HashMap<usize, usize> = HashMap::new();
+    let mut way = Vec::new();
+    let mut next = (0..actions.len()).find(stuck);
+    while let Some(place) = next {
+        if let Some(start) = seen.insert(place, way.len()) {
+            way.drain(..start);
+            break;
+        }
+        way.push(place);
+        next = waits
+            .get(place)
+            .and_then(|needed| needed.iter().copied().find(stuck));
+    }
+    // Told from the action that the plan lists first.
+    let first = way.iter().min().copied();
+    let first = way.iter().position(|place| Some(*place) == first);
+    way.rotate_left(first.unwrap_or_default());
+    let name = |place: usize| actions.get(place).map(|action| action.id.clone());
+    Cycle(way.into_iter().filter_map(name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        plan::model::{Operation, Risk},
+        task::RelPath,
+    };
+
+    fn action(id: &str, depends_on: &[&str]) -> Action {
+        Action {
+            id: ActionId(id.to_owned()),
+            target: RelPath::parse("f").unwrap(),
+            operation: Operation::Delete,
+            depends_on: depends_on
+                .iter()
+                .map(|id| ActionId((*id).to_owned()))
+                .collect(),
+            risk: Risk::Low,
+            rules: Vec::new(),
+            timeout: Duration::from_secs(30),
+        }
+    }
+
+    #[test]
+    fn without_dependencies_the_plans_own_order_stands_r_001_95() {
+        let actions = [action("b", &[]), action("a", &[]), action("c", &[])];
+        assert_eq!(order(&actions), Ok(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn an_action_comes_after_what_it_depends_on_and_no_later_than_it_must() {
+        let actions = [
+            action("a", &["d"]),
+            action("b", &[]),
+            action("c", &["a"]),
+            action("d", &[]),
+            action("e", &[]),
+        ];
+        assert_eq!(order(&actions), Ok(vec![1, 3, 0, 2, 4]));
+    }
+
+    #[test]
+    fn a_cycle_is_told_from_its_first_action_r_001_94() {
+        let actions = [
+            action("a000", &["a002"]),
+            action("a001", &["a002"]),
+            action("a002", &["a001"]),
+        ];
+        let cycle = order(&actions).unwrap_err();
+        assert_eq!(cycle.to_string(), "a001 → a002 → a001");
+    }
+
+    #[test]
+    fn an_action_that_waits_for_itself_is_a_cycle() {
+        let cycle = order(&[action("a", &["a"])]).unwrap_err();
+        assert_eq!(cycle.to_string(), "a → a");
+    }
+
+    #[test]
+    fn a_long_cycle_is_not_told_in_full() {
+        let actions: Vec<Action> = (0..30)
+            .map(|n| action(&n.to_string(), &[&((n + 1) % 30).to_string()]))
+            .collect();
+        let told = order(&actions).unwrap_err().to_string();
+        assert!(told.ends_with("9 → … (20 more) → 0"), "{told}");
+    }
+
+    #[test]
+    fn a_chain_of_a_hundred_thousand_actions_needs_no_stack() {
+        let length: usize = 100_000;
+        let mut actions: Vec<Action> = (0..length)
+            .map(|n| action(&n.to_string(), &[&(n + 1).to_string()]))
+            .collect();
+        assert_eq!(
+            order(&actions),
+            Ok((0..length).rev().collect::<Vec<usize>>())
+        );
+        actions.push(action(&length.to_string(), &["0"]));
+        assert_eq!(order(&actions).unwrap_err().0.len(), length + 1);
+    }
+}

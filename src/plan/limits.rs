@@ -1,0 +1,519 @@
+//! What a plan may do: the catalog's bounds, which its `system_config` can only tighten, and the one
+//! place that says whether a path, an operation or a size is within them.
+
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Display},
+    time::Duration,
+};
+
+use crate::task::{Failure, Fault, RelPath};
+
+use super::{
+    model::{ActionType, Limits},
+    protected::{Forbidden, ForbiddenBy, Protected, ProtectedClass, Protection},
+};
+
+/// Actions of one plan, at most: ours, so that a plan can be read by a person.
+pub(crate) const MAX_ACTIONS: usize = 1000;
+
+const MIB: u64 = 1 << 20;
+
+/// What the catalog entry of a plan executor allows.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    pub(crate) operations: BTreeSet<ActionType>,
+    pub(crate) validation: Validating,
+    pub(crate) max_files: usize,
+    /// Bytes, before and after.
+    pub(crate) max_file_bytes: u64,
+    /// Bytes of all originals together.
+    pub(crate) max_backup_bytes: u64,
+    /// Threads.
+    pub(crate) max_concurrency: usize,
+    pub(crate) protection: ProtectionRules,
+}
+
+/// Whether a plan must have been approved by the protocol layer (R-001-28, R-001-133).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Validating {
+    Required,
+    /// `validation = "none"` in the catalog. What the protocol layer refused stays refused.
+    NotRequired,
+}
+
+/// What each class of protected files takes (C-16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProtectionRules {
+    pub(crate) critical: Protection,
+    pub(crate) important: Protection,
+    pub(crate) agent_system: Protection,
+    pub(crate) configured: Protection,
+}
+
+impl ProtectionRules {
+    const fn of(self, class: ProtectedClass) -> Protection {
+        match class {
+            ProtectedClass::Critical => self.critical,
+            ProtectedClass::Important => self.important,
+            ProtectedClass::AgentSystem => self.agent_system,
+            ProtectedClass::Configured => self.configured,
+        }
+    }
+}
+
+impl Default for ProtectionRules {
+    fn default() -> Self {
+        Self {
+            critical: Protection::Approval,
+            important: Protection::Approval,
+            agent_system: Protection::Approval,
+            configured: Protection::Approval,
+        }
+    }
+}
+
+/// Specification 001's own (R-001-174 … R-001-177). Its megabytes are 2^20 bytes, as in the origin's
+/// schema of `system_config` (52428800).
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            operations: ActionType::ALL.into_iter().collect(),
+            validation: Validating::Required,
+            max_files: 100,
+            max_file_bytes: 50 * MIB,
+            max_backup_bytes: 500 * MIB,
+            max_concurrency: 4,
+            protection: ProtectionRules::default(),
+        }
+    }
+}
+
+/// `system_config.execution_constraints`, where it is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Constraints {
+    pub(crate) max_files: Option<u64>,
+    pub(crate) operations: Option<BTreeSet<ActionType>>,
+    pub(crate) max_file_bytes: Option<u64>,
+    pub(crate) forbidden: Vec<String>,
+    pub(crate) protected: Vec<String>,
+}
+
+/// Who set each limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sources {
+    operations: Source,
+    files: Source,
+    file_bytes: Source,
+    protection: ProtectionRules,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// The catalog entry, or 001 where that is silent.
+    Catalog,
+    Config(&'static str),
+    /// The origin's default of a key that the configuration leaves out.
+    ConfigDefault(&'static str),
+}
+
+impl Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Catalog => write!(f, "the catalog entry's `file_plan`"),
+            Self::Config(key) => write!(f, "`system_config.execution_constraints.{key}`"),
+            Self::ConfigDefault(key) => write!(
+                f,
+                "the default of `system_config.execution_constraints.{key}`, which the plan does not give"
+            ),
+        }
+    }
+}
+
+impl Bounds {
+    /// The limits of a plan. What the configuration asks for beyond the bounds is left aside with a
+    /// note; so is what its defaults, tighter than 001's, take away.
+    pub(crate) fn tightened(
+        &self,
+        config: Option<&Constraints>,
+        notes: &mut Vec<String>,
+    ) -> Result<Limits, Failure> {
+        let none = Constraints::default();
+        let said = config.unwrap_or(&none);
+        let given = config.is_some();
+        let bound_files = u64::try_from(self.max_files).unwrap_or(u64::MAX);
+        let (files, files_by) = at_most(
+            "max_files_modified",
+            bound_files,
+            said.max_files,
+            10,
+            given,
+            notes,
+        );
+        let (file_bytes, bytes_by) = at_most(
+            "max_file_size_bytes",
+            self.max_file_bytes,
+            said.max_file_bytes,
+            10 * MIB,
+            given,
+            notes,
+        );
+        let (operations, operations_by) = self.operations(said.operations.as_ref(), given, notes);
+        Ok(Limits {
+            operations,
+            max_files: usize::try_from(files).unwrap_or(usize::MAX),
+            max_file_bytes: file_bytes,
+            max_backup_bytes: self.max_backup_bytes,
+            max_concurrency: self.max_concurrency,
+            protected: Protected::with(&said.protected)
+                .map_err(|error| in_config("protected_files", &error))?,
+            forbidden: Forbidden::with(&said.forbidden)
+                .map_err(|error| in_config("forbidden_patterns", &error))?,
+            sources: Sources {
+                operations: operations_by,
+                files: files_by,
+                file_bytes: bytes_by,
+                protection: self.protection,
+            },
+        })
+    }
+
+    fn operations(
+        &self,
+        said: Option<&BTreeSet<ActionType>>,
+        given: bool,
+        notes: &mut Vec<String>,
+    ) -> (BTreeSet<ActionType>, Source) {
+        const KEY: &str = "allowed_operations";
+        match said {
+            Some(said) => {
+                let beyond: Vec<&str> = said
+                    .difference(&self.operations)
+                    .map(|operation| operation.name())
+                    .collect();
+                if !beyond.is_empty() {
+                    notes.push(format!(
+                        "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
+                         allow; the tighter holds",
+                        beyond.join(", ")
+                    ));
+                }
+                let both = said.intersection(&self.operations).copied().collect();
+                (both, Source::Config(KEY))
+            }
+            None if given => {
+                notes.push(format!(
+                    "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
+                ));
+                let both = BTreeSet::from([ActionType::FileModify]);
+                let both = both.intersection(&self.operations).copied().collect();
+                (both, Source::ConfigDefault(KEY))
+            }
+            None => (self.operations.clone(), Source::Catalog),
+        }
+    }
+}
+
+/// The tighter of a bound and what the configuration says, or means by silence.
+fn at_most(
+    key: &'static str,
+    bound: u64,
+    said: Option<u64>,
+    default: u64,
+    given: bool,
+    notes: &mut Vec<String>,
+) -> (u64, Source) {
+    match said {
+        Some(said) if said > bound => {
+            notes.push(format!(
+                "`system_config.execution_constraints.{key}` is {said}, and the bound is {bound}; the tighter holds"
+            ));
+            (bound, Source::Catalog)
+        }
+        Some(said) => (said, Source::Config(key)),
+        None if given && default < bound => {
+            notes.push(format!(
+                "`system_config.execution_constraints` gives no `{key}`; its default holds: {default}"
+            ));
+            (default, Source::ConfigDefault(key))
+        }
+        None => (bound, Source::Catalog),
+    }
+}
+
+fn in_config(key: &str, error: &dyn Display) -> Failure {
+    Failure::new(
+        Fault::PlanInvalid,
+        format!("`system_config.execution_constraints.{key}`: {error}"),
+    )
+}
+
+impl Limits {
+    /// Whether a plan may create, change, delete or rename this file. For the path as the plan spells it
+    /// and again for where it leads.
+    pub(crate) fn admits(&self, path: &RelPath) -> Result<(), Failure> {
+        if let Some((by, pattern)) = self.forbidden.by(path) {
+            return Err(match by {
+                ForbiddenBy::Oneact => Failure::new(
+                    Fault::ProtectedFile,
+                    format!(
+                        "`{path}` is one of oneact's own records (`{pattern}`); no plan may touch it, approved or not"
+                    ),
+                ),
+                ForbiddenBy::Config => Failure::new(
+                    Fault::OperationNotAllowed,
+                    format!(
+                        "`{path}` matches `{pattern}` of `system_config.execution_constraints.forbidden_patterns`; \
+                         no plan under this configuration may touch it"
+                    ),
+                ),
+            });
+        }
+        let Some((class, pattern)) = self.protected.class_of(path) else {
+            return Ok(());
+        };
+        let class_name = match class {
+            ProtectedClass::Critical => "critical",
+            ProtectedClass::Important => "important",
+            ProtectedClass::AgentSystem => "agent_system",
+            ProtectedClass::Configured => "system_config's protected_files",
+        };
+        let way_out = match self.sources.protection.of(class) {
+            Protection::Approval => {
+                "changing it needs an approval for exactly this plan, and there is none"
+            }
+            Protection::Never => "the catalog lets no approval change that",
+        };
+        Err(Failure::new(
+            Fault::ProtectedFile,
+            format!("`{path}` is protected (class {class_name}, pattern `{pattern}`); {way_out}"),
+        ))
+    }
+
+    /// Whether the plan may contain an action of this type (R-001-23).
+    pub(crate) fn allows(&self, operation: ActionType) -> Result<(), Failure> {
+        if self.operations.contains(&operation) {
+            return Ok(());
+        }
+        let allowed: Vec<&str> = self
+            .operations
+            .iter()
+            .map(|operation| operation.name())
+            .collect();
+        let allowed = if allowed.is_empty() {
+            "nothing".to_owned()
+        } else {
+            allowed.join(", ")
+        };
+        Err(Failure::new(
+            Fault::OperationNotAllowed,
+            format!(
+                "{operation} is not allowed; allowed is {allowed}, by {}",
+                self.sources.operations
+            ),
+        ))
+    }
+
+    /// Whether a plan may touch so many files (R-001-174).
+    pub(crate) fn fits_files(&self, files: usize) -> Result<(), Failure> {
+        if files <= self.max_files {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Fault::LimitExceeded,
+            format!(
+                "the plan touches {files} files, and at most {} are allowed by {}; split the plan",
+                self.max_files, self.sources.files
+            ),
+        ))
+    }
+
+    /// Whether a file may be so large, before or after (R-001-175).
+    pub(crate) fn fits_file(&self, path: &RelPath, bytes: u64) -> Result<(), Failure> {
+        if bytes <= self.max_file_bytes {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Fault::LimitExceeded,
+            format!(
+                "`{path}` has {bytes} bytes, and at most {} are allowed by {}",
+                self.max_file_bytes, self.sources.file_bytes
+            ),
+        ))
+    }
+}
+
+/// How long an action of this type may take if the plan does not say, and at most (R-001-169 …
+/// R-001-172).
+pub(crate) const fn action_timeout(operation: ActionType) -> (Duration, Duration) {
+    let (default, most) = match operation {
+        ActionType::FileCreate
+        | ActionType::FileModify
+        | ActionType::FileDelete
+        | ActionType::FileRename => (30, 120),
+        ActionType::SchemaUpdate => (30, 60),
+        ActionType::SqlExecute => (60, 300),
+        ActionType::PipelineRun => (300, 3600),
+    };
+    (Duration::from_secs(default), Duration::from_secs(most))
+}
+
+/// The same for the plan as a whole (R-001-173).
+pub(crate) const PLAN_TIMEOUT: (Duration, Duration) =
+    (Duration::from_mins(5), Duration::from_hours(1));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(config: Option<&Constraints>) -> (Limits, Vec<String>) {
+        let mut notes = Vec::new();
+        let limits = Bounds::default().tightened(config, &mut notes).unwrap();
+        (limits, notes)
+    }
+
+    fn path(text: &str) -> RelPath {
+        RelPath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn without_a_configuration_the_limits_are_those_of_001_11_2() {
+        let (limits, notes) = limits(None);
+        assert_eq!(
+            (
+                limits.max_files,
+                limits.max_file_bytes,
+                limits.max_backup_bytes,
+                limits.max_concurrency
+            ),
+            (100, 52_428_800, 524_288_000, 4)
+        );
+        assert_eq!(limits.operations.len(), 7);
+        assert!(notes.is_empty());
+    }
+
+    #[test]
+    fn a_configuration_without_keys_means_the_origins_defaults_and_says_so() {
+        let (limits, notes) = limits(Some(&Constraints::default()));
+        assert_eq!((limits.max_files, limits.max_file_bytes), (10, 10_485_760));
+        assert_eq!(limits.operations, BTreeSet::from([ActionType::FileModify]));
+        assert_eq!(notes.len(), 3);
+        let refused = limits.allows(ActionType::FileCreate).unwrap_err();
+        assert_eq!(refused.fault, Fault::OperationNotAllowed);
+        assert!(
+            refused.message.contains("which the plan does not give"),
+            "{}",
+            refused.message
+        );
+        let refused = limits.fits_files(11).unwrap_err();
+        assert_eq!(refused.fault, Fault::LimitExceeded);
+        assert!(
+            refused.message.contains("default of"),
+            "{}",
+            refused.message
+        );
+        assert!(limits.fits_files(10).is_ok());
+    }
+
+    #[test]
+    fn a_configuration_tightens_and_never_widens() {
+        let bounds = Bounds {
+            operations: BTreeSet::from([ActionType::FileModify, ActionType::FileCreate]),
+            max_files: 20,
+            max_file_bytes: 1000,
+            ..Bounds::default()
+        };
+        let wide = Constraints {
+            max_files: Some(100),
+            operations: Some(BTreeSet::from([
+                ActionType::FileModify,
+                ActionType::FileDelete,
+            ])),
+            max_file_bytes: Some(5000),
+            ..Constraints::default()
+        };
+        let mut notes = Vec::new();
+        let limits = bounds.tightened(Some(&wide), &mut notes).unwrap();
+        assert_eq!((limits.max_files, limits.max_file_bytes), (20, 1000));
+        assert_eq!(limits.operations, BTreeSet::from([ActionType::FileModify]));
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert!(limits.fits_file(&path("a"), 1000).is_ok());
+        assert_eq!(
+            limits.fits_file(&path("a"), 1001).unwrap_err().fault,
+            Fault::LimitExceeded
+        );
+        let tight = Constraints {
+            max_files: Some(1),
+            max_file_bytes: Some(5),
+            ..wide
+        };
+        let limits = bounds.tightened(Some(&tight), &mut notes).unwrap();
+        assert_eq!((limits.max_files, limits.max_file_bytes), (1, 5));
+    }
+
+    #[test]
+    fn the_configurations_defaults_do_not_widen_a_tighter_catalog() {
+        let bounds = Bounds {
+            operations: BTreeSet::from([ActionType::FileCreate]),
+            max_files: 3,
+            ..Bounds::default()
+        };
+        let limits = bounds.tightened(Some(&Constraints::default()), &mut Vec::new());
+        let limits = limits.unwrap();
+        assert_eq!(limits.max_files, 3);
+        assert!(limits.operations.is_empty());
+    }
+
+    #[test]
+    fn a_protected_file_needs_an_approval_and_the_message_says_for_what() {
+        let (limits, _) = limits(None);
+        let refused = limits.admits(&path("sub/.env")).unwrap_err();
+        assert_eq!(
+            (refused.fault, refused.fault.number()),
+            (Fault::ProtectedFile, 3100)
+        );
+        assert!(
+            refused
+                .message
+                .contains("an approval for exactly this plan"),
+            "{}",
+            refused.message
+        );
+        assert!(limits.admits(&path("src/main.rs")).is_ok());
+    }
+
+    #[test]
+    fn a_class_that_the_catalog_protects_for_good_promises_no_approval() {
+        let mut bounds = Bounds::default();
+        bounds.protection.critical = Protection::Never;
+        let limits = bounds.tightened(None, &mut Vec::new()).unwrap();
+        let refused = limits.admits(&path(".git/HEAD")).unwrap_err();
+        assert!(
+            refused.message.contains("no approval"),
+            "{}",
+            refused.message
+        );
+    }
+
+    #[test]
+    fn forbidden_files_are_told_apart_by_who_forbids_them() {
+        let (limits, _) = limits(Some(&Constraints {
+            forbidden: vec!["*.lock".to_owned()],
+            ..Constraints::default()
+        }));
+        let fault = |text: &str| limits.admits(&path(text)).unwrap_err().fault;
+        assert_eq!(fault("a/Cargo.lock"), Fault::OperationNotAllowed);
+        assert_eq!(fault(".oneact/ledger"), Fault::ProtectedFile);
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_is_told_with_its_key() {
+        let config = Constraints {
+            forbidden: vec!["a[".to_owned()],
+            ..Constraints::default()
+        };
+        let refused = Bounds::default().tightened(Some(&config), &mut Vec::new());
+        let message = refused.unwrap_err().message;
+        assert!(message.contains("forbidden_patterns`: `a[`"), "{message}");
+    }
+}

@@ -1,0 +1,395 @@
+//! Files that a plan may not touch: those that need an approval (001 §9.1), and those that none gives.
+//!
+//! A pattern without a `/` (but for one at its end) matches a name in any directory, as in `.gitignore`;
+//! any other is anchored at the root. What a pattern matches, it matches with all that lies below.
+//! Names are compared as a file system might that is lax about them: without regard to case, to Unicode
+//! compatibility forms, to code points that are invisible, to dots and spaces at the end.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::task::RelPath;
+
+/// 001 §9.1's classes, and the configuration's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProtectedClass {
+    Critical,
+    Important,
+    AgentSystem,
+    /// Named by `system_config`.
+    Configured,
+}
+
+/// What it takes to change a protected file (C-16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protection {
+    /// An approval for exactly this plan.
+    Approval,
+    /// Nothing does.
+    Never,
+}
+
+use ProtectedClass::{AgentSystem, Critical, Important};
+
+/// 001 §9.1 (R-001-154 … R-001-156), and the file that says what oneact may do.
+const BUILT_IN: [(&str, ProtectedClass); 13] = [
+    (".git/**", Critical),
+    (".env", Critical),
+    (".env.*", Critical),
+    ("credentials.json", Critical),
+    ("secrets.*", Critical),
+    ("requirements.txt", Important),
+    ("pyproject.toml", Important),
+    ("setup.py", Important),
+    (".pre-commit-config.yaml", Important),
+    ("agent/agent_rules.md", AgentSystem),
+    ("agent_inspector/agent_inspector.md", AgentSystem),
+    ("agent_executor/agent_executor.md", AgentSystem),
+    ("catalog.toml", AgentSystem),
+];
+
+/// What oneact itself writes: its ledger and locks, and the records of what plans did.
+const OWN: [&str; 3] = [
+    ".oneact/**",
+    "agent_outputs/reports/**",
+    "agent_logs/executor/**",
+];
+
+/// The globs of 001 §9.1 and of the configuration.
+#[derive(Debug)]
+pub(crate) struct Protected {
+    globs: Globs,
+    classes: Vec<ProtectedClass>,
+}
+
+impl Protected {
+    /// The built-in patterns and the configuration's. Answers which of these is no pattern.
+    pub(crate) fn with(configured: &[String]) -> Result<Self, PatternError> {
+        let configured = configured
+            .iter()
+            .map(|pattern| (pattern.as_str(), ProtectedClass::Configured));
+        let (patterns, classes): (Vec<&str>, Vec<_>) =
+            BUILT_IN.into_iter().chain(configured).unzip();
+        Ok(Self {
+            globs: Globs::new(patterns)?,
+            classes,
+        })
+    }
+
+    /// The class of a file, and the pattern that says so.
+    pub(crate) fn class_of(&self, path: &RelPath) -> Option<(ProtectedClass, &str)> {
+        let (at, pattern) = self.globs.first(path)?;
+        Some((*self.classes.get(at)?, pattern))
+    }
+}
+
+/// Who forbids a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ForbiddenBy {
+    /// It is one of oneact's own.
+    Oneact,
+    /// `forbidden_patterns` of the configuration.
+    Config,
+}
+
+/// What no plan may touch, approved or not.
+#[derive(Debug)]
+pub(crate) struct Forbidden {
+    globs: Globs,
+}
+
+impl Forbidden {
+    /// oneact's own files and the configuration's `forbidden_patterns`.
+    pub(crate) fn with(configured: &[String]) -> Result<Self, PatternError> {
+        let configured = configured.iter().map(String::as_str);
+        Ok(Self {
+            globs: Globs::new(OWN.into_iter().chain(configured).collect())?,
+        })
+    }
+
+    /// Who forbids a file, and by which pattern.
+    pub(crate) fn by(&self, path: &RelPath) -> Option<(ForbiddenBy, &str)> {
+        let (at, pattern) = self.globs.first(path)?;
+        let by = if at < OWN.len() {
+            ForbiddenBy::Oneact
+        } else {
+            ForbiddenBy::Config
+        };
+        Some((by, pattern))
+    }
+}
+
+/// A pattern that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is no pattern: {problem}", pattern.escape_debug())]
+pub(crate) struct PatternError {
+    /// As written.
+    pub(crate) pattern: String,
+    pub(crate) problem: String,
+}
+
+/// Patterns in their order, each as several globs.
+#[derive(Debug)]
+struct Globs {
+    set: GlobSet,
+    /// As written.
+    patterns: Vec<String>,
+    /// For each glob of the set, its pattern's place.
+    owners: Vec<usize>,
+}
+
+impl Globs {
+    fn new(patterns: Vec<&str>) -> Result<Self, PatternError> {
+        let mut set = GlobSetBuilder::new();
+        let mut owners = Vec::new();
+        for (at, pattern) in patterns.iter().enumerate() {
+            let wrong = |problem: String| PatternError {
+                pattern: (*pattern).to_owned(),
+                problem,
+            };
+            for text in spellings(pattern).map_err(|problem| wrong(problem.to_owned()))? {
+                let glob = GlobBuilder::new(&text).literal_separator(true).build();
+                set.add(glob.map_err(|error| wrong(error.kind().to_string()))?);
+                owners.push(at);
+            }
+        }
+        let set = set.build().map_err(|error| PatternError {
+            pattern: error.glob().unwrap_or_default().to_owned(),
+            problem: error.kind().to_string(),
+        })?;
+        Ok(Self {
+            set,
+            patterns: patterns.into_iter().map(str::to_owned).collect(),
+            owners,
+        })
+    }
+
+    /// The first pattern that matches the path in one of the ways its names can be read.
+    fn first(&self, path: &RelPath) -> Option<(usize, &str)> {
+        let at = readings(path)
+            .into_iter()
+            .flat_map(|reading| self.set.matches(reading))
+            .filter_map(|glob| self.owners.get(glob).copied())
+            .min()?;
+        Some((at, self.patterns.get(at)?))
+    }
+}
+
+/// The globs that a pattern stands for.
+fn spellings(pattern: &str) -> Result<[String; 2], &'static str> {
+    if pattern.starts_with('!') {
+        return Err("exceptions (`!…`) are not known; a file is protected or it is not");
+    }
+    if pattern.contains('\\') {
+        return Err("it contains a backslash; separate directories with `/`");
+    }
+    if pattern.contains(char::is_control) {
+        return Err("it contains a control character");
+    }
+    let folded = fold(pattern.trim_start_matches("./"));
+    let bare = folded.trim_end_matches("/**").trim_end_matches('/');
+    let stem = if let Some(anchored) = bare.strip_prefix('/') {
+        anchored.to_owned()
+    } else if bare.contains('/') {
+        bare.to_owned()
+    } else {
+        format!("**/{bare}")
+    };
+    if bare.trim_matches('/').is_empty() {
+        return Err("it names nothing");
+    }
+    Ok([format!("{stem}/**"), stem])
+}
+
+/// The path in the ways that a file system may read it. A reading too many protects a file too many,
+/// never one too few.
+fn readings(path: &RelPath) -> [String; 2] {
+    let plain = fold(path.as_str());
+    let windows: Vec<&str> = plain.split('/').map(as_windows).collect();
+    let windows = windows.join("/");
+    [plain, windows]
+}
+
+/// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is
+/// the short name of `.git`.
+fn as_windows(name: &str) -> &str {
+    let name = name.split_once(':').map_or(name, |(before, _)| before);
+    match name.trim_end_matches(['.', ' ']) {
+        "git~1" => ".git",
+        name => name,
+    }
+}
+
+/// Without case, without the many ways of Unicode, without what cannot be seen.
+fn fold(text: &str) -> String {
+    text.nfkc()
+        .filter(|c| !is_invisible(*c))
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+        .nfkc()
+        .collect()
+}
+
+/// Unicode's `Default_Ignorable_Code_Point`: HFS+ and case-folding ext4 skip them in names.
+const fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+        | '\u{E0000}'..='\u{E0FFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(path: &str) -> Option<ProtectedClass> {
+        let protected = Protected::with(&[]).unwrap();
+        protected
+            .class_of(&RelPath::parse(path).unwrap())
+            .map(|(class, _)| class)
+    }
+
+    #[test]
+    fn every_file_of_001_9_1_is_protected_r_001_154_to_156() {
+        for path in [
+            ".git/config",
+            ".git/hooks/pre-commit",
+            ".env",
+            ".env.local",
+            "credentials.json",
+            "secrets.yaml",
+        ] {
+            assert_eq!(class(path), Some(Critical), "{path}");
+        }
+        for path in [
+            "requirements.txt",
+            "pyproject.toml",
+            "setup.py",
+            ".pre-commit-config.yaml",
+        ] {
+            assert_eq!(class(path), Some(Important), "{path}");
+        }
+        for path in [
+            "agent/agent_rules.md",
+            "agent_inspector/agent_inspector.md",
+            "agent_executor/agent_executor.md",
+            "catalog.toml",
+        ] {
+            assert_eq!(class(path), Some(AgentSystem), "{path}");
+        }
+    }
+
+    #[test]
+    fn names_are_protected_in_every_directory_and_paths_at_the_root() {
+        for path in [
+            "sub/.git/config",
+            "a/b/.env",
+            "deploy/secrets.d/key",
+            "py/setup.py",
+            ".git",
+        ] {
+            assert!(class(path).is_some(), "{path}");
+        }
+        assert_eq!(class("docs/agent/agent_rules.md"), None);
+    }
+
+    #[test]
+    fn a_name_that_only_resembles_a_protected_one_is_free() {
+        for path in [
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            "environment",
+            ".envrc",
+            "my_credentials.json",
+            "secrets",
+            "setup.pyc",
+            "git~2",
+            "agent/agent_rules.md.bak",
+        ] {
+            assert_eq!(class(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_spelling_that_a_lax_file_system_takes_for_the_name_escapes() {
+        for path in [
+            ".GIT/config",
+            ".Env",
+            ".g\u{200C}it/config",
+            ".\u{FEFF}git/config",
+            ".gi\u{206A}t/hooks/x",
+            ".git\u{AD}/x",
+            "．ｇｉｔ/config",
+            "\u{2024}env",
+            "\u{17F}ecrets.yml",
+            ".git./config",
+            ".git /config",
+            ".git. ./config",
+            "git~1/config",
+            "GIT~1/config",
+            ".git::$INDEX_ALLOCATION/config",
+            ".env:stream",
+            "setup.py.",
+            "CREDENTIALS.JSON ",
+        ] {
+            assert!(class(path).is_some(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn the_configurations_patterns_protect_too_and_are_named() {
+        let patterns = ["*.key", "config/prod/", "/only/here.txt", "**/deep/[A-C]*"]
+            .map(str::to_owned)
+            .to_vec();
+        let protected = Protected::with(&patterns).unwrap();
+        let found = |path: &str| {
+            protected
+                .class_of(&RelPath::parse(path).unwrap())
+                .map(|(class, pattern)| (class, pattern.to_owned()))
+        };
+        for (path, pattern) in [
+            ("a/b/tls.KEY", "*.key"),
+            ("config/prod/x/y", "config/prod/"),
+            ("only/here.txt", "/only/here.txt"),
+            ("x/deep/Bond", "**/deep/[A-C]*"),
+        ] {
+            assert_eq!(
+                found(path),
+                Some((ProtectedClass::Configured, pattern.to_owned()))
+            );
+        }
+        assert_eq!(found("x/config/prod/y"), None);
+        assert_eq!(found("x/deep/delta"), None);
+        assert_eq!(found(".env").unwrap().0, Critical);
+    }
+
+    #[test]
+    fn oneacts_own_files_are_forbidden_and_its_other_outputs_are_not() {
+        let forbidden = Forbidden::with(&["*.lock".to_owned()]).unwrap();
+        let by = |path: &str| {
+            forbidden
+                .by(&RelPath::parse(path).unwrap())
+                .map(|(by, _)| by)
+        };
+        for path in [
+            ".oneact/ledger.sqlite",
+            ".OneAct/x",
+            "agent_outputs/reports/1/rollback_manifest.json",
+            "agent_logs/executor/x.log",
+        ] {
+            assert_eq!(by(path), Some(ForbiddenBy::Oneact), "{path}");
+        }
+        assert_eq!(by("a/Cargo.lock"), Some(ForbiddenBy::Config));
+        assert_eq!(by("agent_outputs/notes.md"), None);
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused_by_name() {
+        for bad in ["!keep", "a\\b", "a\n", "", "/", "/**", "a[", "{a"] {
+            let error = Forbidden::with(&[bad.to_owned()]).unwrap_err();
+            assert_eq!(error.pattern, bad);
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A plan as it arrived becomes a [`Plan`]: its words checked one by one, nothing guessed, nothing run.
+//!
+//! The order: is it validated (R-001-30, R-001-133); has it its schema's shape (R-001-26), with every
+//! operation, path and rule; has `system_config` (R-001-27); what do the limits say of each action
+//! (R-001-22 … R-001-25); do the dependencies exist and form no cycle (R-001-94); can the actions all hold.
+//! All that is wrong is told at once; the first decides.
+
+mod action;
+mod config;
+mod conflicts;
+mod fields;
+mod findings;
+mod instructions;
+mod operation;
+mod paths;
+mod rules;
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::task::{Fault, PlanOrder, Validation};
+
+use super::{
+    graph,
+    limits::{Bounds, MAX_ACTIONS, Validating},
+    model::{Action, ActionId, Limits, Operation, Plan},
+};
+
+use self::{
+    fields::{Fields, Shape, quoted},
+    findings::{Findings, Subject},
+    instructions::Asked,
+    rules::Files,
+};
+
+pub(crate) use findings::{PlanError, Problem};
+
+/// Reads a plan within the bounds of its catalog entry. Pure.
+pub(crate) fn read(order: &PlanOrder, bounds: &Bounds) -> Result<Plan, PlanError> {
+    let mut findings = Findings::default();
+    let plan_id = order.plan.get("plan_id").and_then(Value::as_str);
+    let plan_id = plan_id.map(str::to_owned);
+    let names = names(&order.plan);
+
+    validated(&order.validation, bounds.validation, &mut findings);
+    if !findings.is_clean() {
+        return Err(rejected(findings, plan_id, names));
+    }
+    let files = files(&order.plan);
+    let document = document(&order.plan, &files, &mut findings);
+    findings.subject = Subject::default();
+    let config = config::read(order.system_config.as_ref(), &files, &mut findings);
+    let limits = bounds
+        .tightened(config.constraints.as_ref(), &mut findings.notes)
+        .map_err(|failure| findings.failure(failure))
+        .ok();
+    let instructions = document.asked.under(&config, &mut findings);
+
+    if let Some(limits) = &limits {
+        for (at, action) in &document.actions {
+            within(limits, *at, action, &mut findings);
+        }
+    }
+    dependencies(&document.actions, &names, &mut findings);
+    let all = document.actions.len() == names.len();
+    let mut actions: Vec<Action> = document
+        .actions
+        .into_iter()
+        .map(|(_, action)| action)
+        .collect();
+    if let (true, Some(limits)) = (all, &limits) {
+        together(&actions, limits, &mut findings);
+    }
+    for rule in config.rules {
+        let last = actions
+            .iter_mut()
+            .rev()
+            .find(|action| touches(action, rule.target.as_str()));
+        if let Some(action) = last {
+            action.rules.push(rule);
+        }
+    }
+
+    match (findings.is_clean(), plan_id, limits) {
+        (true, Some(plan_id), Some(limits)) => Ok(Plan {
+            plan_id,
+            actions,
+            instructions,
+            limits,
+            notes: findings.notes,
+        }),
+        (_, plan_id, _) => Err(rejected(findings, plan_id, names)),
+    }
+}
+
+fn rejected(findings: Findings, plan_id: Option<String>, actions: Vec<ActionId>) -> PlanError {
+    let mut problems = findings.problems.into_iter();
+    PlanError {
+        plan_id,
+        actions,
+        first: Box::new(problems.next().unwrap_or_else(Problem::unexplained)),
+        others: problems.collect(),
+    }
+}
+
+/// Whether the plan may run at all. What the protocol layer refused, no catalog entry lets pass.
+fn validated(said: &Validation, rule: Validating, findings: &mut Findings) {
+    match (said, rule) {
+        (Validation::Approved, _) | (Validation::Unsaid, Validating::NotRequired) => {}
+        (Validation::Unsaid, Validating::Required) => findings.problem(
+            Fault::NotValidated,
+            "the plan is not validated: nothing says that the protocol layer approved it. Give \
+             `\"protocol_validation\": true` beside the plan, or let the catalog entry's `file_plan` say \
+             `validation = \"none\"`",
+        ),
+        (Validation::Refused(why), _) => {
+            findings.problem(Fault::NotValidated, format!("the plan is not validated: {why}"));
+        }
+    }
+}
+
+/// The plan's own document, as far as it is good.
+#[derive(Default)]
+struct Document {
+    /// With their places in `action_plan`.
+    actions: Vec<(usize, Action)>,
+    asked: Asked,
+}
+
+fn document(plan: &Value, files: &Files<'_>, findings: &mut Findings) -> Document {
+    let Value::Object(_) = plan else {
+        findings.wrong("task_plan", "an object", plan);
+        return Document::default();
+    };
+    let Some(mut fields) = Fields::of("", plan, findings) else {
+        return Document::default();
+    };
+    action::id(&mut fields, "plan_id", "a name for the plan", findings);
+    let mut document = Document::default();
+    fields.need("action_plan", "the array of actions", findings);
+    if let Some((_, items)) = fields.list("action_plan", findings) {
+        document.actions = actions(items, files, findings);
+    }
+    findings.subject = Subject::default();
+    if let Some(inner) = fields.inner("execution_instructions", findings) {
+        document.asked = instructions::read(inner, findings);
+    }
+    // Read before this, with the envelope.
+    fields.get("protocol_validation");
+    fields.descriptive(
+        &[
+            ("version", Shape::Text),
+            ("created_at", Shape::Text),
+            ("inspector_version", Shape::Text),
+            ("task_summary", Shape::Text),
+            ("context_files_used", Shape::List),
+            ("decisions", Shape::List),
+            ("task_decomposition", Shape::List),
+            ("risk_assessment", Shape::Object),
+        ],
+        findings,
+    );
+    fields.finish(findings);
+    document
+}
+
+fn actions(items: &[Value], files: &Files<'_>, findings: &mut Findings) -> Vec<(usize, Action)> {
+    if items.is_empty() {
+        findings.invalid("`action_plan` is empty; a plan has at least one action");
+    }
+    if items.len() > MAX_ACTIONS {
+        findings.problem(
+            Fault::LimitExceeded,
+            format!(
+                "`action_plan` has {} actions, and a plan can have {MAX_ACTIONS}; split the plan",
+                items.len()
+            ),
+        );
+        return Vec::new();
+    }
+    let mut actions = Vec::with_capacity(items.len());
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (at, item) in items.iter().enumerate() {
+        let action = action::read(at, item, files, findings);
+        if let Some(id) = item.get("action_id").and_then(Value::as_str) {
+            if let Some(first) = places.get(id) {
+                findings.invalid(format!(
+                    "`action_plan[{at}].action_id` is {}, as `action_plan[{first}].action_id` is; give each action \
+                     an id of its own",
+                    quoted(id)
+                ));
+            } else {
+                places.insert(id, at);
+            }
+        }
+        actions.extend(action.map(|action| (at, action)));
+    }
+    actions
+}
+
+/// What the limits say of one action.
+fn within(limits: &Limits, at: usize, action: &Action, findings: &mut Findings) {
+    findings.about(action);
+    let place = action::place(at);
+    let kind = action.operation.action_type();
+    findings.within(&place, "action_type", limits.allows(kind));
+    findings.within(&place, "target", limits.admits(&action.target));
+    match &action.operation {
+        Operation::Rename { to } => {
+            findings.within(&place, "operation.new_path", limits.admits(to));
+        }
+        Operation::Create { content, .. } => {
+            let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            let fits = limits.fits_file(&action.target, bytes);
+            findings.within(&place, "operation.content", fits);
+        }
+        Operation::Modify(_) | Operation::SchemaUpdate(_) | Operation::Delete => {}
+    }
+    findings.subject = Subject::default();
+}
+
+/// Whether what the actions wait for is there.
+fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &mut Findings) {
+    let names: HashSet<&ActionId> = names.iter().collect();
+    for (at, action) in actions {
+        findings.about(action);
+        for id in action.depends_on.iter().filter(|id| !names.contains(id)) {
+            findings.problem(
+                Fault::UnknownDependency,
+                format!(
+                    "`action_plan[{at}].depends_on` names {}, and no action of the plan is called so",
+                    quoted(&id.0)
+                ),
+            );
+        }
+    }
+    findings.subject = Subject::default();
+}
+
+/// What can only be said of all actions together.
+fn together(actions: &[Action], limits: &Limits, findings: &mut Findings) {
+    match graph::order(actions) {
+        Ok(order) => {
+            let files = conflicts::check(actions, &order, findings);
+            findings.subject = Subject::default();
+            if let Err(failure) = limits.fits_files(files) {
+                findings.failure(failure);
+            }
+        }
+        Err(cycle) => {
+            let first = actions
+                .iter()
+                .find(|action| Some(&action.id) == cycle.0.first());
+            if let Some(first) = first {
+                findings.about(first);
+            }
+            findings.problem(
+                Fault::PlanCycle,
+                format!(
+                    "the actions wait for each other: {cycle}; take one of these dependencies away"
+                ),
+            );
+        }
+    }
+    findings.subject = Subject::default();
+}
+
+/// Every action's id, or its place.
+fn names(plan: &Value) -> Vec<ActionId> {
+    let items = plan.get("action_plan").and_then(Value::as_array);
+    let name = |(at, item): (usize, &Value)| {
+        let id = item.get("action_id").and_then(Value::as_str);
+        ActionId(id.map_or_else(|| action::place(at), str::to_owned))
+    };
+    items.into_iter().flatten().enumerate().map(name).collect()
+}
+
+/// Every path that the plan names as one of its files.
+fn files(plan: &Value) -> Files<'_> {
+    let items = plan.get("action_plan").and_then(Value::as_array);
+    let named = |item| {
+        [
+            "/target",
+            "/operation/new_path",
+            "/operation/details/new_path",
+        ]
+        .into_iter()
+        .filter_map(move |place| Value::pointer(item, place)?.as_str())
+    };
+    items.into_iter().flatten().flat_map(named).collect()
+}
+
+fn touches(action: &Action, path: &str) -> bool {
+    action.target.as_str() == path
+        || matches!(&action.operation, Operation::Rename { to } if to.as_str() == path)
+}
+
+#[cfg(test)]
+mod tests;

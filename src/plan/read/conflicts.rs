@@ -1,0 +1,152 @@
+//! Actions that cannot both hold, as far as the plan alone tells: a file created twice, one changed after
+//! it was deleted, a file where another action needs a directory. What depends on the tree is found when
+//! the tree is looked at.
+
+use std::collections::HashMap;
+
+use crate::{
+    plan::model::{Action, Operation},
+    task::{Fault, RelPath},
+};
+
+use super::{action, findings::Findings};
+
+/// Goes through the actions in their order and tells what cannot be. Answers how many files the plan
+/// touches; one that is renamed on the way is one file.
+pub(super) fn check(actions: &[Action], order: &[usize], findings: &mut Findings) -> usize {
+    let mut tree = Tree::default();
+    for at in order {
+        let Some(action) = actions.get(*at) else {
+            continue;
+        };
+        if let Err(problem) = tree.take(action) {
+            findings.about(action);
+            findings.problem(
+                Fault::PlanConflict,
+                format!("`{}` ({}) {problem}", action::place(*at), action.id),
+            );
+        }
+    }
+    tree.files
+}
+
+/// What the actions so far say of the tree.
+#[derive(Debug, Default)]
+struct Tree<'a> {
+    /// What is known of a path, and the action that says so.
+    known: HashMap<&'a str, (State, &'a Action)>,
+    /// Files known to be below a directory, for each such directory.
+    below: HashMap<&'a str, usize>,
+    files: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Present,
+    Absent,
+}
+
+impl<'a> Tree<'a> {
+    fn take(&mut self, action: &'a Action) -> Result<(), String> {
+        let target = &action.target;
+        match &action.operation {
+            Operation::Create { .. } => {
+                self.must_be_free("creates", target)?;
+                self.is(State::Present, target, action);
+            }
+            Operation::Modify(_) | Operation::SchemaUpdate(_) => {
+                self.must_be_there("changes", target)?;
+                self.is(State::Present, target, action);
+            }
+            Operation::Delete => {
+                self.must_be_there("deletes", target)?;
+                self.is(State::Absent, target, action);
+            }
+            Operation::Rename { to } => {
+                self.must_be_there("renames", target)?;
+                self.must_be_free("renames a file to", to)?;
+                self.is(State::Absent, target, action);
+                let files = self.files;
+                self.is(State::Present, to, action);
+                self.files = files;
+            }
+        }
+        Ok(())
+    }
+
+    fn must_be_there(&self, does: &str, path: &RelPath) -> Result<(), String> {
+        match self.known.get(path.as_str()) {
+            Some((State::Absent, by)) => Err(format!(
+                "{does} `{path}`, which is no longer there: {} {} it before",
+                by.id,
+                match by.operation {
+                    Operation::Rename { .. } => "renames",
+                    _ => "deletes",
+                }
+            )),
+            Some((State::Present, _)) => Ok(()),
+            None => self.must_fit(does, path),
+        }
+    }
+
+    fn must_be_free(&self, does: &str, path: &RelPath) -> Result<(), String> {
+        match self.known.get(path.as_str()) {
+            Some((State::Present, by)) => Err(format!(
+                "{does} `{path}`, which is there already: {} {} it before",
+                by.id,
+                match by.operation {
+                    Operation::Create { .. } => "creates",
+                    Operation::Rename { .. } => "renames a file to",
+                    _ => "changes",
+                }
+            )),
+            _ => self.must_fit(does, path),
+        }
+    }
+
+    /// A file cannot be where files are below, nor below a file.
+    fn must_fit(&self, does: &str, path: &RelPath) -> Result<(), String> {
+        if self
+            .below
+            .get(path.as_str())
+            .is_some_and(|files| *files > 0)
+        {
+            return Err(format!(
+                "{does} `{path}`, which is a directory for the actions before it"
+            ));
+        }
+        let file = directories(path.as_str())
+            .find_map(|dir| Some((dir, self.known.get(dir)?)))
+            .filter(|(_, (state, _))| *state == State::Present);
+        match file {
+            Some((dir, (_, by))) => Err(format!(
+                "{does} `{path}`, but `{dir}` is a file for {}, no directory",
+                by.id
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn is(&mut self, state: State, path: &'a RelPath, by: &'a Action) {
+        let before = self.known.insert(path.as_str(), (state, by));
+        self.files += usize::from(before.is_none());
+        let was = before.is_some_and(|(state, _)| state == State::Present);
+        let is = state == State::Present;
+        if was == is {
+            return;
+        }
+        for dir in directories(path.as_str()) {
+            let files = self.below.entry(dir).or_default();
+            *files = if is {
+                *files + 1
+            } else {
+                files.saturating_sub(1)
+            };
+        }
+    }
+}
+
+/// The directories on the way to a path, borrowed from it.
+fn directories(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').filter_map(|(at, _)| path.get(..at))
+}

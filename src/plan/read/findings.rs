@@ -1,0 +1,154 @@
+//! What is found while a plan is read: what forbids it, and what people should know.
+
+use serde_json::Value;
+
+use crate::{
+    plan::model::{Action, ActionId, ActionType},
+    task::{Failure, Fault},
+};
+
+/// Why a plan was rejected: everything that is wrong with it, so that it can be mended at once. Nothing
+/// was touched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PlanError {
+    /// As far as it could be read.
+    pub(crate) plan_id: Option<String>,
+    /// One for each item of `action_plan`, as far as it can be read; what has no id is named by its
+    /// place: `action_plan[3]`.
+    pub(crate) actions: Vec<ActionId>,
+    /// Decides the fault.
+    pub(crate) first: Box<Problem>,
+    pub(crate) others: Vec<Problem>,
+}
+
+/// One thing that is wrong with a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) failure: Failure,
+    /// The action it is about; nothing in it if it is about the plan as a whole.
+    pub(crate) subject: Subject,
+}
+
+/// An action, as far as it could be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) action: Option<ActionId>,
+    /// As the plan spells it.
+    pub(crate) target: Option<String>,
+    pub(crate) operation: Option<ActionType>,
+}
+
+/// So many problems are told in one message, and so many problems and notes kept.
+const TOLD: usize = 5;
+const KEPT: usize = 100;
+
+impl PlanError {
+    /// All of it as one failure: the first problem's fault, and the words of the first few.
+    pub(crate) fn failure(&self) -> Failure {
+        let mut failure = self.first.failure.clone();
+        if self.others.is_empty() {
+            return failure;
+        }
+        for other in self.others.iter().take(TOLD - 1) {
+            failure.message.push_str("; also: ");
+            failure.message.push_str(&other.failure.message);
+        }
+        if let Some(more @ 1..) = self.others.len().checked_sub(TOLD - 1) {
+            failure.message.push_str("; and ");
+            failure.message.push_str(&more.to_string());
+            failure.message.push_str(" more");
+        }
+        failure
+    }
+}
+
+/// The list being made.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) problems: Vec<Problem>,
+    pub(super) notes: Vec<String>,
+    /// What is being read.
+    pub(super) subject: Subject,
+}
+
+impl Findings {
+    /// Something is wrong with what is being read.
+    pub(super) fn problem(&mut self, fault: Fault, message: impl Into<String>) {
+        self.failure(Failure::new(fault, message));
+    }
+
+    /// The same, said elsewhere.
+    pub(super) fn failure(&mut self, failure: Failure) {
+        let problem = Problem {
+            failure,
+            subject: self.subject.clone(),
+        };
+        if self.problems.len() < KEPT {
+            self.problems.push(problem);
+        }
+    }
+
+    /// The plan does not have its schema's shape.
+    pub(super) fn invalid(&mut self, message: impl Into<String>) {
+        self.problem(Fault::PlanInvalid, message);
+    }
+
+    /// A value is not of its type. The value itself is not told: it may be a secret.
+    pub(super) fn wrong(&mut self, place: &str, expected: &str, found: &Value) {
+        self.invalid(format!(
+            "`{place}` must be {expected}, and is {}",
+            kind(found)
+        ));
+    }
+
+    /// Notes what is not known to be of any effect.
+    pub(super) fn note(&mut self, note: impl Into<String>) {
+        if self.notes.len() < KEPT {
+            self.notes.push(note.into());
+        }
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// What follows is about this action.
+    pub(super) fn about(&mut self, action: &Action) {
+        self.subject = Subject {
+            action: Some(action.id.clone()),
+            target: Some(action.target.to_string()),
+            operation: Some(action.operation.action_type()),
+        };
+    }
+
+    /// What a limit says of a field of an action.
+    pub(super) fn within(&mut self, place: &str, key: &str, answer: Result<(), Failure>) {
+        if let Err(mut failure) = answer {
+            failure.message = format!("{} (`{place}.{key}`)", failure.message);
+            self.failure(failure);
+        }
+    }
+}
+
+impl Problem {
+    /// A plan that is rejected without a reason: a defect.
+    pub(super) fn unexplained() -> Self {
+        let message = "the plan was rejected, and nobody said why; this is a defect of oneact";
+        Self {
+            failure: Failure::new(Fault::Internal, message),
+            subject: Subject::default(),
+        }
+    }
+}
+
+fn kind(value: &Value) -> String {
+    let kind = match value {
+        Value::Null => "null; leave the key out if nothing is meant",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) => return format!("the number {number}"),
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    kind.to_owned()
+}

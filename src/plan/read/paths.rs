@@ -1,0 +1,35 @@
+//! Paths as a plan spells them (R-001-24, R-001-157).
+
+use serde_json::Value;
+
+use crate::task::{Fault, RelPath};
+
+use super::{
+    fields::{quoted, text},
+    findings::Findings,
+};
+
+/// A path below the root.
+pub(super) fn read(place: &str, value: &Value, findings: &mut Findings) -> Option<RelPath> {
+    let path = text(place, value, findings)?;
+    RelPath::parse(path)
+        .map_err(|problem| {
+            let fault = if leads_out(path) {
+                "Path traversal attempt detected: "
+            } else {
+                ""
+            };
+            findings.problem(
+                Fault::PathOutside,
+                format!("{fault}`{place}` is {}: {problem}", quoted(path)),
+            );
+        })
+        .ok()
+}
+
+/// Whether a path that was refused would leave the root where it is taken at its word, on this system or
+/// on another.
+fn leads_out(path: &str) -> bool {
+    let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    drive || path.starts_with(['/', '\\']) || path.split(['/', '\\']).any(|part| part == "..")
+}
