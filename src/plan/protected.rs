@@ -121,7 +121,7 @@ impl Forbidden {
 
 /// A pattern that is none.
 #[derive(Debug, thiserror::Error)]
-#[error("`{pattern}` is no pattern: {problem}")]
+#[error("`{}` is no pattern: {problem}", pattern.escape_debug())]
 pub(crate) struct PatternError {
     /// As written.
     pub(crate) pattern: String,
@@ -182,6 +182,9 @@ fn spellings(pattern: &str) -> Result<[String; 2], &'static str> {
     }
     if pattern.contains('\\') {
         return Err("it contains a backslash; separate directories with `/`");
+    }
+    if pattern.contains(char::is_control) {
+        return Err("it contains a control character");
     }
     let folded = fold(pattern.trim_start_matches("./"));
     let bare = folded.trim_end_matches("/**").trim_end_matches('/');
@@ -384,7 +387,7 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_refused_by_name() {
-        for bad in ["!keep", "a\\b", "", "/", "/**", "a[", "{a"] {
+        for bad in ["!keep", "a\\b", "a\n", "", "/", "/**", "a[", "{a"] {
             let error = Forbidden::with(&[bad.to_owned()]).unwrap_err();
             assert_eq!(error.pattern, bad);
         }

@@ -83,10 +83,9 @@ fn unfolded(config: &Value, findings: &mut Findings) -> Option<Value> {
     let value = match serde_saphyr::from_str::<Value>(text) {
         Ok(value) => value,
         Err(error) => {
-            findings.invalid(format!(
-                "`{NAME}` is not valid YAML: {}",
-                error.without_snippet()
-            ));
+            let problem = error.without_snippet().to_string();
+            let problem = problem.replace(char::is_control, " ");
+            findings.invalid(format!("`{NAME}` is not valid YAML: {problem}"));
             return None;
         }
     };

@@ -50,9 +50,11 @@ impl<'a> Fields<'a> {
         for (name, value) in map {
             let outer = self.layers.first().and_then(|layer| layer.map.get(name));
             if outer.is_some_and(|outer| outer != value) {
+                let (outer, inner) = (self.place(name), format!("{place}.{name}"));
                 findings.invalid(format!(
-                    "`{}` and `{place}.{name}` are given with different values; give it once",
-                    self.place(name)
+                    "`{}` and `{}` are given with different values; give it once",
+                    printable(&outer),
+                    printable(&inner)
                 ));
             }
         }
@@ -208,7 +210,7 @@ impl<'a> Fields<'a> {
                 if self.known.contains(&key.as_str()) {
                     continue;
                 }
-                let place = self.place(key);
+                let place = printable(&self.place(key));
                 match self.meant(key) {
                     Some(meant) => {
                         findings.invalid(format!("`{place}` is unknown; did you mean `{meant}`?"));
@@ -264,10 +266,15 @@ pub(super) fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.join(", ")
 }
 
-/// A word of the plan in a message: its beginning, control characters escaped.
+/// A word of the plan in a message, in quotes.
 pub(super) fn quoted(text: &str) -> String {
+    format!("\"{}\"", printable(text))
+}
+
+/// The beginning of a text of the plan, what cannot be printed escaped.
+fn printable(text: &str) -> String {
     const LONGEST: usize = 100;
     let short: String = text.chars().take(LONGEST).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
-    format!("{short:?}{more}")
+    format!("{}{more}", short.escape_debug())
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod configured;
+mod mutations;
 mod operations;
 mod rules;
 mod together;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The plan of one deletion with these fields set.
-fn with(fields: Value) -> Value {
+fn with(fields: &Value) -> Value {
     let mut action = delete("a001", "f");
     for (key, value) in fields.as_object().unwrap() {
         action[key] = value.clone();
@@ -75,7 +75,7 @@ fn fields_of_a_wrong_type_are_told_by_their_place() {
             "`action_plan[0].validation_rules` must be an array",
         ),
     ] {
-        says(&bad(with(fields)), Fault::PlanInvalid, words);
+        says(&bad(with(&fields)), Fault::PlanInvalid, words);
     }
 }
 
@@ -89,7 +89,7 @@ fn every_spelling_of_a_way_out_of_the_root_is_refused_r_001_157() {
         "C:\\windows",
         "\\\\server\\share",
     ] {
-        let error = bad(with(json!({"target": path})));
+        let error = bad(with(&json!({"target": path})));
         says(
             &error,
             Fault::PathOutside,
@@ -99,7 +99,7 @@ fn every_spelling_of_a_way_out_of_the_root_is_refused_r_001_157() {
         assert_eq!(error.first.subject.target.as_deref(), Some(path));
     }
     for path in ["a//b", "./a", "a/", "", "a\u{0}b", "a\\b"] {
-        let error = bad(with(json!({"target": path})));
+        let error = bad(with(&json!({"target": path})));
         says(&error, Fault::PathOutside, "`action_plan[0].target` is");
         assert!(
             !error.first.failure.message.contains("traversal"),
@@ -111,7 +111,7 @@ fn every_spelling_of_a_way_out_of_the_root_is_refused_r_001_157() {
 #[test]
 fn a_path_in_a_message_is_printable_and_short() {
     let error = bad(with(
-        json!({"target": format!("a\u{1b}[31m{}", "x".repeat(10_000))}),
+        &json!({"target": format!("a\u{1b}[31m{}", "x".repeat(10_000))}),
     ));
     let message = &error.first.failure.message;
     assert!(
@@ -123,7 +123,7 @@ fn a_path_in_a_message_is_printable_and_short() {
 #[test]
 fn protected_files_are_rejected_also_as_the_place_a_file_is_renamed_to_r_001_25() {
     says(
-        &bad(with(json!({"target": "x/.GIT/hooks/pre-push"}))),
+        &bad(with(&json!({"target": "x/.GIT/hooks/pre-push"}))),
         Fault::ProtectedFile,
         "approval",
     );
@@ -137,7 +137,7 @@ fn protected_files_are_rejected_also_as_the_place_a_file_is_renamed_to_r_001_25(
         "(`action_plan[0].operation.new_path`)",
     );
     says(
-        &bad(with(json!({"target": ".oneact/ledger"}))),
+        &bad(with(&json!({"target": ".oneact/ledger"}))),
         Fault::ProtectedFile,
         "oneact's own",
     );
@@ -145,13 +145,13 @@ fn protected_files_are_rejected_also_as_the_place_a_file_is_renamed_to_r_001_25(
 
 #[test]
 fn an_action_that_calls_itself_irreversible_is_noted() {
-    let plan = good(with(json!({"reversible": false})));
+    let plan = good(with(&json!({"reversible": false})));
     assert!(plan.notes[0].starts_with("`action_plan[0].reversible` is false"));
 }
 
 #[test]
 fn an_actions_time_is_at_most_that_of_its_kind_r_001_169_and_170() {
-    let action = &good(with(json!({"timeout_seconds": 500}))).actions[0];
+    let action = &good(with(&json!({"timeout_seconds": 500}))).actions[0];
     assert_eq!(action.timeout.as_secs(), 120);
     let update = json!({"type": "json_update_value", "path": "$.a", "value": 1});
     let mut schema = one("SCHEMA_UPDATE", &update);

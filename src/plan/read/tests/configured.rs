@@ -74,8 +74,9 @@ fn constraints_without_allowed_operations_allow_modifications_alone_and_say_why(
     says(
         &error,
         Fault::OperationNotAllowed,
-        "FILE_DELETE is not allowed; the default of `system_config.execution_constraints.allowed_operations`, which \
-         the plan does not give, allows FILE_MODIFY (`action_plan[0].action_type`)",
+        "FILE_DELETE is not allowed; allowed is FILE_MODIFY, by the default of \
+         `system_config.execution_constraints.allowed_operations`, which the plan does not give \
+         (`action_plan[0].action_type`)",
     );
 }
 

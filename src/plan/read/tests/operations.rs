@@ -20,7 +20,7 @@ fn modify(edit: &Value) -> Edit {
     }
 }
 
-fn created(fields: Value) -> (Vec<u8>, Option<u32>) {
+fn created(fields: &Value) -> (Vec<u8>, Option<u32>) {
     let mut create = json!({"type": "create", "content": "héllo"});
     for (key, value) in fields.as_object().unwrap() {
         create[key] = value.clone();
@@ -33,10 +33,10 @@ fn created(fields: Value) -> (Vec<u8>, Option<u32>) {
 
 #[test]
 fn a_file_is_created_from_text_or_base64_with_a_mode_r_001_87() {
-    assert_eq!(created(json!({})), ("héllo".as_bytes().to_vec(), None));
-    assert_eq!(created(json!({"encoding": "utf-8", "content": ""})).0, b"");
+    assert_eq!(created(&json!({})), ("héllo".as_bytes().to_vec(), None));
+    assert_eq!(created(&json!({"encoding": "utf-8", "content": ""})).0, b"");
     assert_eq!(
-        created(json!({"encoding": "base64", "content": "AP8="})).0,
+        created(&json!({"encoding": "base64", "content": "AP8="})).0,
         [0, 255]
     );
     for (mode, bits) in [
@@ -45,7 +45,7 @@ fn a_file_is_created_from_text_or_base64_with_a_mode_r_001_87() {
         ("0o600", 0o600),
         ("00640", 0o640),
     ] {
-        assert_eq!(created(json!({"mode": mode})).1, Some(bits));
+        assert_eq!(created(&json!({"mode": mode})).1, Some(bits));
     }
 }
 
