@@ -84,7 +84,10 @@ fn git_makes(before: File<'_>, after: File<'_>) {
 #[test]
 fn git_apply_makes_the_same_change() {
     let m = 0o644;
-    let long: String = (0..200).map(|n| format!("line {n}\n")).collect();
+    let long = (0..200)
+        .map(|n| format!("line {n}\n"))
+        .collect::<Vec<_>>()
+        .concat();
     let edited = long
         .replace("line 3\n", "")
         .replace("line 50\n", "line fifty\nand more\n");
@@ -276,7 +279,12 @@ fn a_preview_hides_credentials_and_the_diff_for_people_does_not_r_001_161() {
 
 #[test]
 fn only_what_lies_between_the_differences_is_compared() {
-    let lines = |n: usize| (0..n).map(|n| format!("{n}\n")).collect::<String>();
+    let lines = |n: usize| {
+        (0..n)
+            .map(|n| format!("{n}\n"))
+            .collect::<Vec<_>>()
+            .concat()
+    };
     let before = lines(20_000);
     let after = before.replace("\n10000\n", "\nten thousand\n");
     let told = changed(&before, &after);
