@@ -118,6 +118,23 @@ fn git_apply_makes_the_same_change() {
 }
 
 #[test]
+fn of_more_than_a_million_lines_all_are_replaced_and_git_applies_it() {
+    let with = |middle: &str| format!("1\n2\n3\n4\n{}5\n", middle.repeat(1_000_100));
+    let (before, after) = (with("a\n"), with("b\n"));
+    let told = changed(&before, &after);
+    assert_eq!(
+        (told.lines_added, told.lines_removed),
+        (1_000_100, 1_000_100)
+    );
+    let begins = "@@ -2,1000104 +2,1000104 @@\n 2\n 3\n 4\n-a\n";
+    assert!(told.preview.contains(begins), "{}", told.preview);
+    git_makes(
+        Some(("f", before.as_bytes(), 0o644)),
+        Some(("f", after.as_bytes(), 0o644)),
+    );
+}
+
+#[test]
 fn git_apply_creates_deletes_and_renames() {
     let text = b"one\ntwo\nthree\nfour\nfive\n".as_slice();
     let other = b"one\ntwo\n3\nfour\nfive\n".as_slice();
