@@ -24,7 +24,7 @@ pub(crate) struct Run {
 }
 
 /// What a plan is about to change, and how each change is taken back: complete before the first one
-/// (001 §7.1, CHECKPOINT_FIRST). Exists only where there is something to take back.
+/// (001 §7.1, `CHECKPOINT_FIRST`). Exists only where there is something to take back.
 #[derive(Debug, Clone)]
 pub(crate) struct Undo {
     /// The rollback manifest's.
@@ -120,10 +120,9 @@ impl Story {
         }
         match (&self.rollback, &self.undo) {
             (Rollback::Done { .. }, _) => Status::RolledBack,
-            (Rollback::Stuck { .. }, _) => Status::Failed,
             (Rollback::NotDone, _) if all_done && failures().next().is_none() => Status::Success,
             (Rollback::NotDone, Some(_)) => Status::Partial,
-            (Rollback::NotDone, None) => Status::Failed,
+            (Rollback::NotDone, None) | (Rollback::Stuck { .. }, _) => Status::Failed,
         }
     }
 

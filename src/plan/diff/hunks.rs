@@ -13,12 +13,17 @@ const CONTEXT: usize = 3;
 
 /// How long a good diff is looked for. `similar` bounds its search as git does; only files that have
 /// been shuffled in the large ever get here, and are then shown as changed in coarser pieces.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Lines between the first and the last difference up to which a good diff is looked for: it takes some
+/// hundred bytes a line. Of more, all are shown as replaced.
+const MOST_LINES: usize = 1_000_000;
 
 /// The differences between two texts.
 pub(super) struct Hunks<'a> {
     /// Lines of the texts before the window that was compared.
     skipped: usize,
+    /// Each a line, or many in a row.
     old: Vec<&'a str>,
     new: Vec<&'a str>,
     groups: Vec<Vec<DiffOp>>,
@@ -58,29 +63,32 @@ impl Line<'_> {
 
 impl<'a> Hunks<'a> {
     pub(super) fn between(before: &'a str, after: &'a str) -> Self {
-        let (old, new) = window(before, after);
-        let skipped = newlines(before.get(..old.start).unwrap_or_default());
-        let old: Vec<&str> = lines(before, old);
-        let new: Vec<&str> = lines(after, new);
-        let groups = group_diff_ops(operations(&old, &new), CONTEXT);
+        let window = Window::of(before, after);
+        let too_many = |text: &str| newlines(text) > MOST_LINES;
+        let mut middles = [window.old, window.new].into_iter();
+        let (old, new, operations) = if middles.any(|text| text.is_empty() || too_many(text)) {
+            window.replaced()
+        } else {
+            let (old, new) = (window.lines(window.old), window.lines(window.new));
+            let operations = operations(&old, &new);
+            (old, new, operations)
+        };
         Self {
-            skipped,
+            skipped: newlines(window.skipped),
             old,
             new,
-            groups,
+            groups: group_diff_ops(operations, CONTEXT),
         }
     }
 
     pub(super) fn added(&self) -> u64 {
-        self.operations()
-            .map(|op| op.new_range().len() as u64)
-            .sum()
+        let new = |op: &DiffOp| count(&self.new, op.new_range());
+        self.operations().map(|op| new(op) as u64).sum()
     }
 
     pub(super) fn removed(&self) -> u64 {
-        self.operations()
-            .map(|op| op.old_range().len() as u64)
-            .sum()
+        let old = |op: &DiffOp| count(&self.old, op.old_range());
+        self.operations().map(|op| old(op) as u64).sum()
     }
 
     /// Bytes of the removed lines.
@@ -106,20 +114,20 @@ impl<'a> Hunks<'a> {
     }
 
     fn head(&self, group: &[DiffOp]) -> String {
-        let span = |range: fn(&DiffOp) -> Range<usize>| {
+        let span = |all: &[&str], range: fn(&DiffOp) -> Range<usize>| {
+            // What comes before the first group is single lines.
             let first = group.first().map_or(0, |op| range(op).start) + self.skipped;
-            let last = group.last().map_or(0, |op| range(op).end) + self.skipped;
-            match last - first {
+            match group.iter().map(|op| count(all, range(op))).sum() {
                 // Of no lines, the one before is named.
                 0 => format!("{first},0"),
                 1 => format!("{}", first + 1),
-                count => format!("{},{count}", first + 1),
+                lines => format!("{},{lines}", first + 1),
             }
         };
         format!(
             "@@ -{} +{} @@",
-            span(DiffOp::old_range),
-            span(DiffOp::new_range)
+            span(&self.old, DiffOp::old_range),
+            span(&self.new, DiffOp::new_range)
         )
     }
 
@@ -132,11 +140,26 @@ impl<'a> Hunks<'a> {
                 (&[], old, new)
             }
         };
-        let kept = kept.iter().flat_map(|line| ended(line, Line::Kept));
-        let removed = removed.iter().flat_map(|line| ended(line, Line::Removed));
-        let added = added.iter().flat_map(|line| ended(line, Line::Added));
-        kept.chain(removed).chain(added)
+        told(kept, Line::Kept)
+            .chain(told(removed, Line::Removed))
+            .chain(told(added, Line::Added))
     }
+}
+
+/// Those lines, each with what is to be said of it.
+fn told<'s, 'a>(
+    lines: &'s [&'a str],
+    kind: fn(&'a str) -> Line<'a>,
+) -> impl Iterator<Item = Line<'a>> + use<'s, 'a> {
+    let single = lines.iter().flat_map(|lines| lines.split_inclusive('\n'));
+    single.flat_map(move |line| ended(line, kind))
+}
+
+/// Lines of a part.
+fn count(all: &[&str], part: Range<usize>) -> usize {
+    let part = all.get(part).unwrap_or_default().iter();
+    part.map(|lines| newlines(lines) + usize::from(!lines.ends_with('\n')))
+        .sum()
 }
 
 /// The line without its `\n`, and a remark where it has none.
@@ -151,24 +174,6 @@ fn ended<'a>(line: &'a str, kind: fn(&'a str) -> Line<'a>) -> impl Iterator<Item
 /// The operations that lead from one to the other. Lines become numbers first, so that each is looked
 /// at once.
 fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    match (old.is_empty(), new.is_empty()) {
-        (true, true) => return Vec::new(),
-        (true, false) => {
-            return vec![DiffOp::Insert {
-                old_index: 0,
-                new_index: 0,
-                new_len: new.len(),
-            }];
-        }
-        (false, true) => {
-            return vec![DiffOp::Delete {
-                old_index: 0,
-                old_len: old.len(),
-                new_index: 0,
-            }];
-        }
-        (false, false) => {}
-    }
     let mut numbers = HashMap::new();
     let mut numbered = |line| {
         let next = numbers.len();
@@ -181,39 +186,83 @@ fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline)
 }
 
-/// The lines of that part of a text, each with its line ending.
-fn lines(text: &str, part: Range<usize>) -> Vec<&str> {
-    let part = text.get(part).unwrap_or_default();
-    part.split_inclusive('\n').collect()
+/// Two texts, taken apart.
+struct Window<'a> {
+    /// What both begin with.
+    skipped: &'a str,
+    /// At most [`CONTEXT`] lines before the first difference.
+    lead: &'a str,
+    /// From the first difference to the last, in whole lines.
+    old: &'a str,
+    new: &'a str,
+    /// At most [`CONTEXT`] lines after the last difference.
+    tail: &'a str,
 }
 
-/// The parts of two texts that hold every difference and [`CONTEXT`] lines around them. Both begin at
-/// the same byte.
-fn window(before: &str, after: &str) -> (Range<usize>, Range<usize>) {
-    let (a, b) = (before.as_bytes(), after.as_bytes());
-    let common = common_prefix(a, b);
-    let start = after_newline(a.get(..common).unwrap_or_default());
-    let common = common_suffix(
-        a.get(start..).unwrap_or_default(),
-        b.get(start..).unwrap_or_default(),
-    );
-    // The first line of what they end with may have begun before it.
-    let tail = a.get(a.len() - common..).unwrap_or_default();
-    let whole = tail
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .map_or(0, |at| common - at - 1);
-    let tail = a.get(a.len() - whole..).unwrap_or_default();
-    let shown: usize = tail
-        .split_inclusive(|byte| *byte == b'\n')
-        .take(CONTEXT)
-        .map(<[u8]>::len)
-        .sum();
-    let first = lines_back(a.get(..start).unwrap_or_default());
-    (
-        first..a.len() - whole + shown,
-        first..b.len() - whole + shown,
-    )
+impl<'a> Window<'a> {
+    fn of(before: &'a str, after: &'a str) -> Self {
+        let (a, b) = (before.as_bytes(), after.as_bytes());
+        let common = common_prefix(a, b);
+        let start = after_newline(a.get(..common).unwrap_or_default());
+        let common = common_suffix(
+            a.get(start..).unwrap_or_default(),
+            b.get(start..).unwrap_or_default(),
+        );
+        // The first line of what they end with may have begun before it.
+        let mut end = a.get(a.len() - common..).unwrap_or_default().iter();
+        let whole = end
+            .position(|byte| *byte == b'\n')
+            .map_or(0, |at| common - at - 1);
+        let first = lines_back(a.get(..start).unwrap_or_default());
+        let tail = before.get(a.len() - whole..).unwrap_or_default();
+        let shown = tail.split_inclusive('\n').take(CONTEXT).map(str::len).sum();
+        Self {
+            skipped: before.get(..first).unwrap_or_default(),
+            lead: before.get(first..start).unwrap_or_default(),
+            old: before.get(start..a.len() - whole).unwrap_or_default(),
+            new: after.get(start..b.len() - whole).unwrap_or_default(),
+            tail: tail.get(..shown).unwrap_or_default(),
+        }
+    }
+
+    /// The middle with the lines around it, line by line.
+    fn lines(&self, middle: &'a str) -> Vec<&'a str> {
+        let parts = [self.lead, middle, self.tail].into_iter();
+        parts.flat_map(|part| part.split_inclusive('\n')).collect()
+    }
+
+    /// The whole middle replaced in one piece.
+    fn replaced(&self) -> (Vec<&'a str>, Vec<&'a str>, Vec<DiffOp>) {
+        let lead: Vec<&str> = self.lead.split_inclusive('\n').collect();
+        let tail: Vec<&str> = self.tail.split_inclusive('\n').collect();
+        let around = |middle: &'a str| {
+            let middle = Some(middle).filter(|middle| !middle.is_empty());
+            let all = lead.iter().copied().chain(middle);
+            all.chain(tail.iter().copied()).collect::<Vec<&str>>()
+        };
+        let at = lead.len();
+        let old_len = usize::from(!self.old.is_empty());
+        let new_len = usize::from(!self.new.is_empty());
+        let operations = vec![
+            DiffOp::Equal {
+                old_index: 0,
+                new_index: 0,
+                len: at,
+            },
+            DiffOp::Replace {
+                old_index: at,
+                old_len,
+                new_index: at,
+                new_len,
+            },
+            DiffOp::Equal {
+                old_index: at + old_len,
+                new_index: at + new_len,
+                len: tail.len(),
+            },
+        ];
+        (around(self.old), around(self.new), operations)
+    }
 }
 
 /// Where the last [`CONTEXT`] lines of whole lines begin.

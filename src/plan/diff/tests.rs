@@ -84,7 +84,10 @@ fn git_makes(before: File<'_>, after: File<'_>) {
 #[test]
 fn git_apply_makes_the_same_change() {
     let m = 0o644;
-    let long: String = (0..200).map(|n| format!("line {n}\n")).collect();
+    let long = (0..200)
+        .map(|n| format!("line {n}\n"))
+        .collect::<Vec<_>>()
+        .concat();
     let edited = long
         .replace("line 3\n", "")
         .replace("line 50\n", "line fifty\nand more\n");
@@ -112,6 +115,23 @@ fn git_apply_makes_the_same_change() {
             Some(("dir/f.txt", after.as_bytes(), m)),
         );
     }
+}
+
+#[test]
+fn of_more_than_a_million_lines_all_are_replaced_and_git_applies_it() {
+    let with = |middle: &str| format!("1\n2\n3\n4\n{}5\n", middle.repeat(1_000_100));
+    let (before, after) = (with("a\n"), with("b\n"));
+    let told = changed(&before, &after);
+    assert_eq!(
+        (told.lines_added, told.lines_removed),
+        (1_000_100, 1_000_100)
+    );
+    let begins = "@@ -2,1000104 +2,1000104 @@\n 2\n 3\n 4\n-a\n";
+    assert!(told.preview.contains(begins), "{}", told.preview);
+    git_makes(
+        Some(("f", before.as_bytes(), 0o644)),
+        Some(("f", after.as_bytes(), 0o644)),
+    );
 }
 
 #[test]
@@ -276,7 +296,12 @@ fn a_preview_hides_credentials_and_the_diff_for_people_does_not_r_001_161() {
 
 #[test]
 fn only_what_lies_between_the_differences_is_compared() {
-    let lines = |n: usize| (0..n).map(|n| format!("{n}\n")).collect::<String>();
+    let lines = |n: usize| {
+        (0..n)
+            .map(|n| format!("{n}\n"))
+            .collect::<Vec<_>>()
+            .concat()
+    };
     let before = lines(20_000);
     let after = before.replace("\n10000\n", "\nten thousand\n");
     let told = changed(&before, &after);

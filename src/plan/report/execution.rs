@@ -59,7 +59,8 @@ pub(crate) struct Completed {
     pub(crate) action_id: ActionId,
     pub(crate) status: &'static str,
     pub(crate) started_at: At,
-    pub(crate) completed_at: At,
+    #[serde(rename = "completed_at")]
+    pub(crate) ended: At,
     pub(crate) output: String,
 }
 
@@ -170,7 +171,7 @@ impl Actions {
                     action_id,
                     status: "SUCCESS",
                     started_at: At::from(&verdict.began),
-                    completed_at: At::from(&verdict.ended),
+                    ended: At::from(&verdict.ended),
                     output: output.clone(),
                 }),
                 ActionEnd::Failed(failure) => actions.failed.push(Failed {

@@ -21,7 +21,8 @@ use super::{At, SCRIPT, script::manual, steps::Step};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
-    pub(crate) manifest_id: Uuid,
+    #[serde(rename = "manifest_id")]
+    pub(crate) id: Uuid,
     pub(crate) plan_id: String,
     pub(crate) created_at: At,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +98,7 @@ impl Manifest {
     pub(crate) fn of(run: &Run, undo: &Undo) -> Self {
         let script = run.file(SCRIPT);
         let mut manifest = Self {
-            manifest_id: undo.id,
+            id: undo.id,
             plan_id: run.plan_id.clone(),
             created_at: At::from(&undo.created),
             expires_at: undo.expires.as_ref().map(At::from),

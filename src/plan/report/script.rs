@@ -15,7 +15,7 @@ pub(crate) fn script(manifest: &Manifest) -> String {
          # Arguments are handed on: --checkpoint ID undoes one change and what rests on it.\n\
          #\n",
         manifest.plan_id.escape_debug(),
-        manifest.manifest_id
+        manifest.id
     );
     // Writing to a String cannot fail.
     for line in manual(manifest).lines() {

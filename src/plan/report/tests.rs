@@ -29,7 +29,7 @@ fn id(text: &str) -> ActionId {
     ActionId(text.to_owned())
 }
 
-fn at(second: u32) -> Zoned {
+fn at(second: u128) -> Zoned {
     let text = format!("2026-02-24T10:00:{second:02}.250+08:00[Asia/Singapore]");
     text.parse().unwrap()
 }
@@ -208,8 +208,8 @@ fn verdict(n: usize, end: ActionEnd) -> Verdict {
         action: id(told.action),
         action_type: Some(TYPES[n]),
         target: Some(told.from.unwrap_or(told.path).to_owned()),
-        began: at(n as u32),
-        ended: at(n as u32 + 1),
+        began: at(TOLD[n].n - 1),
+        ended: at(TOLD[n].n),
         end,
     }
 }

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use super::*;
+use super::{super::steps, *};
 
 fn put(root: &Path, name: &str, text: &str, mode: u32) {
     let at = root.join(name);
@@ -80,19 +80,14 @@ fn the_notes_suffice_to_restore_everything_by_hand_r_001_68() {
         let kept = lines().filter_map(|line| line.strip_prefix(kind).map(str::to_owned));
         kept.collect()
     };
-    let check = |said: &str| match said.strip_prefix("there is no ") {
-        Some(name) => sh(root.path(), &format!("test ! -e {name}")),
-        None => {
-            let (command, hash) = said
-                .strip_prefix('`')
-                .unwrap()
-                .split_once("` prints ")
-                .unwrap();
-            sh(
-                root.path(),
-                &format!("case \"$({command})\" in {hash}\\ *) ;; *) exit 1 ;; esac"),
-            );
+    let check = |said: &str| {
+        if let Some(name) = said.strip_prefix("there is no ") {
+            return sh(root.path(), &format!("test ! -e {name}"));
         }
+        let said = said.strip_prefix('`').unwrap();
+        let (command, hash) = said.split_once("` prints ").unwrap();
+        let compared = format!("case \"$({command})\" in {hash}\\ *) ;; *) exit 1 ;; esac");
+        sh(root.path(), &compared);
     };
     let (before, after) = (checks("before: "), checks("after: "));
     for (n, command) in commands.iter().enumerate() {
@@ -120,7 +115,7 @@ fn a_renamed_file_that_was_changed_too_is_restored_from_its_backup() {
     );
     story.undo.as_mut().unwrap().changes = vec![change(&renamed)];
     let manifest = told(&story).manifest.unwrap();
-    let step = super::super::steps::Step::of(&manifest.checkpoints[0]);
+    let step = steps::Step::of(&manifest.checkpoints[0]);
     sh(root.path(), &step.command);
     assert_eq!(
         fs::read_to_string(root.path().join("name.txt")).unwrap(),
@@ -190,7 +185,7 @@ fn no_name_gets_out_of_the_comments_or_the_quotes() {
     assert!(ran.success());
     sh(
         root.path(),
-        &super::super::steps::Step::of(&manifest.checkpoints[0]).command,
+        &steps::Step::of(&manifest.checkpoints[0]).command,
     );
     assert!(!root.path().join("pwned").exists());
     assert!(!root.path().join(name).exists());
