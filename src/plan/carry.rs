@@ -5,6 +5,8 @@ mod staging;
 mod telling;
 mod verify;
 
+use std::sync::Arc;
+
 use crate::{
     host,
     task::{Failure, Fault, PlanOrder},
@@ -37,7 +39,8 @@ pub(super) fn execute(
     desk: Desk<'_>,
 ) -> Finished {
     let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
-    execute_with(order, bounds, expect, desk, Faults::parse(&faults))
+    let faults = Arc::new(Faults::parse(&faults));
+    execute_with(order, bounds, expect, desk, faults)
 }
 
 fn execute_with(
@@ -45,7 +48,7 @@ fn execute_with(
     bounds: &Bounds,
     expect: Option<&str>,
     desk: Desk<'_>,
-    faults: Faults,
+    faults: Arc<Faults>,
 ) -> Finished {
     let plan = match read::read(order, bounds) {
         Ok(plan) => plan,
@@ -288,3 +291,6 @@ impl<'a> Carrier<'a> {
 fn done<'a>(finished: Finished) -> Tried<'a> {
     Tried::Finished(Box::new(finished))
 }
+
+#[cfg(test)]
+mod tests;

@@ -254,6 +254,8 @@ impl<'a> Overlay<'a> {
     ) -> Result<(), super::Broken> {
         for path in paths {
             self.make_dirs(path, sink)?;
+        }
+        for path in paths {
             let Some(change) = self.change(path)? else {
                 continue;
             };

@@ -214,6 +214,27 @@ pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
     }
 }
 
+/// Clears away notes that were never finished, with the directories they were to be about. The caller
+/// holds the root's lock: nobody is writing one.
+pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
+    let marks = match marks(root) {
+        Ok(marks) => marks,
+        Err(error) if error.errno == Errno::NOENT => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for name in marks.list()? {
+        let begun = name.strip_prefix('.').and_then(|name| name.strip_suffix(".new"));
+        if let Some(folder) = begun {
+            // Where it is not empty, it is not what was begun.
+            match reports(root)?.remove_dir(folder) {
+                Err(error) if error.errno != Errno::NOTEMPTY => return Err(error),
+                _ => marks.remove(&name)?,
+            }
+        }
+    }
+    Ok(())
+}
+
 /// What a plan under way said of itself.
 pub(crate) fn mark_of(root: &Root, name: &str) -> Result<Vec<u8>, FileError> {
     Ok(marks(root)?.read(name, 1 << 20)?.0)

@@ -33,6 +33,7 @@ pub(crate) enum End {
 
 /// Settles every unfinished plan below the root. The caller holds the root's lock.
 pub(crate) fn recover(root: &Root, threads: usize) -> Result<Vec<Recovered>, FileError> {
+    folder::clear_begun(root)?;
     let mut settled = Vec::new();
     for name in folder::unfinished(root)? {
         let end = match Folder::open(root, &name) {

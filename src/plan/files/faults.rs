@@ -38,6 +38,10 @@ enum Wanted {
     Kill {
         at: u64,
     },
+    /// From call `at` on nothing is done any more: the same for the disk, without losing the process.
+    Stop {
+        at: u64,
+    },
     Fail {
         at: u64,
         errno: Errno,
@@ -55,7 +59,7 @@ enum Span {
 }
 
 impl Faults {
-    /// Reads `kill@12`, `ENOSPC@12`, `EIO@12+` (from there on) or `no-barriers`; anything else is no
+    /// Reads `kill@12`, `stop@12`, `ENOSPC@12`, `EIO@12+` (from there on) or `no-barriers`; anything else is no
     /// fault.
     pub(crate) fn parse(text: &str) -> Self {
         let plan =
@@ -70,6 +74,7 @@ impl Faults {
                     };
                     match (what, at.trim_end_matches('+').parse()) {
                         ("kill", Ok(at)) => Wanted::Kill { at },
+                        ("stop", Ok(at)) => Wanted::Stop { at },
                         (name, Ok(at)) => errno(name)
                             .map_or(Wanted::Nothing, |errno| Wanted::Fail { at, errno, span }),
                         (_, Err(_)) => Wanted::Nothing,
@@ -94,6 +99,7 @@ impl Faults {
                 let _ = kill_process(getpid(), Signal::KILL);
                 Err(Errno::INTR)
             }
+            Wanted::Stop { at } if n >= at => Err(Errno::INTR),
             Wanted::Fail { at, errno, span } => {
                 let mut failing = self
                     .failing
@@ -107,7 +113,9 @@ impl Faults {
                     .filter(|kind| *kind == call)
                     .map_or(Ok(()), |_| Err(errno))
             }
-            Wanted::Kill { .. } | Wanted::NoBarriers | Wanted::Nothing => Ok(()),
+            Wanted::Kill { .. } | Wanted::Stop { .. } | Wanted::NoBarriers | Wanted::Nothing => {
+                Ok(())
+            }
         }
     }
 

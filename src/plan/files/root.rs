@@ -1,6 +1,9 @@
 //! The directory no plan gets out of.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Arc,
+};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
@@ -17,7 +20,7 @@ use super::{Dir, Facts, FileError, Kind, faults::Faults};
 pub(crate) struct Root {
     fd: OwnedFd,
     path: Utf8PathBuf,
-    pub(crate) faults: Faults,
+    pub(crate) faults: Arc<Faults>,
 }
 
 /// Where a path of a plan really leads: without links, inside the root.
@@ -34,7 +37,7 @@ pub(crate) struct Located {
 const MOST_LINKS: u32 = 40;
 
 impl Root {
-    pub(crate) fn open(path: &Utf8Path, faults: Faults) -> Result<Self, FileError> {
+    pub(crate) fn open(path: &Utf8Path, faults: Arc<Faults>) -> Result<Self, FileError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, path.as_std_path(), flags, Mode::empty())
             .map_err(FileError::of("open the root", path))?;

@@ -1,0 +1,332 @@
+//! Whole plans on real directories.
+
+mod crash;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+    sync::Arc,
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    host::{Host, Interrupts},
+    plan::{Rejected, Status},
+    task::{Effect, OperationId, Validation},
+};
+
+/// A root of its own, with files in it.
+struct Lab {
+    _dir: TempDir,
+    root: Utf8PathBuf,
+    host: Host,
+}
+
+/// A tree by path: what matters of each file and directory.
+type Tree = BTreeMap<String, (u32, i64, String)>;
+
+impl Lab {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::try_from(dir.path().canonicalize().unwrap()).unwrap();
+        for (name, content) in files {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, content).unwrap();
+            // Old enough that nobody has to wait for the clock.
+            let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+            fs::File::open(&path).unwrap().set_modified(old).unwrap();
+        }
+        let host = Host::new(None, Some(1), Interrupts::catch());
+        Self {
+            _dir: dir,
+            root,
+            host,
+        }
+    }
+
+    fn run(&self, plan: Value) -> Finished {
+        self.run_with(plan, &Arc::new(Faults::default()))
+    }
+
+    fn run_with(&self, plan: Value, faults: &Arc<Faults>) -> Finished {
+        let order = PlanOrder {
+            plan,
+            system_config: None,
+            validation: Validation::Approved,
+        };
+        let operation = OperationId::new(self.host.timestamp(), [7; 16]);
+        let desk = Desk {
+            host: &self.host,
+            root: &self.root,
+            task_id: "task_1",
+            operation: &operation,
+            begun: self.host.moment(),
+            budget: None,
+        };
+        execute_with(&order, &Bounds::default(), None, desk, Arc::clone(faults))
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.root.join(name)).unwrap()
+    }
+
+    /// The tree without what oneact itself keeps.
+    fn tree(&self) -> Tree {
+        let mut tree = Tree::new();
+        walk(self.root.as_std_path(), &self.root, &mut tree);
+        tree.retain(|path, _| !path.starts_with("agent_"));
+        tree
+    }
+
+    fn reports(&self) -> Vec<Utf8PathBuf> {
+        let dir = self.root.join("agent_outputs/reports");
+        // A plan that was stopped early has made none.
+        let mut names: Vec<Utf8PathBuf> = dir
+            .read_dir_utf8()
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path().to_owned())
+            .filter(|path| path.file_name() != Some(".unfinished"))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn walk(dir: &Path, root: &Utf8Path, tree: &mut Tree) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path
+            .strip_prefix(root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let facts = fs::symlink_metadata(&path).unwrap();
+        if facts.is_dir() {
+            walk(&path, root, tree);
+            tree.insert(name, (facts.permissions().mode(), 0, "dir".to_owned()));
+        } else {
+            let content = fs::read_to_string(&path).unwrap();
+            assert_eq!(facts.nlink(), 1, "{name} has a second name");
+            let seen = (facts.permissions().mode(), facts.mtime(), content);
+            tree.insert(name, seen);
+        }
+    }
+}
+
+fn plan(actions: Value) -> Value {
+    json!({"plan_id": "plan-001", "action_plan": actions})
+}
+
+fn replace(id: &str, target: &str, pattern: &str, replacement: &str) -> Value {
+    json!({"action_id": id, "action_type": "FILE_MODIFY", "target": target,
+        "operation": {"type": "text_replace", "pattern": pattern, "replacement": replacement}})
+}
+
+#[test]
+fn a_plan_changes_its_files_and_tells_of_it_r_001_41_to_68() {
+    let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n"), ("c.txt", "three\n")]);
+    let finished = lab.run(plan(json!([
+        replace("a001", "a.txt", "one", "eins"),
+        {"action_id": "a002", "action_type": "FILE_DELETE", "target": "b.txt", "operation": {"type": "delete"}},
+        {"action_id": "a003", "action_type": "FILE_RENAME", "target": "c.txt",
+            "operation": {"type": "rename", "new_path": "d/e.txt"}},
+        {"action_id": "a004", "action_type": "FILE_CREATE", "target": "n.txt",
+            "operation": {"type": "create", "content": "new\n"}},
+    ])));
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(finished.effect, Effect::Done);
+    assert_eq!(lab.read("a.txt"), "eins\n");
+    assert_eq!(lab.read("d/e.txt"), "three\n");
+    assert_eq!(lab.read("n.txt"), "new\n");
+    assert!(!lab.root.join("b.txt").exists() && !lab.root.join("c.txt").exists());
+    let files = finished.files.unwrap();
+    let manifest: Value =
+        serde_json::from_str(&lab.read(files.rollback_manifest.as_ref().unwrap())).unwrap();
+    assert_eq!(manifest["status"], "ACTIVE");
+    for point in manifest["checkpoints"].as_array().unwrap() {
+        if let Some(backup) = point["backup_location"].as_str() {
+            let bytes = fs::read(lab.root.join(backup)).unwrap();
+            assert_eq!(point["original_hash"], crate::plan::engine::hash(&bytes));
+        }
+    }
+    let report: Value = serde_json::from_str(&lab.read(&files.execution_report)).unwrap();
+    assert_eq!(report["status"], "SUCCESS");
+    assert_eq!(report["actions_summary"]["completed"], 4);
+    assert!(!lab.root.join(&files.directory).join("staged").exists());
+}
+
+#[test]
+fn a_failure_known_before_the_first_change_changes_nothing_c_24() {
+    let lab = Lab::new(&[("a.txt", "one\n"), ("c.txt", "three\n")]);
+    let before = lab.tree();
+    let finished = lab.run(plan(json!([
+        replace("a001", "a.txt", "one", "eins"),
+        replace("a002", "missing.txt", "two", "zwei"),
+        replace("a003", "c.txt", "three", "drei"),
+    ])));
+    assert_eq!(finished.status, Some(Status::Failed), "{finished:#?}");
+    assert_eq!(finished.rejected, Rejected::Yes);
+    assert_eq!(lab.tree(), before);
+    let report = &finished.report;
+    assert_eq!(
+        report["actions_summary"],
+        json!({"total": 3, "completed": 1, "failed": 1, "skipped": 1})
+    );
+    assert_eq!(report["actions_failed"][0]["error_code"], 2001);
+    assert_eq!(report["rollback_performed"], false);
+}
+
+#[test]
+fn a_rule_that_does_not_hold_takes_everything_back_r_001_81_r_001_106_r_001_181() {
+    let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n"), ("c.txt", "three\n")]);
+    let before = lab.tree();
+    let mut second = replace("a002", "b.txt", "two", "zwei");
+    second["validation_rules"] = json!([{"type": "contains", "text": "two"}]);
+    let finished = lab.run(plan(json!([
+        replace("a001", "a.txt", "one", "eins"),
+        second,
+        {"action_id": "a003", "action_type": "FILE_CREATE", "target": "x/y/n.txt",
+            "operation": {"type": "create", "content": "new\n"}},
+    ])));
+    assert_eq!(finished.status, Some(Status::RolledBack), "{finished:#?}");
+    assert_eq!(lab.tree(), before);
+    assert_eq!(finished.report["rollback_performed"], true);
+    assert_eq!(finished.effect, Effect::None);
+}
+
+#[test]
+fn with_neither_stop_nor_rollback_the_other_actions_are_done_r_001_128_r_001_129() {
+    let lab = Lab::new(&[("a.txt", "one\n"), ("c.txt", "three\n")]);
+    let mut partial = plan(json!([
+        replace("a001", "a.txt", "one", "eins"),
+        replace("a002", "missing.txt", "two", "zwei"),
+        replace("a003", "c.txt", "three", "drei"),
+    ]));
+    partial["execution_instructions"] =
+        json!({"stop_on_error": false, "rollback_on_failure": false});
+    let finished = lab.run(partial);
+    assert_eq!(finished.status, Some(Status::Partial), "{finished:#?}");
+    assert_eq!(
+        (lab.read("a.txt").as_str(), lab.read("c.txt").as_str()),
+        ("eins\n", "drei\n")
+    );
+}
+
+#[test]
+fn what_several_actions_make_of_one_file_is_one_change() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let finished = lab.run(plan(json!([
+        replace("a001", "a.txt", "one", "two"),
+        replace("a002", "a.txt", "two", "three"),
+        {"action_id": "a003", "action_type": "FILE_RENAME", "target": "a.txt",
+            "operation": {"type": "rename", "new_path": "b.txt"}},
+        replace("a004", "b.txt", "three", "four"),
+    ])));
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(lab.read("b.txt"), "four\n");
+    assert!(!lab.root.join("a.txt").exists());
+}
+
+#[test]
+fn files_can_change_places() {
+    let lab = Lab::new(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
+    let rename = |id: &str, from: &str, to: &str| {
+        json!({"action_id": id, "action_type": "FILE_RENAME", "target": from,
+            "operation": {"type": "rename", "new_path": to}})
+    };
+    let finished = lab.run(plan(json!([
+        rename("a001", "a.txt", "t.txt"),
+        rename("a002", "b.txt", "a.txt"),
+        rename("a003", "t.txt", "b.txt"),
+    ])));
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(
+        (lab.read("a.txt").as_str(), lab.read("b.txt").as_str()),
+        ("b\n", "a\n")
+    );
+    assert!(!lab.root.join("t.txt").exists());
+}
+
+#[test]
+fn a_link_is_followed_inside_the_root_and_stays_a_link() {
+    let lab = Lab::new(&[("dir/real.txt", "one\n")]);
+    std::os::unix::fs::symlink("dir/real.txt", lab.root.join("link.txt")).unwrap();
+    let finished = lab.run(plan(json!([replace("a001", "link.txt", "one", "two")])));
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(lab.read("dir/real.txt"), "two\n");
+    assert!(
+        fs::symlink_metadata(lab.root.join("link.txt"))
+            .unwrap()
+            .is_symlink()
+    );
+}
+
+#[test]
+fn no_link_leads_out_of_the_root_r_001_157_r_001_158() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("secret.txt");
+    fs::write(&target, "one\n").unwrap();
+    std::os::unix::fs::symlink(&target, lab.root.join("link.txt")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), lab.root.join("dir")).unwrap();
+    for name in ["link.txt", "dir/secret.txt"] {
+        let finished = lab.run(plan(json!([replace("a001", name, "one", "two")])));
+        let failure = finished.failure.unwrap();
+        assert_eq!(failure.fault, Fault::PathOutside, "{name}: {failure:?}");
+        assert!(
+            failure.message.contains("Path traversal attempt detected"),
+            "{failure:?}"
+        );
+    }
+    assert_eq!(fs::read_to_string(target).unwrap(), "one\n");
+}
+
+#[test]
+fn a_protected_file_is_protected_through_a_link_too_r_001_25() {
+    let lab = Lab::new(&[(".env", "KEY=one\n")]);
+    std::os::unix::fs::symlink(".env", lab.root.join("plain.txt")).unwrap();
+    let finished = lab.run(plan(json!([replace("a001", "plain.txt", "one", "two")])));
+    assert_eq!(finished.failure.unwrap().fault, Fault::ProtectedFile);
+    assert_eq!(lab.read(".env"), "KEY=one\n");
+}
+
+#[test]
+fn mode_owner_and_attributes_are_kept_r_001_130() {
+    let lab = Lab::new(&[("run.sh", "echo one\n")]);
+    let path = lab.root.join("run.sh");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+    rustix::fs::setxattr(
+        path.as_std_path(),
+        "user.note",
+        b"kept",
+        rustix::fs::XattrFlags::empty(),
+    )
+    .unwrap();
+    let finished = lab.run(plan(json!([replace("a001", "run.sh", "one", "two")])));
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+        0o751
+    );
+    let mut value = [0; 4];
+    rustix::fs::getxattr(path.as_std_path(), "user.note", &mut value[..]).unwrap();
+    assert_eq!(&value, b"kept");
+}
+
+#[test]
+fn a_file_with_two_names_is_not_parted_from_the_other() {
+    let lab = Lab::new(&[("a.txt", "one\n")]);
+    fs::hard_link(lab.root.join("a.txt"), lab.root.join("b.txt")).unwrap();
+    let finished = lab.run(plan(json!([replace("a001", "a.txt", "one", "two")])));
+    assert_eq!(finished.failure.unwrap().fault, Fault::SharedFile);
+    assert_eq!(lab.read("b.txt"), "one\n");
+}

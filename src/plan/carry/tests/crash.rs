@@ -1,0 +1,191 @@
+//! Stopped, or failed, at every call that changes a file: the tree is as before or as asked.
+
+use super::*;
+
+/// Every kind of change in one plan.
+fn everything() -> Value {
+    plan(json!([
+        replace("a001", "a.txt", "one", "eins"),
+        replace("a002", "run.sh", "two", "zwei"),
+        {"action_id": "a003", "action_type": "FILE_MODIFY", "target": "sub/data.json",
+            "operation": {"type": "json_add_property", "path": "$", "key": "new", "value": 1}},
+        {"action_id": "a004", "action_type": "FILE_DELETE", "target": "gone.txt", "operation": {"type": "delete"}},
+        {"action_id": "a005", "action_type": "FILE_RENAME", "target": "old.txt",
+            "operation": {"type": "rename", "new_path": "sub/new.txt"}},
+        {"action_id": "a006", "action_type": "FILE_CREATE", "target": "x/y/n.txt",
+            "operation": {"type": "create", "content": "new\n", "mode": "0640"}},
+        {"action_id": "a007", "action_type": "FILE_RENAME", "target": "plain.txt",
+            "operation": {"type": "rename", "new_path": "z/plain.txt"}},
+        {"action_id": "a008", "action_type": "FILE_CREATE", "target": "old.txt",
+            "operation": {"type": "create", "content": "another\n"}},
+    ]))
+}
+
+fn lab() -> Lab {
+    let lab = Lab::new(&[
+        ("a.txt", "one\n"),
+        ("run.sh", "two\n"),
+        ("sub/data.json", "{\n  \"old\": 1.0\n}\n"),
+        ("gone.txt", "gone\n"),
+        ("old.txt", "old\n"),
+        ("plain.txt", "plain\n"),
+    ]);
+    let path = lab.root.join("run.sh");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    lab
+}
+
+/// Times of what is new differ from run to run.
+fn timeless(tree: Tree) -> Tree {
+    tree.into_iter()
+        .map(|(path, (mode, _, content))| (path, (mode, 0, content)))
+        .collect()
+}
+
+fn asked() -> Tree {
+    let lab = lab();
+    let finished = lab.run(everything());
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    timeless(lab.tree())
+}
+
+/// What a later start does first.
+fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
+    let root = Root::open(&lab.root, Arc::clone(faults)).unwrap();
+    let settled = recover(&root, 4).map_err(|error| error.to_string())?;
+    let mut stuck = settled
+        .iter()
+        .filter(|settled| matches!(settled.end, End::Stuck(_)));
+    match stuck.next() {
+        Some(stuck) => Err(format!("{stuck:?}")),
+        None => Ok(settled.len()),
+    }
+}
+
+fn settle(lab: &Lab, told: &str) {
+    let no_faults = Arc::new(Faults::default());
+    recovered(lab, &no_faults).unwrap_or_else(|stuck| panic!("{told}: {stuck}"));
+}
+
+/// Nothing but reports is left of a plan.
+fn no_trace(lab: &Lab, told: &str) {
+    for report in lab.reports() {
+        assert!(
+            !report.join("staged").exists(),
+            "{told}: {report} holds what was to come"
+        );
+    }
+    let marks = lab.root.join("agent_outputs/reports/.unfinished");
+    if marks.exists() {
+        let left: Vec<_> = fs::read_dir(&marks).unwrap().collect();
+        assert!(left.is_empty(), "{told}: {left:?}");
+    }
+}
+
+/// The fault at every call, until the plan is through without meeting it; answers how many there were.
+fn sweep(kind: &str, span: &str, mut check: impl FnMut(&Lab, &Finished, &str)) -> u64 {
+    for at in 1.. {
+        let lab = lab();
+        let told = format!("{kind}@{at}{span}");
+        let faults = Arc::new(Faults::parse(&told));
+        let finished = lab.run_with(everything(), &faults);
+        if faults.seen() < at {
+            assert_eq!(finished.status, Some(Status::Success));
+            return at - 1;
+        }
+        check(&lab, &finished, &told);
+    }
+    0
+}
+
+/// How many trees were as before, and as asked.
+#[derive(Debug, Default)]
+struct Found {
+    old: u64,
+    new: u64,
+}
+
+impl Found {
+    fn count(&mut self, tree: Tree, before: &Tree, after: &Tree, told: &str) {
+        let tree = timeless(tree);
+        if tree == *before {
+            self.old += 1;
+        } else {
+            assert_eq!(tree, *after, "{told}");
+            self.new += 1;
+        }
+    }
+}
+
+#[test]
+fn stopped_at_any_call_the_next_start_finds_the_tree_as_before_or_as_asked() {
+    let (before, after) = (timeless(lab().tree()), asked());
+    let mut found = Found::default();
+    let points = sweep("stop", "", |lab, _, told| {
+        settle(lab, told);
+        found.count(lab.tree(), &before, &after, told);
+        no_trace(lab, told);
+    });
+    assert!(points > 60, "only {points} points");
+    println!("{points} points: {found:?}");
+}
+
+#[test]
+fn stopped_again_at_any_call_of_the_recovery_the_start_after_it_still_finds_one_of_the_two() {
+    let (before, after) = (timeless(lab().tree()), asked());
+    let mut found = Found::default();
+    let mut points = 0;
+    // Where the first crash leaves the tree half changed, every call of the recovery is a second one.
+    let first = sweep("stop", "", |_, _, _| {});
+    for at in 1..=first {
+        for again in 1.. {
+            let lab = lab();
+            lab.run_with(
+                everything(),
+                &Arc::new(Faults::parse(&format!("stop@{at}"))),
+            );
+            let faults = Arc::new(Faults::parse(&format!("stop@{again}")));
+            // Whether it came through or not: the next one must.
+            let _ = recovered(&lab, &faults);
+            let told = format!("stopped at {at}, then at {again}");
+            settle(&lab, &told);
+            found.count(lab.tree(), &before, &after, &told);
+            no_trace(&lab, &told);
+            points += 1;
+            if faults.seen() < again {
+                break;
+            }
+        }
+    }
+    assert!(points > 200, "only {points} points");
+    println!("{points} points: {found:?}");
+}
+
+#[test]
+fn whatever_call_fails_the_tree_is_as_before_or_as_asked_and_the_answer_says_which() {
+    let (before, after) = (timeless(lab().tree()), asked());
+    let mut found = Found::default();
+    let mut points = 0;
+    for errno in [
+        "ENOSPC", "EIO", "EACCES", "EDQUOT", "EROFS", "EPERM", "EXDEV",
+    ] {
+        for span in ["", "+"] {
+            points += sweep(errno, span, |lab, finished, told| {
+                let stuck = finished.effect == Effect::Unknown;
+                if !stuck {
+                    let tree = timeless(lab.tree());
+                    let wanted = match finished.status {
+                        Some(Status::Success) => &after,
+                        _ => &before,
+                    };
+                    assert_eq!(tree, *wanted, "{told}: {finished:#?}");
+                }
+                settle(lab, told);
+                found.count(lab.tree(), &before, &after, told);
+                no_trace(lab, told);
+            });
+        }
+    }
+    assert!(points > 500, "only {points} points");
+    println!("{points} points: {found:?}");
+}
