@@ -517,5 +517,8 @@ fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
     println!(
         "{EDITS} YAML edits: {made} made ({created} of them new keys), {due} rightly refused, {refused} refused"
     );
-    assert!(refused * 20 < EDITS, "{refused} edits refused");
+    assert!(
+        refused * 100 < EDITS && due * 10 < EDITS,
+        "{refused} edits refused"
+    );
 }
