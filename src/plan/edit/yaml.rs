@@ -31,8 +31,8 @@ pub(super) fn update(text: Text<'_>, path: &JsonPath, value: &Value) -> Result<E
     }
     let root = one(model::read(&body)?)?;
     let place = Place::find(&root, path)?;
-    let after = set::set(&body, &root, &place, value)?;
-    let after = ends::finish_like(after, &body);
+    let after = set::set(&body, &place, value)?;
+    let after = ends::finish_like(ends::keep_blank_lines(after, &body, &place), &body);
 
     let mut expected = root.clone();
     let said = match &place {

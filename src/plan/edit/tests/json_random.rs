@@ -1,6 +1,6 @@
 //! 20,000 edits of JSON documents that nobody wrote. Every one is looked at by another reader.
 
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, sync::LazyLock};
 
 use fastrand::Rng;
 use serde_json::{Map, Value};
@@ -212,8 +212,9 @@ fn read(text: &str) -> Value {
         .trim_start_matches('\u{FEFF}')
         .replace("/*c*/", "")
         .replace("// c", "");
-    let commas = regex::Regex::new(r",(\s*[\]}])").unwrap();
-    serde_json::from_str(&commas.replace_all(&text, "$1"))
+    static COMMAS: LazyLock<regex::Regex> =
+        LazyLock::new(|| regex::Regex::new(r",(\s*[\]}])").unwrap());
+    serde_json::from_str(&COMMAS.replace_all(&text, "$1"))
         .unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -310,7 +311,7 @@ fn twenty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
                 );
                 let (first, last) = changed(before, &after);
                 assert!(
-                    first >= *lines.start() && last <= lines.end() + 1,
+                    *before == after || (first >= *lines.start() && last <= lines.end() + 1),
                     "{number}: {change:?} changed lines {first}..{last}, not {lines:?}\n{before}\n{after}"
                 );
                 longest = longest.max(before.len());

@@ -68,7 +68,7 @@ fn collections_are_written_in_the_style_of_their_place() {
             &yaml_update("$.a.b", "{\"c\": {\"d\": 1}}"),
             "a:\n    b: 1\n    z: 2\n"
         ),
-        "a:\n    b:\n        c:\n            d: 1\n    z: 2\n"
+        "a:\n    b:\n      c:\n        d: 1\n    z: 2\n"
     );
 }
 

@@ -78,7 +78,7 @@ const SCALARS: [&str; 26] = [
     "'single ''q'''",
     "\"double \\\"q\\\" \\u00e9\"",
     "1e400",
-    ".inf",
+    "0o17",
     "a#b",
     "http://x.y/z",
     "\"\"",
@@ -90,7 +90,11 @@ const SCALARS: [&str; 26] = [
 ];
 
 fn read(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    let options = serde_saphyr::options! {
+        non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::AsString,
+    };
+    serde_saphyr::from_str_with_options(text, options)
+        .unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 fn key_text(written: &str) -> String {
@@ -405,6 +409,15 @@ fn generate(rng: &mut Rng) -> Place {
     }
 }
 
+/// Whether the second text is the first with one thing put in.
+fn only_adds(before: &str, after: &str) -> bool {
+    let (before, after) = (before.as_bytes(), after.as_bytes());
+    let same = |(a, b): &(&u8, &u8)| a == b;
+    let first = before.iter().zip(after).take_while(same).count();
+    let last = before.iter().rev().zip(after.iter().rev());
+    first + last.take_while(same).count() >= before.len()
+}
+
 /// What a reader makes of a value.
 fn as_read(value: &Value) -> Value {
     match value {
@@ -478,7 +491,9 @@ fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
                 );
                 let (first, last) = changed(&before, &after);
                 assert!(
-                    first >= *spot.lines.start() && last <= spot.lines.end() + 1,
+                    before == after
+                        || (create && only_adds(&before, &after))
+                        || (first >= *spot.lines.start() && last <= spot.lines.end() + 1),
                     "{number}: {change:?} changed lines {first}..{last}, not {:?}\n{before:?}\n{after:?}",
                     spot.lines
                 );
@@ -502,5 +517,8 @@ fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
     println!(
         "{EDITS} YAML edits: {made} made ({created} of them new keys), {due} rightly refused, {refused} refused"
     );
-    assert!(refused * 20 < EDITS, "{refused} edits refused");
+    assert!(
+        refused * 100 < EDITS && due * 10 < EDITS,
+        "{refused} edits refused"
+    );
 }

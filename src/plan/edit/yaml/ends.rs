@@ -1,5 +1,6 @@
 //! Line ends: the editor works with `\n`; every line that it left alone gets its own end back.
 
+use super::{model::Style, place::Place};
 use crate::plan::edit::text::{lines, parts};
 
 /// The text, ending with or without a line end as the other does.
@@ -10,6 +11,27 @@ pub(super) fn finish_like(mut text: String, other: &str) -> String {
         _ => {}
     }
     text
+}
+
+/// Puts back the blank lines after a block scalar, which the editor takes for its own.
+pub(super) fn keep_blank_lines(after: String, before: &str, place: &Place<'_>) -> String {
+    let Place::There { node, span, .. } = place else {
+        return after;
+    };
+    let old = before.get(..span.end).unwrap_or_default().trim_end().len();
+    let gap = before.get(old..).unwrap_or_default();
+    let gap = gap.len() - gap.trim_start().len();
+    let gap = before.get(old..old + gap).unwrap_or_default();
+    let gap = gap
+        .rfind('\n')
+        .map_or("", |last| gap.get(..=last).unwrap_or(gap));
+    let rest = before.get(old + gap.len()..).unwrap_or_default();
+    match after.strip_suffix(rest) {
+        Some(head) if node.style == Style::BlockScalar && !rest.is_empty() => {
+            [head.trim_end_matches('\n'), gap, rest].concat()
+        }
+        _ => after,
+    }
 }
 
 /// `after` with the line ends of `before`: lines that are the same at the start and at the end have

@@ -113,7 +113,7 @@ impl<'a> Place<'a> {
                 let text = before.get(..span.end).unwrap_or(before).trim_end();
                 let rest = before.get(text.len()..).unwrap_or_default();
                 let line = text.len() + rest.find('\n').unwrap_or(rest.len());
-                prefix >= span.start && suffix + line.max(span.end) >= a.len()
+                prefix >= span.start && suffix + line >= a.len()
             }
         }
     }

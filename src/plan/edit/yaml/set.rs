@@ -4,25 +4,19 @@ use serde_json::Value;
 use yaml_edit::{AsYaml, Document, Mapping, Sequence, YamlFile, YamlNode};
 
 use super::{
-    model::{Content, Node, Style},
+    model::Style,
     place::{Flow, Place},
     write,
 };
 use crate::plan::edit::EditError;
 
 /// The text with the value set. Whether it is right is for others to say.
-pub(super) fn set(
-    body: &str,
-    root: &Node,
-    place: &Place<'_>,
-    value: &Value,
-) -> Result<String, EditError> {
+pub(super) fn set(body: &str, place: &Place<'_>, value: &Value) -> Result<String, EditError> {
     let file = read(body)?;
     let document = file.document().ok_or_else(cannot)?;
-    let unit = unit(root, body).unwrap_or(2);
     let written = match place {
-        Place::There { node, flow, .. } => text(value, node.style, *flow, unit, body),
-        Place::New { flow, .. } => text(value, Style::Plain, *flow, unit, body),
+        Place::There { node, flow, .. } => text(value, node.style, *flow, body),
+        Place::New { flow, .. } => text(value, Style::Plain, *flow, body),
     };
     let written = read(&written)?;
     let value = node(&written.document().ok_or_else(cannot)?)?;
@@ -64,15 +58,15 @@ fn read(body: &str) -> Result<YamlFile, EditError> {
     YamlFile::parse(body).to_result().map_err(|_| cannot())
 }
 
-fn text(value: &Value, old: Style, flow: Flow, unit: usize, body: &str) -> String {
+fn text(value: &Value, old: Style, flow: Flow, body: &str) -> String {
     match (flow, value) {
         (Flow::Outside, Value::String(text)) if text.contains('\n') && body.ends_with('\n') => {
-            write::literal(text, unit).map(|text| text + "\n")
+            write::literal(text).map(|text| text + "\n")
         }
         (Flow::Outside, Value::Array(_) | Value::Object(_))
             if old != Style::Flow && !write::is_flow(value) =>
         {
-            Some(write::block(value, 0, unit) + "\n")
+            Some(write::block(value, 0) + "\n")
         }
         _ => None,
     }
@@ -140,29 +134,4 @@ fn walk(document: &Document, way: &[usize]) -> Result<Collection, EditError> {
             Collection::of(&collection.child(*index)?)
         })
         .ok_or_else(cannot)
-}
-
-/// How far the first nested block mapping is indented.
-fn unit(node: &Node, body: &str) -> Option<usize> {
-    let column = |at: usize| {
-        let before = body.get(..at).unwrap_or_default();
-        at - before.rfind('\n').map_or(0, |newline| newline + 1)
-    };
-    let children: Vec<&Node> = match &node.content {
-        Content::Members(members) => members.iter().map(|(_, value)| value).collect(),
-        Content::Items(items) => items.iter().collect(),
-        _ => Vec::new(),
-    };
-    let nested = |node: &Node| matches!(node.content, Content::Members(_));
-    children.into_iter().find_map(|child| {
-        let is_unit = node.style == Style::Block
-            && child.style == Style::Block
-            && nested(node)
-            && nested(child);
-        let distance = column(child.span.start).checked_sub(column(node.span.start));
-        match is_unit {
-            true => distance.filter(|distance| (1..=8).contains(distance)),
-            false => unit(child, body),
-        }
-    })
 }

@@ -25,21 +25,24 @@ pub(super) fn flow(value: &Value, style: Style) -> String {
     }
 }
 
+/// One level: the editor puts nested blocks two spaces in, whatever the file does.
+const INDENT: usize = 2;
+
 /// A value over as many lines as it needs, the first of them without indentation.
-pub(super) fn block(value: &Value, indent: usize, unit: usize) -> String {
+pub(super) fn block(value: &Value, indent: usize) -> String {
     let pad = format!("\n{}", " ".repeat(indent));
     match value {
         Value::Array(items) if !items.is_empty() => {
-            let item = |item| format!("- {}", block(item, indent + 2, unit));
+            let item = |item| format!("- {}", block(item, indent + INDENT));
             items.iter().map(item).collect::<Vec<_>>().join(&pad)
         }
         Value::Object(members) if !members.is_empty() => {
             let member = |(key, value): (&String, &Value)| {
                 let gap = match is_flow(value) {
                     true => " ".to_owned(),
-                    false => format!("{pad}{}", " ".repeat(unit)),
+                    false => format!("{pad}{}", " ".repeat(INDENT)),
                 };
-                let value = block(value, indent + unit, unit);
+                let value = block(value, indent + INDENT);
                 format!("{}:{gap}{value}", name(key))
             };
             members.iter().map(member).collect::<Vec<_>>().join(&pad)
@@ -49,7 +52,7 @@ pub(super) fn block(value: &Value, indent: usize, unit: usize) -> String {
 }
 
 /// A text of several lines as it is, indented; `None` if it would not be read as it is.
-pub(super) fn literal(text: &str, indent: usize) -> Option<String> {
+pub(super) fn literal(text: &str) -> Option<String> {
     let (lines, chomping) = match text.strip_suffix('\n') {
         None => (text, "-"),
         Some(lines) => (lines, ""),
@@ -60,7 +63,7 @@ pub(super) fn literal(text: &str, indent: usize) -> Option<String> {
         && lines
             .split('\n')
             .all(|line| line.chars().all(is_harmless) && !line.ends_with(' '));
-    let pad = " ".repeat(indent);
+    let pad = " ".repeat(INDENT);
     let line = |line: &str| match line.is_empty() {
         true => "\n".to_owned(),
         false => format!("\n{pad}{line}"),
