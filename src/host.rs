@@ -187,9 +187,11 @@ pub fn keep_own_files() {
 }
 
 /// The clock that file systems stamp files with, in nanoseconds since 1970. It does not stand still.
-pub fn file_time() -> i128 {
+pub fn file_time() -> i64 {
     let now = clock_gettime(ClockId::RealtimeCoarse);
-    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+    now.tv_sec
+        .saturating_mul(1_000_000_000)
+        .saturating_add(now.tv_nsec)
 }
 
 /// A variable of the environment, if it is set and is Unicode.

@@ -201,7 +201,7 @@ fn state(hash: &str, facts: &crate::plan::files::Facts) -> FileState {
     FileState::Present {
         hash: hash.to_owned(),
         bytes: facts.bytes,
-        modified: Timestamp::from_nanosecond(facts.mtime).unwrap_or(Timestamp::UNIX_EPOCH),
+        modified: Timestamp::from_nanosecond(facts.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH),
         mode: facts.mode,
     }
 }

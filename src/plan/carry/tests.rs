@@ -7,7 +7,7 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -25,15 +25,25 @@ use crate::{
 struct Lab {
     _dir: TempDir,
     root: Utf8PathBuf,
-    host: Host,
+    host: &'static Host,
 }
+
+/// One for all: every host catches signals anew.
+static HOST: LazyLock<Host> = LazyLock::new(|| Host::new(None, None, Interrupts::catch()));
 
 /// A tree by path: what matters of each file and directory.
 type Tree = BTreeMap<String, (u32, i64, String)>;
 
 impl Lab {
     fn new(files: &[(&str, &str)]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        // In memory, where there is such a place: thousands of plans wait for the disk here.
+        let memory = Path::new("/dev/shm");
+        let dir = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        }
+        .unwrap();
         let root = Utf8PathBuf::try_from(dir.path().canonicalize().unwrap()).unwrap();
         for (name, content) in files {
             let path = root.join(name);
@@ -43,7 +53,7 @@ impl Lab {
             let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
             fs::File::open(&path).unwrap().set_modified(old).unwrap();
         }
-        let host = Host::new(None, Some(1), Interrupts::catch());
+        let host = &*HOST;
         Self {
             _dir: dir,
             root,
@@ -63,7 +73,7 @@ impl Lab {
         };
         let operation = OperationId::new(self.host.timestamp(), [7; 16]);
         let desk = Desk {
-            host: &self.host,
+            host: self.host,
             root: &self.root,
             task_id: "task_1",
             operation: &operation,
@@ -111,7 +121,9 @@ fn walk(dir: &Path, root: &Utf8Path, tree: &mut Tree) {
             .to_owned();
         let facts = fs::symlink_metadata(&path).unwrap();
         if facts.is_dir() {
-            walk(&path, root, tree);
+            if !name.starts_with("agent_") {
+                walk(&path, root, tree);
+            }
             tree.insert(name, (facts.permissions().mode(), 0, "dir".to_owned()));
         } else {
             let content = fs::read_to_string(&path).unwrap();

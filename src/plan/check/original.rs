@@ -19,7 +19,7 @@ pub(crate) struct Original {
 }
 
 /// Longer than the clock of any file system stands still, in nanoseconds.
-const TICK: i128 = 20_000_000;
+const TICK: i64 = 20_000_000;
 
 impl Original {
     /// Reads a file of at most so many bytes.
@@ -49,7 +49,7 @@ impl Original {
 /// A file that was written a moment ago could be written again without its time changing: it is waited
 /// for until it could not.
 fn settle(facts: &Facts) {
-    let age = host::file_time() - facts.mtime;
+    let age = host::file_time().saturating_sub(facts.mtime);
     if (0..TICK).contains(&age) {
         let rest = u64::try_from(TICK - age).unwrap_or_default();
         thread::sleep(Duration::from_nanos(rest));

@@ -8,7 +8,7 @@ use crate::{plan::files::Facts, task::RelPath};
 /// A change by one rename. Slots are names of ours beside the tree: before the change they hold what
 /// is to come, after it what was there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
     MakeDir {
         path: RelPath,

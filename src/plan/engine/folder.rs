@@ -223,7 +223,9 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
         Err(error) => return Err(error),
     };
     for name in marks.list()? {
-        let begun = name.strip_prefix('.').and_then(|name| name.strip_suffix(".new"));
+        let begun = name
+            .strip_prefix('.')
+            .and_then(|name| name.strip_suffix(".new"));
         if let Some(folder) = begun {
             // Where it is not empty, it is not what was begun.
             match reports(root)?.remove_dir(folder) {

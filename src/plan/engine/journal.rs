@@ -32,7 +32,7 @@ const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "record", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
     /// Everything is made ready; nothing of the tree has changed.
     Begin { version: u32, entries: Vec<Entry> },
@@ -159,27 +159,34 @@ fn read(bytes: &[u8]) -> (State, u64) {
     let mut state = State::default();
     let mut length = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let Some(event) = event(line) else {
+        let Some(json) = whole(line) else {
             break;
         };
-        state = state.next(event);
+        // A line that is whole and says what we do not know was written by somebody else.
+        state = match serde_json::from_slice(json) {
+            Ok(event) => state.next(event),
+            Err(_) => State::Foreign,
+        };
         length += line.len() as u64;
     }
     (state, length)
 }
 
-fn event(line: &[u8]) -> Option<Event> {
+/// What a line says, if its checksum holds.
+fn whole(line: &[u8]) -> Option<&[u8]> {
     let (sum, json) = line.strip_suffix(b"\n")?.split_at_checked(9)?;
     let sum = std::str::from_utf8(sum).ok()?.strip_suffix(' ')?;
     let sum = u32::from_str_radix(sum, 16).ok()?;
-    (sum == CHECKSUM.checksum(json))
-        .then(|| serde_json::from_slice(json).ok())
-        .flatten()
+    (sum == CHECKSUM.checksum(json)).then_some(json)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::entry::{Post, Pre, Way},
+        *,
+    };
+    use crate::plan::files::{Facts, Kind};
 
     fn begun() -> Event {
         Event::Begin {
@@ -202,6 +209,65 @@ mod tests {
             );
         }
         assert_eq!(read(&whole).0, State::Done(Vec::new()));
+    }
+
+    #[test]
+    fn every_kind_of_entry_is_read_as_it_was_written() {
+        let path = |name: &str| RelPath::parse(name).unwrap();
+        let pre = Pre {
+            facts: Facts {
+                kind: Kind::File,
+                dev: u64::MAX,
+                ino: 1 << 60,
+                bytes: 3,
+                mtime: i64::MAX,
+                mode: 0o644,
+                uid: 0,
+                gid: u32::MAX,
+                nlink: 1,
+            },
+            sha256: "00".to_owned(),
+            backup: path("backups/a.bak"),
+        };
+        let post = Post {
+            ino: 2,
+            bytes: 4,
+            sha256: "11".to_owned(),
+        };
+        let entries = vec![
+            Entry::MakeDir {
+                path: path("d"),
+                slot: path("s/0"),
+                ino: 9,
+            },
+            Entry::Create {
+                path: path("d/a"),
+                slot: path("s/1"),
+                post: post.clone(),
+            },
+            Entry::Modify {
+                path: path("b"),
+                slot: path("s/2"),
+                pre: pre.clone(),
+                post,
+                way: Way::InPlace,
+            },
+            Entry::Delete {
+                path: path("c"),
+                slot: path("s/3"),
+                pre: pre.clone(),
+            },
+            Entry::Rename {
+                path: path("e"),
+                to: path("f"),
+                pre,
+            },
+        ];
+        let begin = Event::Begin {
+            version: VERSION,
+            entries: entries.clone(),
+        };
+        assert_eq!(read(&line(&begin)).0, State::Ready(entries));
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub(crate) struct Facts {
     pub(crate) dev: u64,
     pub(crate) ino: u64,
     pub(crate) bytes: u64,
-    /// Nanoseconds since 1970.
-    pub(crate) mtime: i128,
+    /// Nanoseconds since 1970, as far as they can be counted (until 2262).
+    pub(crate) mtime: i64,
     /// Permission bits.
     pub(crate) mode: u32,
     pub(crate) uid: u32,
@@ -71,7 +71,10 @@ impl Facts {
             dev: stat.st_dev,
             ino: stat.st_ino,
             bytes: u64::try_from(stat.st_size).unwrap_or_default(),
-            mtime: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+            mtime: stat
+                .st_mtime
+                .saturating_mul(1_000_000_000)
+                .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
             gid: stat.st_gid,
