@@ -12,6 +12,7 @@
 //! | `catalog` | what may be done: `catalog.toml`, and how a task becomes a job |
 //! | `inputs` | whether the inputs are there |
 //! | `executor` | how it is done: call, judge, take, check, store |
+//! | `plan` | file plans: a list of changes, all made or none |
 //! | `mcp` | one tool call over MCP, and no process left behind |
 //! | `assets` | where bytes live: store, scratch directory, content checks |
 //! | `servers` | tool servers inside the binary (`oneact serve`) |

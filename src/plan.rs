@@ -18,27 +18,28 @@ mod limits;
 mod model;
 mod record;
 
-use crate::task::{PlanName, PlanOrder, RollbackOrder};
+use crate::task::{Effect, Failure, Fault, PlanName, PlanOrder, RollbackOrder, Validation};
 
 pub(crate) use desk::Desk;
-pub(crate) use finished::{Finished, Preview, Rejected, ReportFiles};
-pub(crate) use limits::Bounds;
+pub(crate) use finished::{Finished, Rejected};
+pub(crate) use limits::{Bounds, Protection, ProtectionRules, Validating};
+pub(crate) use model::ActionType;
 pub(crate) use record::Status;
 
 /// Carries a plan out: all of it or nothing (001 §5). `expect` is the hash of the preview that it has to
 /// agree with.
 pub(crate) fn execute(
-    _order: &PlanOrder,
-    _bounds: &Bounds,
+    order: &PlanOrder,
+    bounds: &Bounds,
     _expect: Option<&str>,
     _desk: Desk<'_>,
 ) -> Finished {
-    unwritten()
+    validated(order, bounds).unwrap_or_else(unwritten)
 }
 
 /// Finds out what a plan would do; writes nothing.
-pub(crate) fn preview(_order: &PlanOrder, _bounds: &Bounds, _desk: Desk<'_>) -> Finished {
-    unwritten()
+pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, _desk: Desk<'_>) -> Finished {
+    validated(order, bounds).unwrap_or_else(unwritten)
 }
 
 /// Undoes a finished plan, wholly or partly (001 §6.3).
@@ -61,15 +62,31 @@ pub(crate) fn recover(_desk: Desk<'_>) -> Vec<String> {
     Vec::new()
 }
 
+fn validated(order: &PlanOrder, bounds: &Bounds) -> Option<Finished> {
+    let why = match (&order.validation, bounds.validation) {
+        (Validation::Refused(why), _) => why.as_str(),
+        (Validation::Unsaid, Validating::Required) => {
+            "nothing says that the protocol layer approved it. Give `\"protocol_validation\": true` beside the plan, \
+             or let the catalog entry's `file_plan` say `validation = \"none\"`"
+        }
+        _ => return None,
+    };
+    Some(refused(Failure::new(
+        Fault::NotValidated,
+        format!("the plan is not validated: {why}"),
+    )))
+}
+
 fn unwritten() -> Finished {
+    refused(Failure::new(Fault::OperationNotBuiltIn, "not written"))
+}
+
+fn refused(failure: Failure) -> Finished {
     Finished {
         status: None,
         rejected: Rejected::Yes,
-        failure: Some(crate::task::Failure::new(
-            crate::task::Fault::OperationNotBuiltIn,
-            "not written",
-        )),
-        effect: crate::task::Effect::None,
+        failure: Some(failure),
+        effect: Effect::None,
         report: serde_json::Value::Null,
         files: None,
         preview: None,

@@ -1,6 +1,10 @@
 //! What a run gives to whoever prints it.
 
-use crate::{executor::Executed, host::Interrupt, task::State};
+use crate::{
+    executor::Executed,
+    host::Interrupt,
+    task::{Outcome, State},
+};
 
 /// The answer: print it, then drop it. Dropping waits for servers that are still ending.
 #[must_use]
@@ -11,7 +15,7 @@ pub struct Answer {
     /// Whether sending the same task again may help.
     pub recoverable: bool,
     /// Servers that are ending, and the scratch directory they may still hold.
-    _executed: Executed,
+    executed: Executed,
 }
 
 impl Answer {
@@ -22,8 +26,13 @@ impl Answer {
             line,
             state: executed.outcome.state,
             recoverable: failure.is_some_and(|failure| failure.recoverable),
-            _executed: executed,
+            executed,
         }
+    }
+
+    /// What came of the task.
+    pub fn outcome(&self) -> &Outcome {
+        &self.executed.outcome
     }
 
     /// The exit code is a function of how the run ended (invariant 5): 0, 1, 2, 3, 75, or 128 and the
@@ -33,8 +42,8 @@ impl Answer {
             State::Done | State::Planned => 0,
             State::Rejected => 2,
             State::Pending => 3,
-            State::Failed if self.recoverable => 75,
-            State::Failed => 1,
+            State::Failed | State::Partial | State::RolledBack if self.recoverable => 75,
+            State::Failed | State::Partial | State::RolledBack => 1,
             State::Cancelled => 128 + interrupt.unwrap_or(Interrupt::TERMINATE).number(),
         }
     }

@@ -60,6 +60,19 @@ pub(crate) enum ActionType {
     PipelineRun,
 }
 
+impl ActionType {
+    /// In the order of 001 §2.2.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::FileCreate,
+        Self::FileModify,
+        Self::FileDelete,
+        Self::FileRename,
+        Self::SchemaUpdate,
+        Self::SqlExecute,
+        Self::PipelineRun,
+    ];
+}
+
 /// What an action does to its target.
 #[derive(Debug)]
 pub(crate) enum Operation {

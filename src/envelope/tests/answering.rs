@@ -23,6 +23,9 @@ fn outcome(state: State, failure: Option<Failure>) -> Outcome {
         waiting: None,
         server: None,
         plan: None,
+        preview: None,
+        execution_report: None,
+        reports: None,
         reasoning: Vec::new(),
         notes: Vec::new(),
     }
