@@ -2,6 +2,7 @@
 //! becomes.
 
 mod asked;
+mod plans;
 mod refusals;
 mod remedies;
 mod resolving;

@@ -190,3 +190,107 @@ fn state(finished: &Finished) -> State {
         Some(Status::Success | Status::Failed) | None => State::Failed,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::task::{Effect, Failure, Preview, ReportFiles};
+
+    fn finished(status: Option<Status>, failure: Option<Fault>) -> Finished {
+        Finished {
+            status,
+            rejected: Rejected::No,
+            failure: failure.map(|fault| Failure::new(fault, "why")),
+            effect: Effect::None,
+            report: json!({"status": "SUCCESS"}),
+            files: Some(ReportFiles {
+                directory: "d".to_owned(),
+                execution_report: "d/e".to_owned(),
+                change_log: "d/c".to_owned(),
+                rollback_manifest: None,
+            }),
+            preview: None,
+            reasoning: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn told(finished: Finished) -> Outcome {
+        outcome("apply_file_plan".to_owned(), finished)
+    }
+
+    #[test]
+    fn a_plans_end_is_a_runs_state_c_11() {
+        for (status, fault, wanted) in [
+            (Some(Status::Success), None, State::Done),
+            (
+                Some(Status::Partial),
+                Some(Fault::FileNotFound),
+                State::Partial,
+            ),
+            (Some(Status::Failed), Some(Fault::DiskFull), State::Failed),
+            (
+                Some(Status::RolledBack),
+                Some(Fault::HashMismatch),
+                State::RolledBack,
+            ),
+            (
+                Some(Status::Cancelled),
+                Some(Fault::Cancelled),
+                State::Cancelled,
+            ),
+            (None, None, State::Done),
+            (None, Some(Fault::InFlight), State::Failed),
+        ] {
+            assert_eq!(told(finished(status, fault)).state, wanted, "{status:?}");
+        }
+        let preview = Preview {
+            hash: String::new(),
+            diff: String::new(),
+        };
+        let shown = Finished {
+            preview: Some(preview),
+            ..finished(None, None)
+        };
+        assert_eq!(told(shown).state, State::Planned);
+    }
+
+    #[test]
+    fn a_refused_request_is_rejected_unless_sending_it_again_may_help() {
+        for (fault, wanted) in [
+            (Fault::PlanInvalid, State::Rejected),
+            (Fault::InFlight, State::Failed),
+        ] {
+            let refused = Finished {
+                rejected: Rejected::Yes,
+                ..finished(Some(Status::Failed), Some(fault))
+            };
+            assert_eq!(told(refused).state, wanted);
+        }
+    }
+
+    #[test]
+    fn the_checks_speak_of_the_report_and_only_what_ran_was_exercised_r_000_41_c_07() {
+        let done = told(finished(Some(Status::Success), None));
+        assert_eq!(done.executed, ["apply_file_plan"]);
+        assert!(
+            done.checks.output_exists && done.checks.output_non_empty && done.checks.format_valid
+        );
+        let refused = told(Finished {
+            rejected: Rejected::Yes,
+            report: Value::Null,
+            files: None,
+            ..finished(None, Some(Fault::PlanInvalid))
+        });
+        assert!(refused.executed.is_empty() && refused.execution_report.is_none());
+        assert_eq!(refused.checks, Checks::default());
+    }
+
+    #[test]
+    fn an_entry_that_says_nothing_bounds_a_plan_as_the_plans_own_default_does() {
+        let (said, unsaid) = (bounds(&FilePlan::built_in()), Bounds::default());
+        assert_eq!(format!("{said:?}"), format!("{unsaid:?}"));
+    }
+}
