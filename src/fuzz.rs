@@ -93,7 +93,7 @@ fn task(id: &str, attempt: u32) -> Option<CapabilityTask> {
     }});
     let bytes = serde_json::to_vec(&task).ok()?;
     match envelope::read(&bytes, String::new).task.ok()? {
-        Task::Capabilities(task) => Some(task),
+        Task::Capabilities(task) => Some(*task),
         _ => None,
     }
 }

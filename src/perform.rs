@@ -89,7 +89,7 @@ fn work(
     };
     prepare(received, settings, host, &scratch)
         .and_then(|prepared| match (prepared, settings.mode) {
-            (Prepared::Files(files), _) => Ok(executor::carry_out(files, &context)),
+            (Prepared::Files(files), _) => Ok(executor::carry_out(*files, &context)),
             (Prepared::Tools(ready), Mode::Run) => executor::execute(ready, &context),
             (Prepared::Tools(ready), Mode::DryRun) => Ok(executor::planned(ready, &context)),
         })

@@ -13,7 +13,7 @@ use super::{entry::Entry, file_plan::FilePlan, server::Server};
 #[derive(Debug)]
 pub(crate) enum Job {
     Tools(ToolJob),
-    Plan(PlanJob),
+    Plan(Box<PlanJob>),
 }
 
 /// A file plan to carry out, and what it may touch.

@@ -46,7 +46,8 @@ pub(crate) fn resolve(
         match look_up(tables, id)? {
             Capability::Tool(entry) => entries.push(*entry),
             Capability::FilePlan(entry) => {
-                return plan_job::job(task, entry, reasoning).map(Job::Plan);
+                let job = plan_job::job(task, entry, reasoning)?;
+                return Ok(Job::Plan(Box::new(job)));
             }
         }
     }

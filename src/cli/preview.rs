@@ -24,24 +24,23 @@ enum Look {
 }
 
 fn text(preview: &Preview, look: Look) -> String {
-    let mut text = String::new();
-    for line in preview.diff.lines() {
+    let mut lines: Vec<String> = preview.diff.lines().map(|line| look.line(line)).collect();
+    lines.push(String::new());
+    lines.push(format!(
+        "Nothing was changed. To do exactly this: oneact --expect {}\n",
+        preview.hash
+    ));
+    lines.join("\n")
+}
+
+impl Look {
+    fn line(self, line: &str) -> String {
         let line = tame(line);
-        match (look, colour(&line)) {
-            (Look::Coloured, Some(colour)) => {
-                text.push_str(&format!("\x1b[{colour}m{line}\x1b[0m\n"));
-            }
-            _ => {
-                text.push_str(&line);
-                text.push('\n');
-            }
+        match (self, colour(&line)) {
+            (Self::Coloured, Some(colour)) => format!("\x1b[{colour}m{line}\x1b[0m"),
+            _ => line,
         }
     }
-    let hash = &preview.hash;
-    text.push_str(&format!(
-        "\nNothing was changed. To do exactly this: oneact --expect {hash}\n"
-    ));
-    text
 }
 
 /// As `git diff` colours them (ECMA-48 SGR).

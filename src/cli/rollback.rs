@@ -17,7 +17,7 @@ use super::{flags::PlaceArgs, print, settings};
 /// Which plan, and how much of it.
 #[derive(Debug, Args)]
 pub(super) struct RollbackArgs {
-    /// The plan's report directory, or the rollback_manifest.json in it
+    /// The plan's report directory, or the manifest in it
     #[arg(value_name = "REPORT_DIR|MANIFEST")]
     plan: Utf8PathBuf,
     /// Undo this checkpoint alone, with what was built on it; may be given several times

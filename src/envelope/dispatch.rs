@@ -54,8 +54,8 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Capabil
     let ignored: Vec<String> = object
         .keys()
         .filter(|key| {
-            let known = [KNOWN.as_slice(), &answers::FIELDS, &plans::FIELDS];
-            !known.concat().contains(&key.as_str())
+            let mut known = KNOWN.iter().chain(&answers::FIELDS).chain(&plans::FIELDS);
+            !known.any(|known| known == key)
         })
         .map(|key| format!("`{}`", key.escape_debug()))
         .collect();

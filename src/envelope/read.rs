@@ -48,7 +48,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         let task = match found.shape {
             Shape::Dispatch => {
                 answers::in_their_place(&document, found)?;
-                Task::Capabilities(dispatch::read(found, &mut notes)?)
+                Task::Capabilities(Box::new(dispatch::read(found, &mut notes)?))
             }
             Shape::Plan => {
                 let order = plans::read(found.object(), &mut notes)?;
@@ -124,15 +124,19 @@ impl Received {
     /// A task that a person typed.
     pub fn typed(session_id: String, task_id: &str, echo: Value, task: Task) -> Self {
         Self {
-            task: Ok(task),
             echo,
             task_id: task_id.to_owned(),
-            ..Self::nobody(session_id, Failure::new(Fault::InvalidShape, ""))
+            ..Self::alone(session_id, Ok(task))
         }
     }
 
     /// Nothing readable arrived, or nothing was read.
     pub fn nobody(session_id: String, failure: Failure) -> Self {
+        Self::alone(session_id, Err(failure))
+    }
+
+    /// Without a message around it.
+    fn alone(session_id: String, task: Result<Task, Failure>) -> Self {
         Self {
             identity: Identity {
                 session_id,
@@ -145,7 +149,7 @@ impl Received {
             task_id: "unknown".to_owned(),
             attempt: 1,
             notes: Vec::new(),
-            task: Err(failure),
+            task,
             expires_at: None,
         }
     }

@@ -48,3 +48,29 @@ impl Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{Failure, Fault, Phase};
+
+    #[test]
+    fn the_exit_code_is_a_function_of_the_end() {
+        for (state, fault, code) in [
+            (State::Done, None, 0),
+            (State::Planned, None, 0),
+            (State::Rejected, Some(Fault::PlanInvalid), 2),
+            (State::Failed, Some(Fault::DiskFull), 1),
+            (State::Failed, Some(Fault::InFlight), 75),
+            (State::Partial, Some(Fault::FileNotFound), 1),
+            (State::RolledBack, Some(Fault::HashMismatch), 1),
+            (State::RolledBack, Some(Fault::ToolTimeout), 75),
+            (State::Cancelled, Some(Fault::Cancelled), 143),
+        ] {
+            let failure = fault.map(|fault| Failure::new(fault, "why"));
+            let outcome = Outcome::nothing_done(state, Phase::Plan, failure);
+            let answer = Answer::new(Vec::new(), outcome.into());
+            assert_eq!(answer.exit_code(None), code, "{state:?}");
+        }
+    }
+}

@@ -20,7 +20,7 @@ use super::{Mode, Reply, Settings};
 /// What can be done.
 pub(super) enum Prepared {
     Tools(Ready),
-    Files(FileWork),
+    Files(Box<FileWork>),
 }
 
 /// Task → all that is needed to do it.
@@ -143,7 +143,7 @@ fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Set
         },
         Mode::DryRun => FileOrder::Preview { plan, entry },
     };
-    Prepared::Files(FileWork { order, reasoning })
+    Prepared::Files(Box::new(FileWork { order, reasoning }))
 }
 
 fn no_plan(settings: &Settings, order: FileOrder) -> Result<Prepared, Rejection> {
@@ -156,10 +156,10 @@ fn no_plan(settings: &Settings, order: FileOrder) -> Result<Prepared, Rejection>
     let problem = problem.or(settings.expect.as_ref().map(|_| EXPECT));
     match problem {
         Some(problem) => Err(usage(problem)),
-        None => Ok(Prepared::Files(FileWork {
+        None => Ok(Prepared::Files(Box::new(FileWork {
             order,
             reasoning: Vec::new(),
-        })),
+        }))),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Carried, Input, PlanName, PlanOrder, RefId, RollbackOrder};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
     /// Capabilities by their ids: what each of them is, the catalog says.
-    Capabilities(CapabilityTask),
+    Capabilities(Box<CapabilityTask>),
     /// A file plan to carry out (001 §3).
     Plan(PlanOrder),
     /// A finished plan to undo (001 §6).

@@ -29,12 +29,13 @@ fn plan() -> Value {
     ]})
 }
 
-fn with(mut document: Value, key: &str, value: Value) -> Value {
-    document[key] = value;
+fn with(mut document: Value, key: &str, value: impl Into<Value>) -> Value {
+    document[key] = value.into();
     document
 }
 
-fn message(message_type: &str, payload: Value) -> Value {
+fn message(message_type: &str, payload: impl Into<Value>) -> Value {
+    let payload = payload.into();
     json!({"envelope": {"envelope_id": "env-1", "message_type": message_type}, "payload": payload})
 }
 
@@ -206,7 +207,7 @@ fn a_rollback_names_its_plan_once_and_may_name_checkpoints_r_001_105_r_001_110()
     ] {
         match ask(content).unwrap() {
             Task::Rollback(order) => {
-                assert_eq!((order.plan, order.checkpoints), (plan, Vec::new()))
+                assert_eq!((order.plan, order.checkpoints), (plan, Vec::new()));
             }
             other => panic!("{other:?}"),
         }
