@@ -11,11 +11,13 @@ mod configure;
 mod document;
 mod duration;
 mod entry;
+mod file_plan;
 mod fill;
 mod input;
 mod job;
 mod outputs;
 mod plain;
+mod plan_job;
 mod raw;
 mod resolve;
 mod schema;
@@ -24,11 +26,13 @@ mod server;
 mod tests;
 
 pub(crate) use check::{About, Checked, check};
-pub(crate) use document::Catalog;
+pub(crate) use document::{Catalog, CatalogError};
 pub(crate) use entry::{
     Entry, FailureRule, OnFailure, OutputSchemaRule, Repeatable, ResultKind, RuleScope, Take,
 };
-pub(crate) use job::{Delivery, Job, Places, Step, StepOutput};
-pub(crate) use resolve::resolve;
+pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan};
+pub(crate) use job::{Delivery, Job, Places, PlanSource, Step, StepOutput, ToolJob};
+pub(crate) use raw::{PlanOperation, PlanValidation, ProtectionRule};
+pub(crate) use resolve::{plan_entry, resolve};
 pub(crate) use schema::{Misfit, Schema, Values};
 pub(crate) use server::{PrivateNetwork, Server, ServerProtocol};

@@ -8,7 +8,10 @@ mod flags;
 mod init;
 mod logs;
 mod man;
+mod preview;
+mod recover;
 mod report;
+mod rollback;
 mod run;
 mod schema;
 mod serve;
@@ -59,6 +62,11 @@ Exit codes of a run:
 enum Verb {
     /// Perform the task on stdin (the default)
     Run(RunArgs),
+    /// Undo a finished file plan, wholly or partly
+    #[command(after_help = rollback::EXIT_CODES)]
+    Rollback(rollback::RollbackArgs),
+    /// Settle file plans that a crash interrupted (every run does it first)
+    Recover(recover::RecoverArgs),
     /// Be a built-in tool server on stdio, for any MCP client
     Serve(serve::ServeArgs),
     /// Print the JSON Schema of a document that goes in or out
@@ -97,9 +105,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs the verb. A signal cancels a run or an examination, and ends the others where they are.
+/// Runs the verb. A signal cancels what works on files or servers, and ends the others where they are.
 fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
-    if !matches!(verb, Verb::Run(_) | Verb::Doctor(_)) {
+    let heeds = matches!(
+        verb,
+        Verb::Run(_) | Verb::Rollback(_) | Verb::Recover(_) | Verb::Doctor(_)
+    );
+    if !heeds {
         interrupts.stand_down();
         if let Some(interrupt) = interrupts.caught() {
             return ExitCode::from(128 + interrupt.number());
@@ -107,6 +119,8 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
     }
     match verb {
         Verb::Run(args) => run::run(&args, interrupts),
+        Verb::Rollback(args) => rollback::run(&args, interrupts),
+        Verb::Recover(args) => recover::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args),
         Verb::Schema(args) => schema::run(&args),
         Verb::Init(args) => init::run(&args),

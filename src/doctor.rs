@@ -49,7 +49,7 @@ pub(crate) struct Diagnosis {
 #[derive(Debug)]
 struct Capability {
     id: String,
-    /// None where its entry is of no use.
+    /// None where its entry is of no use, or it needs none.
     server: Option<String>,
 }
 
@@ -108,7 +108,7 @@ impl Doctor<'_> {
         if checked.problems.is_empty() {
             let fact = Fact::CatalogGood {
                 path: path.clone(),
-                capabilities: checked.capabilities.len(),
+                capabilities: checked.capabilities.len() + checked.plans.len(),
                 servers: checked.servers.len(),
             };
             self.note(Subject::Catalog, fact);
@@ -158,7 +158,11 @@ fn named(checked: &Checked) -> Vec<Capability> {
         id: entry.id.clone(),
         server: Some(entry.server.clone()),
     });
-    let mut all: Vec<Capability> = good.collect();
+    let plans = checked.plans.iter().map(|plan| Capability {
+        id: plan.id.clone(),
+        server: None,
+    });
+    let mut all: Vec<Capability> = good.chain(plans).collect();
     for problem in &checked.problems {
         let (About::Capability(id) | About::Nothing(id)) = &problem.about else {
             continue;

@@ -8,12 +8,17 @@ mod answers;
 mod dispatch;
 mod find;
 mod message;
+mod plans;
 mod prose;
+mod protocol;
 mod read;
+mod report;
 mod strict;
 
 pub use adl::{Answered, to_json};
+pub use plans::read_plan;
 pub use read::{Received, read};
+pub use report::to_report;
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod classify;
 mod document;
 mod dry_run;
 mod failure;
+mod file_plan;
 mod hidden;
 mod judge;
 mod launch;
@@ -24,19 +25,20 @@ use serde_json::Value;
 
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
-    catalog::{Delivery, Job, Repeatable, Step, StepOutput},
+    catalog::{Delivery, Repeatable, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, decided},
+    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, State, decided},
 };
 
 pub(crate) use dry_run::planned;
+pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, recover};
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
 
 /// A job with all that is needed to run it.
 pub(crate) struct Ready {
-    pub(crate) job: Job,
+    pub(crate) job: ToolJob,
     /// One per step.
     pub(crate) launches: Vec<Launch>,
     pub(crate) store: Store,
@@ -59,6 +61,7 @@ pub(crate) struct Context<'a> {
     /// The name of this run's scratch directory.
     pub(crate) scratch: &'a str,
     pub(crate) session_id: &'a str,
+    pub(crate) task_id: &'a str,
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
@@ -217,6 +220,12 @@ impl Executed {
             _ => State::Rejected,
         };
         Outcome::nothing_done(state, phase, Some(failure)).into()
+    }
+
+    /// Adds sentences for `audit.compliance_notes`, before the others.
+    pub(crate) fn noted(mut self, notes: Vec<String>) -> Self {
+        self.outcome.notes.splice(0..0, notes);
+        self
     }
 
     fn steps(

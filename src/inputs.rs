@@ -1,13 +1,14 @@
-//! Are the inputs there? The lightweight check before anything runs (R-000-57, C-14).
+//! Are the inputs there? The lightweight check before anything runs (R-000-57, C-14). And the one input
+//! that oneact reads itself: a plan.
 
-use std::time::Duration;
+use std::{io::Read, time::Duration};
 
 use camino::Utf8Path;
 
 use crate::{
-    assets::{Reach, reach},
+    assets::{Reach, open_regular, reach},
     host::Host,
-    task::{Failure, Fault, RefStatus, Task, Uri, decided},
+    task::{CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri, decided},
 };
 
 /// All looks together take no longer than this; what is left is then not looked at.
@@ -15,7 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Checks every stored input; a source that lies elsewhere is its tool's business. Answers notes
 /// about what could not be checked.
-pub(crate) fn check(task: &Task, root: &Utf8Path, host: &Host) -> Result<Vec<String>, Failure> {
+pub(crate) fn check(
+    task: &CapabilityTask,
+    root: &Utf8Path,
+    host: &Host,
+) -> Result<Vec<String>, Failure> {
     let begun = host.moment();
     let mut notes = Vec::new();
     for input in &task.inputs {
@@ -58,4 +63,46 @@ pub(crate) fn check(task: &Task, root: &Utf8Path, host: &Host) -> Result<Vec<Str
         }
     }
     Ok(notes)
+}
+
+/// Reads the file that a reference to a plan leads to: a regular one below the root, of at most `most`
+/// bytes; one more is read, for the reader to refuse.
+pub(crate) fn plan(input: &InputRef, root: &Utf8Path, most: usize) -> Result<Vec<u8>, Failure> {
+    let id = &input.ref_id;
+    let uri = Uri::parse(&input.storage_uri).map_err(|error| {
+        Failure::new(
+            Fault::InputUnresolved,
+            format!("unresolved input reference: `{id}`: {error}"),
+        )
+    })?;
+    let unusable = |fault, why: &str| {
+        let message = format!(
+            "the plan `{id}` at {} cannot be used: {why}",
+            uri.redacted()
+        );
+        Failure::new(fault, message)
+    };
+    let path = uri
+        .local_path(root)
+        .ok_or_else(|| unusable(Fault::InputInaccessible, "it must be a local file"))?;
+    let found = path
+        .canonicalize_utf8()
+        .map_err(|error| unusable(Fault::InputInaccessible, &error.to_string()))?;
+    let root = root.canonicalize_utf8();
+    if !root.is_ok_and(|root| found.starts_with(root)) {
+        return Err(unusable(Fault::PathOutside, "it lies outside the root"));
+    }
+    let file = open_regular(&found)
+        .map_err(|error| unusable(Fault::InputInaccessible, &error.to_string()))?;
+    let mut bytes = Vec::new();
+    let most = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(most)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unusable(Fault::InputInaccessible, &error.to_string()))?;
+    tracing::info!(
+        "Read the plan {id}, {} bytes, at {}.",
+        bytes.len(),
+        uri.redacted()
+    );
+    Ok(bytes)
 }

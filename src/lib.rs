@@ -12,6 +12,7 @@
 //! | `catalog` | what may be done: `catalog.toml`, and how a task becomes a job |
 //! | `inputs` | whether the inputs are there |
 //! | `executor` | how it is done: call, judge, take, check, store |
+//! | `plan` | file plans: a list of changes, all made or none |
 //! | `mcp` | one tool call over MCP, and no process left behind |
 //! | `assets` | where bytes live: store, scratch directory, content checks |
 //! | `servers` | tool servers inside the binary (`oneact serve`) |
@@ -25,7 +26,7 @@
 //! 2. `task` and `envelope` do no I/O. Only `host` reads clock, randomness and environment.
 //! 3. Nothing half-written is ever at an asset's final place: files are made and checked in the
 //!    run's scratch directory, and moved when the whole task is good.
-//! 4. Only `assets` and the tools of `servers` write files; `executor` moves them within scratch.
+//! 4. Only `assets`, `plan` and the tools of `servers` write files; `executor` moves them within scratch.
 //!    `cli` writes one: the catalog of `oneact init`, where none is; `mcp` keeps notes of the servers it
 //!    met.
 //! 5. Every failure has a `Fault`; exit code and envelope are functions of it.

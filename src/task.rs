@@ -18,12 +18,12 @@ pub use format::Format;
 pub use hex::hexadecimal;
 pub use ids::{MessageId, OperationId, RefId};
 pub use input::{Elicited, Given, Input, Question, Response, ResponseKind, Waiting, WaitingFor};
-pub use order::{PlanName, PlanOrder, RollbackOrder, Validation};
+pub use order::{Carried, CarriedIn, PlanName, PlanOrder, RollbackOrder, Validation};
 pub use outcome::{
     Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
-    Produced, ServerReport, State, Timings, decided,
+    Preview, Produced, ReportFiles, ServerReport, State, Timings, decided,
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use rel_path::RelPath;
-pub use request::{Identity, InputRef, RefStatus, Resources, Task};
+pub use request::{CapabilityTask, Identity, InputRef, RefStatus, Resources, Task};
 pub use uri::{Location, Uri, UriError, is_presign_parameter, redact_presigned};

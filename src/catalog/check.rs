@@ -7,7 +7,8 @@ use crate::task::Failure;
 
 use super::{
     document::{CatalogError, Tables},
-    entry::Entry,
+    entry::{Capability, Entry},
+    file_plan::FilePlan,
     raw::RawDefaults,
     resolve, server,
     server::Server,
@@ -17,6 +18,8 @@ use super::{
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) capabilities: Vec<Entry>,
+    /// Those that carry file plans out.
+    pub(crate) plans: Vec<FilePlan>,
     /// Those that can be read and that a capability above uses, in the order of the file.
     pub(crate) servers: Vec<Server>,
     /// `[storage] uri`, or its default; none if it cannot be read.
@@ -78,8 +81,10 @@ impl Checked {
     }
 
     fn capability(&mut self, tables: &Tables<'_>, id: &str, about: &About) {
-        let Some(entry) = self.keep(about.clone(), resolve::look_up(tables, id)) else {
-            return;
+        let entry = match self.keep(about.clone(), resolve::look_up(tables, id)) {
+            None => return,
+            Some(Capability::FilePlan(plan)) => return self.plans.push(plan),
+            Some(Capability::Tool(entry)) => *entry,
         };
         for schema in [&entry.schema, &entry.result.schema].into_iter().flatten() {
             if let Err(text) = schema.compile() {

@@ -13,9 +13,10 @@ use super::{
     document::{CatalogError, Tables, unknown_key},
     duration::duration,
     entry::{
-        Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable, ResultKind,
-        ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
+        Capability, Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable,
+        ResultKind, ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
     },
+    file_plan,
     raw::{
         RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawOnDrift, RawResult,
         RawRetry,
@@ -27,12 +28,17 @@ use super::{
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Reads and compiles one entry; `None` when the catalog has no such id.
-pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Entry>, CatalogError> {
+pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability>, CatalogError> {
     let Some((at, raw)) = tables.entry::<RawCapability>("capability", id)? else {
         return Ok(None);
     };
+    if let Some(plan) = &raw.file_plan {
+        let plan = file_plan::compile(tables, id, at, &raw, plan)?;
+        return Ok(Some(Capability::FilePlan(plan)));
+    }
     let compiler = Compiler { tables, id, at };
-    compiler.entry(raw).map(Some)
+    let entry = compiler.entry(raw)?;
+    Ok(Some(Capability::Tool(Box::new(entry))))
 }
 
 /// Where errors of one entry are said to be.
@@ -46,7 +52,7 @@ impl Compiler<'_> {
     fn entry(&self, raw: RawCapability) -> Result<Entry, CatalogError> {
         let defaults: RawDefaults = self.tables.get("defaults")?.unwrap_or_default();
         let mcp = raw.mcp.ok_or_else(|| {
-            self.wrong("has no executor; add an `mcp` table with `server` and `tool`")
+            self.wrong("has no executor; add an `mcp` table with `server` and `tool`, or a `file_plan` table")
         })?;
         if mcp.tool.is_empty() || mcp.server.get_ref().is_empty() {
             return Err(self.wrong("names an empty `server` or `tool`"));

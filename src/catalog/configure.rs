@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Number, Value};
 
-use crate::task::{Failure, Fault, Task, decided};
+use crate::task::{CapabilityTask, Failure, Fault, decided};
 
 use super::entry::{Entry, Multiply};
 
@@ -22,7 +22,7 @@ pub(super) struct Configured {
 /// Merges what is said of the parameters: task over action text over defaults (R-000-63, C-09).
 pub(super) fn configure(
     entry: &Entry,
-    task: &Task,
+    task: &CapabilityTask,
     said: &Map<String, Value>,
 ) -> Result<Configured, Failure> {
     if let Some((bound, _)) = entry

@@ -7,11 +7,18 @@ use serde_json::{Map, Value};
 
 use crate::task::{Fault, Format, Pinned, redact_presigned};
 
-use super::{bind::Source, document::Place, schema::Schema};
+use super::{bind::Source, document::Place, file_plan::FilePlan, schema::Schema};
 
 pub(crate) use super::raw::{OnFailure, OutputSchemaRule, RuleScope};
 
-/// A capability that can be run.
+/// A capability that can be run, by what it runs.
+#[derive(Debug)]
+pub(crate) enum Capability {
+    Tool(Box<Entry>),
+    FilePlan(FilePlan),
+}
+
+/// A capability that calls a tool.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: String,

@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, InputRef, RefStatus, Task, Uri};
+use crate::task::{CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri};
 
 use super::{
     bind::{Form, Source},
@@ -14,7 +14,7 @@ use super::{
 
 /// What a bound parameter of one step can be filled from.
 pub(super) struct Sources<'a> {
-    pub(super) task: &'a Task,
+    pub(super) task: &'a CapabilityTask,
     pub(super) places: Places<'a>,
     /// What the step before makes.
     pub(super) before: Option<&'a StepOutput>,

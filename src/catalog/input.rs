@@ -3,13 +3,15 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Elicited, Failure, Fault, Given, Input, Question, Response, ResponseKind, Task};
+use crate::task::{
+    CapabilityTask, Elicited, Failure, Fault, Given, Input, Question, Response, ResponseKind,
+};
 
 /// What the task says of questions, checked.
 ///
 /// Only a task of one capability can be asked: the answer comes with another run, which begins
 /// anew and would do the steps before a second time.
-pub(super) fn check(task: &Task) -> Result<Input, Failure> {
+pub(super) fn check(task: &CapabilityTask) -> Result<Input, Failure> {
     if task.capability_ids.len() > 1 && task.input != Input::Refused {
         return Err(unfit(
             "a task of several capabilities cannot accept input, for its answers would come with a run that does \

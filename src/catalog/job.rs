@@ -5,13 +5,42 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use crate::task::{Format, Input, RefId};
+use crate::task::{Format, Input, InputRef, PlanOrder, RefId, Validation};
 
-use super::{entry::Entry, server::Server};
+use super::{entry::Entry, file_plan::FilePlan, server::Server};
 
-/// A task, looked up and configured.
+/// What is to be done for a task of capabilities.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) enum Job {
+    Tools(ToolJob),
+    Plan(Box<PlanJob>),
+}
+
+/// A file plan to carry out, and what it may touch.
+#[derive(Debug)]
+pub(crate) struct PlanJob {
+    pub(crate) entry: FilePlan,
+    pub(crate) plan: PlanSource,
+    /// Sentences for `audit.reasoning`.
+    pub(crate) reasoning: Vec<String>,
+}
+
+/// Where the plan is.
+#[derive(Debug)]
+pub(crate) enum PlanSource {
+    /// In the task.
+    Inline(PlanOrder),
+    /// In a file that this reference leads to; what the task says of it.
+    Ref {
+        input: InputRef,
+        system_config: Option<Value>,
+        validation: Validation,
+    },
+}
+
+/// A task of tools, looked up and configured.
+#[derive(Debug)]
+pub(crate) struct ToolJob {
     pub(crate) steps: Vec<Step>,
     /// Where assets are kept: `[storage] uri`.
     pub(crate) storage: String,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, Format, RefId, Task};
+use crate::task::{CapabilityTask, Failure, Fault, Format, RefId};
 
 use super::{
     configure::Configured,
@@ -13,7 +13,7 @@ use super::{
 /// Which step makes which ref: the last asset-making steps make the expected ones, in order; what
 /// earlier steps make is for later steps.
 pub(super) fn assign(
-    task: &Task,
+    task: &CapabilityTask,
     steps: &[(Entry, Configured)],
     places: Places<'_>,
 ) -> Result<Vec<Option<StepOutput>>, Failure> {
@@ -109,7 +109,7 @@ fn count(number: usize, what: &str) -> String {
 }
 
 /// A ref id for an asset the task did not name, and no other one has.
-fn fallback(task: &Task, suffix: &str) -> Result<RefId, Failure> {
+fn fallback(task: &CapabilityTask, suffix: &str) -> Result<RefId, Failure> {
     let safe: String = task
         .task_id
         .chars()

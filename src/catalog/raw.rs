@@ -71,6 +71,7 @@ pub(super) struct RawCapability {
     #[serde(default)]
     pub(super) defaults: Map<String, Value>,
     pub(super) mcp: Option<RawMcp>,
+    pub(super) file_plan: Option<RawFilePlan>,
     pub(super) pin: Option<Spanned<String>>,
     pub(super) on_drift: Option<RawOnDrift>,
     #[serde(default)]
@@ -112,6 +113,73 @@ pub(super) struct RawEffects {
 pub(super) struct RawMcp {
     pub(super) server: Spanned<String>,
     pub(super) tool: String,
+}
+
+/// `[capability.ID.file_plan]`: what plans may touch; unsaid keys take specification 001's values.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFilePlan {
+    pub(super) root: Option<Spanned<String>>,
+    pub(super) reports: Option<Spanned<String>>,
+    pub(super) operations: Option<Spanned<Vec<PlanOperation>>>,
+    #[serde(default)]
+    pub(super) validation: PlanValidation,
+    pub(super) max_files: Option<Spanned<u64>>,
+    pub(super) max_file_size: Option<Spanned<String>>,
+    pub(super) max_backup_size: Option<Spanned<String>>,
+    pub(super) max_concurrency: Option<Spanned<u64>>,
+    #[serde(default)]
+    pub(super) protected: RawProtected,
+}
+
+/// The classes of protected files (001 §9.1).
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawProtected {
+    pub(super) critical: Option<RawProtection>,
+    pub(super) important: Option<RawProtection>,
+    pub(super) agent_system: Option<RawProtection>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawProtection {
+    #[serde(default)]
+    pub(super) rule: ProtectionRule,
+    pub(super) paths: Option<Spanned<Vec<String>>>,
+}
+
+/// 001 §2.2's operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum PlanOperation {
+    FileCreate,
+    FileModify,
+    FileDelete,
+    FileRename,
+    SchemaUpdate,
+    SqlExecute,
+    PipelineRun,
+}
+
+/// Whether plans must be approved by the protocol layer (R-001-28).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PlanValidation {
+    #[default]
+    Required,
+    None,
+}
+
+/// What it takes to change a protected file (C-16).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ProtectionRule {
+    /// An approval of exactly this plan.
+    #[default]
+    Approval,
+    /// Nothing does.
+    Never,
 }
 
 /// What a tool that is not as it was pinned means for a run.

@@ -3,16 +3,17 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, Task, decided};
+use crate::task::{CapabilityTask, Failure, Fault, decided};
 
 use super::{
     compile, configure,
     document::{CatalogError, Tables, nearest},
-    entry::Entry,
+    entry::{Capability, Entry},
+    file_plan::{APPLY_FILE_PLAN, FilePlan},
     fill::Sources,
     input,
-    job::{Job, Places, Step},
-    outputs,
+    job::{Job, Places, Step, ToolJob},
+    outputs, plan_job,
     raw::RawStorage,
     schema::{Misfit, Values},
     server,
@@ -23,7 +24,7 @@ const STORAGE: &str = "agent_outputs/assets";
 
 /// Looks the task's capabilities up and configures each (000 §Step 2.2, 3, 4).
 pub(crate) fn resolve(
-    task: &Task,
+    task: &CapabilityTask,
     tables: &Tables<'_>,
     places: Places<'_>,
 ) -> Result<Job, Failure> {
@@ -40,11 +41,17 @@ pub(crate) fn resolve(
             inputs.join(", ")
         )));
     }
-    let entries = task
-        .capability_ids
-        .iter()
-        .map(|id| look_up(tables, id))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut entries = Vec::with_capacity(task.capability_ids.len());
+    for id in &task.capability_ids {
+        match look_up(tables, id)? {
+            Capability::Tool(entry) => entries.push(*entry),
+            Capability::FilePlan(entry) => {
+                let job = plan_job::job(task, entry, reasoning)?;
+                return Ok(Job::Plan(Box::new(job)));
+            }
+        }
+    }
+    reasoning.extend(plan_job::none_is_meant(task)?);
     let configured = entries
         .into_iter()
         .zip(&task.parameters)
@@ -75,11 +82,31 @@ pub(crate) fn resolve(
             input: input.clone(),
         });
     }
-    Ok(Job {
+    Ok(Job::Tools(ToolJob {
         steps,
         storage: storage(tables)?,
         reasoning,
-    })
+    }))
+}
+
+/// What a plan may touch that names no capability: the catalog's `apply_file_plan` says so, else
+/// specification 001.
+pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
+    if !tables.names("capability")?.contains(&APPLY_FILE_PLAN) {
+        tracing::info!("The catalog has no {APPLY_FILE_PLAN}: the built-in one is used.");
+        return Ok(FilePlan::built_in());
+    }
+    match look_up(tables, APPLY_FILE_PLAN)? {
+        Capability::FilePlan(entry) => Ok(entry),
+        Capability::Tool(entry) => {
+            let message = format!(
+                "{}: {APPLY_FILE_PLAN} calls a tool, so a plan that names no capability cannot be carried out; name a \
+                 capability with a `file_plan`, or rename this one",
+                entry.place
+            );
+            Err(Failure::new(Fault::CatalogInvalid, message))
+        }
+    }
 }
 
 /// Where assets are kept.
@@ -89,21 +116,24 @@ pub(super) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
 }
 
 /// R-000-105 … R-000-107, R-000-110, R-000-111.
-pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Entry, Failure> {
+pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failure> {
     if id.starts_with("CAP-SYN-") {
         let message = format!(
             "misrouted task: {id} is a synthesis capability and should go to reasoning_agent"
         );
         return Err(Failure::new(Fault::MisroutedSynthesis, message));
     }
-    if let Some(entry) = compile::compile(tables, id)? {
-        tracing::info!(
-            "{id} is the tool {} of server {} ({}).",
-            entry.tool,
-            entry.server,
-            entry.place
-        );
-        return Ok(entry);
+    if let Some(capability) = compile::compile(tables, id)? {
+        match &capability {
+            Capability::Tool(entry) => tracing::info!(
+                "{id} is the tool {} of server {} ({}).",
+                entry.tool,
+                entry.server,
+                entry.place
+            ),
+            Capability::FilePlan(_) => tracing::info!("{id} carries file plans out."),
+        }
+        return Ok(capability);
     }
     let names = tables.names("capability")?;
     let hint = match nearest(id, names.iter().copied()) {

@@ -2,6 +2,7 @@
 //! becomes.
 
 mod asked;
+mod plans;
 mod refusals;
 mod remedies;
 mod resolving;
@@ -10,9 +11,9 @@ mod shipped;
 use camino::Utf8Path;
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Input, InputRef, RefId, RefStatus, Task};
+use crate::task::{CapabilityTask, Failure, Input, InputRef, RefId, RefStatus};
 
-use super::{Catalog, Job, Places, resolve};
+use super::{Catalog, Job, Places, ToolJob, resolve};
 
 /// Five lines with a server and the beginning of a capability `cut`: what a test adds begins on
 /// line 6.
@@ -28,8 +29,8 @@ fn cut(more: &str) -> String {
 }
 
 /// A first try of those capabilities on one stored video.
-fn task(ids: &[&str]) -> Task {
-    Task {
+fn task(ids: &[&str]) -> CapabilityTask {
+    CapabilityTask {
         task_id: "task_5".to_owned(),
         action: String::new(),
         capability_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
@@ -38,6 +39,7 @@ fn task(ids: &[&str]) -> Task {
         parameters: vec![Map::new(); ids.len()],
         attempt: 1,
         input: Input::Refused,
+        carried: None,
     }
 }
 
@@ -57,7 +59,14 @@ fn object(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-fn resolved(catalog: &str, task: &Task) -> Result<Job, Failure> {
+fn resolved(catalog: &str, task: &CapabilityTask) -> Result<ToolJob, Failure> {
+    match job(catalog, task)? {
+        Job::Tools(job) => Ok(job),
+        Job::Plan(job) => panic!("no tools: {job:?}"),
+    }
+}
+
+fn job(catalog: &str, task: &CapabilityTask) -> Result<Job, Failure> {
     let catalog = Catalog::from_text(catalog);
     let tables = catalog.tables()?;
     let places = Places {
@@ -69,13 +78,13 @@ fn resolved(catalog: &str, task: &Task) -> Result<Job, Failure> {
 }
 
 /// The parameters of the only step.
-fn parameters(catalog: &str, task: &Task) -> Value {
+fn parameters(catalog: &str, task: &CapabilityTask) -> Value {
     let job = resolved(catalog, task).unwrap();
     assert_eq!(job.steps.len(), 1);
     Value::Object(job.steps[0].parameters.clone())
 }
 
 /// Why the task cannot be done.
-fn refused(catalog: &str, task: &Task) -> Failure {
+fn refused(catalog: &str, task: &CapabilityTask) -> Failure {
     resolved(catalog, task).unwrap_err()
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jiff::Zoned;
+
+use crate::perform::Reply;
 
 /// Where everything is.
 #[derive(Debug, Default, Args)]
@@ -26,6 +28,12 @@ pub(super) struct RunArgs {
     /// Resolve and check everything, print what would be done, start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Carry a file plan out only if it does exactly what `--dry-run` showed under this hash
+    #[arg(long, value_name = "HASH", conflicts_with = "dry_run", value_parser = preview_hash)]
+    pub(super) expect: Option<String>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = ReplyForm::Adl, value_name = "FORM")]
+    pub(super) reply: ReplyForm,
     /// The longest the run may take, in seconds
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     pub(super) timeout: Option<Duration>,
@@ -36,6 +44,34 @@ pub(super) struct RunArgs {
     /// Make all ids from this number: with --clock, every byte of output is reproducible
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum ReplyForm {
+    /// The ADL envelope
+    #[default]
+    Adl,
+    /// The execution report of a file plan alone
+    Report,
+}
+
+impl From<ReplyForm> for Reply {
+    fn from(form: ReplyForm) -> Self {
+        match form {
+            ReplyForm::Adl => Self::Adl,
+            ReplyForm::Report => Self::Report,
+        }
+    }
+}
+
+/// `sha256:` and 64 hexadecimal digits.
+fn preview_hash(text: &str) -> Result<String, String> {
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("give the hash that `oneact --dry-run` printed, `sha256:` and 64 digits".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

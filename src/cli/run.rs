@@ -11,7 +11,7 @@ use crate::{
     task::{Failure, Fault},
 };
 
-use super::{bar::Bar, flags::RunArgs, print, settings, stderr, stdin};
+use super::{bar::Bar, flags::RunArgs, preview, print, settings, stderr, stdin};
 
 /// Performs the task on stdin.
 pub(super) fn run(args: &RunArgs, interrupts: Interrupts) -> ExitCode {
@@ -52,6 +52,9 @@ fn answer(input: &Result<Vec<u8>, Failure>, settings: &Settings, host: &Host) ->
     tracing::debug!("answer written");
     if print(&answer.line).is_err() {
         return ExitCode::FAILURE;
+    }
+    if let Some(preview) = &answer.outcome().preview {
+        preview::show(preview);
     }
     ExitCode::from(answer.exit_code(host.interrupts().caught()))
 }

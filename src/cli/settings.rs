@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
     host,
-    perform::{Mode, Settings},
+    perform::{Mode, Reply, Settings},
 };
 
 use super::flags::{PlaceArgs, RunArgs};
@@ -18,6 +18,8 @@ pub(super) fn settle(args: &RunArgs) -> Result<Settings, String> {
             Mode::Run
         },
         budget: args.timeout,
+        expect: args.expect.clone(),
+        reply: args.reply.into(),
         ..places(&args.places)?
     })
 }
@@ -44,6 +46,8 @@ pub(super) fn places(args: &PlaceArgs) -> Result<Settings, String> {
         root,
         mode: Mode::DryRun,
         budget: None,
+        expect: None,
+        reply: Reply::Adl,
     })
 }
 
@@ -56,6 +60,8 @@ pub(super) fn nowhere() -> Settings {
         root: nowhere,
         mode: Mode::DryRun,
         budget: None,
+        expect: None,
+        reply: Reply::Adl,
     }
 }
 

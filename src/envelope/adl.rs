@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::task::{
     Checks, Effect, ErrorCode, Invocation, InvocationStatus, MessageId, OperationId, Outcome,
-    Phase, Plan, Produced, RefId, Resources, ServerReport, State, Waiting,
+    Phase, Plan, Preview, Produced, RefId, ReportFiles, Resources, ServerReport, State, Waiting,
 };
 
 use super::{prose, read::Received};
@@ -72,6 +72,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     result_data: outcome.result_data.as_ref(),
                     quality_checks: QualityChecks(outcome.checks),
                 },
+                execution_report: outcome.execution_report.as_ref(),
                 oneact: Extras {
                     version: env!("CARGO_PKG_VERSION"),
                     operation_id: operation.as_str(),
@@ -88,6 +89,8 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     server: outcome.server.as_ref(),
                     unfit_result: outcome.unfit_result.as_ref(),
                     plan: outcome.plan.as_ref(),
+                    preview: outcome.preview.as_ref(),
+                    reports: outcome.reports.as_ref(),
                 },
             },
             content_type: "task_result",
@@ -100,7 +103,8 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
             code: match outcome.state {
                 State::Done | State::Planned => "success",
                 State::Pending => "pending",
-                State::Rejected | State::Failed | State::Cancelled => "failed",
+                State::Partial => "partial",
+                State::Rejected | State::Failed | State::RolledBack | State::Cancelled => "failed",
             },
             message: prose::status_message(&received.task_id, outcome),
         },
@@ -236,6 +240,8 @@ struct Output<'a> {
 #[derive(Serialize)]
 struct Content<'a> {
     task_result: TaskResult<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution_report: Option<&'a Value>,
     oneact: Extras<'a>,
 }
 
@@ -333,6 +339,10 @@ struct Extras<'a> {
     unfit_result: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a Plan>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview: Option<&'a Preview>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reports: Option<&'a ReportFiles>,
 }
 
 #[derive(Serialize)]

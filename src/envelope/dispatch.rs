@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault, InputRef, RefId, RefStatus, Task};
+use crate::task::{CapabilityTask, Failure, Fault, InputRef, RefId, RefStatus};
 
-use super::{answers, find::Found};
+use super::{answers, find::Found, plans};
 
 /// The fields this dialect knows; others are ignored, and said to be.
 const KNOWN: [&str; 12] = [
@@ -29,7 +29,7 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// Reads the task. The first thing wrong is the answer.
-pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Task, Failure> {
+pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<CapabilityTask, Failure> {
     let object = found.object();
     let task_id = required_text(object, "task_id")?;
     let capability_ids = capability_ids(object)?;
@@ -40,6 +40,7 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Task, F
     let inputs = inputs(object)?;
     let expected = expected(object)?;
     let parameters = parameters(object, &capability_ids)?;
+    let carried = plans::carried(object, parameters.first().unwrap_or(&Map::new()))?;
     let attempt = match object.get("attempt") {
         None | Some(Value::Null) => {
             notes.push("The task names no attempt; it was taken as the first.".to_owned());
@@ -52,7 +53,10 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Task, F
     let input = answers::read(object)?;
     let ignored: Vec<String> = object
         .keys()
-        .filter(|key| !KNOWN.contains(&key.as_str()) && !answers::FIELDS.contains(&key.as_str()))
+        .filter(|key| {
+            let mut known = KNOWN.iter().chain(&answers::FIELDS).chain(&plans::FIELDS);
+            !known.any(|known| known == key)
+        })
         .map(|key| format!("`{}`", key.escape_debug()))
         .collect();
     if !ignored.is_empty() {
@@ -61,7 +65,7 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Task, F
             ignored.join(", ")
         ));
     }
-    Ok(Task {
+    Ok(CapabilityTask {
         task_id,
         action,
         capability_ids,
@@ -70,6 +74,7 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Task, F
         parameters,
         attempt,
         input,
+        carried,
     })
 }
 

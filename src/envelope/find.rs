@@ -4,13 +4,35 @@ use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault};
 
+use super::plans;
+
 /// The one object that is the task, wherever the document holds it.
-pub(super) struct Found<'a>(&'a Value, &'a Map<String, Value>);
+#[derive(Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub(super) shape: Shape,
+    value: &'a Value,
+    object: &'a Map<String, Value>,
+}
+
+/// What kind of task it is: the dialects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Capability ids (000 §Step 1).
+    Dispatch,
+    /// A file plan, bare or under `task_plan` (001 §3.3).
+    Plan,
+    /// The payload of a message of the protocol layer (001 §3.2).
+    Protocol,
+}
 
 impl<'a> Found<'a> {
-    fn new(value: &'a Value, place: &str) -> Result<Self, Failure> {
+    fn new(shape: Shape, value: &'a Value, place: &str) -> Result<Self, Failure> {
         match value {
-            Value::Object(object) => Ok(Self(value, object)),
+            Value::Object(object) => Ok(Self {
+                shape,
+                value,
+                object,
+            }),
             Value::Array(items) => {
                 Err(multiple(&format!("an array of {} in {place}", items.len())))
             }
@@ -21,56 +43,82 @@ impl<'a> Found<'a> {
         }
     }
 
-    pub(super) fn value(self) -> &'a Value {
-        self.0
+    pub(super) fn value(&self) -> &'a Value {
+        self.value
     }
 
     pub(super) fn object(&self) -> &'a Map<String, Value> {
-        self.1
+        self.object
     }
 }
 
-/// Finds the task: in one of three places, which are the dialects, and in no second one.
+/// Finds the task: in one of the places that the dialects have for it, and in no second one.
 pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
-    let whole = Found::new(document, "the input")?;
-    no_several(whole.object())?;
+    let whole = Found::new(Shape::Dispatch, document, "the input")?.object;
+    // The steps of a plan may well be decomposed; a task that comes with a workflow is not one.
+    let lists: &[&str] = if whole.contains_key("action_plan") {
+        &["tasks", "execution_groups"]
+    } else {
+        &["tasks", "task_decomposition", "execution_groups"]
+    };
+    no_several(whole, lists)?;
     if let Some(content) = document
         .pointer("/output/content")
         .and_then(Value::as_object)
     {
-        no_several(content)?;
+        no_several(content, &LISTS)?;
     }
-    let bare = ["task_id", "capability_ids"]
-        .iter()
-        .any(|key| whole.object().contains_key(*key));
+    let has = |key: &str| whole.contains_key(key);
+    let of_capabilities = has("capability_ids") || (has("task_id") && !plans::is_plan(whole));
+    let of_protocol = document.pointer("/envelope/message_type").is_some()
+        || has("payload") && document.get("envelope").is_some_and(Value::is_object);
+    let bare_plan = plans::is_plan(whole) && !has("capability_ids");
     let places = [
         (
+            Shape::Dispatch,
             document.pointer("/output/content/dispatch"),
             "`output.content.dispatch`",
         ),
-        (document.get("dispatch"), "`dispatch`"),
-        (bare.then_some(document), "the input itself"),
+        (Shape::Dispatch, document.get("dispatch"), "`dispatch`"),
+        (
+            Shape::Dispatch,
+            of_capabilities.then_some(document),
+            "the input itself",
+        ),
+        (
+            Shape::Plan,
+            bare_plan.then_some(document),
+            "a plan in the input itself",
+        ),
+        (
+            Shape::Protocol,
+            of_protocol.then(|| document.get("payload").unwrap_or(&Value::Null)),
+            "`payload`",
+        ),
     ];
     let mut tasks = places
         .into_iter()
-        .filter_map(|(task, place)| task.map(|task| (task, place)));
-    let Some((task, place)) = tasks.next() else {
+        .filter_map(|(shape, task, place)| task.map(|task| (shape, task, place)));
+    let Some((shape, task, place)) = tasks.next() else {
         return Err(Failure::new(
             Fault::InvalidShape,
-            "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, or an object with `task_id` and \
-             `capability_ids` (`oneact schema task` prints the schema)",
+            "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, an object with `task_id` \
+             and `capability_ids`, or a file plan (`oneact schema task` prints the schema)",
         ));
     };
-    if let Some((_, other)) = tasks.next() {
+    if let Some((_, _, other)) = tasks.next() {
         return Err(multiple(&format!("a task in {place} and one in {other}")));
     }
-    let found = Found::new(task, place)?;
-    if !bare {
-        no_several(found.object())?;
-        nothing_around(found.object(), place)?;
+    let found = Found::new(shape, task, place)?;
+    if shape == Shape::Dispatch && !std::ptr::eq(task, document) {
+        no_several(found.object, &LISTS)?;
+        nothing_around(found.object, place)?;
     }
     Ok(found)
 }
+
+/// What holds several tasks.
+const LISTS: [&str; 3] = ["tasks", "task_decomposition", "execution_groups"];
 
 /// What belongs around a task is read there only; inside it would be lost, and with it the session.
 fn nothing_around(task: &Map<String, Value>, place: &str) -> Result<(), Failure> {
@@ -87,10 +135,10 @@ fn nothing_around(task: &Map<String, Value>, place: &str) -> Result<(), Failure>
 }
 
 /// Refuses several tasks, a list of them, or a workflow of them (R-000-108, R-000-112).
-fn no_several(object: &Map<String, Value>) -> Result<(), Failure> {
-    for key in ["tasks", "task_decomposition", "execution_groups"] {
+fn no_several(object: &Map<String, Value>, lists: &[&str]) -> Result<(), Failure> {
+    for key in lists {
         if object
-            .get(key)
+            .get(*key)
             .is_some_and(|value| value.is_array() || value.is_object())
         {
             return Err(multiple(&format!("a list under `{key}`")));
@@ -106,7 +154,7 @@ fn no_several(object: &Map<String, Value>) -> Result<(), Failure> {
     }
 }
 
-fn multiple(what: &str) -> Failure {
+pub(super) fn multiple(what: &str) -> Failure {
     let message = format!(
         "multiple tasks: found {what}; oneact performs exactly one task, so send them one at a time"
     );

@@ -32,8 +32,9 @@ pub(super) fn read(
         }
     };
     let session = text("/metadata/session_id");
-    let request_id = text("/metadata/request_id");
-    let parent_message_id = text("/message_id");
+    // 001's names for the same come second.
+    let request_id = text("/metadata/request_id").or(text("/metadata/correlation_id"));
+    let parent_message_id = text("/message_id").or(text("/envelope/envelope_id"));
     let sequence = match document.pointer("/metadata/sequence_number") {
         None | Some(Value::Null) => None,
         Some(value) => {

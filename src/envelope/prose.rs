@@ -12,7 +12,7 @@ pub(super) fn next_reason(state: State) -> &'static str {
         }
         State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
         State::Pending => "Task is waiting for input. Returning to dispatch agent.",
-        State::Rejected | State::Failed | State::Cancelled => {
+        State::Rejected | State::Failed | State::Partial | State::RolledBack | State::Cancelled => {
             "Task failed. Returning to dispatch agent for error handling."
         }
     }
@@ -31,6 +31,8 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::Planned => format!("{task} was resolved and checked; nothing was started"),
         State::Rejected => format!("{task} was rejected: {class}"),
         State::Failed => format!("{task} failed: {class}"),
+        State::Partial => format!("{task} was done in part: {class}"),
+        State::RolledBack => format!("{task} was rolled back: {class}"),
         State::Pending => format!("{task} waits for input"),
         State::Cancelled => format!("{task} was cancelled"),
     }
@@ -55,10 +57,15 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
     });
     let executed = outcome.executed.join(", ");
     sentences.push(match outcome.state {
+        State::Done if executed.is_empty() => "The question was answered.".to_owned(),
         State::Done => format!("Execution of {executed} completed within quality constraints."),
         State::Planned => "Dry run: resolved and checked, nothing executed.".to_owned(),
         State::Rejected => "Nothing was executed.".to_owned(),
         State::Failed => failed_at(outcome),
+        State::Partial => {
+            format!("Execution of {executed} was completed in part; what was done stays done.")
+        }
+        State::RolledBack => format!("Execution of {executed} failed; its changes were undone."),
         State::Pending => format!("Execution of {executed} waits for input; nothing was stored."),
         State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
     });
@@ -71,8 +78,10 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
 
 /// Which part of a failed run failed.
 fn failed_at(outcome: &Outcome) -> String {
-    let (Some(last), Some(call)) = (outcome.executed.last(), outcome.invocations.last()) else {
-        return "Task execution failed before a tool was called.".to_owned();
+    let (last, call) = match (outcome.executed.last(), outcome.invocations.last()) {
+        (Some(last), Some(call)) => (last, call),
+        (Some(plan), None) => return format!("Execution of {plan} failed."),
+        (None, _) => return "Task execution failed before a tool was called.".to_owned(),
     };
     match (&call.status, outcome.phase) {
         (InvocationStatus::Error { .. }, _) => format!("Execution of {last} failed."),

@@ -3,14 +3,15 @@
 //! Whatever arrives, a [`Received`] comes out: an answer needs someone to answer, even where there
 //! is no task.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::task::{Failure, Fault, Identity, Resources, Task};
 
 use super::{
     answers, dispatch,
-    find::{Found, find},
-    message, strict,
+    find::{Found, Shape, find},
+    message, plans, protocol, strict,
 };
 
 /// What arrived: who asks, what to echo, and the task, if there is one.
@@ -27,6 +28,8 @@ pub struct Received {
     /// What was assumed or ignored.
     pub notes: Vec<String>,
     pub task: Result<Task, Failure>,
+    /// After this it is not to be acted on.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// Reads the bytes of stdin. `fresh` makes a session id where the caller names none.
@@ -42,29 +45,98 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     let around = message::read(&document, &mut notes, fresh);
     let found = find(&document);
     let task = found.as_ref().map_err(Clone::clone).and_then(|found| {
-        answers::in_their_place(&document, found)?;
-        let task = dispatch::read(found, &mut notes)?;
+        let task = match found.shape {
+            Shape::Dispatch => {
+                answers::in_their_place(&document, found)?;
+                Task::Capabilities(Box::new(dispatch::read(found, &mut notes)?))
+            }
+            Shape::Plan => {
+                let order = plans::read(found.object(), &mut notes)?;
+                named(found)?;
+                Task::Plan(order)
+            }
+            Shape::Protocol => {
+                named(found)?;
+                protocol::read(&document, found, &mut notes)?
+            }
+        };
         around.problem.map_or(Ok(task), Err)
     });
-    let shown = found.map_or(&document, Found::value);
+    let (expires_at, task) = match (protocol::expires_at(&document), task) {
+        (Err(failure), Ok(_)) => (None, Err(failure)),
+        (expires_at, task) => (expires_at.ok().flatten(), task),
+    };
+    let shown = found.as_ref().map_or(&document, Found::value);
+    let of_protocol = found.is_ok_and(|found| found.shape == Shape::Protocol);
+    let attempt = if of_protocol {
+        protocol::attempt(&document)
+    } else {
+        dispatch::attempt(shown)
+    };
     Received {
         identity: around.identity,
         resources: around.resources,
-        task_id: shown
-            .get("task_id")
-            .and_then(Value::as_str)
-            .unwrap_or("unknown")
-            .to_owned(),
-        attempt: dispatch::attempt(shown).unwrap_or(1),
+        task_id: task_id(shown).unwrap_or("unknown").to_owned(),
+        attempt: attempt.unwrap_or(1),
         echo: shown.clone(),
         notes,
         task,
+        expires_at,
     }
 }
 
+/// The task's own id; a plan without one is called by its own.
+fn task_id(shown: &Value) -> Option<&str> {
+    let own = shown.get("task_id").and_then(Value::as_str);
+    own.filter(|id| !id.is_empty()).or_else(|| {
+        let content = shown.get("content").and_then(Value::as_object);
+        plans::plan_id(content.or(shown.as_object())?)
+    })
+}
+
+/// A plan needs no `task_id` and no `attempt`; what is said of them must make sense.
+fn named(found: &Found<'_>) -> Result<(), Failure> {
+    let text = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(|_| ());
+    let what = "a string that is not empty";
+    dispatch::optional(found.object(), "task_id", what, text)?;
+    let what = "a whole number of 1 or more";
+    let number = |_: &Value| dispatch::attempt(found.value()).map(|_| ());
+    dispatch::optional(found.object(), "attempt", what, number)?;
+    Ok(())
+}
+
 impl Received {
+    /// The task, if it is to be acted on now.
+    pub fn task_at(&self, now: Timestamp) -> Result<&Task, Failure> {
+        let task = self.task.as_ref().map_err(Clone::clone)?;
+        match self.expires_at.filter(|end| *end < now) {
+            None => Ok(task),
+            Some(end) => Err(Failure::new(
+                Fault::NotValidated,
+                format!(
+                    "the message has expired: `created_at` and `ttl_seconds` of its envelope gave it until {end}; send a \
+                     new one"
+                ),
+            )),
+        }
+    }
+
+    /// A task that a person typed.
+    pub fn typed(session_id: String, task_id: &str, echo: Value, task: Task) -> Self {
+        Self {
+            echo,
+            task_id: task_id.to_owned(),
+            ..Self::alone(session_id, Ok(task))
+        }
+    }
+
     /// Nothing readable arrived, or nothing was read.
     pub fn nobody(session_id: String, failure: Failure) -> Self {
+        Self::alone(session_id, Err(failure))
+    }
+
+    /// Without a message around it.
+    fn alone(session_id: String, task: Result<Task, Failure>) -> Self {
         Self {
             identity: Identity {
                 session_id,
@@ -77,7 +149,8 @@ impl Received {
             task_id: "unknown".to_owned(),
             attempt: 1,
             notes: Vec::new(),
-            task: Err(failure),
+            task,
+            expires_at: None,
         }
     }
 }

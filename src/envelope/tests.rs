@@ -2,5 +2,6 @@
 
 mod answering;
 mod asking;
+mod planning;
 mod reading;
 mod strictness;

@@ -1,6 +1,6 @@
 //! When oneact itself breaks.
 
-use super::{Answer, answer};
+use super::{Answer, Reply, answer};
 use crate::{
     executor::Executed,
     host::Host,
@@ -11,7 +11,7 @@ use crate::{
 pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
     let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
     let failure = Failure::new(Fault::Internal, message);
-    answer(input, host, |_, _| {
+    answer(input, Reply::Adl, host, |_, _| {
         Executed::from(Outcome {
             effect: Effect::Unknown,
             ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))

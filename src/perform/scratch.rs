@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     envelope::Received,
-    task::{Input, OperationId, hexadecimal},
+    task::{Input, OperationId, Task, hexadecimal},
 };
 
 /// As many digits as an operation id has.
@@ -15,7 +15,7 @@ const DIGITS: usize = 26;
 /// Requests). So all runs of a task that may be asked share a name.
 pub(super) fn name(received: &Received, operation: &OperationId) -> String {
     match &received.task {
-        Ok(task) if task.input != Input::Refused => {
+        Ok(Task::Capabilities(task)) if task.input != Input::Refused => {
             let parts = [&received.identity.session_id, &task.task_id].into_iter();
             let parts = parts.chain(&task.capability_ids);
             let hash = parts.fold(Sha256::new(), |hash, part| {

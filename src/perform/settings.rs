@@ -12,6 +12,9 @@ pub struct Settings {
     /// Scratch and locks: `.oneact` below the root, unless moved.
     pub state_dir: Utf8PathBuf,
     pub mode: Mode,
+    /// The hash of the preview that the run of a plan has to agree with.
+    pub expect: Option<String>,
+    pub reply: Reply,
     /// The longest the run may take.
     pub budget: Option<Duration>,
 }
@@ -22,4 +25,14 @@ pub enum Mode {
     Run,
     /// Resolve and check everything, start nothing.
     DryRun,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reply {
+    /// The ADL envelope.
+    #[default]
+    Adl,
+    /// 001's execution report of a file plan alone.
+    Report,
 }

@@ -1,11 +1,13 @@
 //! Carrying a plan out, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
 mod lock;
+mod preview;
+mod settle;
 mod staging;
 mod telling;
 mod verify;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     host,
@@ -15,24 +17,27 @@ use crate::{
 use super::{
     Bounds, Desk, Finished,
     check::{self, Broken, Checked},
-    engine::{Applied, End, Folder, Stage, UndoEnd, Undoing, recover},
-    files::{Faults, FileError, Root, jailed},
+    engine::{Committed, Entry, Folder, Stage, UndoEnd, Undoing},
+    files::{Faults, Root, jailed},
     model::{ActionId, OnFailure, Plan},
     read,
-    record::{ActionEnd, Durability, Jail, Rollback, Undo, Verdict, uuid_v4},
-    report::{MANIFEST, Manifest, PreviewHash, SCRIPT},
+    record::{Durability, Jail, Undo, uuid_v4},
+    report::{Manifest, PreviewHash},
 };
 
 pub(super) use lock::locked;
-use staging::Staging;
-use telling::Teller;
+pub(crate) use preview::preview;
+pub(super) use settle::settle_others;
+pub(crate) use settle::{clear_expired, recover};
+pub(super) use staging::Staging;
+pub(super) use telling::{Teller, broken, directory, expiry, refused};
 use verify::verify;
 
 /// How often a plan is tried, when somebody changes a file between the check and the exchange.
 const TRIES: u32 = 3;
 
 /// Carries a plan out: all of it or nothing. `expect` is the hash of the preview it has to agree with.
-pub(super) fn execute(
+pub(crate) fn execute(
     order: &PlanOrder,
     bounds: &Bounds,
     expect: Option<&str>,
@@ -68,9 +73,9 @@ fn execute_with(
                 };
                 carrier.carry()
             })
-            .unwrap_or_else(telling::refused)
+            .unwrap_or_else(refused)
     };
-    jailed(desk.root, work).unwrap_or_else(telling::broken)
+    jailed(desk.root, work).unwrap_or_else(broken)
 }
 
 /// One plan at work.
@@ -95,8 +100,8 @@ impl<'a> Carrier<'a> {
     fn carry(&self) -> Result<Finished, Failure> {
         let stopped = || self.stopped();
         let _lock = locked(self.root, &stopped)?;
-        let notes = self.settle_others()?;
-        let name = telling::directory(self.desk);
+        let notes = settle_others(self.root, self.desk, self.threads())?;
+        let name = directory(self.desk);
         let mut folder = Folder::create(self.root, &name)?;
         let mut tries = 1;
         loop {
@@ -111,28 +116,16 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// What a crash left is settled before anything else is begun.
-    fn settle_others(&self) -> Result<Vec<String>, Failure> {
-        let mut notes = Vec::new();
-        for settled in recover(self.root, self.threads())? {
-            let sentence = telling::recovered(self.root, self.desk, &settled);
-            if let End::Stuck(_) = settled.end {
-                return Err(Failure::new(Fault::Stuck, sentence));
-            }
-            notes.push(sentence);
-        }
-        Ok(notes)
-    }
-
     fn attempt(&self, folder: Folder<'a>, more: bool) -> Tried<'a> {
-        let mut teller = Teller::new(self.plan, self.desk, self.jail, folder.path().clone());
+        let run = telling::run(self.plan, self.desk, folder.path().clone());
+        let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         let stage = folder
             .mark(&teller.mark())
             .and_then(|()| folder.again())
             .map(|folder| Stage::open(folder));
         let stage = match stage {
             Ok(Ok(stage)) => stage,
-            Ok(Err(error)) | Err(error) => return done(telling::refused(error.into())),
+            Ok(Err(error)) | Err(error) => return done(refused(error.into())),
         };
         let mut staging = Staging::new(stage, self.desk.host);
         let stopped = || self.stopped();
@@ -169,61 +162,43 @@ impl<'a> Carrier<'a> {
         let undo = Undo {
             id: uuid_v4(self.desk.host.random_bytes()),
             created: self.desk.host.now(),
-            expires: telling::expiry(self.desk),
+            expires: expiry(self.desk),
             changes,
             directories,
         };
-        let manifest = Manifest::of(teller.run(), &undo);
-        let documents = telling::checkpoint(&manifest);
-        teller.undo = Some(undo);
-        let result = stage
-            .arm(&documents, self.threads())
-            .and_then(|armed| armed.apply(&stopped))
-            .and_then(|applied| self.verified(applied, &mut teller))
-            .and_then(|applied| {
-                let documents = teller.documents();
-                applied.commit(&documents)
-            });
-        match result {
-            Ok(committed) => {
-                teller.durability = committed.durability;
-                teller.warnings.extend(committed.notes);
-                if committed.durability == Durability::Unconfirmed {
-                    teller.warnings.push(
-                        "The plan is applied, but the disk did not confirm it: after a power failure it may be undone.".to_owned(),
-                    );
-                }
-                done(teller.finish(&committed.folder))
-            }
+        let mut verified =
+            |entries: &[Entry], teller: &mut Teller<'_>| self.verified(entries, teller);
+        let made = make(
+            stage,
+            &mut teller,
+            undo,
+            self.threads(),
+            &stopped,
+            &mut verified,
+        );
+        match made {
+            Ok(committed) => done(committed_end(committed, teller)),
             Err(undoing) => self.undone(*undoing, teller, more),
         }
     }
 
     /// 001 §5.1, phase 6: what does not hold undoes the plan, or fails its action.
-    fn verified<'b>(
-        &self,
-        mut applied: Applied<'b>,
-        teller: &mut Teller<'_>,
-    ) -> Result<Applied<'b>, Box<Undoing<'b>>> {
-        teller.captured(applied.entries(), &applied.captures);
+    fn verified(&self, entries: &[Entry], teller: &mut Teller<'_>) -> Result<(), Failure> {
         let completed = |id: &ActionId| teller.completed(id);
-        let findings = match verify(self.plan, self.root, applied.entries(), &completed) {
-            Ok(findings) => findings,
-            Err(failure) => return Err(Box::new(applied.undo(failure))),
-        };
+        let findings = verify(self.plan, self.root, entries, &completed)?;
         teller.warnings.extend(findings.warnings);
         if let Some(failure) = findings.fatal {
-            return Err(Box::new(applied.undo(failure)));
+            return Err(failure);
         }
         let first = findings.failed.first().map(|(_, failure)| failure.clone());
         for (id, failure) in findings.failed {
-            teller.fail(&id, failure);
+            teller.fail(&id, &failure);
         }
         match first {
             Some(failure) if self.plan.instructions.on_failure == OnFailure::RollBack => {
-                Err(Box::new(applied.undo(failure)))
+                Err(failure)
             }
-            _ => Ok(applied),
+            _ => Ok(()),
         }
     }
 
@@ -242,50 +217,87 @@ impl<'a> Carrier<'a> {
     }
 
     /// Everything was taken back, or as much as could be.
-    fn undone(&self, undoing: Undoing<'a>, mut teller: Teller<'a>, more: bool) -> Tried<'a> {
-        let Undoing {
-            folder,
-            why,
-            at,
-            end,
-        } = undoing;
-        let clean = match &end {
+    fn undone(&self, undoing: Undoing<'a>, teller: Teller<'a>, more: bool) -> Tried<'a> {
+        let clean = match &undoing.end {
             UndoEnd::NothingChanged => true,
             UndoEnd::RolledBack(conflicts) => conflicts.is_empty(),
             UndoEnd::Stuck(_) => false,
         };
-        if clean && more && why.fault == Fault::HashMismatch && self.stopped().is_none() {
-            tracing::info!("{}; the plan is checked again.", why.message);
-            return Tried::Again(folder);
+        if clean && more && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none() {
+            tracing::info!("{}; the plan is checked again.", undoing.why.message);
+            return Tried::Again(undoing.folder);
         }
-        teller.undone(why, at.as_ref(), end);
-        teller.leave(&folder);
-        done(teller.finish(&folder))
+        done(undone_end(undoing, teller))
     }
 
     fn threads(&self) -> usize {
         self.plan.limits.max_concurrency
     }
 
-    /// Why the plan must stop now: a signal, or the end of its time (R-001-173).
     fn stopped(&self) -> Option<Failure> {
-        let Desk {
-            host,
-            begun,
-            budget,
-            ..
-        } = self.desk;
-        if let Some(interrupt) = host.interrupts().caught() {
-            let message = format!("cancelled by {}", interrupt.name());
-            return Some(Failure::new(Fault::Cancelled, message));
-        }
-        let given = self.plan.instructions.timeout;
-        let given = budget.map_or(given, |budget| budget.min(given));
-        (begun.passed() > given).then(|| {
-            let message = format!("the plan took longer than the {given:?} it was given");
-            Failure::new(Fault::ToolTimeout, message)
-        })
+        stopped(self.desk, self.plan.instructions.timeout)
     }
+}
+
+/// Why a plan must stop now: a signal, or the end of its time (R-001-173).
+pub(super) fn stopped(desk: Desk<'_>, given: Duration) -> Option<Failure> {
+    if let Some(interrupt) = desk.host.interrupts().caught() {
+        let message = format!("cancelled by {}", interrupt.name());
+        return Some(Failure::new(Fault::Cancelled, message));
+    }
+    let given = desk.budget.map_or(given, |budget| budget.min(given));
+    (desk.begun.passed() > given).then(|| {
+        let message = format!("the plan took longer than the {given:?} it was given");
+        Failure::new(Fault::ToolTimeout, message)
+    })
+}
+
+/// What is looked at between applying and committing: a failure takes everything back.
+type Verify<'v> = &'v mut dyn FnMut(&[Entry], &mut Teller<'_>) -> Result<(), Failure>;
+
+/// Checkpoint, changes, verification, reports: from what is staged to what is done.
+pub(super) fn make<'a>(
+    stage: Stage<'a>,
+    teller: &mut Teller<'_>,
+    undo: Undo,
+    threads: usize,
+    stopped: &dyn Fn() -> Option<Failure>,
+    verified: Verify<'_>,
+) -> Result<Committed<'a>, Box<Undoing<'a>>> {
+    let manifest = Manifest::of(teller.run(), &undo);
+    let documents = telling::checkpoint(&manifest);
+    teller.undo = Some(undo);
+    let applied = stage.arm(&documents, threads)?.apply(stopped)?;
+    teller.captured(applied.entries(), &applied.captures);
+    match verified(applied.entries(), teller) {
+        Ok(()) => applied.commit(&teller.documents()),
+        Err(failure) => Err(Box::new(applied.undo(failure))),
+    }
+}
+
+/// The end of a plan that is done.
+pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Finished {
+    teller.durability = committed.durability;
+    teller.warnings.extend(committed.notes);
+    if committed.durability == Durability::Unconfirmed {
+        teller.warnings.push(
+            "The plan is applied, but the disk did not confirm it: after a power failure it may be undone.".to_owned(),
+        );
+    }
+    teller.finish(&committed.folder)
+}
+
+/// The end of a plan that was taken back, or as much of it as could be.
+pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finished {
+    let Undoing {
+        folder,
+        why,
+        at,
+        end,
+    } = undoing;
+    teller.undone(why, at.as_ref(), end);
+    teller.leave(&folder);
+    teller.finish(&folder)
 }
 
 fn done<'a>(finished: Finished) -> Tried<'a> {

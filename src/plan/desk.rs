@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 
-use crate::{
-    host::{Host, Moment},
-    task::OperationId,
-};
+use crate::host::{Host, Moment};
 
 /// The surroundings of one plan.
 #[derive(Clone, Copy)]
@@ -15,7 +12,6 @@ pub(crate) struct Desk<'a> {
     pub(crate) host: &'a Host,
     pub(crate) root: &'a Utf8Path,
     pub(crate) task_id: &'a str,
-    pub(crate) operation: &'a OperationId,
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,

@@ -12,8 +12,8 @@ mod schema;
 mod text;
 mod yaml;
 
-pub(crate) use path::{JsonPath, PathError};
-pub(crate) use pattern::{Pattern, PatternError};
+pub(crate) use path::JsonPath;
+pub(crate) use pattern::Pattern;
 pub(crate) use schema::schema_update;
 pub(crate) use text::Position;
 

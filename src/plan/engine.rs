@@ -9,9 +9,9 @@ mod stage;
 mod transaction;
 mod undo;
 
-pub(crate) use entry::{Entry, Post, Pre, Way};
-pub(crate) use folder::{Folder, REPORTS, mark_of, unfinished};
+pub(crate) use entry::{Entry, Way};
+pub(crate) use folder::{Folder, REPORTS, finished, mark_of, unfinished};
+pub(crate) use journal::{State, state};
 pub(crate) use recover::{End, Recovered, recover};
 pub(crate) use stage::{Seen, Stage, Written, hash};
-pub(crate) use transaction::{Applied, Armed, Committed, Documents, UndoEnd, Undoing};
-pub(crate) use undo::sha256;
+pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};

@@ -18,8 +18,8 @@ use crate::task::{Failure, Fault};
 
 pub(crate) use attributes::{Attributes, Kept};
 pub(crate) use barrier::{Barrier, durable};
-pub(crate) use dir::{Dir, Facts, Kind, New};
-pub(crate) use faults::{Call, Faults};
+pub(crate) use dir::{Dir, Facts, Kind};
+pub(crate) use faults::Faults;
 pub(crate) use jail::jailed;
 pub(crate) use root::{Located, Root};
 

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::task::{Effect, Failure};
 
+pub(crate) use crate::task::{Preview, ReportFiles};
+
 use super::record::Status;
 
 /// The end of a plan, of its preview, its rollback, or of a question about it.
@@ -31,23 +33,4 @@ pub(crate) struct Finished {
 pub(crate) enum Rejected {
     Yes,
     No,
-}
-
-/// Where the reports of a plan are, relative to the root.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReportFiles {
-    pub(crate) directory: String,
-    pub(crate) execution_report: String,
-    pub(crate) change_log: String,
-    /// `None` where nothing was changed.
-    pub(crate) rollback_manifest: Option<String>,
-}
-
-/// What a plan would do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Preview {
-    /// `sha256:…`: what `--expect` binds a run to.
-    pub(crate) hash: String,
-    /// As `git diff` prints it, without colours.
-    pub(crate) diff: String,
 }

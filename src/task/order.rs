@@ -12,6 +12,26 @@ pub struct PlanOrder {
     pub validation: Validation,
 }
 
+/// What a task of capabilities says of a file plan. Whether its capability carries plans out, the catalog
+/// knows; a tool may well have a parameter called `plan`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Carried {
+    /// The plan itself; where there is none, an input reference leads to it.
+    pub plan: Option<Value>,
+    pub system_config: Option<Value>,
+    pub validation: Validation,
+    pub place: CarriedIn,
+}
+
+/// Where a task says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CarriedIn {
+    /// Beside `capability_ids`: meant for oneact.
+    Task,
+    /// In `parameters`: a tool's, unless the capability carries plans out.
+    Parameters,
+}
+
 /// What the protocol layer says of the plan (R-001-28, R-001-30, C-17).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validation {
@@ -21,6 +41,18 @@ pub enum Validation {
     Unsaid,
     /// It is said not to be approved, or the checksum does not fit: the reason, for people.
     Refused(String),
+}
+
+impl Validation {
+    /// Both are said: a refusal wins over an approval, and anything over silence.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Refused(why), _) | (_, Self::Refused(why)) => Self::Refused(why),
+            (Self::Approved, _) | (_, Self::Approved) => Self::Approved,
+            (Self::Unsaid, Self::Unsaid) => Self::Unsaid,
+        }
+    }
 }
 
 /// A finished plan to undo, wholly or partly (R-001-105, R-001-109, R-001-110).

@@ -25,8 +25,14 @@ pub struct Outcome {
     pub waiting: Option<Waiting>,
     /// The server of the last call.
     pub server: Option<ServerReport>,
-    /// What would be done: only in [`State::Planned`].
+    /// What would be done by tools: only in [`State::Planned`].
     pub plan: Option<Plan>,
+    /// What a file plan would do: only in [`State::Planned`].
+    pub preview: Option<Preview>,
+    /// 001 §4.1's report of a file plan.
+    pub execution_report: Option<Value>,
+    /// Where the reports were written.
+    pub reports: Option<ReportFiles>,
     /// Sentences for `audit.reasoning`, in the order of events (R-000-36).
     pub reasoning: Vec<String>,
     /// Sentences for `audit.compliance_notes`: what was assumed, ignored or not checked.
@@ -56,6 +62,9 @@ impl Outcome {
             waiting: None,
             server: None,
             plan: None,
+            preview: None,
+            execution_report: None,
+            reports: None,
             reasoning: Vec::new(),
             notes: Vec::new(),
         }
@@ -72,6 +81,10 @@ pub enum State {
     /// Refused before anything ran.
     Rejected,
     Failed,
+    /// A file plan of which some actions were done and stay done.
+    Partial,
+    /// A file plan that failed after its first change; the tree is as it was.
+    RolledBack,
     /// Something is missing that another run can be given; see [`Outcome::waiting`].
     Pending,
     /// A signal ended it.
@@ -82,12 +95,12 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// No tool was called.
+    /// No tool was called, no file changed; or all changes are undone.
     None,
     /// A call was sent and never answered, or answered with a question: what it did by then, nobody
     /// knows.
     Unknown,
-    /// A call was answered.
+    /// A call was answered, or files were changed.
     Done,
 }
 
@@ -111,6 +124,8 @@ pub enum Phase {
     Call,
     /// Taking, checking and storing what the tool gave.
     Quality,
+    /// Checking a file plan, carrying it out, or undoing it.
+    Plan,
     /// All done.
     Complete,
 }
@@ -186,6 +201,25 @@ pub struct Timings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     pub steps: Vec<PlannedStep>,
+}
+
+/// What a file plan would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Preview {
+    /// `sha256:…`: what `--expect` binds a run to.
+    pub hash: String,
+    /// As `git diff` prints it.
+    pub diff: String,
+}
+
+/// Where the reports of a plan are, relative to the root (001 §4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReportFiles {
+    pub directory: String,
+    pub execution_report: String,
+    pub change_log: String,
+    /// Null where nothing was changed.
+    pub rollback_manifest: Option<String>,
 }
 
 /// One step that would be taken.

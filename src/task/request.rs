@@ -2,11 +2,26 @@
 
 use serde_json::{Map, Value};
 
-use super::{Input, RefId};
+use super::{Carried, Input, PlanName, PlanOrder, RefId, RollbackOrder};
 
-/// One task (R-000-03): a single unit of work with capability ids and resolved input references.
+/// One task (R-000-03): a single unit of work, whichever dialect it came in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Task {
+pub enum Task {
+    /// Capabilities by their ids: what each of them is, the catalog says.
+    Capabilities(Box<CapabilityTask>),
+    /// A file plan to carry out (001 §3).
+    Plan(PlanOrder),
+    /// A finished plan to undo (001 §6).
+    Rollback(RollbackOrder),
+    /// How far is that plan?
+    Status(PlanName),
+    /// That plan, which is at work, is to stop and undo.
+    Cancel(PlanName),
+}
+
+/// Capability ids with resolved input references (000 §Step 1).
+#[derive(Debug, Clone, PartialEq)]
+pub struct CapabilityTask {
     pub task_id: String,
     /// Plain text; only a catalog entry's `extract` rules may read it (C-09).
     pub action: String,
@@ -19,6 +34,8 @@ pub struct Task {
     /// 1 = first try.
     pub attempt: u32,
     pub input: Input,
+    /// What it says of a file plan, if it does.
+    pub carried: Option<Carried>,
 }
 
 /// Who asks, in which session, and where the answer belongs (R-000-133, R-000-134).

@@ -7,7 +7,7 @@ use camino::Utf8PathBuf;
 use jsonschema::Validator;
 use oneact::{
     host::{Host, Interrupts},
-    perform::{Mode, Settings, perform},
+    perform::{Mode, Reply, Settings, perform},
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -34,6 +34,8 @@ impl InProcess {
                 root,
                 mode: Mode::DryRun,
                 budget: None,
+                expect: None,
+                reply: Reply::Adl,
             },
             host: Host::new(None, Some(1), Interrupts::catch()),
             envelope: jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap(),

@@ -28,6 +28,8 @@ mod mutations;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
+mod plans;
+#[cfg(test)]
 mod planted;
 #[cfg(test)]
 mod process;

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     (
         "cli",
         &["perform", "doctor", "envelope", "servers", "host", "task"],
@@ -28,7 +28,11 @@ const EDGES: [(&str, &[&str]); 13] = [
         &["perform", "mcp", "catalog", "envelope", "host", "task"],
     ),
     ("inputs", &["assets", "host", "task"]),
-    ("executor", &["catalog", "mcp", "assets", "host", "task"]),
+    (
+        "executor",
+        &["catalog", "mcp", "plan", "assets", "host", "task"],
+    ),
+    ("plan", &["host", "task"]),
     ("mcp", &["host", "task"]),
     ("assets", &["catalog", "task", "host"]),
     ("catalog", &["task"]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    catalog::{Delivery, Job, Take},
+    catalog::{Delivery, Take, ToolJob},
     task::{Format, RefStatus},
 };
 
@@ -66,7 +66,7 @@ fn parameters_come_in_the_order_of_the_schema() {
     assert_eq!(text, r#"{"mood":"calm","size":9,"depth":0.5}"#);
 }
 
-fn on_attempt(attempt: u32, rules: &str) -> Job {
+fn on_attempt(attempt: u32, rules: &str) -> ToolJob {
     let text = cut(&format!(
         r#"timeout = "10s"
 timeout_max = "35s"

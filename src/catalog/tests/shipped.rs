@@ -8,7 +8,7 @@ use crate::{
     catalog::{
         Catalog, Entry,
         compile::compile,
-        entry::{FormatRule, ResultKind},
+        entry::{Capability, FormatRule, ResultKind},
         server,
     },
     task::{Fault, Format, RefStatus},
@@ -58,8 +58,11 @@ fn entries() -> Vec<Entry> {
     let catalog = Catalog::from_text(SHIPPED);
     let tables = catalog.tables().unwrap();
     let names = tables.names("capability").unwrap();
-    let entry = |id: &&str| compile(&tables, id).unwrap().unwrap();
-    names.iter().map(entry).collect()
+    let tool = |id: &&str| match compile(&tables, id).unwrap().unwrap() {
+        Capability::Tool(entry) => Some(*entry),
+        Capability::FilePlan(_) => None,
+    };
+    names.iter().filter_map(tool).collect()
 }
 
 #[test]

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use crate::{
     envelope::{Answered, read, to_json},
-    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, RefId, State},
+    task::{
+        Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Preview, Produced, RefId,
+        ReportFiles, State,
+    },
 };
 
 fn outcome(state: State, failure: Option<Failure>) -> Outcome {
@@ -23,6 +26,9 @@ fn outcome(state: State, failure: Option<Failure>) -> Outcome {
         waiting: None,
         server: None,
         plan: None,
+        preview: None,
+        execution_report: None,
+        reports: None,
         reasoning: Vec::new(),
         notes: Vec::new(),
     }
@@ -200,4 +206,116 @@ fn garbage_is_answered_too_r_000_12() {
         );
         assert_eq!(envelope["error"]["error_code"], "INVALID_INPUT");
     }
+}
+
+/// What a plan came to, as the room `plan` tells it.
+fn of_a_plan(state: State, failure: Option<Fault>, status: &str) -> Outcome {
+    Outcome {
+        executed: vec!["apply_file_plan".to_owned()],
+        execution_report: Some(json!({
+            "report_id": "r", "plan_id": "plan-001", "executor_version": "1.0.0", "status": status,
+            "started_at": AT, "completed_at": AT, "duration_ms": 0,
+            "actions_summary": {"total": 1, "completed": 0, "failed": 1, "skipped": 0},
+            "actions_completed": [], "actions_failed": [{"action_id": "a001"}], "actions_skipped": [],
+            "rollback_performed": false, "rollback_manifest_id": null,
+        })),
+        reports: Some(ReportFiles {
+            directory: "agent_outputs/reports/x".to_owned(),
+            execution_report: "agent_outputs/reports/x/execution_report.json".to_owned(),
+            change_log: "agent_outputs/reports/x/change_log.json".to_owned(),
+            rollback_manifest: None,
+        }),
+        ..outcome(state, failure.map(|fault| Failure::new(fault, "why")))
+    }
+}
+
+fn plan() -> Value {
+    json!({"task_id": "task_5", "task_plan": {"plan_id": "plan-001", "action_plan": []}})
+}
+
+#[test]
+fn every_end_of_a_plan_has_its_words_and_fits_the_schema_c_11() {
+    let schema = serde_json::from_str(include_str!("../../../schemas/envelope.schema.json"));
+    let schema = jsonschema::validator_for(&schema.unwrap()).unwrap();
+    for (state, fault, status, code, message) in [
+        (
+            State::Done,
+            None,
+            "SUCCESS",
+            "success",
+            "Task 5 completed successfully",
+        ),
+        (
+            State::Partial,
+            Some(Fault::FileNotFound),
+            "PARTIAL",
+            "partial",
+            "Task 5 was done in part: file not found",
+        ),
+        (
+            State::Failed,
+            Some(Fault::DiskFull),
+            "FAILED",
+            "failed",
+            "Task 5 failed: disk full",
+        ),
+        (
+            State::RolledBack,
+            Some(Fault::HashMismatch),
+            "ROLLED_BACK",
+            "failed",
+            "Task 5 was rolled back: hash mismatch",
+        ),
+        (
+            State::Cancelled,
+            Some(Fault::Cancelled),
+            "CANCELLED",
+            "failed",
+            "Task 5 was cancelled",
+        ),
+    ] {
+        let envelope = answer(&plan(), &of_a_plan(state, fault, status), AT);
+        assert!(
+            schema.is_valid(&envelope),
+            "{:?}",
+            schema.validate(&envelope)
+        );
+        assert_eq!(
+            envelope["status"],
+            json!({"code": code, "message": message})
+        );
+        let content = &envelope["output"]["content"];
+        assert_eq!(content["execution_report"]["status"], status);
+        assert_eq!(
+            content["oneact"]["reports"]["directory"],
+            "agent_outputs/reports/x"
+        );
+        let complete = if fault.is_none() {
+            "complete"
+        } else {
+            "failed"
+        };
+        assert_eq!(content["task_result"]["status"], complete);
+    }
+}
+
+#[test]
+fn a_preview_of_a_plan_stands_in_the_extras_and_fits_the_schema() {
+    let schema = serde_json::from_str(include_str!("../../../schemas/envelope.schema.json"));
+    let schema = jsonschema::validator_for(&schema.unwrap()).unwrap();
+    let shown = Outcome {
+        preview: Some(Preview {
+            hash: format!("sha256:{}", "0".repeat(64)),
+            diff: "--- a/x\n".to_owned(),
+        }),
+        ..Outcome::nothing_done(State::Planned, Phase::Plan, None)
+    };
+    let envelope = answer(&plan(), &shown, AT);
+    assert!(
+        schema.is_valid(&envelope),
+        "{:?}",
+        schema.validate(&envelope)
+    );
+    let extras = &envelope["output"]["content"]["oneact"];
+    assert_eq!(extras["preview"]["diff"], "--- a/x\n");
 }

@@ -20,7 +20,10 @@ fn received(document: &Value) -> Result<Task, Failure> {
 }
 
 fn input(fields: &Value) -> Input {
-    received(&task(fields)).unwrap().input
+    match received(&task(fields)).unwrap() {
+        Task::Capabilities(task) => task.input,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn fits_the_schema(document: &Value) -> bool {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     envelope::{Received, read},
-    task::{Failure, Fault, RefStatus},
+    task::{CapabilityTask, Failure, Fault, RefStatus, Task},
 };
 
 fn received(document: &Value) -> Received {
@@ -13,6 +13,13 @@ fn received(document: &Value) -> Received {
 
 fn failure(document: &Value) -> Failure {
     received(document).task.unwrap_err()
+}
+
+fn capabilities(received: &Received) -> &CapabilityTask {
+    match received.task.as_ref().unwrap() {
+        Task::Capabilities(task) => task,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn bare() -> Value {
@@ -28,7 +35,7 @@ fn a_full_message_a_wrapped_and_a_bare_task_are_the_same_task_r_000_115() {
         assert_eq!(each.echo, bare());
         assert_eq!(each.task_id, "task_1");
     }
-    assert_eq!(tasks[0].task.as_ref().unwrap().attempt, 1);
+    assert_eq!(capabilities(&tasks[0]).attempt, 1);
 }
 
 #[test]
@@ -134,7 +141,7 @@ fn an_input_must_be_there_r_000_54_55_113_c_13() {
     let with = |input: Value| {
         let mut document = bare();
         document["input_refs_resolved"] = json!([input]);
-        received(&document).task
+        received(&document)
     };
     for (input, fault) in [
         (
@@ -170,11 +177,18 @@ fn an_input_must_be_there_r_000_54_55_113_c_13() {
             Fault::InvalidShape,
         ),
     ] {
-        assert_eq!(with(input.clone()).unwrap_err().fault, fault, "{input}");
+        assert_eq!(
+            with(input.clone()).task.unwrap_err().fault,
+            fault,
+            "{input}"
+        );
     }
-    let task = with(json!({"ref_id": "src_1", "storage_uri": "https://x", "status": "reference"}))
-        .unwrap();
-    assert_eq!(task.inputs[0].status, RefStatus::Reference);
+    let received =
+        with(json!({"ref_id": "src_1", "storage_uri": "https://x", "status": "reference"}));
+    assert_eq!(
+        capabilities(&received).inputs[0].status,
+        RefStatus::Reference
+    );
 }
 
 #[test]
@@ -204,7 +218,8 @@ fn parameters_of_several_capabilities_are_told_apart_by_id() {
     let mut document = bare();
     document["capability_ids"] = json!(["A", "B"]);
     document["parameters"] = json!({"B": {"x": 1}});
-    let task = received(&document).task.unwrap();
+    let received = received(&document);
+    let task = capabilities(&received);
     assert_eq!(task.parameters.len(), 2);
     assert!(task.parameters[0].is_empty());
     assert_eq!(task.parameters[1]["x"], 1);

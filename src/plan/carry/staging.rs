@@ -18,17 +18,17 @@ use crate::{
 };
 
 /// Stages every change, and keeps its record.
-pub(super) struct Staging<'a> {
-    pub(super) stage: Stage<'a>,
-    pub(super) changes: Vec<record::Change>,
+pub(in crate::plan) struct Staging<'a> {
+    pub(in crate::plan) stage: Stage<'a>,
+    pub(in crate::plan) changes: Vec<record::Change>,
     /// The outermost first.
-    pub(super) directories: Vec<RelPath>,
-    pub(super) foreseen: Vec<Foreseen>,
+    pub(in crate::plan) directories: Vec<RelPath>,
+    pub(in crate::plan) foreseen: Vec<Foreseen>,
     host: &'a Host,
 }
 
 impl<'a> Staging<'a> {
-    pub(super) fn new(stage: Stage<'a>, host: &'a Host) -> Self {
+    pub(in crate::plan) fn new(stage: Stage<'a>, host: &'a Host) -> Self {
         Self {
             stage,
             changes: Vec::new(),
@@ -122,7 +122,7 @@ impl Sink for Staging<'_> {
 }
 
 /// The two contents of a change, to be compared.
-pub(super) fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
+pub(in crate::plan) fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
     let side = |name: &'a RelPath, bytes: &'a [u8], mode: Option<u32>| Side {
         name,
         bytes,
@@ -152,7 +152,7 @@ pub(super) fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
 }
 
 /// What a preview's hash is made of.
-pub(super) fn foreseen(change: &Change<'_>, kind: ChangeKind) -> Foreseen {
+pub(in crate::plan) fn foreseen(change: &Change<'_>, kind: ChangeKind) -> Foreseen {
     let hash = |bytes: &[u8]| crate::plan::engine::hash(bytes);
     let (path, from, before, after, mode) = match &change.what {
         What::Create { bytes, attributes } => (

@@ -7,10 +7,10 @@ use uuid::Uuid;
 use crate::{
     host::Moment,
     plan::{
-        Desk, Finished, Rejected, ReportFiles,
-        engine::{Documents, End, Entry, Folder, Recovered, UndoEnd},
+        Desk, Finished, Rejected,
+        engine::{Documents, Entry, Folder, UndoEnd},
         files::{FileError, Root},
-        model::{ActionId, Plan},
+        model::{Action, ActionId, Plan},
         read::PlanError,
         record::{
             ActionEnd, Capture, Durability, Jail, Rollback, Run, Status, Story, Trouble, Undo,
@@ -18,47 +18,45 @@ use crate::{
         },
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT},
     },
-    task::{Effect, Failure, Fault, RelPath},
+    task::{Effect, Failure, Fault, RelPath, ReportFiles},
 };
 
 /// How long backups are kept before `oneact recover` may clear them away.
 const KEPT_DAYS: i64 = 30;
 
 /// Everything that is told of one plan, as it becomes known.
-pub(super) struct Teller<'a> {
+pub(in crate::plan) struct Teller<'a> {
     desk: Desk<'a>,
     run: Run,
     clock: Moment,
-    pub(super) verdicts: Vec<Verdict>,
-    pub(super) undo: Option<Undo>,
-    pub(super) rollback: Rollback,
-    pub(super) troubles: Vec<Trouble>,
-    pub(super) warnings: Vec<String>,
-    pub(super) durability: Durability,
+    pub(in crate::plan) verdicts: Vec<Verdict>,
+    pub(in crate::plan) undo: Option<Undo>,
+    pub(in crate::plan) rollback: Rollback,
+    pub(in crate::plan) troubles: Vec<Trouble>,
+    pub(in crate::plan) warnings: Vec<String>,
+    pub(in crate::plan) durability: Durability,
     jail: Jail,
-    pub(super) preview: Option<PreviewHash>,
+    pub(in crate::plan) preview: Option<PreviewHash>,
     /// Drawn once, so that a report that is written twice is the same report.
     ids: Vec<Uuid>,
 }
 
 impl<'a> Teller<'a> {
-    pub(super) fn new(plan: &Plan, desk: Desk<'a>, jail: Jail, directory: RelPath) -> Self {
-        let named = |action: &crate::plan::Action| (action.id.clone(), action.depends_on.clone());
+    pub(in crate::plan) fn new(
+        desk: Desk<'a>,
+        jail: Jail,
+        run: Run,
+        warnings: Vec<String>,
+    ) -> Self {
         Self {
             desk,
-            run: Run {
-                plan_id: plan.plan_id.clone(),
-                task_id: desk.task_id.to_owned(),
-                directory,
-                began: desk.host.now(),
-                actions: plan.actions.iter().map(named).collect(),
-            },
+            run,
             clock: desk.host.moment(),
             verdicts: Vec::new(),
             undo: None,
             rollback: Rollback::NotDone,
             troubles: Vec::new(),
-            warnings: plan.notes.clone(),
+            warnings,
             durability: Durability::Confirmed,
             jail,
             preview: None,
@@ -66,12 +64,12 @@ impl<'a> Teller<'a> {
         }
     }
 
-    pub(super) fn run(&self) -> &Run {
+    pub(in crate::plan) fn run(&self) -> &Run {
         &self.run
     }
 
     /// What a plan under way says of itself, for those who ask or cancel.
-    pub(super) fn mark(&self) -> Vec<u8> {
+    pub(in crate::plan) fn mark(&self) -> Vec<u8> {
         let mark = json!({
             "plan_id": self.run.plan_id,
             "task_id": self.run.task_id,
@@ -82,13 +80,13 @@ impl<'a> Teller<'a> {
     }
 
     /// Something failed that belongs to no single action.
-    pub(super) fn trouble(&mut self, failure: Failure) {
+    pub(in crate::plan) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();
         self.troubles.push(Trouble { at, failure });
     }
 
     /// The failure that decided: an action's, or the plan's.
-    pub(super) fn failure(&self) -> Option<&Failure> {
+    pub(in crate::plan) fn failure(&self) -> Option<&Failure> {
         let of_action = self.verdicts.iter().find_map(|verdict| match &verdict.end {
             ActionEnd::Failed(failure) => Some(failure),
             ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
@@ -96,13 +94,13 @@ impl<'a> Teller<'a> {
         of_action.or(self.troubles.first().map(|trouble| &trouble.failure))
     }
 
-    pub(super) fn completed(&self, id: &ActionId) -> bool {
+    pub(in crate::plan) fn completed(&self, id: &ActionId) -> bool {
         let mut verdicts = self.verdicts.iter();
         verdicts
             .any(|verdict| verdict.action == *id && matches!(verdict.end, ActionEnd::Completed(_)))
     }
 
-    pub(super) fn fail(&mut self, id: &ActionId, failure: Failure) {
+    pub(in crate::plan) fn fail(&mut self, id: &ActionId, failure: &Failure) {
         for verdict in &mut self.verdicts {
             if verdict.action == *id {
                 verdict.end = ActionEnd::Failed(failure.clone());
@@ -111,7 +109,7 @@ impl<'a> Teller<'a> {
     }
 
     /// How each change was made.
-    pub(super) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
+    pub(in crate::plan) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
         let Some(undo) = &mut self.undo else { return };
         let files = entries
             .iter()
@@ -123,7 +121,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The plan was given up: `at` is the file at which it failed, if it was one.
-    pub(super) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
+    pub(in crate::plan) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
         let now = self.desk.host.now();
         match end {
             UndoEnd::NothingChanged => self.undo = None,
@@ -217,7 +215,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The reports as they stand.
-    pub(super) fn documents(&mut self) -> Documents {
+    pub(in crate::plan) fn documents(&mut self) -> Documents {
         let story = self.story();
         let reports = self.reports(&story);
         let mut documents = vec![
@@ -235,7 +233,7 @@ impl<'a> Teller<'a> {
 
     /// Writes the reports of a plan that is not applied. That they cannot be written is told, not more:
     /// the caller has them as well.
-    pub(super) fn leave(&mut self, folder: &Folder<'_>) {
+    pub(in crate::plan) fn leave(&mut self, folder: &Folder<'_>) {
         let documents = self.documents();
         let mut written = folder.put(&documents);
         if self.undo.is_none() {
@@ -255,7 +253,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The end: the log is written, and the caller told.
-    pub(super) fn finish(mut self, folder: &Folder<'_>) -> Finished {
+    pub(in crate::plan) fn finish(mut self, folder: &Folder<'_>) -> Finished {
         let story = self.story();
         if let Err(error) = log(folder.root(), &story) {
             self.warnings
@@ -276,7 +274,7 @@ impl<'a> Teller<'a> {
     }
 
     /// The same where nothing could be written down.
-    pub(super) fn unwritten(mut self) -> Finished {
+    pub(in crate::plan) fn unwritten(mut self) -> Finished {
         let story = self.story();
         let reports = self.reports(&story);
         let status = story.status();
@@ -306,6 +304,18 @@ impl<'a> Teller<'a> {
             reasoning: reasoning(&story),
             notes: self.warnings,
         }
+    }
+}
+
+/// What is known of a plan before anything is done.
+pub(in crate::plan) fn run(plan: &Plan, desk: Desk<'_>, directory: RelPath) -> Run {
+    let named = |action: &Action| (action.id.clone(), action.depends_on.clone());
+    Run {
+        plan_id: plan.plan_id.clone(),
+        task_id: desk.task_id.to_owned(),
+        directory,
+        began: desk.host.now(),
+        actions: plan.actions.iter().map(named).collect(),
     }
 }
 
@@ -346,14 +356,14 @@ fn of_the_request(fault: Fault) -> bool {
 }
 
 /// Written before the first change: how it is taken back.
-pub(super) fn checkpoint(manifest: &Manifest) -> Documents {
+pub(in crate::plan) fn checkpoint(manifest: &Manifest) -> Documents {
     vec![
         (MANIFEST, bytes(manifest)),
         (SCRIPT, report::script(manifest).into_bytes()),
     ]
 }
 
-fn bytes(report: &impl serde::Serialize) -> Vec<u8> {
+pub(super) fn bytes(report: &impl serde::Serialize) -> Vec<u8> {
     // Strings, numbers and lists of ours: writing them to memory cannot fail.
     report::bytes(report).unwrap_or_default()
 }
@@ -371,7 +381,7 @@ fn log(root: &Root, story: &Story) -> Result<(), FileError> {
 }
 
 /// `{timestamp}_{task_id}` (C-20): the task's name, as far as a file's name can say it.
-pub(super) fn directory(desk: Desk<'_>) -> String {
+pub(in crate::plan) fn directory(desk: Desk<'_>) -> String {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let task: String = desk
         .task_id
@@ -383,100 +393,19 @@ pub(super) fn directory(desk: Desk<'_>) -> String {
 }
 
 /// When backups may be cleared away.
-pub(super) fn expiry(desk: Desk<'_>) -> Option<Zoned> {
+pub(in crate::plan) fn expiry(desk: Desk<'_>) -> Option<Zoned> {
     desk.host.now().checked_add(KEPT_DAYS.days()).ok()
 }
 
 /// The plan as bytes that do not depend on how it was written (RFC 8785).
-pub(super) fn canonical(plan: &Value) -> Vec<u8> {
+pub(in crate::plan) fn canonical(plan: &Value) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(plan)
         .or_else(|_| serde_json::to_vec(plan))
         .unwrap_or_default()
 }
 
-/// What became of a plan that a crash had interrupted. Its report tells it too.
-pub(super) fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
-    let name = &settled.name;
-    let told = match &settled.end {
-        End::NothingChanged => Some((Status::Failed, "it had changed nothing")),
-        End::RolledBack(_) => Some((Status::RolledBack, "what it had changed was taken back")),
-        End::Done => None,
-        End::Stuck(_) => None,
-    };
-    let mut sentence = match &settled.end {
-        End::NothingChanged => {
-            format!("The plan {name} had been interrupted before it changed anything.")
-        }
-        End::RolledBack(conflicts) if conflicts.is_empty() => {
-            format!("The plan {name} had been interrupted: what it had changed was taken back.")
-        }
-        End::RolledBack(conflicts) => format!(
-            "The plan {name} had been interrupted: what it had changed was taken back, but for what others changed since: {}.",
-            conflicts.join("; ")
-        ),
-        End::Done => format!("The plan {name} had been finished before it was interrupted."),
-        End::Stuck(obstacles) => format!(
-            "The plan {name} was interrupted, and can be neither finished nor undone: {}. Mend that, then run `oneact recover`",
-            obstacles.join("; ")
-        ),
-    };
-    if let Some((status, what)) = told
-        && let Err(error) = amend(root, desk, name, status, what)
-    {
-        sentence.push_str(&format!(
-            " Its report could not be brought up to date: {error}."
-        ));
-    }
-    sentence
-}
-
-/// Brings the reports of an interrupted plan up to date, as far as they were written.
-fn amend(
-    root: &Root,
-    desk: Desk<'_>,
-    name: &str,
-    status: Status,
-    what: &str,
-) -> Result<(), FileError> {
-    let folder = Folder::open(root, name)?;
-    let now = desk.host.now();
-    let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
-    let report = folder.dir().read(EXECUTION_REPORT, MOST).ok();
-    let report = report.and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok());
-    let mut report =
-        report.unwrap_or_else(|| json!({"report_id": uuid_v4(desk.host.random_bytes())}));
-    if let Some(fields) = report.as_object_mut() {
-        fields.insert("status".to_owned(), json!(status));
-        fields.insert(
-            "rollback_performed".to_owned(),
-            json!(status == Status::RolledBack),
-        );
-        fields.insert(
-            "completed_at".to_owned(),
-            json!(now.timestamp().to_string()),
-        );
-        fields.insert("interrupted".to_owned(), json!(failure.message));
-    }
-    let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
-    if let Ok((manifest, _)) = folder.dir().read(MANIFEST, MOST)
-        && let Ok(mut manifest) = Manifest::parse(&manifest)
-    {
-        let all: Vec<Uuid> = manifest
-            .checkpoints
-            .iter()
-            .map(|point| point.checkpoint_id)
-            .collect();
-        manifest.restored(&all, &now);
-        documents.push((MANIFEST, bytes(&manifest)));
-    }
-    folder.put(&documents)
-}
-
-/// The longest report that is read back, in bytes.
-const MOST: u64 = 64 * 1024 * 1024;
-
 /// A plan that was not even begun.
-pub(super) fn refused(failure: Failure) -> Finished {
+pub(in crate::plan) fn refused(failure: Failure) -> Finished {
     Finished {
         status: None,
         rejected: if of_the_request(failure.fault) {
@@ -495,7 +424,7 @@ pub(super) fn refused(failure: Failure) -> Finished {
 }
 
 /// A defect of ours: how far it came, the next start finds out.
-pub(super) fn broken() -> Finished {
+pub(in crate::plan) fn broken() -> Finished {
     let message = "internal error: oneact broke while carrying out the plan; the next run, or `oneact recover`, settles it";
     Finished {
         rejected: Rejected::No,
@@ -505,7 +434,7 @@ pub(super) fn broken() -> Finished {
 }
 
 /// A plan that could not be read: nothing was touched, not even a report.
-pub(super) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
+pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
     let now = desk.host.now();
     let failed = |id: &ActionId| {
         let problems = std::iter::once(&*error.first).chain(&error.others);

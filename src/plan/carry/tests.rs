@@ -18,7 +18,7 @@ use super::*;
 use crate::{
     host::{Host, Interrupts},
     plan::{Rejected, Status},
-    task::{Effect, OperationId, Validation},
+    task::{Effect, Validation},
 };
 
 /// A root of its own, with files in it.
@@ -50,7 +50,7 @@ impl Lab {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, content).unwrap();
             // Old enough that nobody has to wait for the clock.
-            let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+            let old = std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
             fs::File::open(&path).unwrap().set_modified(old).unwrap();
         }
         let host = &*HOST;
@@ -71,12 +71,10 @@ impl Lab {
             system_config: None,
             validation: Validation::Approved,
         };
-        let operation = OperationId::new(self.host.timestamp(), [7; 16]);
         let desk = Desk {
             host: self.host,
             root: &self.root,
             task_id: "task_1",
-            operation: &operation,
             begun: self.host.moment(),
             budget: None,
         };

@@ -237,6 +237,21 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
     Ok(())
 }
 
+/// The names of all report directories, the newest first.
+pub(crate) fn finished(root: &Root) -> Result<Vec<String>, FileError> {
+    let Ok(path) = RelPath::parse(REPORTS) else {
+        return Ok(Vec::new());
+    };
+    let mut names = match root.dir(Some(&path)) {
+        Ok(dir) => dir.list()?,
+        Err(error) if error.errno == Errno::NOENT => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    names.retain(|name| !name.starts_with('.'));
+    names.reverse();
+    Ok(names)
+}
+
 /// What a plan under way said of itself.
 pub(crate) fn mark_of(root: &Root, name: &str) -> Result<Vec<u8>, FileError> {
     Ok(marks(root)?.read(name, 1 << 20)?.0)

@@ -94,7 +94,22 @@ impl Attributes {
             tv_sec: at.as_second(),
             tv_nsec: i64::from(at.subsec_nanosecond()),
         });
-        Self { modified, ..self }
+        Self {
+            modified: self.modified.or(modified),
+            ..self
+        }
+    }
+
+    /// The same, as old as that file: for an original that returns.
+    pub(crate) fn as_old_as(self, facts: &Facts) -> Self {
+        let modified = Timespec {
+            tv_sec: facts.mtime.div_euclid(1_000_000_000),
+            tv_nsec: facts.mtime.rem_euclid(1_000_000_000),
+        };
+        Self {
+            modified: Some(modified),
+            ..self
+        }
     }
 
     /// The permission bits, where they are not left to the umask.

@@ -1,6 +1,7 @@
 //! Stopped, or failed, at every call that changes a file: the tree is as before or as asked.
 
 use super::*;
+use crate::plan::engine::{self, End};
 
 /// Every kind of change in one plan.
 fn everything() -> Value {
@@ -52,7 +53,7 @@ fn asked() -> Tree {
 /// What a later start does first.
 fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open(&lab.root, Arc::clone(faults)).unwrap();
-    let settled = recover(&root, 4).map_err(|error| error.to_string())?;
+    let settled = engine::recover(&root, 4).map_err(|error| error.to_string())?;
     let mut stuck = settled
         .iter()
         .filter(|settled| matches!(settled.end, End::Stuck(_)));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::edit::{PatternError, check_syntax};
+use crate::plan::edit::{check_syntax, pattern::PatternError};
 
 const T: &str = "notes.txt";
 

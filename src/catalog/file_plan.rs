@@ -1,0 +1,263 @@
+//! A capability that carries file plans out, checked: what it lets plans touch. Specification 001 sets
+//! the limits (§11); a catalog can only tighten them.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use toml::Spanned;
+
+use super::{
+    document::{CatalogError, Place, Tables},
+    duration::duration,
+    raw::{
+        PlanOperation, PlanValidation, ProtectionRule, RawCapability, RawFilePlan, RawProtection,
+    },
+};
+
+/// The id under which plans run that name no capability.
+pub(crate) const APPLY_FILE_PLAN: &str = "apply_file_plan";
+
+/// Fixed, so that `oneact rollback` and people find them; and no plan can touch them.
+const REPORTS: &str = "agent_outputs/reports";
+
+const MB: u64 = 1 << 20;
+
+/// 001 §11.2 and §11.1.
+const MAX_FILES: u64 = 100;
+const MAX_FILE_BYTES: u64 = 50 * MB;
+const MAX_BACKUP_BYTES: u64 = 500 * MB;
+const MAX_CONCURRENCY: u64 = 4;
+const LONGEST: Duration = Duration::from_hours(1);
+
+/// `[capability.ID]` with a `file_plan`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FilePlan {
+    pub(crate) id: String,
+    /// `None` for the built-in one.
+    pub(crate) place: Option<Place>,
+    /// The longest that a plan may take.
+    pub(crate) longest: Duration,
+    /// `None` = all of them.
+    pub(crate) operations: Option<BTreeSet<PlanOperation>>,
+    pub(crate) validation: PlanValidation,
+    pub(crate) max_files: u64,
+    /// Bytes, before and after.
+    pub(crate) max_file_bytes: u64,
+    /// Bytes of all originals together.
+    pub(crate) max_backup_bytes: u64,
+    pub(crate) max_concurrency: u64,
+    pub(crate) critical: ProtectionRule,
+    pub(crate) important: ProtectionRule,
+    pub(crate) agent_system: ProtectionRule,
+}
+
+impl FilePlan {
+    /// Where the catalog has no entry: specification 001 as it is.
+    pub(crate) fn built_in() -> Self {
+        Self {
+            id: APPLY_FILE_PLAN.to_owned(),
+            place: None,
+            longest: LONGEST,
+            operations: None,
+            validation: PlanValidation::Required,
+            max_files: MAX_FILES,
+            max_file_bytes: MAX_FILE_BYTES,
+            max_backup_bytes: MAX_BACKUP_BYTES,
+            max_concurrency: MAX_CONCURRENCY,
+            critical: ProtectionRule::Approval,
+            important: ProtectionRule::Approval,
+            agent_system: ProtectionRule::Approval,
+        }
+    }
+}
+
+/// Checks an entry that has a `file_plan`.
+pub(super) fn compile(
+    tables: &Tables<'_>,
+    id: &str,
+    at: usize,
+    entry: &RawCapability,
+    plan: &RawFilePlan,
+) -> Result<FilePlan, CatalogError> {
+    let checker = Checker { tables, id };
+    if let Some(key) = of_a_tool(entry) {
+        let problem = format!(
+            "capability {id} carries plans out, and `{key}` says something of a tool; remove one of the two"
+        );
+        return Err(tables.catalog().invalid(at, problem));
+    }
+    checker.fixed("root", plan.root.as_ref(), ".")?;
+    checker.fixed("reports", plan.reports.as_ref(), REPORTS)?;
+    let longest = entry.timeout_max.as_ref().or(entry.timeout.as_ref());
+    let protected = &plan.protected;
+    Ok(FilePlan {
+        id: id.to_owned(),
+        place: Some(tables.catalog().place(at)),
+        longest: checker.longest(longest)?,
+        operations: checker.operations(plan.operations.as_ref())?,
+        validation: plan.validation,
+        max_files: checker.count("max_files", plan.max_files.as_ref(), MAX_FILES)?,
+        max_file_bytes: checker.size(
+            "max_file_size",
+            plan.max_file_size.as_ref(),
+            MAX_FILE_BYTES,
+        )?,
+        max_backup_bytes: checker.size(
+            "max_backup_size",
+            plan.max_backup_size.as_ref(),
+            MAX_BACKUP_BYTES,
+        )?,
+        max_concurrency: checker.count(
+            "max_concurrency",
+            plan.max_concurrency.as_ref(),
+            MAX_CONCURRENCY,
+        )?,
+        critical: checker.protection("critical", protected.critical.as_ref())?,
+        important: checker.protection("important", protected.important.as_ref())?,
+        agent_system: checker.protection("agent_system", protected.agent_system.as_ref())?,
+    })
+}
+
+/// A key that means nothing without a tool.
+fn of_a_tool(entry: &RawCapability) -> Option<&'static str> {
+    let keys = [
+        ("mcp", entry.mcp.is_some()),
+        ("pin", entry.pin.is_some()),
+        ("on_drift", entry.on_drift.is_some()),
+        ("on_failure", entry.on_failure.is_some()),
+        ("secret", !entry.secret.is_empty()),
+        ("defaults", !entry.defaults.is_empty()),
+        ("bind", !entry.bind.is_empty()),
+        (
+            "parameter_schema_for_action",
+            entry.parameter_schema_for_action.is_some(),
+        ),
+        ("extract", !entry.extract.is_empty()),
+        ("retry", !entry.retry.is_empty()),
+        ("result", entry.result.is_some()),
+        ("failure", !entry.failure.is_empty()),
+        ("success", !entry.success.is_empty()),
+    ];
+    keys.into_iter().find_map(|(key, said)| said.then_some(key))
+}
+
+struct Checker<'a> {
+    tables: &'a Tables<'a>,
+    id: &'a str,
+}
+
+impl Checker<'_> {
+    fn wrong<T>(&self, value: &Spanned<T>, problem: &str) -> CatalogError {
+        let at = value.span().start;
+        let problem = format!("capability {}: {problem}", self.id);
+        self.tables.catalog().invalid(at, problem)
+    }
+
+    fn fixed(
+        &self,
+        key: &str,
+        said: Option<&Spanned<String>>,
+        only: &str,
+    ) -> Result<(), CatalogError> {
+        match said.filter(|said| said.get_ref() != only) {
+            Some(said) => Err(self.wrong(
+                said,
+                &format!("`file_plan.{key}` can only be {only:?}; leave it out"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn longest(&self, said: Option<&Spanned<String>>) -> Result<Duration, CatalogError> {
+        let Some(said) = said else {
+            return Ok(LONGEST);
+        };
+        let longest = duration(said.get_ref()).map_err(|problem| self.wrong(said, &problem))?;
+        if longest > LONGEST {
+            let problem = "a plan may take at most an hour (specification 001 §11.1); write \"3600s\" or less";
+            return Err(self.wrong(said, problem));
+        }
+        Ok(longest)
+    }
+
+    fn operations(
+        &self,
+        said: Option<&Spanned<Vec<PlanOperation>>>,
+    ) -> Result<Option<BTreeSet<PlanOperation>>, CatalogError> {
+        match said {
+            Some(said) if said.get_ref().is_empty() => Err(self.wrong(
+                said,
+                "`file_plan.operations` allows none; name one, or leave it out for all",
+            )),
+            said => Ok(said.map(|said| said.get_ref().iter().copied().collect())),
+        }
+    }
+
+    fn count(
+        &self,
+        key: &str,
+        said: Option<&Spanned<u64>>,
+        most: u64,
+    ) -> Result<u64, CatalogError> {
+        match said {
+            None => Ok(most),
+            Some(said) if (1..=most).contains(said.get_ref()) => Ok(*said.get_ref()),
+            Some(said) => Err(self.wrong(
+                said,
+                &format!("`file_plan.{key}` must be 1 to {most}: specification 001 §11.2 can only be tightened"),
+            )),
+        }
+    }
+
+    fn size(
+        &self,
+        key: &str,
+        said: Option<&Spanned<String>>,
+        most: u64,
+    ) -> Result<u64, CatalogError> {
+        let Some(said) = said else {
+            return Ok(most);
+        };
+        match bytes(said.get_ref()).filter(|bytes| (1..=most).contains(bytes)) {
+            Some(bytes) => Ok(bytes),
+            None => Err(self.wrong(
+                said,
+                &format!(
+                    "`file_plan.{key}` must be a size of at most {} MB, e.g. \"10 MB\" or \"512 KB\": specification 001 \
+                     §11.2 can only be tightened",
+                    most / MB
+                ),
+            )),
+        }
+    }
+
+    fn protection(
+        &self,
+        class: &str,
+        said: Option<&RawProtection>,
+    ) -> Result<ProtectionRule, CatalogError> {
+        let Some(said) = said else {
+            return Ok(ProtectionRule::default());
+        };
+        if let Some(paths) = &said.paths {
+            let problem = format!(
+                "`file_plan.protected.{class}.paths` cannot be set: the paths are those of specification 001 §9.1, and \
+                 a plan's `system_config` adds more; remove it"
+            );
+            return Err(self.wrong(paths, &problem));
+        }
+        Ok(said.rule)
+    }
+}
+
+/// `50 MB`, `512 KB`, `100 B`: powers of 1024.
+fn bytes(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at_checked(end)?;
+    let factor = match unit.trim_start_matches(' ') {
+        "B" => 1,
+        "KB" => 1 << 10,
+        "MB" => MB,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}

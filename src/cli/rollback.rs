@@ -1,0 +1,102 @@
+//! `oneact rollback`: undo a finished plan, for people (001 §6.2, manual rollback request).
+
+use std::process::ExitCode;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use serde_json::json;
+
+use crate::{
+    host::{self, Host, Interrupts},
+    perform::{Answer, Mode, Settings, perform_typed},
+    task::{PlanName, RollbackOrder, State, Task},
+};
+
+use super::{flags::PlaceArgs, print, settings};
+
+/// Which plan, and how much of it.
+#[derive(Debug, Args)]
+pub(super) struct RollbackArgs {
+    /// The plan's report directory, or the manifest in it
+    #[arg(value_name = "REPORT_DIR|MANIFEST")]
+    plan: Utf8PathBuf,
+    /// Undo this checkpoint alone, with what was built on it; may be given several times
+    #[arg(long = "checkpoint", value_name = "ID")]
+    checkpoints: Vec<String>,
+    /// Print the envelope instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    undone
+  1    failed; do not retry
+  2    rejected: nothing was changed
+  75   failed, worth retrying
+  128 + n   cancelled by signal n; the tree is as it was before";
+
+/// Undoes it and tells.
+pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> ExitCode {
+    let host = Host::new(None, None, interrupts);
+    let settings = match settings::places(&args.places) {
+        Ok(places) => Settings {
+            mode: Mode::Run,
+            ..places
+        },
+        Err(problem) => {
+            tracing::error!("{problem}");
+            return ExitCode::from(2);
+        }
+    };
+    let path = below(&settings.root, &args.plan);
+    let echo = json!({"rollback": path, "checkpoints": args.checkpoints});
+    let order = RollbackOrder {
+        plan: PlanName::Path(path),
+        checkpoints: args.checkpoints.clone(),
+    };
+    let answer = perform_typed("rollback", echo, Task::Rollback(order), &settings, &host);
+    host.interrupts().stand_down();
+    let printed = if args.json {
+        print(&answer.line)
+    } else {
+        print(told(&answer).as_bytes())
+    };
+    match printed {
+        Ok(()) => ExitCode::from(answer.exit_code(host.interrupts().caught())),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// What was typed is meant from where one stands; if nothing is there, from the root.
+fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
+    let here = host::working_directory().map(|here| here.join(typed));
+    let found = here.ok().and_then(|path| path.canonicalize_utf8().ok());
+    let within = found
+        .as_deref()
+        .map(|found| found.strip_prefix(root).unwrap_or(found));
+    within.unwrap_or(typed).to_string()
+}
+
+/// The same in a few lines.
+fn told(answer: &Answer) -> String {
+    let outcome = answer.outcome();
+    let mut lines = Vec::new();
+    match (&outcome.failure, outcome.state) {
+        (None, _) => lines.push("Undone.".to_owned()),
+        (Some(failure), State::Rejected) => {
+            lines.push(format!(
+                "Not undone; nothing was changed. {}",
+                failure.message
+            ));
+        }
+        (Some(failure), _) => lines.push(format!("Not undone. {}", failure.message)),
+    }
+    lines.extend(outcome.reasoning.iter().chain(&outcome.notes).cloned());
+    if let Some(reports) = &outcome.reports {
+        lines.push(format!("Reports: {}", reports.directory));
+    }
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,172 @@
+//! The plan dialects: a bare plan, one under `task_plan`, and one that a task of capabilities carries
+//! (001 §3). What stands in a plan is the room `plan`'s to read.
+
+use serde_json::{Map, Value};
+
+use crate::task::{Carried, CarriedIn, Failure, Fault, PlanOrder, Validation};
+
+use super::{dispatch::shape, find::multiple, strict};
+
+/// What may stand beside a plan, and is none of it.
+const BESIDE: [&str; 7] = [
+    "system_config",
+    "protocol_validation",
+    "task_id",
+    "attempt",
+    "metadata",
+    "resources",
+    "message_id",
+];
+
+/// Of these three, a task of capabilities may have each.
+pub(super) const FIELDS: [&str; 3] = ["task_plan", "system_config", "protocol_validation"];
+
+/// Whether this is a plan, bare or wrapped.
+pub(super) fn is_plan(object: &Map<String, Value>) -> bool {
+    object.contains_key("task_plan") || object.contains_key("action_plan")
+}
+
+/// Reads a bare or wrapped plan.
+pub(super) fn read(
+    object: &Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<PlanOrder, Failure> {
+    let plan = match object.get("task_plan") {
+        Some(_) if object.contains_key("action_plan") => {
+            return Err(multiple("a plan under `task_plan` and one beside it"));
+        }
+        Some(plan) => {
+            let known =
+                |key: &&String| key.as_str() == "task_plan" || BESIDE.contains(&key.as_str());
+            let ignored: Vec<String> = object
+                .keys()
+                .filter(|key| !known(key))
+                .map(|key| format!("`{}`", key.escape_debug()))
+                .collect();
+            if !ignored.is_empty() {
+                notes.push(format!("Ignored beside the plan: {}.", ignored.join(", ")));
+            }
+            plan.clone()
+        }
+        None => {
+            let mut plan = object.clone();
+            plan.retain(|key, _| !BESIDE.contains(&key.as_str()));
+            Value::Object(plan)
+        }
+    };
+    one(&plan)?;
+    Ok(PlanOrder {
+        validation: validation(object.get("protocol_validation"))
+            .and(validation(inner_validation(object))),
+        system_config: given(object, "system_config"),
+        plan,
+    })
+}
+
+/// Reads the plan in the bytes of a file that a task refers to.
+pub fn read_plan(bytes: &[u8]) -> Result<PlanOrder, Failure> {
+    let document = strict::parse(bytes)
+        .map_err(|error| Failure::new(Fault::InvalidJson, format!("the plan: {error}")))?;
+    match &document {
+        Value::Object(object) if is_plan(object) => read(object, &mut Vec::new()),
+        _ => Err(shape(
+            "the file that the task refers to holds no plan: it must be an object with `action_plan` or `task_plan`",
+        )),
+    }
+}
+
+/// The name under which a plan without a task is answered.
+pub(super) fn plan_id(object: &Map<String, Value>) -> Option<&str> {
+    let plan = object.get("task_plan").and_then(Value::as_object);
+    plan.unwrap_or(object).get("plan_id")?.as_str()
+}
+
+/// What a task of capabilities says of a plan.
+pub(super) fn carried(
+    task: &Map<String, Value>,
+    parameters: &Map<String, Value>,
+) -> Result<Option<Carried>, Failure> {
+    if task.contains_key("action_plan") {
+        return Err(shape(
+            "`action_plan` stands beside `capability_ids`; put the whole plan under `task_plan`",
+        ));
+    }
+    let beside = FIELDS.iter().any(|key| given(task, key).is_some());
+    let within = ["task_plan", "plan"]
+        .into_iter()
+        .filter_map(|key| parameters.get(key))
+        .find(|plan| plan.is_object());
+    let said_within = within.is_some() || given(parameters, "protocol_validation").is_some();
+    if !beside && !said_within {
+        return Ok(None);
+    }
+    let plan = match (given(task, "task_plan"), within) {
+        (Some(_), Some(_)) => {
+            return Err(multiple("a plan under `task_plan` and one in `parameters`"));
+        }
+        (Some(plan), None) => {
+            one(&plan)?;
+            Some(plan)
+        }
+        (None, within) => within.cloned(),
+    };
+    let of_plan = plan
+        .as_ref()
+        .and_then(|plan| plan.get("protocol_validation"));
+    Ok(Some(Carried {
+        validation: validation(task.get("protocol_validation"))
+            .and(validation(parameters.get("protocol_validation")))
+            .and(validation(of_plan)),
+        system_config: given(task, "system_config").or_else(|| given(parameters, "system_config")),
+        plan,
+        place: if beside {
+            CarriedIn::Task
+        } else {
+            CarriedIn::Parameters
+        },
+    }))
+}
+
+/// `true` and `"APPROVED"` approve (C-17); whatever else is said does not.
+pub(super) fn validation(said: Option<&Value>) -> Validation {
+    match said {
+        None | Some(Value::Null) => Validation::Unsaid,
+        Some(Value::Bool(true)) => Validation::Approved,
+        Some(Value::String(word)) if word == "APPROVED" => Validation::Approved,
+        Some(Value::Bool(_) | Value::String(_) | Value::Number(_)) => Validation::Refused(format!(
+            "`protocol_validation` is {}, and neither true nor \"APPROVED\"",
+            said.unwrap_or(&Value::Null)
+        )),
+        Some(Value::Array(_) | Value::Object(_)) => {
+            Validation::Refused("`protocol_validation` must be true or \"APPROVED\"".to_owned())
+        }
+    }
+}
+
+/// A plan under `task_plan` may say it itself.
+fn inner_validation(object: &Map<String, Value>) -> Option<&Value> {
+    object.get("task_plan")?.get("protocol_validation")
+}
+
+/// The actions of a plan are the steps of one task; tasks are not.
+fn one(plan: &Value) -> Result<(), Failure> {
+    let items = match plan {
+        Value::Array(plans) => {
+            return Err(multiple(&format!(
+                "an array of {} under `task_plan`",
+                plans.len()
+            )));
+        }
+        Value::Object(plan) => plan.get("action_plan").and_then(Value::as_array),
+        _ => return Err(shape("`task_plan` must be an object")),
+    };
+    let is_task = |item: &&Value| item.get("task_id").or(item.get("capability_ids")).is_some();
+    match items.into_iter().flatten().filter(is_task).count() {
+        0 => Ok(()),
+        tasks => Err(multiple(&format!("{tasks} in `action_plan`"))),
+    }
+}
+
+fn given(object: &Map<String, Value>, key: &str) -> Option<Value> {
+    object.get(key).filter(|value| !value.is_null()).cloned()
+}

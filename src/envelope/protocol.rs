@@ -1,0 +1,246 @@
+//! The messages of 001's protocol layer: `{envelope, metadata, payload, validation}`.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::task::{
+    Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, hexadecimal,
+};
+
+use super::{
+    dispatch::{optional, shape},
+    find::Found,
+    plans,
+};
+
+/// What oneact can be asked for.
+const MESSAGE_TYPES: &str = "TASK_REQUEST, ROLLBACK_REQUEST, STATUS_QUERY and CANCEL";
+
+/// Who may vouch for a payload.
+const VALIDATORS: [&str; 2] = ["agent_protocol", "manual"];
+
+/// Reads what the message asks for. `found` is its payload.
+pub(super) fn read(
+    document: &Value,
+    found: &Found<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Task, Failure> {
+    let payload = found.object();
+    let message_type = document
+        .pointer("/envelope/message_type")
+        .and_then(Value::as_str);
+    let task_type = payload.get("task_type").and_then(Value::as_str);
+    let validation = validation(document, found.value(), notes)?;
+    let content = match payload.get("content") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(content)) => Some(content),
+        Some(_) => return Err(shape("`payload.content` must be an object")),
+    };
+    match (message_type, task_type) {
+        (Some("ROLLBACK_REQUEST"), _) | (Some("TASK_REQUEST"), Some("ROLLBACK")) => {
+            unharmed(validation)?;
+            Ok(Task::Rollback(RollbackOrder {
+                plan: name(payload, content, Known::Rollback)?,
+                checkpoints: checkpoints(content)?,
+            }))
+        }
+        (Some("STATUS_QUERY"), _) | (Some("TASK_REQUEST"), Some("STATUS_QUERY")) => {
+            unharmed(validation)?;
+            name(payload, content, Known::Name).map(Task::Status)
+        }
+        (Some("CANCEL"), _) | (Some("TASK_REQUEST"), Some("CANCEL")) => {
+            unharmed(validation)?;
+            name(payload, content, Known::Name).map(Task::Cancel)
+        }
+        (Some("TASK_REQUEST"), _) => match content {
+            Some(content) if plans::is_plan(content) => {
+                let order = plans::read(content, notes)?;
+                Ok(Task::Plan(PlanOrder {
+                    validation: order.validation.and(validation),
+                    ..order
+                }))
+            }
+            _ => Err(shape(
+                "`payload.content` holds no plan: it must be an object with `action_plan` or `task_plan`",
+            )),
+        },
+        (Some(other), _) => Err(shape(format!(
+            "`envelope.message_type` {other:?} asks for nothing that oneact does; it takes {MESSAGE_TYPES}"
+        ))),
+        (None, _) => Err(shape(format!(
+            "`envelope.message_type` is missing beside `payload`; it is one of {MESSAGE_TYPES}"
+        ))),
+    }
+}
+
+/// When the message is no longer to be acted on: `created_at` and `ttl_seconds` of its envelope.
+pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure> {
+    let field = |key: &str| {
+        let value = document
+            .pointer("/envelope")
+            .and_then(|envelope| envelope.get(key));
+        value.filter(|value| !value.is_null())
+    };
+    let (Some(created), Some(ttl)) = (field("created_at"), field("ttl_seconds")) else {
+        return Ok(None);
+    };
+    let created = created
+        .as_str()
+        .and_then(|text| text.parse::<Timestamp>().ok());
+    let created = created.ok_or_else(|| {
+        shape("`envelope.created_at` must be a moment with an offset, e.g. 2026-02-24T10:00:00Z")
+    })?;
+    let seconds = ttl.as_i64().filter(|seconds| *seconds >= 0);
+    let seconds = seconds
+        .ok_or_else(|| shape("`envelope.ttl_seconds` must be a whole number of 0 or more"))?;
+    Ok(created.checked_add(SignedDuration::from_secs(seconds)).ok())
+}
+
+/// The attempt that a message is: one more than its retries.
+pub(super) fn attempt(document: &Value) -> Option<u32> {
+    let retries = document.pointer("/metadata/retry_count")?.as_u64()?;
+    u32::try_from(retries).ok()?.checked_add(1)
+}
+
+/// What a validation block says of the payload: the block is the approval, if its checksum fits (C-17).
+fn validation(
+    document: &Value,
+    payload: &Value,
+    notes: &mut Vec<String>,
+) -> Result<Validation, Failure> {
+    let block = match document.get("validation") {
+        None | Some(Value::Null) => return Ok(Validation::Unsaid),
+        Some(Value::Object(block)) => block,
+        Some(_) => return Err(shape("`validation` must be an object")),
+    };
+    let text = |key: &str| {
+        optional(block, key, "a string", |value| {
+            value.as_str().map(str::to_owned)
+        })
+        .map_err(|failure| Failure {
+            message: failure.message.replacen('`', "`validation.", 1),
+            ..failure
+        })
+    };
+    if text("signature")?.is_some() {
+        notes.push("`validation.signature` was not checked: only the checksum was.".to_owned());
+    }
+    let validated_by = text("validated_by")?;
+    let Some(checksum) = text("checksum")? else {
+        return Ok(Validation::Unsaid);
+    };
+    if !fits(&checksum, payload) {
+        return Ok(Validation::Refused(
+            "`validation.checksum` is not the SHA-256 of the payload (RFC 8785, or compact JSON in the order received)"
+                .to_owned(),
+        ));
+    }
+    Ok(match validated_by {
+        None => Validation::Unsaid,
+        Some(who) if VALIDATORS.contains(&who.as_str()) => Validation::Approved,
+        Some(who) => Validation::Refused(format!(
+            "`validation.validated_by` is {who:?}, and only {} may validate",
+            VALIDATORS.join(" or ")
+        )),
+    })
+}
+
+/// Lower- or upper-case hexadecimal, with or without `sha256:`.
+fn fits(checksum: &str, payload: &Value) -> bool {
+    let said = checksum.strip_prefix("sha256:").unwrap_or(checksum);
+    let spellings = [
+        serde_json_canonicalizer::to_vec(payload),
+        serde_json::to_vec(payload),
+    ];
+    spellings
+        .into_iter()
+        .flatten()
+        .any(|bytes| hexadecimal(&Sha256::digest(&bytes)).eq_ignore_ascii_case(said))
+}
+
+/// An order that needs no approval must still be the one that was sent.
+fn unharmed(validation: Validation) -> Result<(), Failure> {
+    match validation {
+        Validation::Refused(why) => Err(Failure::new(
+            Fault::NotValidated,
+            format!("the message is not validated: {why}"),
+        )),
+        Validation::Approved | Validation::Unsaid => Ok(()),
+    }
+}
+
+/// What may stand in the content of an order about a plan.
+#[derive(Clone, Copy)]
+enum Known {
+    Name,
+    /// And `checkpoints`.
+    Rollback,
+}
+
+/// Which plan is meant: by exactly one of its names; without any, the task of the payload.
+fn name(
+    payload: &Map<String, Value>,
+    content: Option<&Map<String, Value>>,
+    known: Known,
+) -> Result<PlanName, Failure> {
+    type Name = fn(String) -> PlanName;
+    let names: [(&str, Name); 5] = [
+        ("manifest_id", PlanName::ManifestId),
+        ("plan_id", PlanName::PlanId),
+        ("task_id", PlanName::TaskId),
+        ("report_directory", PlanName::Path),
+        ("rollback_manifest", PlanName::Path),
+    ];
+    let listed = names.map(|(key, _)| key).join("`, `");
+    let mut found = None;
+    for (key, value) in content.into_iter().flatten() {
+        if matches!(known, Known::Rollback) && key == "checkpoints" {
+            continue;
+        }
+        let Some((_, make)) = names.iter().find(|(name, _)| name == key) else {
+            return Err(shape(format!(
+                "`payload.content.{}` says nothing here; name the plan by one of `{listed}`",
+                key.escape_debug()
+            )));
+        };
+        let text = value
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .ok_or_else(|| {
+                shape(format!(
+                    "`payload.content.{key}` must be a string that is not empty"
+                ))
+            })?;
+        if found.replace(make(text.to_owned())).is_some() {
+            return Err(shape(format!(
+                "`payload.content` names the plan twice; give one of `{listed}`"
+            )));
+        }
+    }
+    let of_payload = || {
+        let id = payload.get("task_id")?.as_str()?;
+        Some(PlanName::TaskId(id.to_owned()))
+    };
+    found.or_else(of_payload).ok_or_else(|| {
+        shape(format!(
+            "`payload.content` does not say which plan; give one of `{listed}`"
+        ))
+    })
+}
+
+fn checkpoints(content: Option<&Map<String, Value>>) -> Result<Vec<String>, Failure> {
+    let wrong = || {
+        shape(
+            "`payload.content.checkpoints` must be an array of checkpoint ids; leave it out to undo all",
+        )
+    };
+    let list = match content.and_then(|content| content.get("checkpoints")) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(list)) if !list.is_empty() => list,
+        Some(_) => return Err(wrong()),
+    };
+    list.iter()
+        .map(|id| id.as_str().map(str::to_owned).ok_or_else(wrong))
+        .collect()
+}

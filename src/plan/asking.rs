@@ -1,0 +1,174 @@
+//! Questions about plans: how far one came, and whether one would please stop.
+
+use std::{fs, sync::Arc};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    host,
+    task::{Effect, Failure, Fault, PlanName, ReportFiles},
+};
+
+use super::{
+    Desk, Finished, Rejected,
+    carry::refused,
+    engine::{Folder, REPORTS, finished, mark_of, unfinished},
+    files::{Faults, Root},
+    report::{CHANGE_LOG, EXECUTION_REPORT, MANIFEST},
+};
+
+/// The longest report that is read, in bytes.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// What a plan under way says of itself.
+#[derive(Debug, Deserialize)]
+struct Mark {
+    plan_id: String,
+    task_id: String,
+    pid: i32,
+}
+
+/// Tells how far a plan came.
+pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
+    let told = || -> Result<Finished, Failure> {
+        let root = Root::open(desk.root, Arc::new(Faults::default()))?;
+        if let Some((name, mark)) = under_way(&root, plan)? {
+            let sentence = format!(
+                "Plan {} is under way in process {} ({REPORTS}/{name}).",
+                mark.plan_id, mark.pid
+            );
+            return Ok(answer(sentence));
+        }
+        let name = find(&root, plan)?;
+        let folder = Folder::open(&root, &name)?;
+        let (text, _) = folder.dir().read(EXECUTION_REPORT, LONGEST)?;
+        let report: Value = serde_json::from_slice(&text).map_err(|error| {
+            let message = format!("the report in {} is no JSON: {error}", folder.path());
+            Failure::new(Fault::ContentInvalid, message)
+        })?;
+        let status = report
+            .get("status")
+            .and_then(Value::as_str)
+            .unwrap_or("unknown");
+        let sentence = format!("The plan of {} ended: {status}.", folder.path());
+        let file = |name: &str| format!("{}/{name}", folder.path());
+        let has_manifest = folder.dir().look(MANIFEST)?.is_some();
+        Ok(Finished {
+            files: Some(ReportFiles {
+                directory: folder.path().to_string(),
+                execution_report: file(EXECUTION_REPORT),
+                change_log: file(CHANGE_LOG),
+                rollback_manifest: has_manifest.then(|| file(MANIFEST)),
+            }),
+            report,
+            ..answer(sentence)
+        })
+    };
+    told().unwrap_or_else(refused)
+}
+
+/// Asks the process that is at work on a plan to stop and undo.
+pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
+    let asked = || -> Result<Finished, Failure> {
+        let root = Root::open(desk.root, Arc::new(Faults::default()))?;
+        let none = || {
+            let message = "no such plan is under way below this root; nothing was cancelled";
+            Failure::new(Fault::InputUnresolved, message)
+        };
+        let (_, mark) = under_way(&root, plan)?.ok_or_else(none)?;
+        let pid = Pid::from_raw(mark.pid).ok_or_else(none)?;
+        kill_process(pid, Signal::TERM).map_err(|_| none())?;
+        Ok(answer(format!(
+            "Asked process {} to stop and undo plan {}; its own answer tells how it ended.",
+            mark.pid, mark.plan_id
+        )))
+    };
+    asked().unwrap_or_else(refused)
+}
+
+/// The plan of that name, if a living process of ours is at work on it.
+fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Failure> {
+    for name in unfinished(root)? {
+        let Ok(mark) = mark_of(root, &name) else {
+            continue;
+        };
+        let Ok(mark) = serde_json::from_slice::<Mark>(&mark) else {
+            continue;
+        };
+        let meant = match plan {
+            PlanName::PlanId(id) => *id == mark.plan_id,
+            PlanName::TaskId(id) => *id == mark.task_id,
+            PlanName::Path(path) => directory_of(path, root) == Some(name.as_str()),
+            PlanName::ManifestId(_) => false,
+        };
+        if meant && is_ours(mark.pid) {
+            return Ok(Some((name, mark)));
+        }
+    }
+    Ok(None)
+}
+
+/// A number of a process may have passed on to another program.
+fn is_ours(pid: i32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe"))
+        .is_ok_and(|path| path.to_str() == Some(&host::own_path()))
+}
+
+/// The report directory of a plan, by whatever it is named.
+pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
+    let unknown = |what: &str| {
+        let message = format!("{what} below {}/{REPORTS}", root.path());
+        Failure::new(Fault::ManifestUnusable, message)
+    };
+    let (file, field, wanted) = match plan {
+        PlanName::Path(path) => {
+            return directory_of(path, root)
+                .map(str::to_owned)
+                .ok_or_else(|| unknown(&format!("`{path}` is no report directory")));
+        }
+        PlanName::ManifestId(id) => (MANIFEST, "manifest_id", id),
+        PlanName::PlanId(id) => (EXECUTION_REPORT, "plan_id", id),
+        PlanName::TaskId(id) => (EXECUTION_REPORT, "task_id", id),
+    };
+    for name in finished(root)? {
+        let Ok(folder) = Folder::open(root, &name) else {
+            continue;
+        };
+        let Ok((text, _)) = folder.dir().read(file, LONGEST) else {
+            continue;
+        };
+        let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();
+        if document.get(field).and_then(Value::as_str) == Some(wanted) {
+            return Ok(name);
+        }
+    }
+    Err(unknown(&format!(
+        "there is no plan with {field} `{wanted}`"
+    )))
+}
+
+/// The name of a report directory, from its path or from that of a file in it.
+fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
+    let below = path
+        .strip_prefix(root.path().as_str())
+        .map_or(path, |rest| rest.trim_start_matches('/'));
+    let rest = below.strip_prefix(REPORTS)?.strip_prefix('/')?;
+    let name = rest.split('/').next()?;
+    (!name.is_empty() && !name.starts_with('.')).then_some(name)
+}
+
+fn answer(sentence: String) -> Finished {
+    Finished {
+        status: None,
+        rejected: Rejected::No,
+        failure: None,
+        effect: Effect::None,
+        report: Value::Null,
+        files: None,
+        preview: None,
+        reasoning: vec![sentence],
+        notes: Vec::new(),
+    }
+}

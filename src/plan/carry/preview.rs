@@ -1,0 +1,98 @@
+//! What a plan would do: found out in memory, shown as a diff, bound to a hash.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{
+    plan::{
+        Bounds, Desk, Finished, Rejected,
+        check::{self, Broken, Change, Sink, What},
+        diff::{self, Style},
+        files::{Faults, FileError, Root},
+        read,
+        record::ChangeKind,
+        report::{Foreseen, PreviewHash},
+    },
+    task::{Effect, Failure, PlanOrder, Preview, RelPath},
+};
+
+use super::{refused, staging, stopped, telling};
+
+/// Finds out what a plan would do; writes nothing.
+pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Finished {
+    let plan = match read::read(order, bounds) {
+        Ok(plan) => plan,
+        Err(error) => return telling::unread(&error, desk),
+    };
+    let foresee = || -> Result<Foresight, Failure> {
+        let root = Root::open(desk.root, Arc::new(Faults::default()))?;
+        let mut foresight = Foresight::default();
+        let stopped = || stopped(desk, plan.instructions.timeout);
+        let checked = check::check(&plan, &root, desk.host, &stopped, &mut foresight);
+        let checked = checked.map_err(|broken| match broken {
+            Broken::Failed(failure) | Broken::Stopped(failure) => failure,
+        })?;
+        match checked.failure() {
+            Some((verdict, failure)) => Err(Failure {
+                message: format!("{}: {}", verdict.action, failure.message),
+                ..failure.clone()
+            }),
+            None => Ok(foresight),
+        }
+    };
+    match foresee() {
+        Err(failure) => Finished {
+            notes: plan.notes.clone(),
+            ..refused(failure)
+        },
+        Ok(Foresight { foreseen, diff }) => {
+            let reasoning = format!(
+                "Plan {} would change {} files.",
+                plan.plan_id,
+                foreseen.len()
+            );
+            let hash = PreviewHash::of(&telling::canonical(&order.plan), foreseen);
+            Finished {
+                status: None,
+                rejected: Rejected::No,
+                failure: None,
+                effect: Effect::None,
+                report: Value::Null,
+                files: None,
+                preview: Some(Preview {
+                    hash: hash.to_string(),
+                    diff,
+                }),
+                reasoning: vec![reasoning],
+                notes: plan.notes,
+            }
+        }
+    }
+}
+
+/// What the changes come to, in their order.
+#[derive(Default)]
+struct Foresight {
+    foreseen: Vec<Foreseen>,
+    diff: String,
+}
+
+impl Sink for Foresight {
+    fn dir(&mut self, _path: &RelPath, _dev: u64) -> Result<(), FileError> {
+        Ok(())
+    }
+
+    fn change(&mut self, change: Change<'_>) -> Result<(), FileError> {
+        let kind = match change.what {
+            What::Create { .. } => ChangeKind::Create,
+            What::Modify { .. } => ChangeKind::Modify,
+            What::Delete { .. } => ChangeKind::Delete,
+            What::Rename { .. } => ChangeKind::Rename,
+        };
+        self.foreseen.push(staging::foreseen(&change, kind));
+        self.diff
+            .push_str(&diff::unified(staging::pair(&change), Style::Plain));
+        Ok(())
+    }
+}

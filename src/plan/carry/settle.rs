@@ -1,0 +1,191 @@
+//! What a crash left, and what has expired.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    host,
+    plan::{
+        Desk,
+        engine::{self, End, Folder, Recovered},
+        files::{Faults, FileError, Root},
+        record::{Status, uuid_v4},
+        report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus},
+    },
+    task::{Failure, Fault},
+};
+
+use super::telling::bytes;
+
+/// Threads that wait for the disk, where no plan says how many.
+const THREADS: usize = 4;
+
+/// Settles what a crash interrupted, before anything else is begun: a sentence for each plan. Where
+/// another plan is at work, there is nothing to settle: it did so itself.
+pub(crate) fn recover(desk: Desk<'_>) -> Vec<String> {
+    let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
+    let settled = || -> Result<Vec<String>, Failure> {
+        let root = Root::open(desk.root, Arc::new(Faults::parse(&faults)))?;
+        if engine::unfinished(&root)?.is_empty() || !root.try_lock()? {
+            return Ok(Vec::new());
+        }
+        let settled = settled(&root, desk, THREADS);
+        root.unlock();
+        settled.map(|settled| settled.into_iter().map(|(sentence, _)| sentence).collect())
+    };
+    settled().unwrap_or_else(|failure| {
+        vec![format!(
+            "Whether an earlier plan was interrupted is not known: {}.",
+            failure.message
+        )]
+    })
+}
+
+/// The same under a lock that is held. One that can be neither finished nor undone lets nothing else
+/// begin.
+pub(in crate::plan) fn settle_others(
+    root: &Root,
+    desk: Desk<'_>,
+    threads: usize,
+) -> Result<Vec<String>, Failure> {
+    let mut notes = Vec::new();
+    for (sentence, end) in settled(root, desk, threads)? {
+        if let End::Stuck(_) = end {
+            return Err(Failure::new(Fault::Stuck, sentence));
+        }
+        notes.push(sentence);
+    }
+    Ok(notes)
+}
+
+fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, End)>, Failure> {
+    let settled = engine::recover(root, threads)?.into_iter();
+    Ok(settled
+        .map(|settled| (recovered(root, desk, &settled), settled.end))
+        .collect())
+}
+
+/// Clears the backups of plans away whose manifest has expired (R-001-62); the manifests stay
+/// (R-001-139). A sentence for each.
+pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
+    let cleared = || -> Result<Vec<String>, Failure> {
+        let root = Root::open(desk.root, Arc::new(Faults::default()))?;
+        if !root.try_lock()? {
+            return Ok(Vec::new());
+        }
+        let mut cleared = Vec::new();
+        for name in engine::finished(&root)? {
+            let Ok(folder) = Folder::open(&root, &name) else {
+                continue;
+            };
+            let Ok((text, _)) = folder.dir().read(MANIFEST, MOST) else {
+                continue;
+            };
+            let Ok(mut manifest) = Manifest::parse(&text) else {
+                continue;
+            };
+            let over = manifest
+                .expires_at
+                .as_ref()
+                .is_some_and(|at| at.timestamp() <= desk.host.timestamp());
+            if over && manifest.status == ManifestStatus::Active {
+                manifest.expire();
+                folder.put(&vec![(MANIFEST, bytes(&manifest))])?;
+                folder.clear(&[])?;
+                cleared.push(format!(
+                    "The backups of {name} had expired and were cleared away."
+                ));
+            }
+        }
+        Ok(cleared)
+    };
+    cleared().unwrap_or_else(|failure| {
+        vec![format!(
+            "What has expired was not cleared away: {}.",
+            failure.message
+        )]
+    })
+}
+
+/// What became of a plan that a crash had interrupted. Its report tells it too.
+fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
+    let name = &settled.name;
+    let told = match &settled.end {
+        End::NothingChanged => Some((Status::Failed, "it had changed nothing")),
+        End::RolledBack(_) => Some((Status::RolledBack, "what it had changed was taken back")),
+        End::Done => None,
+        End::Stuck(_) => None,
+    };
+    let mut sentence = match &settled.end {
+        End::NothingChanged => {
+            format!("The plan {name} had been interrupted before it changed anything.")
+        }
+        End::RolledBack(conflicts) if conflicts.is_empty() => {
+            format!("The plan {name} had been interrupted: what it had changed was taken back.")
+        }
+        End::RolledBack(conflicts) => format!(
+            "The plan {name} had been interrupted: what it had changed was taken back, but for what others changed since: {}.",
+            conflicts.join("; ")
+        ),
+        End::Done => format!("The plan {name} had been finished before it was interrupted."),
+        End::Stuck(obstacles) => format!(
+            "The plan {name} was interrupted, and can be neither finished nor undone: {}. Mend that, then run `oneact recover`",
+            obstacles.join("; ")
+        ),
+    };
+    if let Some((status, what)) = told
+        && let Err(error) = amend(root, desk, name, status, what)
+    {
+        sentence.push_str(&format!(
+            " Its report could not be brought up to date: {error}."
+        ));
+    }
+    sentence
+}
+
+/// Brings the reports of an interrupted plan up to date, as far as they were written.
+fn amend(
+    root: &Root,
+    desk: Desk<'_>,
+    name: &str,
+    status: Status,
+    what: &str,
+) -> Result<(), FileError> {
+    let folder = Folder::open(root, name)?;
+    let now = desk.host.now();
+    let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
+    let report = folder.dir().read(EXECUTION_REPORT, MOST).ok();
+    let report = report.and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok());
+    let mut report =
+        report.unwrap_or_else(|| json!({"report_id": uuid_v4(desk.host.random_bytes())}));
+    if let Some(fields) = report.as_object_mut() {
+        fields.insert("status".to_owned(), json!(status));
+        fields.insert(
+            "rollback_performed".to_owned(),
+            json!(status == Status::RolledBack),
+        );
+        fields.insert(
+            "completed_at".to_owned(),
+            json!(now.timestamp().to_string()),
+        );
+        fields.insert("interrupted".to_owned(), json!(failure.message));
+    }
+    let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
+    if let Ok((manifest, _)) = folder.dir().read(MANIFEST, MOST)
+        && let Ok(mut manifest) = Manifest::parse(&manifest)
+    {
+        let all: Vec<Uuid> = manifest
+            .checkpoints
+            .iter()
+            .map(|point| point.checkpoint_id)
+            .collect();
+        manifest.restored(&all, &now);
+        documents.push((MANIFEST, bytes(&manifest)));
+    }
+    folder.put(&documents)
+}
+
+/// The longest report that is read back, in bytes.
+const MOST: u64 = 64 * 1024 * 1024;

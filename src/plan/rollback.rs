@@ -1,0 +1,340 @@
+//! Undoing a plan that was finished: from its manifest, and as a plan of its own (001 §6.3).
+//!
+//! What has changed since is never destroyed: then nothing is undone, and the answer names it.
+
+use std::{sync::Arc, time::Duration};
+
+use rustix::io::Errno;
+use uuid::Uuid;
+
+use crate::{
+    host,
+    task::{Failure, Fault, RelPath, RollbackOrder},
+};
+
+use super::{
+    Bounds, Desk, Finished,
+    asking::find,
+    carry::{
+        Staging, Teller, broken, committed_end, directory, expiry, locked, make, refused,
+        settle_others, stopped, undone_end,
+    },
+    check::{Change, Original, Sink, What},
+    engine::{Entry, Folder, Stage, State, state},
+    files::{Attributes, Faults, FileError, Kind, Root, jailed},
+    model::{ActionId, ActionType, Limits},
+    record::{ActionEnd, ChangeKind, Jail, Run, Undo, Verdict, uuid_v4},
+    report::{MANIFEST, Manifest, ManifestError, Point, bytes},
+};
+
+/// For a rollback as a whole (R-001-173).
+const TIMEOUT: Duration = Duration::from_mins(5);
+
+/// The longest manifest that is read, in bytes.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// Undoes a finished plan, wholly or by checkpoint with all that rests on it (R-001-105, R-001-109,
+/// R-001-110).
+pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Finished {
+    let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
+    let faults = Arc::new(Faults::parse(&faults));
+    let work = |jail| {
+        Root::open(desk.root, faults)
+            .map_err(Failure::from)
+            .and_then(|root| undo(order, desk, jail, &root))
+            .unwrap_or_else(refused)
+    };
+    jailed(desk.root, work).unwrap_or_else(broken)
+}
+
+/// `Err`: nothing was begun.
+fn undo(
+    order: &RollbackOrder,
+    desk: Desk<'_>,
+    jail: Jail,
+    root: &Root,
+) -> Result<Finished, Failure> {
+    let stopped = || stopped(desk, TIMEOUT);
+    let limits = Bounds::default().tightened(None, &mut Vec::new())?;
+    let _lock = locked(root, &stopped)?;
+    let notes = settle_others(root, desk, limits.max_concurrency)?;
+    let name = find(root, &order.plan)?;
+    let finished = Folder::open(root, &name)?;
+    let (text, _) = finished
+        .dir()
+        .read(MANIFEST, LONGEST)
+        .map_err(no_manifest)?;
+    let mut manifest = Manifest::parse(&text)?;
+    manifest.usable(desk.host.timestamp())?;
+    vouched(&finished, &manifest)?;
+    let points: Vec<Point> = manifest
+        .to_restore(&order.checkpoints)?
+        .into_iter()
+        .cloned()
+        .collect();
+    // Everything is looked at before anything is begun.
+    let inverses = points
+        .iter()
+        .map(|point| Inverse::of(point, root, &limits))
+        .collect::<Result<Vec<_>, _>>()?;
+    let own = Folder::create(root, &directory(desk))?;
+    let run = Run {
+        plan_id: manifest.plan_id.clone(),
+        task_id: desk.task_id.to_owned(),
+        directory: own.path().clone(),
+        began: desk.host.now(),
+        actions: points
+            .iter()
+            .map(|point| (ActionId(point.checkpoint_id.to_string()), Vec::new()))
+            .collect(),
+    };
+    let mut teller = Teller::new(desk, jail, run, notes);
+    own.mark(&teller.mark())?;
+    let mut staging = Staging::new(Stage::open(own)?, desk.host);
+    let staged = inverses.iter().try_for_each(|inverse| {
+        teller.verdicts.push(inverse.verdict(desk));
+        inverse.stage(&mut staging)
+    });
+    let Staging {
+        stage,
+        changes,
+        directories,
+        ..
+    } = staging;
+    if let Err(error) = staged {
+        teller.trouble(error.into());
+        let folder = stage.abandon()?;
+        teller.leave(&folder);
+        return Ok(teller.finish(&folder));
+    }
+    let undo = Undo {
+        id: uuid_v4(desk.host.random_bytes()),
+        created: desk.host.now(),
+        expires: expiry(desk),
+        changes,
+        directories,
+    };
+    let mut as_it_is = |_: &[Entry], _: &mut Teller<'_>| Ok(());
+    let threads = limits.max_concurrency;
+    let made = make(stage, &mut teller, undo, threads, &stopped, &mut as_it_is);
+    let committed = match made {
+        Ok(committed) => committed,
+        Err(undoing) => return Ok(undone_end(*undoing, teller)),
+    };
+    let ids: Vec<Uuid> = points.iter().map(|point| point.checkpoint_id).collect();
+    manifest.restored(&ids, &desk.host.now());
+    let text = bytes(&manifest).unwrap_or_default();
+    if let Err(error) = finished.put(&[(MANIFEST, text)]) {
+        let told = format!("The manifest of the undone plan does not tell of it: {error}.");
+        teller.warnings.push(told);
+    }
+    if manifest
+        .checkpoints
+        .iter()
+        .all(|point| point.undone_at.is_some())
+    {
+        let left = without_directories(root, &manifest.created_directories);
+        teller.warnings.extend(left);
+    }
+    Ok(committed_end(committed, teller))
+}
+
+/// What takes one change back.
+struct Inverse<'a> {
+    point: &'a Point,
+    /// What is there now; nothing after a deletion.
+    now: Option<Original>,
+    /// What was there; nothing before a creation.
+    then: Option<Original>,
+    dev: u64,
+    actions: [ActionId; 1],
+}
+
+impl<'a> Inverse<'a> {
+    /// Sees that it can be taken back without destroying what came later.
+    fn of(point: &'a Point, root: &Root, limits: &Limits) -> Result<Self, Failure> {
+        let path = point.new_path.as_ref().unwrap_or(&point.file_path);
+        limits.admits(&point.file_path)?;
+        limits.admits(path)?;
+        let now = original(root, path)?;
+        match (&now, &point.result_hash) {
+            (None, None) => {}
+            (Some(now), Some(result)) if now.seen.sha256 == *result => {}
+            (Some(_), None) => return Err(changed(path, "there is a file again")),
+            (None, Some(_)) => return Err(changed(path, "it is gone")),
+            (Some(_), Some(_)) => return Err(changed(path, "it has other content")),
+        }
+        if point.new_path.is_some() && root.look(&point.file_path)?.is_some() {
+            return Err(changed(&point.file_path, "there is a file again"));
+        }
+        let then = match (point.operation_to_reverse, &point.backup_location) {
+            (ChangeKind::Create | ChangeKind::Rename, _) | (_, None) => None,
+            (ChangeKind::Modify | ChangeKind::Delete, Some(backup)) => {
+                let then = original(root, backup)?
+                    .ok_or_else(|| unusable(format!("the backup `{backup}` is gone")))?;
+                if Some(&then.seen.sha256) != point.original_hash.as_ref() {
+                    return Err(unusable(format!(
+                        "the backup `{backup}` is not what was backed up: somebody wrote to it"
+                    )));
+                }
+                Some(then)
+            }
+        };
+        let mut facts = root.dir(None)?.facts()?;
+        for dir in point.file_path.ancestors() {
+            match root.look(&dir)? {
+                Some(found) if found.kind == Kind::Dir => facts = found,
+                Some(_) | None => {
+                    return Err(changed(&dir, "the directory is gone"));
+                }
+            }
+        }
+        Ok(Self {
+            point,
+            now,
+            then,
+            dev: facts.dev,
+            actions: [ActionId(point.checkpoint_id.to_string())],
+        })
+    }
+
+    fn stage(&self, staging: &mut Staging<'_>) -> Result<(), FileError> {
+        let old =
+            |then: &Original| -> Attributes { then.attributes.clone().as_old_as(&then.seen.facts) };
+        let path = &self.point.file_path;
+        let (path, what) = match (&self.now, &self.then, &self.point.new_path) {
+            (Some(now), _, Some(new)) => (
+                new,
+                What::Rename {
+                    before: now,
+                    to: path,
+                },
+            ),
+            (Some(now), Some(then), None) => (
+                path,
+                What::Modify {
+                    before: now,
+                    bytes: &then.bytes,
+                    attributes: old(then),
+                },
+            ),
+            (Some(now), None, None) => (path, What::Delete { before: now }),
+            (None, Some(then), _) => (
+                path,
+                What::Create {
+                    bytes: &then.bytes,
+                    attributes: old(then),
+                },
+            ),
+            (None, None, _) => return Ok(()),
+        };
+        staging.change(Change {
+            actions: &self.actions,
+            path,
+            what,
+            link: None,
+            dev: self.dev,
+        })
+    }
+
+    fn verdict(&self, desk: Desk<'_>) -> Verdict {
+        let path = &self.point.file_path;
+        let (action_type, said) = match self.point.operation_to_reverse {
+            ChangeKind::Create => (
+                ActionType::FileDelete,
+                format!("Created file '{path}' deleted"),
+            ),
+            ChangeKind::Modify => (ActionType::FileModify, format!("File '{path}' restored")),
+            ChangeKind::Delete => (
+                ActionType::FileCreate,
+                format!("Deleted file '{path}' restored"),
+            ),
+            ChangeKind::Rename => (
+                ActionType::FileRename,
+                format!("File '{path}' renamed back"),
+            ),
+        };
+        Verdict {
+            action: ActionId(self.point.checkpoint_id.to_string()),
+            action_type: Some(action_type),
+            target: Some(path.to_string()),
+            began: desk.host.now(),
+            ended: desk.host.now(),
+            end: ActionEnd::Completed(said),
+        }
+    }
+}
+
+fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, FileError> {
+    match root.look(path)? {
+        None => Ok(None),
+        Some(_) => Original::read(&root.parent(path)?, path.name(), u64::MAX - 1).map(Some),
+    }
+}
+
+/// A manifest is believed as far as its plan's journal bears it out.
+fn vouched(folder: &Folder<'_>, manifest: &Manifest) -> Result<(), Failure> {
+    let State::Done(entries) = state(folder.dir())? else {
+        return Err(unusable(format!(
+            "{} is not the directory of a plan that was carried out",
+            folder.path()
+        )));
+    };
+    let known = |point: &&Point| {
+        entries.iter().any(|entry| {
+            let pre = entry.pre();
+            *entry.path() == point.file_path
+                && pre.map(|pre| &pre.backup) == point.backup_location.as_ref()
+                && pre.map(|pre| &pre.sha256) == point.original_hash.as_ref()
+        })
+    };
+    match manifest.checkpoints.iter().find(|point| !known(point)) {
+        None => Ok(()),
+        Some(point) => Err(unusable(format!(
+            "the journal of the plan does not know its checkpoint {} of `{}`: it was altered",
+            point.checkpoint_id, point.file_path
+        ))),
+    }
+}
+
+/// Directories that the plan had made go with the last of their files.
+fn without_directories(root: &Root, made: &[RelPath]) -> Vec<String> {
+    let remove = |dir: &RelPath| {
+        root.parent(dir)
+            .and_then(|parent| parent.remove_dir(dir.name()))
+    };
+    let left = |dir: &RelPath| match remove(dir) {
+        Ok(()) => None,
+        Err(error) if error.errno == Errno::NOENT => None,
+        Err(error) => Some(format!(
+            "A directory that the plan had made stays: {error}."
+        )),
+    };
+    made.iter().rev().filter_map(left).collect()
+}
+
+fn changed(path: &RelPath, what: &str) -> Failure {
+    let message = format!(
+        "`{path}` has changed since the plan: {what}. Nothing was undone, so that nobody's work is lost"
+    );
+    Failure::new(Fault::RollbackConflict, message)
+}
+
+fn unusable(message: String) -> Failure {
+    Failure::new(Fault::ManifestUnusable, message)
+}
+
+fn no_manifest(error: FileError) -> Failure {
+    if error.errno == Errno::NOENT {
+        return unusable(format!(
+            "{error}: the plan changed nothing, or was taken back already"
+        ));
+    }
+    error.into()
+}
+
+impl From<ManifestError> for Failure {
+    fn from(error: ManifestError) -> Self {
+        unusable(format!("the rollback manifest cannot be used: {error}"))
+    }
+}

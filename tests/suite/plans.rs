@@ -1,0 +1,108 @@
+//! File plans from outside: what is printed, and the verbs for people.
+
+use serde_json::{Value, json};
+
+use crate::program::{Answer, Root, run};
+
+fn plan() -> Value {
+    json!({"plan_id": "plan-001", "action_plan": [{
+        "action_id": "a001", "action_type": "FILE_DELETE", "target": "x", "operation": {"type": "delete"},
+    }]})
+}
+
+fn answer(root: &Root, flags: &[&str], task: &Value) -> Answer {
+    let mut command = root.command();
+    command.args(flags);
+    run(command, task.to_string().as_bytes())
+}
+
+#[test]
+fn the_reply_report_to_a_refused_plan_is_001s_error_response_r_001_145() {
+    let root = Root::new();
+    let answer = answer(&root, &["--reply", "report"], &plan());
+    assert_eq!(answer.exit, 2);
+    let response = &answer.envelope;
+    assert_eq!(response["error_code"], 1007);
+    assert_eq!(response["error_category"], "VALIDATION_ERROR");
+    assert_eq!(response["error_type"], "NOT_VALIDATED");
+    assert_eq!(response["recovery_action"], "MANUAL_REQUIRED");
+    assert_eq!(response["error_id"].as_str().map(str::len), Some(36));
+}
+
+#[test]
+fn the_reply_report_is_not_for_tools() {
+    let root = Root::new();
+    let task = json!({
+        "task_id": "t", "capability_ids": ["CAP-ACQ-001"],
+        "input_refs_resolved": [{"ref_id": "src_1", "storage_uri": "https://example-source.com/good", "status": "reference"}],
+    });
+    let answer = answer(&root, &["--reply", "report"], &task);
+    assert_eq!(
+        (answer.exit, &answer.envelope["error_code"]),
+        (2, &json!(1001))
+    );
+}
+
+#[test]
+fn a_project_without_a_catalog_can_have_plans() {
+    let root = Root::new();
+    std::fs::remove_file(root.path.join("catalog.toml")).unwrap();
+    let answer = answer(&root, &[], &plan());
+    assert_eq!((answer.exit, answer.fault()), (2, &json!("not_validated")));
+}
+
+#[test]
+fn bad_spellings_of_expect_are_bad_flags() {
+    let root = Root::new();
+    let hash = format!("sha256:{}", "0".repeat(64));
+    for flags in [
+        vec!["--expect", "0"],
+        vec!["--expect", hash.as_str(), "--dry-run"],
+        vec!["--reply", "mcp"],
+    ] {
+        let answer = answer(&root, &flags, &plan());
+        assert_eq!(
+            (answer.exit, answer.fault()),
+            (2, &json!("invalid_usage")),
+            "{flags:?}"
+        );
+    }
+}
+
+#[test]
+fn rollback_tells_people_and_prints_the_envelope_for_machines() {
+    let root = Root::new();
+    let undo = |args: &[&str]| root.command().args(args).output().unwrap();
+    let told = undo(&["rollback", "agent_outputs/reports/none"]);
+    assert_ne!(told.status.code(), Some(0));
+    assert!(
+        String::from_utf8(told.stdout)
+            .unwrap()
+            .starts_with("Not undone")
+    );
+    let printed = undo(&[
+        "rollback",
+        "agent_outputs/reports/none",
+        "--json",
+        "--checkpoint",
+        "c1",
+    ]);
+    assert_eq!(printed.status.code(), told.status.code());
+    let envelope: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    assert_eq!(
+        envelope["input"]["content"],
+        json!({"rollback": "agent_outputs/reports/none", "checkpoints": ["c1"]})
+    );
+}
+
+#[test]
+fn recover_has_nothing_to_do_where_nothing_broke() {
+    let root = Root::new();
+    let told = root.command().arg("recover").output().unwrap();
+    assert_eq!(
+        (told.status.code(), told.stdout.as_slice()),
+        (Some(0), b"Nothing was left unfinished.\n".as_slice())
+    );
+    let told = root.command().args(["recover", "--json"]).output().unwrap();
+    assert_eq!(told.stdout, b"{\"settled\":[]}\n");
+}
