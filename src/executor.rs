@@ -28,7 +28,7 @@ use crate::{
     catalog::{Delivery, Repeatable, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Produced, State, decided},
+    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, decided},
 };
 
 pub(crate) use dry_run::planned;

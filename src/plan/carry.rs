@@ -122,7 +122,7 @@ impl<'a> Carrier<'a> {
         let stage = folder
             .mark(&teller.mark())
             .and_then(|()| folder.again())
-            .map(|folder| Stage::open(folder));
+            .map(Stage::open);
         let stage = match stage {
             Ok(Ok(stage)) => stage,
             Ok(Err(error)) | Err(error) => return done(refused(error.into())),
@@ -141,7 +141,7 @@ impl<'a> Carrier<'a> {
             Ok(checked) => checked,
             Err(Broken::Failed(failure) | Broken::Stopped(failure)) => {
                 teller.trouble(failure);
-                return self.unchanged(stage, teller);
+                return unchanged(stage, teller);
             }
         };
         teller.verdicts = verdicts;
@@ -151,13 +151,13 @@ impl<'a> Carrier<'a> {
                 Fault::PreviewChanged,
                 format!("the plan would now come to {hash}, not to {expected}: a file or the plan has changed since the preview. Look at a new one (--dry-run)"),
             ));
-            return self.unchanged(stage, teller);
+            return unchanged(stage, teller);
         }
         teller.preview = Some(hash);
         let failed = teller.failure().is_some();
         let undone_on_failure = self.plan.instructions.on_failure == OnFailure::RollBack;
         if changes.is_empty() || (failed && undone_on_failure) {
-            return self.unchanged(stage, teller);
+            return unchanged(stage, teller);
         }
         let undo = Undo {
             id: uuid_v4(self.desk.host.random_bytes()),
@@ -199,20 +199,6 @@ impl<'a> Carrier<'a> {
                 Err(failure)
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Nothing was changed, or nothing was to be.
-    fn unchanged(&self, stage: Stage<'a>, mut teller: Teller<'a>) -> Tried<'a> {
-        match stage.abandon() {
-            Ok(folder) => {
-                teller.leave(&folder);
-                done(teller.finish(&folder))
-            }
-            Err(error) => {
-                teller.trouble(error.into());
-                done(teller.unwritten())
-            }
         }
     }
 
@@ -298,6 +284,20 @@ pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finish
     teller.undone(why, at.as_ref(), end);
     teller.leave(&folder);
     teller.finish(&folder)
+}
+
+/// Nothing was changed, or nothing was to be.
+fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> Tried<'a> {
+    match stage.abandon() {
+        Ok(folder) => {
+            teller.leave(&folder);
+            done(teller.finish(&folder))
+        }
+        Err(error) => {
+            teller.trouble(error.into());
+            done(teller.unwritten())
+        }
+    }
 }
 
 fn done<'a>(finished: Finished) -> Tried<'a> {

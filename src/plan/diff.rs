@@ -34,21 +34,12 @@ pub(crate) enum Pair<'a> {
     },
 }
 
-/// How a diff is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// As `git apply` reads it.
-    Plain,
-    /// For a terminal, in git's colours; characters that would command the terminal are spelled out.
-    Coloured,
-}
-
 /// Characters of a preview (R-001-58).
 const PREVIEW: usize = 500;
 
-/// The diff as `git diff` prints it; empty where nothing differs.
-pub(crate) fn unified(pair: Pair<'_>, style: Style) -> String {
-    git::unified(pair, style)
+/// The diff as `git diff` prints it and `git apply` reads it; empty where nothing differs.
+pub(crate) fn unified(pair: Pair<'_>) -> String {
+    git::unified(pair)
 }
 
 /// The counted lines and the beginning of the diff (R-001-58). Values that look like credentials are

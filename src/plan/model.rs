@@ -111,6 +111,17 @@ pub(crate) enum Risk {
     Critical,
 }
 
+impl fmt::Display for Risk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        })
+    }
+}
+
 /// What an action does to its target.
 #[derive(Debug)]
 pub(crate) enum Operation {

@@ -24,7 +24,7 @@ use crate::task::{Fault, PlanOrder, Validation};
 use super::{
     graph,
     limits::{Bounds, MAX_ACTIONS, Validating},
-    model::{Action, ActionId, Limits, Operation, Plan},
+    model::{Action, ActionId, Limits, Operation, Plan, Risk},
 };
 
 use self::{
@@ -82,6 +82,13 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds) -> Result<Plan, PlanError
         }
     }
 
+    if let Some(risk) = actions.iter().map(|action| action.risk).max()
+        && risk >= Risk::High
+    {
+        findings.notes.push(format!(
+            "By the words of its author, the risk of this plan is {risk}."
+        ));
+    }
     match (findings.is_clean(), plan_id, limits) {
         (true, Some(plan_id), Some(limits)) => Ok(Plan {
             plan_id,

@@ -20,8 +20,6 @@ mod steps;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::task::RelPath;
-
 use super::record::{Run, Story};
 
 pub(crate) use at::At;
@@ -36,7 +34,6 @@ pub(crate) const EXECUTION_REPORT: &str = "execution_report.json";
 pub(crate) const CHANGE_LOG: &str = "change_log.json";
 pub(crate) const MANIFEST: &str = "rollback_manifest.json";
 pub(crate) const SCRIPT: &str = "rollback.sh";
-pub(crate) const BACKUPS: &str = "backups";
 
 /// What is told at the end.
 #[derive(Debug)]
@@ -68,12 +65,6 @@ impl Run {
     /// A file of the report directory, from the root.
     pub(crate) fn file(&self, name: &str) -> String {
         format!("{}/{name}", self.directory)
-    }
-
-    /// Where the original of a file is kept: its own path, below `backups/` (R-001-65, C-20). A name so
-    /// long that `.bak` does not fit is the caller's to shorten.
-    pub(crate) fn backup(&self, of: &RelPath) -> String {
-        self.file(&format!("{BACKUPS}/{of}.bak"))
     }
 }
 

@@ -199,8 +199,9 @@ impl<'a> Inverse<'a> {
     }
 
     fn stage(&self, staging: &mut Staging<'_>) -> Result<(), FileError> {
-        let old =
-            |then: &Original| -> Attributes { then.attributes.clone().as_old_as(&then.seen.facts) };
+        let old = |then: &Original| -> Attributes {
+            then.attributes.clone().dated_like(&then.seen.facts)
+        };
         let path = &self.point.file_path;
         let (path, what) = match (&self.now, &self.then, &self.point.new_path) {
             (Some(now), _, Some(new)) => (

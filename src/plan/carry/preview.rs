@@ -8,7 +8,7 @@ use crate::{
     plan::{
         Bounds, Desk, Finished, Rejected,
         check::{self, Broken, Change, Sink, What},
-        diff::{self, Style},
+        diff,
         files::{Faults, FileError, Root},
         read,
         record::ChangeKind,
@@ -91,8 +91,7 @@ impl Sink for Foresight {
             What::Rename { .. } => ChangeKind::Rename,
         };
         self.foreseen.push(staging::foreseen(&change, kind));
-        self.diff
-            .push_str(&diff::unified(staging::pair(&change), Style::Plain));
+        self.diff.push_str(&diff::unified(staging::pair(&change)));
         Ok(())
     }
 }

@@ -92,7 +92,7 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
                 .is_some_and(|at| at.timestamp() <= desk.host.timestamp());
             if over && manifest.status == ManifestStatus::Active {
                 manifest.expire();
-                folder.put(&vec![(MANIFEST, bytes(&manifest))])?;
+                folder.put(&[(MANIFEST, bytes(&manifest))])?;
                 folder.clear(&[])?;
                 cleared.push(format!(
                     "The backups of {name} had expired and were cleared away."
@@ -115,8 +115,7 @@ fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
     let told = match &settled.end {
         End::NothingChanged => Some((Status::Failed, "it had changed nothing")),
         End::RolledBack(_) => Some((Status::RolledBack, "what it had changed was taken back")),
-        End::Done => None,
-        End::Stuck(_) => None,
+        End::Done | End::Stuck(_) => None,
     };
     let mut sentence = match &settled.end {
         End::NothingChanged => {
@@ -138,9 +137,7 @@ fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
     if let Some((status, what)) = told
         && let Err(error) = amend(root, desk, name, status, what)
     {
-        sentence.push_str(&format!(
-            " Its report could not be brought up to date: {error}."
-        ));
+        sentence = format!("{sentence} Its report could not be brought up to date: {error}.");
     }
     sentence
 }

@@ -3,24 +3,16 @@
 use std::fmt::Write;
 
 use super::{
-    Pair, Side, Style,
+    Pair, Side,
     hunks::{Hunks, Line},
     text,
 };
 use crate::task::RelPath;
 
-/// git's colours of a diff.
-const BOLD: &str = "\x1b[1m";
-const CYAN: &str = "\x1b[36m";
-const RED: &str = "\x1b[31m";
-const GREEN: &str = "\x1b[32m";
-const PLAIN: &str = "\x1b[m";
-
-pub(super) fn unified(pair: Pair<'_>, style: Style) -> String {
+pub(super) fn unified(pair: Pair<'_>) -> String {
     let (before, after) = pair.bytes();
     let mut out = Out {
         text: String::new(),
-        style,
     };
     let hunks = match (text(before), text(after)) {
         _ if before == after => None,
@@ -152,58 +144,20 @@ fn quoted(prefix: &str, name: &RelPath) -> String {
 
 struct Out {
     text: String,
-    style: Style,
 }
 
 impl Out {
     /// Whole lines of the header.
     fn meta(&mut self, lines: &str) {
         for line in lines.lines() {
-            self.put(BOLD, "", line);
+            self.text.push_str(line);
+            self.text.push('\n');
         }
     }
 
     fn line(&mut self, line: &Line<'_>) {
-        let mark = line.mark().map(String::from).unwrap_or_default();
-        let colour = match line {
-            Line::Head(_) => CYAN,
-            Line::Removed(_) => RED,
-            Line::Added(_) => GREEN,
-            Line::Kept(_) | Line::Unended => "",
-        };
-        self.put(colour, &mark, line.text());
-    }
-
-    fn put(&mut self, colour: &str, mark: &str, line: &str) {
-        match self.style {
-            Style::Plain => {
-                self.text.push_str(mark);
-                self.text.push_str(line);
-            }
-            Style::Coloured => {
-                self.text.push_str(colour);
-                self.text.push_str(mark);
-                line.chars().for_each(|c| spell(&mut self.text, c));
-                if !colour.is_empty() {
-                    self.text.push_str(PLAIN);
-                }
-            }
-        }
+        self.text.extend(line.mark());
+        self.text.push_str(line.text());
         self.text.push('\n');
     }
-}
-
-/// Puts a character where a terminal shows it: control characters as `^X`, and those that turn the
-/// direction of writing by their number, since what a person approves must be what there is.
-fn spell(text: &mut String, c: char) {
-    // Writing to a String cannot fail.
-    let _ = match c {
-        '\t' => write!(text, "\t"),
-        '\0'..='\x1f' => write!(text, "^{}", char::from((c as u8) ^ 0x40)),
-        '\x7f' => write!(text, "^?"),
-        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            write!(text, "<U+{:04X}>", u32::from(c))
-        }
-        _ => write!(text, "{c}"),
-    };
 }

@@ -65,7 +65,7 @@ fn git_makes(before: File<'_>, after: File<'_>) {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write(here.path(), before);
     write(there.path(), after);
-    let patch = with_pair(before, after, |pair| unified(pair, Style::Plain));
+    let patch = with_pair(before, after, unified);
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), &patch).unwrap();
     let applied = Command::new("git")
@@ -202,7 +202,7 @@ fn random_edits_are_applied_by_git() {
 fn a_diff_reads_as_git_prints_it() {
     let old = Some(("a b/ü.txt", b"1\n2\n3\n4\n5".as_slice(), 0o644));
     let new = Some(("a b/ü.txt", b"1\n2\n3\n4\n6\n".as_slice(), 0o644));
-    let text = with_pair(old, new, |pair| unified(pair, Style::Plain));
+    let text = with_pair(old, new, unified);
     assert_eq!(
         text,
         "diff --git \"a/a b/\\303\\274.txt\" \"b/a b/\\303\\274.txt\"\n\
@@ -210,7 +210,7 @@ fn a_diff_reads_as_git_prints_it() {
          +++ \"b/a b/\\303\\274.txt\"\t\n\
          @@ -2,4 +2,4 @@\n 2\n 3\n 4\n-5\n\\ No newline at end of file\n+6\n"
     );
-    let nothing = with_pair(old, old, |pair| unified(pair, Style::Plain));
+    let nothing = with_pair(old, old, unified);
     assert_eq!(nothing, "");
 }
 
@@ -221,7 +221,7 @@ fn binary_files_are_said_to_differ() {
         Some(("x", b"\0bc".as_slice(), 0o644)),
     );
     assert_eq!(
-        with_pair(old, new, |pair| unified(pair, Style::Plain)),
+        with_pair(old, new, unified),
         "diff --git a/x b/x\nBinary files a/x and b/x differ\n"
     );
     let told = with_pair(old, new, summary);
@@ -233,20 +233,6 @@ fn binary_files_are_said_to_differ() {
     assert_eq!(
         with_pair(None, Some(("x", b"\xff".as_slice(), 0o644)), summary).preview,
         "Binary file of 1 bytes."
-    );
-}
-
-#[test]
-fn a_terminal_sees_colours_and_no_commands() {
-    let (old, new) = (
-        Some(("x", b"a\n".as_slice(), 0o644)),
-        Some(("x", "\x1b]0;b\x07\t\u{202e}c\r\n".as_bytes(), 0o644)),
-    );
-    assert_eq!(
-        with_pair(old, new, |pair| unified(pair, Style::Coloured)),
-        "\x1b[1mdiff --git a/x b/x\x1b[m\n\x1b[1m--- a/x\x1b[m\n\x1b[1m+++ b/x\x1b[m\n\
-         \x1b[36m@@ -1 +1 @@\x1b[m\n\x1b[31m-a\x1b[m\n\
-         \x1b[32m+^[]0;b^G\t<U+202E>c^M\x1b[m\n"
     );
 }
 
@@ -291,7 +277,7 @@ fn a_preview_hides_credentials_and_the_diff_for_people_does_not_r_001_161() {
         told.contains("-password = ***\n+password = ***\n"),
         "{told}"
     );
-    assert!(with_pair(old, new, |pair| unified(pair, Style::Plain)).contains("hunter2"));
+    assert!(with_pair(old, new, unified).contains("hunter2"));
 }
 
 #[test]

@@ -41,9 +41,10 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
         .unwrap_or("\n");
     let content = with_ends(content_text, end);
     let before = before.concat();
-    let body = match before.is_empty() || before.ends_with('\n') {
-        true => [&before, &content, end, &after.concat()].concat(),
-        false => [&before, end, &content].concat(),
+    let body = if before.is_empty() || before.ends_with('\n') {
+        [&before, &content, end, &after.concat()].concat()
+    } else {
+        [&before, end, &content].concat()
     };
     let bytes = text.with(&body);
     Ok(Edited { bytes, said })
@@ -73,9 +74,10 @@ pub(super) fn delete(text: Text<'_>, first: u64, last: u64) -> Result<Edited, Ed
         body.truncate(parts(&body).0.len());
     }
     body.push_str(&after.concat());
-    let said = match first == last {
-        true => format!("Line {first} deleted"),
-        false => format!("Lines {first} to {last} deleted"),
+    let said = if first == last {
+        format!("Line {first} deleted")
+    } else {
+        format!("Lines {first} to {last} deleted")
     };
     let bytes = text.with(&body);
     Ok(Edited { bytes, said })

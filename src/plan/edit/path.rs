@@ -101,9 +101,10 @@ impl fmt::Display for Step {
 /// The index that a step means among so many items.
 pub(super) fn item(index: i64, length: usize) -> Option<usize> {
     let distance = usize::try_from(index.unsigned_abs()).ok()?;
-    let index = match index < 0 {
-        true => length.checked_sub(distance)?,
-        false => distance,
+    let index = if index < 0 {
+        length.checked_sub(distance)?
+    } else {
+        distance
     };
     (index < length).then_some(index)
 }

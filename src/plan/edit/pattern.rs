@@ -44,9 +44,10 @@ impl Pattern {
     /// A text that is looked for as it is.
     pub(crate) fn literal(text: impl Into<String>) -> Result<Self, PatternError> {
         let text = text.into();
-        match text.is_empty() {
-            true => Err(PatternError::Empty),
-            false => Ok(Self::Literal(text)),
+        if text.is_empty() {
+            Err(PatternError::Empty)
+        } else {
+            Ok(Self::Literal(text))
         }
     }
 
@@ -224,12 +225,11 @@ fn unknown_group(regex: &Regex, replacement: &str) -> Option<String> {
             rest = after;
             continue;
         }
-        let name = match after.strip_prefix('{') {
-            Some(braced) => braced.split_once('}').map_or("", |(name, _)| name),
-            None => {
-                let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-                end.map_or(after, |end| after.get(..end).unwrap_or_default())
-            }
+        let name = if let Some(braced) = after.strip_prefix('{') {
+            braced.split_once('}').map_or("", |(name, _)| name)
+        } else {
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            end.map_or(after, |end| after.get(..end).unwrap_or_default())
         };
         rest = after;
         let known = match name.parse::<usize>() {

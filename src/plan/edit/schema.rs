@@ -1,4 +1,4 @@
-//! SCHEMA_UPDATE: an edit of a JSON or YAML document that describes data.
+//! `SCHEMA_UPDATE`: an edit of a JSON or YAML document that describes data.
 
 use serde_json::Value;
 
@@ -41,9 +41,10 @@ fn problem(schema: &Value) -> Option<String> {
     let checked = jsonschema::meta::options().validate(schema);
     checked.err().map(|error| {
         let place = error.instance_path().to_string();
-        match place.is_empty() {
-            true => error.to_string(),
-            false => format!("{error} at {place}"),
+        if place.is_empty() {
+            error.to_string()
+        } else {
+            format!("{error} at {place}")
         }
     })
 }

@@ -37,9 +37,10 @@ pub(super) fn lines(body: &str) -> Vec<&str> {
 /// A line without its end, and the end: `\n`, `\r\n`, or nothing.
 pub(super) fn parts(line: &str) -> (&str, &str) {
     let text = line.strip_suffix('\n').unwrap_or(line);
-    let text = match text.len() < line.len() {
-        true => text.strip_suffix('\r').unwrap_or(text),
-        false => text,
+    let text = if text.len() < line.len() {
+        text.strip_suffix('\r').unwrap_or(text)
+    } else {
+        text
     };
     line.split_at(text.len())
 }

@@ -128,9 +128,10 @@ fn followers(root: &Node, path: &JsonPath) -> String {
         .filter(|it| *it > 0)
         .collect();
     let follows = |node: &Node| matches!(node.content, Content::Alias(to) if anchors.contains(&to));
-    match !anchors.is_empty() && root.any(&follows) {
-        true => " (aliases of its anchor follow)".to_owned(),
-        false => String::new(),
+    if !anchors.is_empty() && root.any(&follows) {
+        " (aliases of its anchor follow)".to_owned()
+    } else {
+        String::new()
     }
 }
 

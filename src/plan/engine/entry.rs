@@ -99,14 +99,6 @@ impl Entry {
         }
     }
 
-    /// What is to be there after, where its bytes are new.
-    pub(crate) fn post(&self) -> Option<&Post> {
-        match self {
-            Self::Create { post, .. } | Self::Modify { post, .. } => Some(post),
-            Self::MakeDir { .. } | Self::Delete { .. } | Self::Rename { .. } => None,
-        }
-    }
-
     /// The directories whose names it changes; `None` is the root.
     pub(crate) fn dirs(&self) -> Vec<Option<RelPath>> {
         let mut dirs = vec![self.path().parent()];

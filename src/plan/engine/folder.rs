@@ -9,7 +9,10 @@ use rustix::io::Errno;
 
 use super::journal::JOURNAL;
 use crate::{
-    plan::files::{Dir, FileError, Kind, Root},
+    plan::{
+        files::{Dir, FileError, Kind, Root},
+        report::SCRIPT,
+    },
     task::RelPath,
 };
 
@@ -101,8 +104,9 @@ impl<'a> Folder<'a> {
             RelPath::parse(&slot).map_err(|_| FileError::of("name", slot)(Errno::NAMETOOLONG))?;
         let mut told = self.elsewhere()?;
         told.push(slot.clone());
-        let lines: String = told.iter().map(|slot| format!("{slot}\n")).collect();
-        self.dir.put(ELSEWHERE, lines.as_bytes(), 0o600)?;
+        let lines: Vec<&str> = told.iter().map(RelPath::as_str).collect();
+        self.dir
+            .put(ELSEWHERE, lines.join("\n").as_bytes(), 0o600)?;
         Ok(slot)
     }
 
@@ -146,7 +150,7 @@ impl<'a> Folder<'a> {
     /// Writes documents of the plan.
     pub(crate) fn put(&self, documents: &[(&'static str, Vec<u8>)]) -> Result<(), FileError> {
         documents.iter().try_for_each(|(name, bytes)| {
-            let mode = if name.ends_with(".sh") { 0o700 } else { 0o600 };
+            let mode = if *name == SCRIPT { 0o700 } else { 0o600 };
             self.dir.put(name, bytes, mode)
         })
     }

@@ -84,10 +84,6 @@ impl<'a> Stage<'a> {
         &self.entries
     }
 
-    pub(crate) fn folder(&self) -> &Folder<'a> {
-        &self.folder
-    }
-
     /// The checkpoint: every original safe, every document and the journal on the disk.
     pub(crate) fn arm(
         self,
@@ -99,7 +95,7 @@ impl<'a> Stage<'a> {
             self.folder.put(documents)?;
             let journal = Journal::begin(self.folder.dir(), &self.entries)?;
             let files: Vec<RelPath> = made.into_iter().chain(backups).collect();
-            sync(&self.folder, &self.entries, files, threads)?;
+            sync(&self.folder, &self.entries, &files, threads)?;
             Ok(journal)
         });
         match ready {
@@ -189,10 +185,6 @@ impl<'a> Armed<'a> {
 }
 
 impl<'a> Applied<'a> {
-    pub(crate) fn folder(&self) -> &Folder<'a> {
-        &self.work.folder
-    }
-
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.work.entries
     }
@@ -211,11 +203,11 @@ impl<'a> Applied<'a> {
         let files = documents
             .iter()
             .filter_map(|(name, _)| work.folder.below(name).ok());
-        let files = files.collect();
+        let files: Vec<RelPath> = files.collect();
         let ready = work
             .folder
             .put(documents)
-            .and_then(|()| sync(&work.folder, &work.entries, files, work.threads))
+            .and_then(|()| sync(&work.folder, &work.entries, &files, work.threads))
             .and_then(|()| work.journal.append(work.folder.dir(), &Event::Done));
         if let Err(error) = ready {
             return Err(Box::new(self.work.undo(error.into())));
@@ -277,7 +269,7 @@ pub(super) fn take_back(
         let event = Event::RolledBack {
             spared: spared.clone(),
         };
-        let settled = sync(folder, entries, Vec::new(), threads)
+        let settled = sync(folder, entries, &[], threads)
             .and_then(|()| journal.record(folder.dir(), &event))
             .and_then(|()| folder.clear(&spared))
             .and_then(|()| folder.unmark());
@@ -332,7 +324,7 @@ pub(super) fn tidy(
 fn sync(
     folder: &Folder<'_>,
     entries: &[Entry],
-    files: Vec<RelPath>,
+    files: &[RelPath],
     threads: usize,
 ) -> Result<(), FileError> {
     let root = folder.root();
@@ -358,7 +350,7 @@ fn sync(
             Err(error) => return Err(error),
         }
     }
-    durable(root, barrier, &files, &there, threads)
+    durable(root, barrier, files, &there, threads)
 }
 
 fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {

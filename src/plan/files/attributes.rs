@@ -101,7 +101,7 @@ impl Attributes {
     }
 
     /// The same, as old as that file: for an original that returns.
-    pub(crate) fn as_old_as(self, facts: &Facts) -> Self {
+    pub(crate) fn dated_like(self, facts: &Facts) -> Self {
         let modified = Timespec {
             tv_sec: facts.mtime.div_euclid(1_000_000_000),
             tv_nsec: facts.mtime.rem_euclid(1_000_000_000),

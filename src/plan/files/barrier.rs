@@ -81,13 +81,10 @@ fn at_once<T: Sync>(
             .chunks(share)
             .map(|items| scope.spawn(move || each(items)))
             .collect();
-        workers
-            .into_iter()
-            .map(|worker| {
-                worker
-                    .join()
-                    .unwrap_or_else(|_| Err(FileError::of("sync", "files")(Errno::IO)))
-            })
-            .collect::<Result<(), _>>()
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|_| Err(FileError::of("sync", "files")(Errno::IO)))
+        })
     })
 }

@@ -78,7 +78,7 @@ impl Facts {
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            nlink: u64::from(stat.st_nlink),
+            nlink: stat.st_nlink,
         }
     }
 
@@ -415,9 +415,5 @@ impl<'a> Dir<'a> {
 
     pub(crate) fn root(&self) -> &'a Root {
         self.root
-    }
-
-    pub(super) fn fd(&self) -> &OwnedFd {
-        &self.fd
     }
 }

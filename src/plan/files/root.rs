@@ -198,7 +198,7 @@ impl Root {
 
     /// Where a link leads, as a path below the root.
     fn target_of(&self, link: &RelPath, asked: &RelPath) -> Result<RelPath, FileError> {
-        let outside = |_| FileError::of("follow the links of", asked)(Errno::XDEV);
+        let outside = |()| FileError::of("follow the links of", asked)(Errno::XDEV);
         let dir = self.parent(link)?;
         let target = dir.read_link(link.name())?;
         if let Some(absolute) = target.strip_prefix('/') {

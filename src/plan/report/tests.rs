@@ -197,9 +197,14 @@ fn change(told: &Told<'_>) -> Change {
         },
         checkpoint: Checkpoint {
             id: uuid(told.n),
-            backup: told.before.map(|_| path(&run().backup(&old))),
+            backup: told.before.map(|_| path(&backup(&old))),
         },
     }
+}
+
+/// Where the original of a file is kept.
+fn backup(of: &RelPath) -> String {
+    run().file(&format!("backups/{of}.bak"))
 }
 
 fn verdict(n: usize, end: ActionEnd) -> Verdict {

@@ -1,5 +1,10 @@
 //! Stopped, or failed, at every call that changes a file: the tree is as before or as asked.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "how many there were is shown with --nocapture"
+)]
+
 use super::*;
 use crate::plan::engine::{self, End};
 

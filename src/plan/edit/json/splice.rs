@@ -64,12 +64,12 @@ impl<'b> Container<'b> {
     }
 
     pub(super) fn of_object(body: &'b str, object: &Object<'_>) -> Self {
-        let items = object.properties.iter().map(|member| bytes(member));
+        let items = object.properties.iter().map(bytes);
         Self::new(body, object, items.collect())
     }
 
     pub(super) fn of_array(body: &'b str, array: &Array<'_>) -> Self {
-        let items = array.elements.iter().map(|item| bytes(item));
+        let items = array.elements.iter().map(bytes);
         Self::new(body, array, items.collect())
     }
 
@@ -180,9 +180,10 @@ fn open(object: &Container<'_>, style: &Style, key: &str, value: &Value) -> Vec<
     let kept = inside.start + text.trim_end().len();
     if style.opened == Shape::Line && !text.contains('\n') {
         let member = style.member(key, value, &Shape::Line, "");
-        let text = match kept > inside.start {
-            true => [" ", &member].concat(),
-            false => member,
+        let text = if kept > inside.start {
+            [" ", &member].concat()
+        } else {
+            member
         };
         let range = kept..inside.end;
         return vec![Splice { range, text }];
@@ -191,10 +192,10 @@ fn open(object: &Container<'_>, style: &Style, key: &str, value: &Value) -> Vec<
     let inner = style.deeper(outer);
     let end = end_near(object.body, object.start);
     let member = style.member(key, value, &Shape::Lines(inner.clone()), end);
-    let text = match object.text(kept..inside.end).contains('\n') && kept > inside.start {
-        // The closing bracket has its own line already.
-        true => return vec![Splice::put(kept, [end, &inner, &member].concat())],
-        false => [end, &inner, &member, end, outer].concat(),
+    let text = if object.text(kept..inside.end).contains('\n') && kept > inside.start {
+        return vec![Splice::put(kept, [end, &inner, &member].concat())];
+    } else {
+        [end, &inner, &member, end, outer].concat()
     };
     let range = kept..inside.end;
     vec![Splice { range, text }]
@@ -237,9 +238,10 @@ pub(super) fn remove(container: &Container<'_>, index: usize) -> Vec<Splice> {
     if let (Some(at), Some(previous)) = (lost, previous)
         && container.is_blank(at + 1..item.start)
     {
-        let start = match container.is_blank(previous.end..at) {
-            true => previous.end,
-            false => at,
+        let start = if container.is_blank(previous.end..at) {
+            previous.end
+        } else {
+            at
         };
         return vec![Splice::cut(start..item.end)];
     }
@@ -277,13 +279,14 @@ pub(super) fn update(
         (None, None) => true,
     };
     let whole = old.as_ref().or(parent);
-    let shape = match lines {
-        true => Shape::Lines(
+    let shape = if lines {
+        Shape::Lines(
             whole
                 .map_or("", |whole| whole.indent(range.start))
                 .to_owned(),
-        ),
-        false => Shape::Line,
+        )
+    } else {
+        Shape::Line
     };
     let text = style.value(value, &shape, end_near(body, range.start));
     Splice { range, text }

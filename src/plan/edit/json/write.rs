@@ -30,9 +30,10 @@ impl Style {
         let empty = Container::of(body, &document.tree).is_some_and(|root| root.items.is_empty());
         Self {
             colon: colon(body, &document.tree).unwrap_or(": ").to_owned(),
-            opened: match unit.is_some() || empty {
-                true => Shape::Lines(String::new()),
-                false => Shape::Line,
+            opened: if unit.is_some() || empty {
+                Shape::Lines(String::new())
+            } else {
+                Shape::Line
             },
             unit: unit.unwrap_or_else(|| "  ".to_owned()),
         }
@@ -45,10 +46,7 @@ impl Style {
 
     /// The blank after a comma on one line.
     pub(super) fn gap(&self) -> &'static str {
-        match self.colon.ends_with(':') {
-            true => "",
-            false => " ",
-        }
+        if self.colon.ends_with(':') { "" } else { " " }
     }
 
     pub(super) fn member(&self, key: &str, value: &Value, shape: &Shape, end: &str) -> String {

@@ -1,5 +1,10 @@
 //! 20,000 edits of JSON documents that nobody wrote. Every one is looked at by another reader.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "how many there were is shown with --nocapture"
+)]
+
 use std::{ops::RangeInclusive, sync::LazyLock};
 
 use fastrand::Rng;
@@ -208,12 +213,12 @@ impl Generator<'_> {
 
 /// Another reader of what is generated here, whose strings hold nothing like a comment or `,]`.
 fn read(text: &str) -> Value {
+    static COMMAS: LazyLock<regex::Regex> =
+        LazyLock::new(|| regex::Regex::new(r",(\s*[\]}])").unwrap());
     let text = text
         .trim_start_matches('\u{FEFF}')
         .replace("/*c*/", "")
         .replace("// c", "");
-    static COMMAS: LazyLock<regex::Regex> =
-        LazyLock::new(|| regex::Regex::new(r",(\s*[\]}])").unwrap());
     serde_json::from_str(&COMMAS.replace_all(&text, "$1"))
         .unwrap_or_else(|error| panic!("{error}: {text}"))
 }

@@ -1,6 +1,11 @@
 //! 30,000 edits of YAML documents that nobody wrote. Every one is looked at by another reader.
 
-use std::{collections::HashMap, ops::RangeInclusive};
+#![expect(
+    clippy::print_stdout,
+    reason = "how many there were is shown with --nocapture"
+)]
+
+use std::{collections::HashMap, fmt::Write, ops::RangeInclusive};
 
 use fastrand::Rng;
 use serde_json::{Map, Value};
@@ -119,9 +124,7 @@ fn grow(rng: &mut Rng, depth: u8, flow: bool, anchors: &mut Vec<String>) -> Plac
         1 if !flow && rng.bool() => {
             let header = rng.choice(["|", "|-", ">", ">-"]).unwrap();
             let read = match header {
-                "|" => "one\n  two # no\n",
-                "|-" => "one\n  two # no",
-                ">" => "one\n  two # no\n",
+                "|" | ">" => "one\n  two # no\n",
                 _ => "one\n  two # no",
             };
             Node::Scalar(header.to_owned(), Value::from(read))
@@ -244,7 +247,7 @@ impl Writer<'_> {
     fn flow(&mut self, place: &Place, path: &str) {
         let first = self.line();
         if let Some(anchor) = &place.anchor {
-            self.text.push_str(&format!("&{anchor} "));
+            write!(self.text, "&{anchor} ").unwrap();
         }
         let (brackets, items): (_, Vec<(String, Option<&str>, &Place)>) = match &place.node {
             Node::Scalar(written, _) => {
@@ -252,7 +255,7 @@ impl Writer<'_> {
                 return self.note(path.to_owned(), first, self.line());
             }
             Node::Alias(name) => {
-                self.text.push_str(&format!("*{name} "));
+                write!(self.text, "*{name} ").unwrap();
                 return self.note(path.to_owned(), first, self.line());
             }
             Node::Items(items) => (
@@ -298,10 +301,12 @@ impl Writer<'_> {
         {
             let anchor = place.anchor.as_ref().map(|name| format!("&{name} "));
             let pad = " ".repeat(indent + self.unit);
-            self.text.push_str(&format!(
+            write!(
+                self.text,
                 " {}{header}\n{pad}one\n{pad}  two # no\n",
                 anchor.unwrap_or_default()
-            ));
+            )
+            .unwrap();
             return self.note(path.to_owned(), first, self.line() - 1);
         }
         if !collection || place.flow || place.empty() {
@@ -310,7 +315,7 @@ impl Writer<'_> {
             return self.end();
         }
         if let Some(anchor) = &place.anchor {
-            self.text.push_str(&format!(" &{anchor}"));
+            write!(self.text, " &{anchor}").unwrap();
         }
         self.end();
         let deeper = match place.node {
@@ -327,7 +332,7 @@ impl Writer<'_> {
             Node::Members(members) => {
                 for (key, place) in members {
                     self.between(indent);
-                    self.text.push_str(&format!("{pad}{key}:"));
+                    write!(self.text, "{pad}{key}:").unwrap();
                     self.value(place, &format!("{path}{}", step(&key_text(key))), indent);
                     last = self.line() - 1;
                 }
@@ -335,7 +340,7 @@ impl Writer<'_> {
             Node::Items(items) => {
                 for (index, place) in items.iter().enumerate() {
                     self.between(indent);
-                    self.text.push_str(&format!("{pad}-"));
+                    write!(self.text, "{pad}-").unwrap();
                     self.value(place, &format!("{path}[{index}]"), indent + 1);
                     last = self.line() - 1;
                 }
@@ -457,7 +462,7 @@ fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
         };
         let create = matches!(place.node, Node::Members(_)) && (rng.bool() || spot.path == "$");
         let target = if create {
-            let key = format!("new {}", rng.choice(super::json_random::WORDS).unwrap());
+            let key = format!("new {}", rng.choice(json_random::WORDS).unwrap());
             let target = target.child(&key);
             if let Node::Members(members) = &mut root.at(&path(&spot.path)).node {
                 let anchor = None;

@@ -196,9 +196,10 @@ impl<'a> Reader<'a> {
             Event::Alias(number) => (Content::Alias(number), 0, None, Style::Plain),
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain;
-                let content = match plain && scalar::may_be_other(&text) {
-                    true => Content::Other(text.into_owned()),
-                    false => Content::Text(text.into_owned()),
+                let content = if plain && scalar::may_be_other(&text) {
+                    Content::Other(text.into_owned())
+                } else {
+                    Content::Text(text.into_owned())
                 };
                 (content, anchor, tag, Style::of_scalar(style))
             }
@@ -284,14 +285,14 @@ impl Style {
             ScalarStyle::SingleQuoted => Self::SingleQuoted,
             ScalarStyle::DoubleQuoted => Self::DoubleQuoted,
             ScalarStyle::Literal | ScalarStyle::Folded => Self::BlockScalar,
-            _ => Self::Plain,
+            ScalarStyle::Plain => Self::Plain,
         }
     }
 
     fn of_structure(style: StructureStyle) -> Self {
         match style {
             StructureStyle::Flow => Self::Flow,
-            _ => Self::Block,
+            StructureStyle::Block => Self::Block,
         }
     }
 }

@@ -38,9 +38,10 @@ pub(super) fn block(value: &Value, indent: usize) -> String {
         }
         Value::Object(members) if !members.is_empty() => {
             let member = |(key, value): (&String, &Value)| {
-                let gap = match is_flow(value) {
-                    true => " ".to_owned(),
-                    false => format!("{pad}{}", " ".repeat(INDENT)),
+                let gap = if is_flow(value) {
+                    " ".to_owned()
+                } else {
+                    format!("{pad}{}", " ".repeat(INDENT))
                 };
                 let value = block(value, indent + INDENT);
                 format!("{}:{gap}{value}", name(key))
@@ -64,9 +65,12 @@ pub(super) fn literal(text: &str) -> Option<String> {
             .split('\n')
             .all(|line| line.chars().all(is_harmless) && !line.ends_with(' '));
     let pad = " ".repeat(INDENT);
-    let line = |line: &str| match line.is_empty() {
-        true => "\n".to_owned(),
-        false => format!("\n{pad}{line}"),
+    let line = |line: &str| {
+        if line.is_empty() {
+            "\n".to_owned()
+        } else {
+            format!("\n{pad}{line}")
+        }
     };
     readable.then(|| {
         format!(

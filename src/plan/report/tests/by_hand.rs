@@ -32,7 +32,7 @@ fn applied() -> tempfile::TempDir {
         }
         if let Some(text) = told.before {
             let name = told.from.unwrap_or(told.path);
-            put(root.path(), &run().backup(&path(name)), text, told.mode);
+            put(root.path(), &backup(&path(name)), text, told.mode);
         }
     }
     root
@@ -107,12 +107,7 @@ fn a_renamed_file_that_was_changed_too_is_restored_from_its_backup() {
         ..TOLD[3]
     };
     put(root.path(), renamed.path, "kept, and more\n", 0o644);
-    put(
-        root.path(),
-        &run().backup(&path("name.txt")),
-        "kept\n",
-        0o600,
-    );
+    put(root.path(), &backup(&path("name.txt")), "kept\n", 0o600);
     story.undo.as_mut().unwrap().changes = vec![change(&renamed)];
     let manifest = told(&story).manifest.unwrap();
     let step = steps::Step::of(&manifest.checkpoints[0]);
