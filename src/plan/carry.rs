@@ -2,6 +2,7 @@
 
 mod lock;
 mod preview;
+mod refusing;
 mod settle;
 mod staging;
 mod telling;
@@ -27,10 +28,11 @@ use super::{
 
 pub(super) use lock::locked;
 pub(crate) use preview::preview;
+pub(super) use refusing::{broken, refused};
 pub(super) use settle::settle_others;
 pub(crate) use settle::{clear_expired, recover};
 pub(super) use staging::Staging;
-pub(super) use telling::{Teller, broken, directory, expiry, refused};
+pub(super) use telling::{Teller, directory, expiry};
 use verify::verify;
 
 /// How often a plan is tried, when somebody changes a file between the check and the exchange.
@@ -57,7 +59,7 @@ fn execute_with(
 ) -> Finished {
     let plan = match read::read(order, bounds) {
         Ok(plan) => plan,
-        Err(error) => return telling::unread(&error, desk),
+        Err(error) => return refusing::unread(&error, desk),
     };
     let work = |jail| {
         Root::open(desk.root, faults)

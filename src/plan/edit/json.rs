@@ -150,7 +150,7 @@ fn finish(
     if !document::same(&after.value, expected) {
         return Err(wrong("is not what was meant"));
     }
-    if !before.dialect.allows(after.dialect) {
+    if !before.grammar.allows(after.grammar) {
         return Err(wrong(
             "has comments or trailing commas, which were not there before",
         ));

@@ -134,7 +134,10 @@ fn every_field_of_the_origins_schema_is_known() {
             "human_approval_required": false, "estimated_files_affected": 1, "timeout_seconds": 60
         }
     }));
-    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    assert_eq!(
+        plan.notes,
+        ["By the words of its author, the risk of this plan is critical."]
+    );
     let how = &plan.instructions;
     assert_eq!(
         (how.on_error, how.on_failure),

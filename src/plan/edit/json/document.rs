@@ -18,19 +18,19 @@ pub(super) struct Document<'a> {
     pub(super) tree: Node<'a>,
     /// Numbers keep their text, keys their order.
     pub(super) value: Value,
-    pub(super) dialect: Dialect,
+    pub(super) grammar: Grammar,
 }
 
 /// What the text makes use of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum Grammar {
     Strict,
     /// Comments or trailing commas.
     Loose,
 }
 
-impl Dialect {
-    /// Whether a text of this dialect may become one of the other.
+impl Grammar {
+    /// Whether a text of this grammar may become one of the other.
     pub(super) fn allows(self, other: Self) -> bool {
         self == Self::Loose || other == Self::Strict
     }
@@ -38,14 +38,14 @@ impl Dialect {
 
 impl<'a> Document<'a> {
     pub(super) fn read(body: &'a str) -> Result<Self, EditError> {
-        let (value, dialect) = read_value(body)?;
+        let (value, grammar) = read_value(body)?;
         let tree = read_tree(body)?;
         no_duplicates(body, &tree)?;
         Ok(Self {
             body,
             tree,
             value,
-            dialect,
+            grammar,
         })
     }
 
@@ -145,12 +145,12 @@ fn invalid(problem: String, at: Option<Position>) -> EditError {
     }
 }
 
-fn read_value(body: &str) -> Result<(Value, Dialect), EditError> {
+fn read_value(body: &str) -> Result<(Value, Grammar), EditError> {
     if let Ok(value) = serde_json::from_str(body) {
-        return Ok((value, Dialect::Strict));
+        return Ok((value, Grammar::Strict));
     }
     serde_json::from_slice(&without_comments(body))
-        .map(|value| (value, Dialect::Loose))
+        .map(|value| (value, Grammar::Loose))
         .map_err(|error| {
             let text = error.to_string();
             let problem = text
