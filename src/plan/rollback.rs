@@ -79,7 +79,8 @@ fn undo(
         .collect::<Result<Vec<_>, _>>()?;
     let own = Folder::create(root, &directory(desk))?;
     let run = Run {
-        plan_id: manifest.plan_id.clone(),
+        // Not the plan's own: who names that means the plan, not what undid it.
+        plan_id: format!("rollback-{}", manifest.plan_id),
         task_id: desk.task_id.to_owned(),
         directory: own.path().clone(),
         began: desk.host.now(),
