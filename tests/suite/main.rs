@@ -8,6 +8,8 @@ mod callers;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod ends;

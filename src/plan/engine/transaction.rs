@@ -344,7 +344,7 @@ fn sync(
     dirs.dedup();
     // Directories that are yet to be made, or gone again, have nothing to be waited for.
     let mut there = Vec::new();
-    let mut barrier = Barrier::fitting();
+    let mut barrier = Barrier::fitting(root);
     let own = folder.dir().facts()?.dev;
     for dir in dirs {
         match root.dir(dir.as_ref()) {
