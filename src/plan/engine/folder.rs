@@ -158,6 +158,12 @@ impl<'a> Folder<'a> {
         self.marks()?.put(self.path.name(), who, 0o600)
     }
 
+    /// That note's path.
+    pub(crate) fn note(&self) -> Result<RelPath, FileError> {
+        let path = format!("{REPORTS}/{UNFINISHED}/{}", self.path.name());
+        RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
+    }
+
     /// The same directory for another try: nothing of the last one is left but its journal.
     pub(crate) fn again(self) -> Result<Self, FileError> {
         self.dir.remove(JOURNAL)?;
@@ -210,6 +216,15 @@ pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
             .filter(|name| !name.starts_with('.'))
             .collect()),
         Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a crash left anything: a plan under way, or the note of one that was never finished.
+pub(crate) fn interrupted(root: &Root) -> Result<bool, FileError> {
+    match marks(root) {
+        Ok(marks) => Ok(!marks.list()?.is_empty()),
+        Err(error) if error.errno == Errno::NOENT => Ok(false),
         Err(error) => Err(error),
     }
 }

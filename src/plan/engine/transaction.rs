@@ -5,6 +5,8 @@
 //!   └─ abandon      └──── any error ─── undo → RolledBack | Stuck
 //! ```
 
+use rustix::io::Errno;
+
 use crate::{
     plan::{
         files::{Barrier, FileError, durable},
@@ -16,8 +18,8 @@ use crate::{
 use super::{
     apply::{ApplyError, apply},
     entry::{Entry, Way},
-    folder::Folder,
-    journal::{Event, Journal},
+    folder::{Folder, REPORTS},
+    journal::{Event, JOURNAL, Journal},
     stage::Stage,
     undo::{Undone, undo},
 };
@@ -98,7 +100,12 @@ impl<'a> Stage<'a> {
         let ready = self.checkpoint().and_then(|backups| {
             self.folder.put(documents)?;
             let journal = Journal::begin(self.folder.dir(), &self.entries)?;
-            let files: Vec<RelPath> = made.into_iter().chain(backups).collect();
+            let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
+            files.push(self.folder.note()?);
+            files.push(self.folder.below(JOURNAL)?);
+            for (name, _) in documents {
+                files.push(self.folder.below(name)?);
+            }
             sync(&self.folder, &self.entries, files, threads)?;
             Ok(journal)
         });
@@ -302,6 +309,17 @@ pub(super) fn tidy(
 ) -> Result<(), FileError> {
     let mut spared = Vec::new();
     for entry in entries {
+        if let Entry::RemoveDir { path, slot } = entry {
+            let aside = folder.root().parent(slot);
+            match aside.and_then(|aside| aside.remove_dir(slot.name())) {
+                Err(error) if error.errno == Errno::NOTEMPTY => {
+                    notes.push(format!("{path}: somebody put files into the directory while it was removed; they are kept in {slot}."));
+                    spared.push(slot.clone());
+                }
+                Err(error) if error.errno != Errno::NOENT => return Err(error),
+                _ => {}
+            }
+        }
         let (Some(slot), Some(pre)) = (entry.slot(), entry.pre()) else {
             continue;
         };
@@ -338,8 +356,12 @@ fn sync(
     let root = folder.root();
     let mut dirs: Vec<Option<RelPath>> = entries.iter().flat_map(Entry::dirs).collect();
     dirs.extend(files.iter().map(RelPath::parent));
+    // A name is no safer than the names on the way to it; all of them may be new below the root.
+    let below = files.iter().chain([folder.path()]);
+    let ours = below.filter(|file| file.as_str().starts_with(REPORTS));
+    dirs.extend(ours.flat_map(|file| file.ancestors().map(Some).collect::<Vec<_>>()));
     dirs.push(Some(folder.path().clone()));
-    dirs.push(folder.path().parent());
+    dirs.push(None);
     dirs.sort();
     dirs.dedup();
     // Directories that are yet to be made, or gone again, have nothing to be waited for.
@@ -354,7 +376,7 @@ fn sync(
                 }
                 there.push(dir);
             }
-            Err(error) if error.errno == rustix::io::Errno::NOENT => {}
+            Err(error) if error.errno == Errno::NOENT => {}
             Err(error) => return Err(error),
         }
     }

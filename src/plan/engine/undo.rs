@@ -44,6 +44,7 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
         },
         Entry::Delete { path, slot, pre } => undo_delete(root, path, slot, pre),
         Entry::Rename { path, to, pre } => undo_rename(root, path, to, pre),
+        Entry::RemoveDir { path, slot } => undo_remove_dir(root, path, slot),
     }
 }
 
@@ -225,6 +226,20 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
             path,
             &format!("another file was put there; the renamed one stays as {to}"),
         )),
+        Err(error) => Err(error),
+    }
+}
+
+fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
+    if look(root, slot)?.is_none() {
+        return Ok(Undone::Restored);
+    }
+    let (aside, dir) = (root.parent(slot)?, root.parent(path)?);
+    match aside.move_to(slot.name(), &dir, path.name()) {
+        Ok(()) => Ok(Undone::Restored),
+        Err(error) if error.errno == Errno::EXIST => {
+            Ok(conflict(path, "something else was put there; it stays"))
+        }
         Err(error) => Err(error),
     }
 }

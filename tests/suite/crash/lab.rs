@@ -63,7 +63,11 @@ enum Age {
 impl std::fmt::Debug for Seen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = String::from_utf8_lossy(&self.content);
-        write!(f, "{:o} {:?} {} names {text:?}", self.mode, self.age, self.names)
+        write!(
+            f,
+            "{:o} {:?} {} names {text:?}",
+            self.mode, self.age, self.names
+        )
     }
 }
 
@@ -205,7 +209,13 @@ impl End {
     }
 
     pub(crate) fn succeeded(&self, told: &str) {
-        assert_eq!(self.exit, Some(0), "{told}: {}\n{}", self.stdout, self.stderr);
+        assert_eq!(
+            self.exit,
+            Some(0),
+            "{told}: {}\n{}",
+            self.stdout,
+            self.stderr
+        );
     }
 }
 
@@ -219,10 +229,18 @@ pub(crate) fn settled(root: &Utf8Path, told: &str) -> Tree {
     for report in reports.read_dir_utf8().into_iter().flatten().flatten() {
         if report.file_name() == ".unfinished" {
             let left: Vec<_> = report.path().read_dir_utf8().unwrap().collect();
-            assert!(left.is_empty(), "{told}: {left:?} after {}", recovered.stdout);
+            assert!(
+                left.is_empty(),
+                "{told}: {left:?} after {}",
+                recovered.stdout
+            );
         }
         let staged = report.path().join("staged");
-        assert!(!staged.exists(), "{told}: {staged} after {}", recovered.stdout);
+        assert!(
+            !staged.exists(),
+            "{told}: {staged} after {}",
+            recovered.stdout
+        );
     }
     tree(root)
 }
@@ -253,7 +271,12 @@ fn walk(dir: &Utf8Path, root: &Utf8Path, tree: &mut Tree) {
             walk(path, root, tree);
             plain(Vec::new())
         } else if facts.is_symlink() {
-            plain(fs::read_link(path).unwrap().into_os_string().into_encoded_bytes())
+            plain(
+                fs::read_link(path)
+                    .unwrap()
+                    .into_os_string()
+                    .into_encoded_bytes(),
+            )
         } else {
             let old = facts.modified().unwrap() == UNIX_EPOCH + LONG_AGO;
             Seen {
@@ -269,9 +292,17 @@ fn walk(dir: &Utf8Path, root: &Utf8Path, tree: &mut Tree) {
 /// What is where it was not, or not as it was; for people.
 fn differences(wanted: &Tree, found: &Tree) -> String {
     let paths: std::collections::BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
-    let differs = paths.iter().filter(|path| wanted.get(**path) != found.get(**path));
+    let differs = paths
+        .iter()
+        .filter(|path| wanted.get(**path) != found.get(**path));
     differs
-        .map(|path| format!("  {path}: {:?}, not {:?}\n", found.get(*path), wanted.get(*path)))
+        .map(|path| {
+            format!(
+                "  {path}: {:?}, not {:?}\n",
+                found.get(*path),
+                wanted.get(*path)
+            )
+        })
         .collect()
 }
 
