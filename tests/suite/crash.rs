@@ -1,9 +1,13 @@
 //! File plans that are killed, refused by the disk, or lose their power: the tree is as before or as
 //! asked, never between. `ONEACT_CRASH=all` goes to every point instead of every so many.
 
+mod disks;
 mod injected;
 mod lab;
+mod places;
+mod power;
 
+use disks::say;
 use lab::{Either, End, Lab, Which, everything, memory};
 
 /// Kills the verb at every call that changes something, until it comes through.
@@ -34,7 +38,10 @@ fn killed_at_any_call_a_plan_is_all_or_nothing_after_the_next_start() {
         || Lab::new(memory()),
         |lab, faults| lab.run(&everything(), faults),
     );
-    println!("plan killed at {points} calls: {:?}", either.found);
+    say(&format!(
+        "plan killed at {points} calls: {:?}",
+        either.found
+    ));
     assert!(points > 60 && either.found.old > 30 && either.found.new > 1);
 }
 
@@ -46,7 +53,10 @@ fn the_same_where_each_file_is_waited_for() {
         || Lab::new(memory()),
         |lab, faults| lab.run(&everything(), &format!("each-barrier,{faults}")),
     );
-    println!("plan killed at {points} calls: {:?}", either.found);
+    say(&format!(
+        "plan killed at {points} calls: {:?}",
+        either.found
+    ));
     assert!(points > 60);
 }
 
@@ -61,7 +71,10 @@ fn killed_at_any_call_a_rollback_is_all_or_nothing_after_the_next_start() {
     let points = killed_at_every_call(&mut either, applied, |lab, faults| {
         lab.rollback(&report(lab), faults)
     });
-    println!("rollback killed at {points} calls: {:?}", either.found);
+    say(&format!(
+        "rollback killed at {points} calls: {:?}",
+        either.found
+    ));
     assert!(points > 60 && either.found.old > 30 && either.found.new > 1);
 }
 

@@ -333,7 +333,7 @@ pub(super) fn tidy(
         let late = folder
             .root()
             .look(slot)?
-            .is_some_and(|facts| !in_place && !facts.same(&pre.facts));
+            .is_some_and(|facts| !in_place && !facts.same_later(&pre.facts));
         if late {
             notes.push(format!(
                 "{}: somebody wrote to the old file after it was exchanged; what they wrote is kept as {slot}.",

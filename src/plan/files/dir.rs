@@ -87,6 +87,12 @@ impl Facts {
         (self.dev, self.ino, self.bytes, self.mtime)
             == (other.dev, other.ino, other.bytes, other.mtime)
     }
+
+    /// The same across a restart, after which the file system may have another number.
+    pub(crate) fn same_later(&self, other: &Self) -> bool {
+        let dev = other.dev;
+        Self { dev, ..*self }.same(other)
+    }
 }
 
 /// A file that was just made and is still open.
@@ -419,5 +425,28 @@ impl<'a> Dir<'a> {
 
     pub(super) fn fd(&self) -> &OwnedFd {
         &self.fd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_restart_the_number_of_the_file_system_says_nothing() {
+        let now = Facts {
+            kind: Kind::File,
+            dev: 41,
+            ino: 257,
+            bytes: 4,
+            mtime: 1,
+            mode: 0o644,
+            uid: 0,
+            gid: 0,
+            nlink: 2,
+        };
+        let then = Facts { dev: 43, ..now };
+        assert!(!now.same(&then) && now.same_later(&then));
+        assert!(!now.same_later(&Facts { mtime: 2, ..then }));
     }
 }
