@@ -101,7 +101,6 @@ impl<'a> Stage<'a> {
             self.folder.put(documents)?;
             let journal = Journal::begin(self.folder.dir(), &self.entries)?;
             let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
-            files.push(self.folder.note()?);
             files.push(self.folder.below(JOURNAL)?);
             for (name, _) in documents {
                 files.push(self.folder.below(name)?);
@@ -379,6 +378,10 @@ fn sync(
             Err(error) if error.errno == Errno::NOENT => {}
             Err(error) => return Err(error),
         }
+    }
+    if barrier == Barrier::Each {
+        // First of all the note: without it, nobody would look for the rest after a power cut.
+        folder.note_is_safe()?;
     }
     durable(root, barrier, &files, &there, threads)
 }

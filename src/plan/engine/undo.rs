@@ -155,7 +155,8 @@ fn undo_modify(
     }
 }
 
-/// Half of it may be written: whatever is there, the backup is put over it.
+/// Half of it may be written: whatever is there, the backup is put over it. As old as it was, since
+/// it is as it was.
 fn undo_in_place(root: &Root, path: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
     let dir = root.parent(path)?;
     match dir.look(path.name())? {
@@ -167,6 +168,7 @@ fn undo_in_place(root: &Root, path: &RelPath, pre: &Pre) -> Result<Undone, FileE
         let (bytes, _) = root.parent(backup)?.read(backup.name(), u64::MAX - 1)?;
         dir.overwrite(path.name(), &bytes)?;
     }
+    dir.set_modified(path.name(), pre.facts.mtime)?;
     Ok(Undone::Restored)
 }
 
