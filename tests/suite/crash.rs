@@ -1,9 +1,9 @@
 //! File plans that are killed, refused by the disk, or lose their power: the tree is as before or as
 //! asked, never between. `ONEACT_CRASH=all` goes to every point instead of every so many.
 
-mod disks;
+pub(crate) mod disks;
 mod injected;
-mod lab;
+pub(crate) mod lab;
 mod places;
 mod power;
 

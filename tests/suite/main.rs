@@ -38,6 +38,8 @@ mod process;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
+mod races;
+#[cfg(test)]
 mod real_servers;
 #[cfg(test)]
 mod recipes;
