@@ -6,6 +6,7 @@
 mod attributes;
 mod barrier;
 mod dir;
+mod facts;
 mod faults;
 mod jail;
 mod root;
@@ -18,7 +19,8 @@ use crate::task::{Failure, Fault};
 
 pub(crate) use attributes::{Attributes, Kept};
 pub(crate) use barrier::{Barrier, durable};
-pub(crate) use dir::{Dir, Facts, Kind};
+pub(crate) use dir::Dir;
+pub(crate) use facts::{Facts, Kind};
 pub(crate) use faults::Faults;
 pub(crate) use jail::jailed;
 pub(crate) use root::{Located, Root};

@@ -96,6 +96,21 @@ fn undo(
         teller.verdicts.push(inverse.verdict(desk));
         inverse.stage(&mut staging)
     });
+    // Directories that the plan had made go with the last of their files.
+    let last = manifest
+        .checkpoints
+        .iter()
+        .all(|point| point.undone_at.is_some() || points.contains(point));
+    let made: &[RelPath] = if last {
+        &manifest.created_directories
+    } else {
+        &[]
+    };
+    let staged = staged.and_then(|()| {
+        made.iter()
+            .rev()
+            .try_for_each(|dir| staging.stage.remove_dir(dir.clone()))
+    });
     let Staging {
         stage,
         changes,
@@ -129,11 +144,7 @@ fn undo(
         let told = format!("The manifest of the undone plan does not tell of it: {error}.");
         teller.warnings.push(told);
     }
-    if manifest
-        .checkpoints
-        .iter()
-        .all(|point| point.undone_at.is_some())
-    {
+    if last {
         let left = without_directories(root, &manifest.created_directories);
         teller.warnings.extend(left);
     }
@@ -299,7 +310,7 @@ fn vouched(folder: &Folder<'_>, manifest: &Manifest) -> Result<(), Failure> {
     }
 }
 
-/// Directories that the plan had made go with the last of their files.
+/// Directories of other file systems, where our slots were until now; and what is said of those that stay.
 fn without_directories(root: &Root, made: &[RelPath]) -> Vec<String> {
     let remove = |dir: &RelPath| {
         root.parent(dir)

@@ -8,6 +8,8 @@ mod callers;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod ends;
@@ -35,6 +37,8 @@ mod planted;
 mod process;
 #[cfg(test)]
 mod program;
+#[cfg(test)]
+mod races;
 #[cfg(test)]
 mod real_servers;
 #[cfg(test)]

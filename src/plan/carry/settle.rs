@@ -28,7 +28,7 @@ pub(crate) fn recover(desk: Desk<'_>) -> Vec<String> {
     let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
     let settled = || -> Result<Vec<String>, Failure> {
         let root = Root::open(desk.root, Arc::new(Faults::parse(&faults)))?;
-        if engine::unfinished(&root)?.is_empty() || !root.try_lock()? {
+        if !engine::interrupted(&root)? || !root.try_lock()? {
             return Ok(Vec::new());
         }
         let settled = settled(&root, desk, THREADS);

@@ -115,7 +115,7 @@ impl<'a> Teller<'a> {
         let files = entries
             .iter()
             .zip(captures)
-            .filter(|(entry, _)| !matches!(entry, Entry::MakeDir { .. }));
+            .filter(|(entry, _)| !matches!(entry, Entry::MakeDir { .. } | Entry::RemoveDir { .. }));
         for (change, (_, capture)) in undo.changes.iter_mut().zip(files) {
             change.record.fidelity.capture = *capture;
         }

@@ -67,7 +67,7 @@ fn as_made(root: &Root, entry: &Entry) -> Result<(), Failure> {
         Failure::new(Fault::HashMismatch, message)
     };
     let found = match entry {
-        Entry::MakeDir { .. } => return Ok(()),
+        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(()),
         Entry::Create { path, post, .. } | Entry::Modify { path, post, .. } => {
             let dir = root.parent(path)?;
             let (bytes, _) = dir.read(path.name(), post.bytes).map_err(|_| changed())?;

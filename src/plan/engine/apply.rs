@@ -2,9 +2,12 @@
 
 use rustix::{fs::RenameFlags, io::Errno};
 
-use crate::plan::{
-    files::{Dir, Facts, FileError, Root},
-    record::Capture,
+use crate::{
+    plan::{
+        files::{Dir, Facts, FileError, Root},
+        record::Capture,
+    },
+    task::RelPath,
 };
 
 use super::entry::{Entry, Pre, Way};
@@ -25,6 +28,10 @@ pub(crate) fn apply(root: &Root, entry: &Entry) -> Result<Capture, ApplyError> {
     let dir = root.parent(path)?;
     let changed = || ApplyError::Changed(path.to_string());
     match entry {
+        Entry::RemoveDir { slot, .. } => {
+            set_aside(root, path, &dir, slot)?;
+            Ok(Capture::Strong)
+        }
         Entry::MakeDir { slot, .. } | Entry::Create { slot, .. } => {
             let from = root.parent(slot)?;
             match from.move_to(slot.name(), &dir, path.name()) {
@@ -78,6 +85,20 @@ pub(crate) fn apply(root: &Root, entry: &Entry) -> Result<Capture, ApplyError> {
                 .map_err(|error| error.unwrap_or_else(changed))
         }
     }
+}
+
+/// Takes a directory away that nothing is left in; one in which others have put something stays.
+fn set_aside(root: &Root, path: &RelPath, dir: &Dir<'_>, slot: &RelPath) -> Result<(), FileError> {
+    if !root.dir(Some(path))?.list()?.is_empty() {
+        return Ok(());
+    }
+    let aside = root.parent(slot)?;
+    dir.move_to(path.name(), &aside, slot.name())?;
+    // Somebody was there in between.
+    if !root.dir(Some(slot))?.list()?.is_empty() {
+        aside.move_to(slot.name(), dir, path.name())?;
+    }
+    Ok(())
 }
 
 /// Moves a file that must be the one that was checked; `None` as an error: it is not.

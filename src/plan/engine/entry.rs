@@ -37,6 +37,8 @@ pub(crate) enum Entry {
         to: RelPath,
         pre: Pre,
     },
+    /// A directory that goes when nothing is left in it, and stays otherwise.
+    RemoveDir { path: RelPath, slot: RelPath },
 }
 
 /// A file before the plan.
@@ -74,7 +76,8 @@ impl Entry {
             | Self::Create { path, .. }
             | Self::Modify { path, .. }
             | Self::Delete { path, .. }
-            | Self::Rename { path, .. } => path,
+            | Self::Rename { path, .. }
+            | Self::RemoveDir { path, .. } => path,
         }
     }
 
@@ -84,7 +87,8 @@ impl Entry {
             Self::MakeDir { slot, .. }
             | Self::Create { slot, .. }
             | Self::Modify { slot, .. }
-            | Self::Delete { slot, .. } => Some(slot),
+            | Self::Delete { slot, .. }
+            | Self::RemoveDir { slot, .. } => Some(slot),
             Self::Rename { .. } => None,
         }
     }
@@ -95,7 +99,7 @@ impl Entry {
             Self::Modify { pre, .. } | Self::Delete { pre, .. } | Self::Rename { pre, .. } => {
                 Some(pre)
             }
-            Self::MakeDir { .. } | Self::Create { .. } => None,
+            Self::MakeDir { .. } | Self::RemoveDir { .. } | Self::Create { .. } => None,
         }
     }
 

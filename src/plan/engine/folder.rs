@@ -94,12 +94,18 @@ impl<'a> Folder<'a> {
         self.below(&format!("{STAGED}/{number}"))
     }
 
-    /// A slot beside a file that lies on another file system; remembered before it is made.
+    /// A slot beside a file that lies on another file system, or beside the first directory on its way
+    /// that is yet to be made; remembered before it is made.
     pub(crate) fn slot_beside(&self, path: &RelPath, number: usize) -> Result<RelPath, FileError> {
         let name = format!(".oneact-{}-{number}", self.path.name());
-        let slot = path
-            .parent()
-            .map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
+        let mut beside = None;
+        for dir in path.ancestors() {
+            if self.root.look(&dir)?.is_none() {
+                break;
+            }
+            beside = Some(dir);
+        }
+        let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
         let slot =
             RelPath::parse(&slot).map_err(|_| FileError::of("name", slot)(Errno::NAMETOOLONG))?;
         let mut told = self.elsewhere()?;
@@ -162,6 +168,14 @@ impl<'a> Folder<'a> {
         self.marks()?.put(self.path.name(), who, 0o600)
     }
 
+    /// Waits until that note is on the disk.
+    pub(crate) fn note_is_safe(&self) -> Result<(), FileError> {
+        let (marks, name) = (self.marks()?, self.path.name());
+        let (note, _) = marks.open(name)?;
+        marks.sync_data(name, &note)?;
+        marks.sync()
+    }
+
     /// The same directory for another try: nothing of the last one is left but its journal.
     pub(crate) fn again(self) -> Result<Self, FileError> {
         self.dir.remove(JOURNAL)?;
@@ -187,7 +201,12 @@ impl<'a> Folder<'a> {
     pub(crate) fn clear_slots(&self, spared: &[RelPath]) -> Result<(), FileError> {
         let elsewhere = self.elsewhere()?;
         for slot in elsewhere.iter().filter(|slot| !spared.contains(slot)) {
-            self.root.parent(slot)?.remove(slot.name())?;
+            let beside = self.root.parent(slot)?;
+            match beside.look(slot.name())?.map(|facts| facts.kind) {
+                Some(Kind::Dir) => beside.remove_dir(slot.name())?,
+                Some(_) => beside.remove(slot.name())?,
+                None => {}
+            }
         }
         if !elsewhere.is_empty() {
             self.dir.remove(ELSEWHERE)?;
@@ -214,6 +233,15 @@ pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
             .filter(|name| !name.starts_with('.'))
             .collect()),
         Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a crash left anything: a plan under way, or the note of one that was never finished.
+pub(crate) fn interrupted(root: &Root) -> Result<bool, FileError> {
+    match marks(root) {
+        Ok(marks) => Ok(!marks.list()?.is_empty()),
+        Err(error) if error.errno == Errno::NOENT => Ok(false),
         Err(error) => Err(error),
     }
 }

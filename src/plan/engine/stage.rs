@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::{
-    plan::files::{Attributes, Facts, FileError, Kept},
+    plan::files::{Attributes, Facts, FileError, Kept, Kind},
     task::{RelPath, hexadecimal},
 };
 
@@ -125,6 +125,18 @@ impl<'a> Stage<'a> {
     ) -> Result<(), FileError> {
         let pre = self.pre(&path, seen)?;
         self.entries.push(Entry::Rename { path, to, pre });
+        Ok(())
+    }
+
+    /// A directory that is to go if nothing is left in it by then, and whose slot is beside our own: one
+    /// on another file system would never be empty, with our slots in it.
+    pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
+        if let Some(facts) = self.folder.root().look(&path)?
+            && (facts.kind, facts.dev) == (Kind::Dir, self.dev)
+        {
+            let slot = self.folder.slot(self.entries.len())?;
+            self.entries.push(Entry::RemoveDir { path, slot });
+        }
         Ok(())
     }
 

@@ -5,6 +5,8 @@
 //!   └─ abandon      └──── any error ─── undo → RolledBack | Stuck
 //! ```
 
+use rustix::io::Errno;
+
 use crate::{
     plan::{
         files::{Barrier, FileError, durable},
@@ -16,8 +18,8 @@ use crate::{
 use super::{
     apply::{ApplyError, apply},
     entry::{Entry, Way},
-    folder::Folder,
-    journal::{Event, Journal},
+    folder::{Folder, REPORTS},
+    journal::{Event, JOURNAL, Journal},
     stage::Stage,
     undo::{Undone, undo},
 };
@@ -94,7 +96,11 @@ impl<'a> Stage<'a> {
         let ready = self.checkpoint().and_then(|backups| {
             self.folder.put(documents)?;
             let journal = Journal::begin(self.folder.dir(), &self.entries)?;
-            let files: Vec<RelPath> = made.into_iter().chain(backups).collect();
+            let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
+            files.push(self.folder.below(JOURNAL)?);
+            for (name, _) in documents {
+                files.push(self.folder.below(name)?);
+            }
             sync(&self.folder, &self.entries, &files, threads)?;
             Ok(journal)
         });
@@ -294,6 +300,17 @@ pub(super) fn tidy(
 ) -> Result<(), FileError> {
     let mut spared = Vec::new();
     for entry in entries {
+        if let Entry::RemoveDir { path, slot } = entry {
+            let aside = folder.root().parent(slot);
+            match aside.and_then(|aside| aside.remove_dir(slot.name())) {
+                Err(error) if error.errno == Errno::NOTEMPTY => {
+                    notes.push(format!("{path}: somebody put files into the directory while it was removed; they are kept in {slot}."));
+                    spared.push(slot.clone());
+                }
+                Err(error) if error.errno != Errno::NOENT => return Err(error),
+                _ => {}
+            }
+        }
         let (Some(slot), Some(pre)) = (entry.slot(), entry.pre()) else {
             continue;
         };
@@ -307,7 +324,7 @@ pub(super) fn tidy(
         let late = folder
             .root()
             .look(slot)?
-            .is_some_and(|facts| !in_place && !facts.same(&pre.facts));
+            .is_some_and(|facts| !in_place && !facts.same_later(&pre.facts));
         if late {
             notes.push(format!(
                 "{}: somebody wrote to the old file after it was exchanged; what they wrote is kept as {slot}.",
@@ -330,13 +347,17 @@ fn sync(
     let root = folder.root();
     let mut dirs: Vec<Option<RelPath>> = entries.iter().flat_map(Entry::dirs).collect();
     dirs.extend(files.iter().map(RelPath::parent));
+    // A name is no safer than the names on the way to it; all of them may be new below the root.
+    let below = files.iter().chain([folder.path()]);
+    let ours = below.filter(|file| file.as_str().starts_with(REPORTS));
+    dirs.extend(ours.flat_map(|file| file.ancestors().map(Some).collect::<Vec<_>>()));
     dirs.push(Some(folder.path().clone()));
-    dirs.push(folder.path().parent());
+    dirs.push(None);
     dirs.sort();
     dirs.dedup();
     // Directories that are yet to be made, or gone again, have nothing to be waited for.
     let mut there = Vec::new();
-    let mut barrier = Barrier::fitting();
+    let mut barrier = Barrier::fitting(root);
     let own = folder.dir().facts()?.dev;
     for dir in dirs {
         match root.dir(dir.as_ref()) {
@@ -346,9 +367,13 @@ fn sync(
                 }
                 there.push(dir);
             }
-            Err(error) if error.errno == rustix::io::Errno::NOENT => {}
+            Err(error) if error.errno == Errno::NOENT => {}
             Err(error) => return Err(error),
         }
+    }
+    if barrier == Barrier::Each {
+        // First of all the note: without it, nobody would look for the rest after a power cut.
+        folder.note_is_safe()?;
     }
     durable(root, barrier, files, &there, threads)
 }

@@ -44,6 +44,7 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
         },
         Entry::Delete { path, slot, pre } => undo_delete(root, path, slot, pre),
         Entry::Rename { path, to, pre } => undo_rename(root, path, to, pre),
+        Entry::RemoveDir { path, slot } => undo_remove_dir(root, path, slot),
     }
 }
 
@@ -154,7 +155,8 @@ fn undo_modify(
     }
 }
 
-/// Half of it may be written: whatever is there, the backup is put over it.
+/// Half of it may be written: whatever is there, the backup is put over it. As old as it was, since
+/// it is as it was.
 fn undo_in_place(root: &Root, path: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
     let dir = root.parent(path)?;
     match dir.look(path.name())? {
@@ -166,6 +168,7 @@ fn undo_in_place(root: &Root, path: &RelPath, pre: &Pre) -> Result<Undone, FileE
         let (bytes, _) = root.parent(backup)?.read(backup.name(), u64::MAX - 1)?;
         dir.overwrite(path.name(), &bytes)?;
     }
+    dir.set_modified(path.name(), pre.facts.mtime)?;
     Ok(Undone::Restored)
 }
 
@@ -225,6 +228,20 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
             path,
             &format!("another file was put there; the renamed one stays as {to}"),
         )),
+        Err(error) => Err(error),
+    }
+}
+
+fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
+    if look(root, slot)?.is_none() {
+        return Ok(Undone::Restored);
+    }
+    let (aside, dir) = (root.parent(slot)?, root.parent(path)?);
+    match aside.move_to(slot.name(), &dir, path.name()) {
+        Ok(()) => Ok(Undone::Restored),
+        Err(error) if error.errno == Errno::EXIST => {
+            Ok(conflict(path, "something else was put there; it stays"))
+        }
         Err(error) => Err(error),
     }
 }

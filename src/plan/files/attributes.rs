@@ -13,7 +13,7 @@ use rustix::{
     process::{Gid, Uid},
 };
 
-use super::{Dir, Facts, FileError, faults::Call};
+use super::{Dir, Facts, FileError, facts::timespec, faults::Call};
 
 /// What one file has and another is to get.
 #[derive(Debug, Clone)]
@@ -102,12 +102,8 @@ impl Attributes {
 
     /// The same, as old as that file: for an original that returns.
     pub(crate) fn dated_like(self, facts: &Facts) -> Self {
-        let modified = Timespec {
-            tv_sec: facts.mtime.div_euclid(1_000_000_000),
-            tv_nsec: facts.mtime.rem_euclid(1_000_000_000),
-        };
         Self {
-            modified: Some(modified),
+            modified: Some(timespec(facts.mtime)),
             ..self
         }
     }

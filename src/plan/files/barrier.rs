@@ -6,7 +6,10 @@ use rustix::{fs::syncfs, io::Errno};
 
 use crate::task::RelPath;
 
-use super::{FileError, Root, faults::Call};
+use super::{
+    FileError, Root,
+    faults::{Call, Waiting},
+};
 
 /// How it is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +26,10 @@ const MUCH_KIB: u64 = 32 * 1024;
 
 impl Barrier {
     /// By how busy the machine is with writing (`Dirty` and `Writeback` of /proc/meminfo).
-    pub(crate) fn fitting() -> Self {
+    pub(crate) fn fitting(root: &Root) -> Self {
+        if root.faults.waiting() == Waiting::Each {
+            return Self::Each;
+        }
         let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let waiting: u64 = told
             .lines()

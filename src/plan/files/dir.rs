@@ -11,17 +11,16 @@ use std::{
 
 use rustix::{
     fs::{
-        Access, AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec,
-        Timestamps, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate, futimens,
+        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps,
+        UTIME_OMIT, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate, futimens,
         ioctl_ficlone, linkat, mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
     },
     io::Errno,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::task::RelPath;
 
-use super::{Attributes, FileError, faults::Call, root::Root};
+use super::{Attributes, Facts, FileError, Kind, facts::timespec, faults::Call, root::Root};
 
 /// An open directory below a root.
 #[derive(Debug)]
@@ -30,63 +29,6 @@ pub(crate) struct Dir<'a> {
     fd: OwnedFd,
     /// `None` for the root itself.
     path: Option<RelPath>,
-}
-
-/// What is known of a file by looking at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Facts {
-    pub(crate) kind: Kind,
-    pub(crate) dev: u64,
-    pub(crate) ino: u64,
-    pub(crate) bytes: u64,
-    /// Nanoseconds since 1970, as far as they can be counted (until 2262).
-    pub(crate) mtime: i64,
-    /// Permission bits.
-    pub(crate) mode: u32,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) nlink: u64,
-}
-
-/// POSIX's kinds of files, as far as a plan tells them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
-    File,
-    Dir,
-    Link,
-    Other,
-}
-
-impl Facts {
-    pub(super) fn of(stat: &Stat) -> Self {
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Dir,
-            FileType::Symlink => Kind::Link,
-            _ => Kind::Other,
-        };
-        Self {
-            kind,
-            dev: stat.st_dev,
-            ino: stat.st_ino,
-            bytes: u64::try_from(stat.st_size).unwrap_or_default(),
-            mtime: stat
-                .st_mtime
-                .saturating_mul(1_000_000_000)
-                .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
-            mode: stat.st_mode & 0o7777,
-            uid: stat.st_uid,
-            gid: stat.st_gid,
-            nlink: stat.st_nlink,
-        }
-    }
-
-    /// Whether it is the same file with, as far as a look tells, the same content.
-    pub(crate) fn same(&self, other: &Self) -> bool {
-        (self.dev, self.ino, self.bytes, self.mtime)
-            == (other.dev, other.ino, other.bytes, other.mtime)
-    }
 }
 
 /// A file that was just made and is still open.
@@ -292,6 +234,23 @@ impl<'a> Dir<'a> {
         ftruncate(&file, bytes.len() as u64).map_err(failed())?;
         self.gate(Call::Sync, "write over", name)?;
         fsync(&file).map_err(failed())
+    }
+
+    /// Makes a file as old as that: nanoseconds since 1970, as in [`Facts`].
+    pub(crate) fn set_modified(&self, name: &str, mtime: i64) -> Result<(), FileError> {
+        let (file, facts) = self.open(name)?;
+        if facts.mtime == mtime {
+            return Ok(());
+        }
+        self.gate(Call::Attributes, "set the times of", name)?;
+        let times = Timestamps {
+            last_access: Timespec {
+                tv_sec: 0,
+                tv_nsec: UTIME_OMIT,
+            },
+            last_modification: timespec(mtime),
+        };
+        futimens(&file, &times).map_err(FileError::of("set the times of", self.name(name)))
     }
 
     /// Copies a file with its times; blocks are shared where the file system can.

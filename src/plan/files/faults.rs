@@ -24,6 +24,7 @@ pub(crate) enum Call {
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     plan: Wanted,
+    waiting: Waiting,
     /// How many calls there were.
     seen: AtomicU64,
     /// The kind of call that keeps failing once it has failed.
@@ -47,8 +48,18 @@ enum Wanted {
         errno: Errno,
         span: Span,
     },
-    /// Nothing waits for the disk: what the crash suite must be able to find out.
-    NoBarriers,
+}
+
+/// How the disk is waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// By how busy the machine is.
+    #[default]
+    Fitting,
+    /// For each file of ours, however quiet the machine is.
+    Each,
+    /// Not at all: what the crash suite must be able to find out.
+    Never,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,32 +70,19 @@ enum Span {
 }
 
 impl Faults {
-    /// Reads `kill@12`, `stop@12`, `ENOSPC@12`, `EIO@12+` (from there on) or `no-barriers`; anything else is no
-    /// fault.
+    /// Reads `kill@12`, `stop@12`, `ENOSPC@12`, `EIO@12+` (from there on), `no-barriers` and
+    /// `each-barrier`, several of them with commas between; anything else is no fault.
     pub(crate) fn parse(text: &str) -> Self {
-        let plan =
-            match text.split_once('@') {
-                None if text == "no-barriers" => Wanted::NoBarriers,
-                None => Wanted::Nothing,
-                Some((what, at)) => {
-                    let span = if at.ends_with('+') {
-                        Span::Persistent
-                    } else {
-                        Span::Once
-                    };
-                    match (what, at.trim_end_matches('+').parse()) {
-                        ("kill", Ok(at)) => Wanted::Kill { at },
-                        ("stop", Ok(at)) => Wanted::Stop { at },
-                        (name, Ok(at)) => errno(name)
-                            .map_or(Wanted::Nothing, |errno| Wanted::Fail { at, errno, span }),
-                        (_, Err(_)) => Wanted::Nothing,
-                    }
-                }
-            };
-        Self {
-            plan,
-            ..Self::default()
+        let mut faults = Self::default();
+        for part in text.split(',') {
+            match part.split_once('@') {
+                Some((what, at)) => faults.plan = Wanted::parse(what, at),
+                None if part == "no-barriers" => faults.waiting = Waiting::Never,
+                None if part == "each-barrier" => faults.waiting = Waiting::Each,
+                None => {}
+            }
         }
+        faults
     }
 
     /// To be asked before each call.
@@ -113,21 +111,41 @@ impl Faults {
                     .filter(|kind| *kind == call)
                     .map_or(Ok(()), |_| Err(errno))
             }
-            Wanted::Kill { .. } | Wanted::Stop { .. } | Wanted::NoBarriers | Wanted::Nothing => {
-                Ok(())
-            }
+            Wanted::Kill { .. } | Wanted::Stop { .. } | Wanted::Nothing => Ok(()),
         }
+    }
+
+    pub(crate) fn waiting(&self) -> Waiting {
+        self.waiting
     }
 
     /// Whether the disk is waited for at all.
     pub(crate) fn barriers(&self) -> bool {
-        self.plan != Wanted::NoBarriers
+        self.waiting != Waiting::Never
     }
 
     /// Calls so far; 0 where nothing is to go wrong.
     #[cfg(test)]
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
+    }
+}
+
+impl Wanted {
+    fn parse(what: &str, at: &str) -> Self {
+        let span = if at.ends_with('+') {
+            Span::Persistent
+        } else {
+            Span::Once
+        };
+        match (what, at.trim_end_matches('+').parse()) {
+            ("kill", Ok(at)) => Self::Kill { at },
+            ("stop", Ok(at)) => Self::Stop { at },
+            (name, Ok(at)) => {
+                errno(name).map_or(Self::Nothing, |errno| Self::Fail { at, errno, span })
+            }
+            (_, Err(_)) => Self::Nothing,
+        }
     }
 }
 
@@ -142,4 +160,28 @@ fn errno(name: &str) -> Option<Errno> {
         "EXDEV" => Errno::XDEV,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_put_together_with_commas() {
+        let faults = Faults::parse("no-barriers,kill@12");
+        assert_eq!(
+            (faults.plan, faults.waiting),
+            (Wanted::Kill { at: 12 }, Waiting::Never)
+        );
+        let faults = Faults::parse("each-barrier");
+        assert_eq!(
+            (faults.plan, faults.waiting),
+            (Wanted::Nothing, Waiting::Each)
+        );
+        assert_eq!(Faults::parse("EIO@3+").plan, {
+            let (at, errno, span) = (3, Errno::IO, Span::Persistent);
+            Wanted::Fail { at, errno, span }
+        });
+        assert_eq!(Faults::parse("kill@soon,never").plan, Wanted::Nothing);
+    }
 }

@@ -1,0 +1,98 @@
+//! What a look at a file tells.
+
+use rustix::fs::{FileType, Stat, Timespec};
+use serde::{Deserialize, Serialize};
+
+/// What is known of a file by looking at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    pub(crate) kind: Kind,
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) bytes: u64,
+    /// Nanoseconds since 1970, as far as they can be counted (until 2262).
+    pub(crate) mtime: i64,
+    /// Permission bits.
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) nlink: u64,
+}
+
+/// POSIX's kinds of files, as far as a plan tells them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    File,
+    Dir,
+    Link,
+    Other,
+}
+
+impl Facts {
+    pub(super) fn of(stat: &Stat) -> Self {
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Dir,
+            FileType::Symlink => Kind::Link,
+            _ => Kind::Other,
+        };
+        Self {
+            kind,
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+            bytes: u64::try_from(stat.st_size).unwrap_or_default(),
+            mtime: stat
+                .st_mtime
+                .saturating_mul(1_000_000_000)
+                .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
+            mode: stat.st_mode & 0o7777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            nlink: u64::from(stat.st_nlink),
+        }
+    }
+
+    /// Whether it is the same file with, as far as a look tells, the same content.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        (self.dev, self.ino, self.bytes, self.mtime)
+            == (other.dev, other.ino, other.bytes, other.mtime)
+    }
+
+    /// The same across a restart, after which the file system may have another number.
+    pub(crate) fn same_later(&self, other: &Self) -> bool {
+        let dev = other.dev;
+        Self { dev, ..*self }.same(other)
+    }
+}
+
+/// Nanoseconds since 1970, as the kernel takes them.
+pub(super) fn timespec(nanoseconds: i64) -> Timespec {
+    Timespec {
+        tv_sec: nanoseconds.div_euclid(1_000_000_000),
+        tv_nsec: nanoseconds.rem_euclid(1_000_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_restart_the_number_of_the_file_system_says_nothing() {
+        let now = Facts {
+            kind: Kind::File,
+            dev: 41,
+            ino: 257,
+            bytes: 4,
+            mtime: 1,
+            mode: 0o644,
+            uid: 0,
+            gid: 0,
+            nlink: 2,
+        };
+        let then = Facts { dev: 43, ..now };
+        assert!(!now.same(&then) && now.same_later(&then));
+        assert!(!now.same_later(&Facts { mtime: 2, ..then }));
+    }
+}

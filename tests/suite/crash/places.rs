@@ -1,0 +1,247 @@
+//! Places that refuse: full disks, mount points, other file systems, read-only and immutable files.
+
+use std::{fs, path::Path};
+
+use serde_json::json;
+
+use super::{
+    disks::{Bound, Kind, Mounted, done, say, tested},
+    lab::{
+        Either, End, Lab, Which, all, approved, create, delete, everything, memory, rename, replace,
+    },
+};
+
+/// The tree is as asked, or as before and the disk was full.
+fn all_or_full(either: &mut Either, lab: &Lab, end: &End, told: &str) -> Which {
+    let now = either.is(&lab.tree(), told);
+    if end.exit == Some(0) {
+        assert_eq!(now, Which::New, "{told}");
+    } else {
+        assert_eq!(
+            (now, end.fault()),
+            (Which::Old, json!("disk_full")),
+            "{told}"
+        );
+    }
+    assert_eq!(either.is(&lab.settled(told), told), now, "{told}");
+    now
+}
+
+#[test]
+fn on_a_full_disk_a_plan_changes_nothing() {
+    let made = Mounted::memory("size=1m,nr_inodes=1000");
+    let Some(disk) = tested("a full disk", made) else {
+        return;
+    };
+    let mut either = Either::of_everything(memory());
+    // From nothing left to enough, 4 KiB at a time.
+    for free in 0..80 {
+        let lab = Lab::new(&disk.path());
+        let ballast = disk.path().join("ballast");
+        let room = rustix::fs::statvfs(disk.path()).unwrap();
+        let blocks = usize::try_from(room.f_bavail).unwrap() - free;
+        fs::write(&ballast, vec![0; blocks * 4096]).unwrap();
+        let end = lab.run(&everything(), "");
+        fs::remove_file(&ballast).unwrap();
+        all_or_full(&mut either, &lab, &end, &format!("{free} blocks free"));
+    }
+    say(&format!("full disk, block by block: {:?}", either.found));
+    assert!(either.found.old > 2 && either.found.new > 2);
+}
+
+#[test]
+fn where_no_more_files_fit_a_plan_changes_nothing() {
+    let Some(disk) = tested("no inodes", Mounted::memory("size=8m,nr_inodes=1000")) else {
+        return;
+    };
+    let mut either = Either::of_everything(memory());
+    let path = disk.path();
+    for free in 0..50 {
+        let lab = Lab::new(&path);
+        let room = rustix::fs::statvfs(&path).unwrap();
+        let some = room.f_files - room.f_ffree + free;
+        let fewer = format!("remount,nr_inodes={some}");
+        done("mount", &["-o", &fewer, path.to_str().unwrap()]).unwrap();
+        let end = lab.run(&everything(), "");
+        done(
+            "mount",
+            &["-o", "remount,nr_inodes=1000", path.to_str().unwrap()],
+        )
+        .unwrap();
+        all_or_full(
+            &mut either,
+            &lab,
+            &end,
+            &format!("{free} files may be made"),
+        );
+    }
+    say(&format!("full disk, file by file: {:?}", either.found));
+    assert!(either.found.old > 2 && either.found.new > 2);
+}
+
+/// The plan is killed at every so many calls; it is all or nothing, and nothing of ours is left in `foreign`.
+fn killed(made: impl Fn() -> (Lab, Bound), task: &serde_json::Value, foreign: &Path, what: &str) {
+    let (lab, bound) = made();
+    let old = lab.tree();
+    let end = lab.run(task, "");
+    end.succeeded(what);
+    let new = lab.tree();
+    assert_ne!(old, new);
+    drop((bound, lab));
+    let found = super::lab::Found::default();
+    let mut either = Either { old, new, found };
+    for at in (1..).step_by(if all() { 1 } else { 3 }) {
+        let (lab, bound) = made();
+        let faults = format!("kill@{at}");
+        let end = lab.run(task, &faults);
+        let told = format!("{what}, {faults}");
+        either.is(&lab.settled(&told), &told);
+        for entry in fs::read_dir(foreign).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(!name.starts_with(".oneact"), "{told}: {name} is left");
+        }
+        drop((bound, lab));
+        if !end.killed {
+            break;
+        }
+    }
+    say(&format!("{what}: {:?}", either.found));
+    assert!(either.found.old > 3 && either.found.new > 0);
+}
+
+#[test]
+fn a_file_that_is_a_mount_point_is_written_in_place_and_the_report_says_so() {
+    let Some(disk) = tested("a mount point", Mounted::memory("size=1m")) else {
+        return;
+    };
+    let file = disk.path().join("config");
+    let made = || {
+        let lab = Lab::empty(memory());
+        lab.write("bound.txt", "nothing yet\n");
+        lab.write("a.txt", "one\n");
+        fs::write(&file, "port: 1\nrest: 2\n").unwrap();
+        let bound = Bound::new(&file, lab.root.join("bound.txt").as_std_path(), "").unwrap();
+        // As old as the tree.
+        lab.write("bound.txt", "port: 1\nrest: 2\n");
+        (lab, bound)
+    };
+    let task = approved(&json!([
+        replace("a001", "bound.txt", "port: 1", "port: 80"),
+        replace("a002", "a.txt", "one", "eins"),
+    ]));
+    let (lab, bound) = made();
+    let end = lab.run(&task, "");
+    end.succeeded("mount point");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "port: 80\nrest: 2\n");
+    assert!(end.stdout.contains("in_place") || reports(&lab).contains("in_place"));
+    drop((bound, lab));
+    killed(made, &task, &disk.path(), "a bound file");
+}
+
+/// Everything that the reports of a plan say.
+fn reports(lab: &Lab) -> String {
+    let mut said = String::new();
+    let reports = lab.root.join("agent_outputs/reports");
+    for report in reports.read_dir_utf8().unwrap().flatten() {
+        for file in report.path().read_dir_utf8().unwrap().flatten() {
+            said += &fs::read_to_string(file.path()).unwrap_or_default();
+        }
+    }
+    said
+}
+
+#[test]
+fn a_directory_on_another_file_system_is_of_the_plan_and_holds_nothing_of_ours_after_it() {
+    let Some(disk) = tested("another file system", Mounted::memory("size=1m")) else {
+        return;
+    };
+    let made = || {
+        let lab = Lab::empty(memory());
+        lab.write("a.txt", "one\n");
+        fs::create_dir(lab.root.join("other")).unwrap();
+        for entry in fs::read_dir(disk.path()).unwrap().flatten() {
+            if entry.path().is_dir() {
+                fs::remove_dir_all(entry.path()).unwrap();
+            } else {
+                fs::remove_file(entry.path()).unwrap();
+            }
+        }
+        let bound = Bound::new(&disk.path(), lab.root.join("other").as_std_path(), "").unwrap();
+        lab.write("other/b.txt", "two\n");
+        lab.write("other/c.txt", "three\n");
+        lab.write("other/old.txt", "old\n");
+        (lab, bound)
+    };
+    let task = approved(&json!([
+        replace("a001", "a.txt", "one", "eins"),
+        replace("a002", "other/b.txt", "two", "zwei"),
+        delete("a003", "other/c.txt"),
+        rename("a004", "other/old.txt", "other/new.txt"),
+        create("a005", "other/d.txt", "new\n"),
+        create("a006", "other/x/y/e.txt", "deep\n"),
+    ]));
+    killed(made, &task, &disk.path(), "another file system");
+}
+
+/// One change that cannot be made, beside one that could be.
+fn refused(lab: &Lab, target: &str, fault: &str, told: &str) {
+    let before = lab.tree();
+    let edits = [
+        replace("a001", target, "one", "eins"),
+        delete("a001", target),
+        rename("a001", target, "moved.txt"),
+    ];
+    for edit in edits {
+        let task = approved(&json!([replace("a000", "fine.txt", "fine", "fein"), edit]));
+        let end = lab.run(&task, "");
+        let told = format!("{told}: {task}");
+        assert_ne!(end.exit, Some(0), "{told}");
+        assert_eq!(end.fault(), fault, "{told}: {}", end.stdout);
+        assert!(
+            lab.settled(&told) == before && lab.tree() == before,
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_read_only_directory_refuses_the_whole_plan() {
+    let lab = Lab::empty(memory());
+    lab.write("fine.txt", "fine\n");
+    lab.write("sub/a.txt", "one\n");
+    let sub = lab.root.join("sub");
+    let made = Bound::new(sub.as_std_path(), sub.as_std_path(), "ro");
+    let Some(_bound) = tested("a read-only directory", made) else {
+        return;
+    };
+    refused(&lab, "sub/a.txt", "permission_denied", "read-only");
+}
+
+#[test]
+fn an_immutable_file_refuses_the_whole_plan() {
+    let Some(disk) = tested("an immutable file", Mounted::disk(Kind::Ext4)) else {
+        return;
+    };
+    let lab = Lab::empty(&disk.path());
+    lab.write("fine.txt", "fine\n");
+    lab.write("a.txt", "one\n");
+    let path = lab.root.join("a.txt");
+    done("chattr", &["+i", path.as_str()]).unwrap();
+    refused(&lab, "a.txt", "permission_denied", "immutable");
+    done("chattr", &["-i", path.as_str()]).unwrap();
+}
+
+#[test]
+fn a_file_with_a_second_name_is_not_modified() {
+    let lab = Lab::empty(memory());
+    lab.write("a.txt", "one\n");
+    fs::hard_link(lab.root.join("a.txt"), lab.root.join("b.txt")).unwrap();
+    let before = lab.tree();
+    let end = lab.run(
+        &approved(&json!([replace("a001", "a.txt", "one", "eins")])),
+        "",
+    );
+    assert_ne!(end.exit, Some(0));
+    assert!(end.stdout.contains("hard link"), "{}", end.stdout);
+    assert_eq!(lab.settled("hard link"), before);
+}
