@@ -187,23 +187,25 @@ impl<'a> Carrier<'a> {
         let completed = |id: &ActionId| teller.completed(id);
         let findings = verify(self.plan, self.root, entries, &completed)?;
         teller.warnings.extend(findings.warnings);
-        if let Some(failure) = findings.fatal {
-            return Err(failure);
+        let first = match self.plan.instructions.on_failure {
+            OnFailure::RollBack => findings.failed.first().cloned(),
+            OnFailure::Keep => None,
+        };
+        for (id, failure) in findings.failed.iter().chain(&findings.fatal) {
+            teller.fail(id, failure);
         }
-        let first = findings.failed.first().map(|(_, failure)| failure.clone());
-        for (id, failure) in findings.failed {
-            teller.fail(&id, &failure);
-        }
-        match first {
-            Some(failure) if self.plan.instructions.on_failure == OnFailure::RollBack => {
+        match findings.fatal.or(first) {
+            Some((_, failure)) => {
+                teller.hold_back(self.plan);
                 Err(failure)
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
     /// Nothing was changed, or nothing was to be.
     fn unchanged(&self, stage: Stage<'a>, mut teller: Teller<'a>) -> Tried<'a> {
+        teller.nothing_changed();
         match stage.abandon() {
             Ok(folder) => {
                 teller.leave(&folder);

@@ -12,6 +12,7 @@ use crate::{
     folder::{Folder, fixtures},
     probe,
     run::Ran,
+    special::Fact,
     tree::{self, Tree},
 };
 
@@ -53,7 +54,7 @@ pub(crate) fn always(ran: &Ran) -> Result<()> {
     untouched(ran)
 }
 
-/// What keeps its bytes keeps its mode and its time, and no empty directory is left behind
+/// What keeps its bytes stays the same file, with its mode and its time, and no empty directory is left behind
 /// (R-001-07, R-001-117).
 fn untouched(ran: &Ran) -> Result<()> {
     for (path, bytes) in &ran.before {
@@ -62,7 +63,11 @@ fn untouched(ran: &Ran) -> Result<()> {
             ensure!(before == after, "{before:?} became {after:?}");
         }
     }
-    for dir in ran.facts.values().filter_map(|fact| fact.split_once(" - ")) {
+    for dir in ran
+        .facts
+        .values()
+        .filter_map(|fact| fact.line.split_once(" - "))
+    {
         let new = !ran.facts_before.contains_key(Utf8Path::new(dir.1));
         let holds = |path: &Utf8PathBuf| path.starts_with(dir.1);
         ensure!(
@@ -98,7 +103,7 @@ pub(crate) fn as_written(folder: &Folder, ran: &Ran) -> Result<()> {
             .facts
             .get(path)
             .with_context(|| format!("{path} is missing"))?;
-        ensure!(fact == got, "{got:?} instead of {fact:?}");
+        ensure!(*fact == got.line, "{:?} instead of {fact:?}", got.line);
     }
     on_stderr(folder, ran)
 }
@@ -124,8 +129,11 @@ pub(crate) fn bless(folder: &Folder, ran: &Ran) -> Result<()> {
                 .get(path)
                 .with_context(|| format!("{path} is missing"))
         };
-        let facts: Result<Vec<&String>> = folder.facts.keys().map(told).collect();
-        let facts: Vec<String> = facts?.iter().map(|fact| format!("{fact}\n")).collect();
+        let facts: Result<Vec<&Fact>> = folder.facts.keys().map(told).collect();
+        let facts: Vec<String> = facts?
+            .iter()
+            .map(|fact| format!("{}\n", fact.line))
+            .collect();
         fs::write(dir.join("facts"), facts.concat())?;
     }
     on_stderr(folder, ran)

@@ -18,9 +18,10 @@
 //! | `stderr` | a text a line that must be in it, or, after a `!`, must not |
 //!
 //! `[ROOT]` stands for the root, `[ONEACT]` for the binary; `tests/servers` is `servers/` in the
-//! root. The clock stands at 2026-02-24T10:00:00+08:00[Asia/Singapore], the seed is 1.
+//! root. The clock stands at 2026-02-24T10:00:00+08:00[Asia/Singapore], the seed is 1;
+//! everything in the root is one hour older.
 //!
-//! What keeps its bytes keeps its permissions and its time, and no directory is left empty that was not.
+//! What keeps its bytes stays the same file, with its permissions and its time, and no directory is left empty that was not.
 //! `.oneact/` is not looked at, nor the journals of plans: these hold the numbers of inodes.
 //!
 //! `ONEACT_BLESS=1` writes `envelope.json`, `exit`, `after/`, `made` and what the lines of `sizes` and
@@ -42,6 +43,8 @@ use libtest_mimic::{Arguments, Trial};
 use folder::{Folder, Mode};
 
 fn main() -> Result<ExitCode> {
+    // Permissions are compared.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let home = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/scenarios");
     let mut trials = Vec::new();
     for entry in home.read_dir_utf8()? {

@@ -79,7 +79,7 @@ pub(crate) fn run(folder: &Folder) -> Result<Ran> {
         before,
         after: seen(&root)?,
         facts_before,
-        facts: special::facts(&root, clock()?)?,
+        facts: special::facts(&root, age()?)?,
         left,
         staging: staging.into_keys().map(Utf8PathBuf::into_string).collect(),
     })
@@ -116,13 +116,13 @@ fn furnish(root: &Utf8Path, folder: &Folder) -> Result<Facts> {
     for special in &folder.setup {
         special.furnish(root)?;
     }
-    // As old as the clock: a tool may tell of it.
-    special::age(root, clock()?)
+    special::age(root, age()?)
 }
 
-fn clock() -> Result<SystemTime> {
+/// When everything was last changed: one hour before the run.
+fn age() -> Result<SystemTime> {
     let clock: Zoned = CLOCK.parse()?;
-    Ok(clock.timestamp().into())
+    Ok(SystemTime::from(clock.timestamp()) - Duration::from_hours(1))
 }
 
 #[expect(

@@ -78,8 +78,16 @@ impl Special {
     }
 }
 
-/// What is known of everything in a root, beside what is in it. `.oneact/` and the like left out.
-pub(crate) type Facts = BTreeMap<Utf8PathBuf, String>;
+/// What is known of something, beside what is in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fact {
+    /// `0755 kept tools/run.sh`.
+    pub(crate) line: String,
+    inode: u64,
+}
+
+/// What is known of everything in a root, but for what a run itself keeps there.
+pub(crate) type Facts = BTreeMap<Utf8PathBuf, Fact>;
 
 /// Makes everything as old as `then`, and tells of it.
 pub(crate) fn age(root: &Utf8Path, then: SystemTime) -> Result<Facts> {
@@ -101,7 +109,6 @@ pub(crate) fn age(root: &Utf8Path, then: SystemTime) -> Result<Facts> {
     facts(root, then)
 }
 
-/// `0755 kept tools/run.sh` of everything in a root.
 pub(crate) fn facts(root: &Utf8Path, then: SystemTime) -> Result<Facts> {
     let mut facts = Facts::new();
     each(root, &mut |path, metadata| {
@@ -111,7 +118,10 @@ pub(crate) fn facts(root: &Utf8Path, then: SystemTime) -> Result<Facts> {
             true => "kept",
             false => "new",
         };
-        let fact = format!("{:04o} {age} {path}", metadata.mode() & 0o7777);
+        let fact = Fact {
+            line: format!("{:04o} {age} {path}", metadata.mode() & 0o7777),
+            inode: metadata.ino(),
+        };
         facts.insert(path.to_owned(), fact);
         Ok(())
     })?;
