@@ -140,6 +140,7 @@ impl<'a> Carrier<'a> {
         let Checked { verdicts } = match checked {
             Ok(checked) => checked,
             Err(Broken::Failed(failure) | Broken::Stopped(failure)) => {
+                teller.none_tried(self.plan);
                 teller.trouble(failure);
                 return self.unchanged(stage, teller);
             }

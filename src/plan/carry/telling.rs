@@ -112,6 +112,20 @@ impl<'a> Teller<'a> {
         }
     }
 
+    /// The plan failed while its actions were looked at (R-001-126).
+    pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
+        let now = self.desk.host.now();
+        let verdict = |action: &Action| Verdict {
+            action: action.id.clone(),
+            action_type: Some(action.operation.action_type()),
+            target: Some(action.target.to_string()),
+            began: now.clone(),
+            ended: now.clone(),
+            end: ActionEnd::Skipped("Not tried: the plan failed".to_owned()),
+        };
+        self.verdicts = plan.actions.iter().map(verdict).collect();
+    }
+
     /// The plan is to be taken back for what failed after all was done: what waits for that, and under
     /// `stop_on_error` what comes after it, does not count as completed (R-001-97, R-001-181).
     pub(in crate::plan) fn hold_back(&mut self, plan: &Plan) {
