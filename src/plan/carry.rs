@@ -142,6 +142,7 @@ impl<'a> Carrier<'a> {
         let Checked { verdicts } = match checked {
             Ok(checked) => checked,
             Err(Broken::Failed(failure) | Broken::Stopped(failure)) => {
+                teller.none_tried(self.plan);
                 teller.trouble(failure);
                 return unchanged(stage, teller);
             }
@@ -189,18 +190,19 @@ impl<'a> Carrier<'a> {
         let completed = |id: &ActionId| teller.completed(id);
         let findings = verify(self.plan, self.root, entries, &completed)?;
         teller.warnings.extend(findings.warnings);
-        if let Some(failure) = findings.fatal {
-            return Err(failure);
+        let first = match self.plan.instructions.on_failure {
+            OnFailure::RollBack => findings.failed.first().cloned(),
+            OnFailure::Keep => None,
+        };
+        for (id, failure) in findings.failed.iter().chain(&findings.fatal) {
+            teller.fail(id, failure);
         }
-        let first = findings.failed.first().map(|(_, failure)| failure.clone());
-        for (id, failure) in findings.failed {
-            teller.fail(&id, &failure);
-        }
-        match first {
-            Some(failure) if self.plan.instructions.on_failure == OnFailure::RollBack => {
+        match findings.fatal.or(first) {
+            Some((_, failure)) => {
+                teller.hold_back(self.plan);
                 Err(failure)
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -290,6 +292,7 @@ pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finish
 
 /// Nothing was changed, or nothing was to be.
 fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> Tried<'a> {
+    teller.nothing_changed();
     match stage.abandon() {
         Ok(folder) => {
             teller.leave(&folder);

@@ -172,7 +172,7 @@ pub(crate) fn check(
 }
 
 /// 001 §5.3: why an action is not tried.
-fn skipped(action: &Action, ends: &HashMap<&ActionId, ActionEnd>) -> Option<String> {
+pub(crate) fn skipped(action: &Action, ends: &HashMap<&ActionId, ActionEnd>) -> Option<String> {
     action.depends_on.iter().find_map(|id| match ends.get(id) {
         Some(ActionEnd::Completed(_)) => None,
         Some(ActionEnd::Failed(_)) => Some(format!("Dependency {id} failed")),

@@ -35,7 +35,9 @@ pub(crate) struct Edited {
 /// Why an edit was not made. Nothing was changed. The messages do not name the file.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum EditError {
-    #[error("the file is not UTF-8 text: invalid byte at offset {offset}; edit it as a whole file")]
+    #[error(
+        "the file is not UTF-8 text: invalid byte at offset {offset}; to change it, delete it and create it anew from base64"
+    )]
     NotText { offset: usize },
     #[error("the text to replace is nowhere in the file; compare it with the file as it is now")]
     PatternNotFound,
@@ -50,7 +52,7 @@ pub(crate) enum EditError {
         lines: String,
     },
     #[error(
-        "there is no line {line}: the file has {last} lines, so {allowed} is the largest number here"
+        "there is no line {line}: the file ends with line {last}, so {allowed} is the largest number here"
     )]
     LineOutOfRange {
         line: u64,

@@ -120,7 +120,9 @@ enum Source {
 impl Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Catalog => write!(f, "the catalog entry's `file_plan`"),
+            Self::Catalog => f.write_str(
+                "`file_plan` in the catalog, or by specification 001 where that is silent",
+            ),
             Self::Config(key) => write!(f, "`system_config.execution_constraints.{key}`"),
             Self::ConfigDefault(key) => write!(
                 f,

@@ -158,6 +158,8 @@ struct Inverse<'a> {
     now: Option<Original>,
     /// What was there; nothing before a creation.
     then: Option<Original>,
+    /// Directories that are to be made again, the outermost first.
+    missing: Vec<RelPath>,
     dev: u64,
     actions: [ActionId; 1],
 }
@@ -193,18 +195,19 @@ impl<'a> Inverse<'a> {
             }
         };
         let mut facts = root.dir(None)?.facts()?;
+        let mut missing = Vec::new();
         for dir in point.file_path.ancestors() {
             match root.look(&dir)? {
                 Some(found) if found.kind == Kind::Dir => facts = found,
-                Some(_) | None => {
-                    return Err(changed(&dir, "the directory is gone"));
-                }
+                Some(_) => return Err(changed(&dir, "it is no directory any more")),
+                None => missing.push(dir),
             }
         }
         Ok(Self {
             point,
             now,
             then,
+            missing,
             dev: facts.dev,
             actions: [ActionId(point.checkpoint_id.to_string())],
         })
@@ -214,6 +217,11 @@ impl<'a> Inverse<'a> {
         let old = |then: &Original| -> Attributes {
             then.attributes.clone().dated_like(&then.seen.facts)
         };
+        for dir in &self.missing {
+            if !staging.directories.contains(dir) {
+                staging.dir(dir, self.dev)?;
+            }
+        }
         let path = &self.point.file_path;
         let (path, what) = match (&self.now, &self.then, &self.point.new_path) {
             (Some(now), _, Some(new)) => (

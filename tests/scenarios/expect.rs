@@ -3,7 +3,7 @@
 use std::{fs, sync::LazyLock};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use jsonschema::Validator;
 use serde_json::Value;
 use similar::TextDiff;
@@ -12,6 +12,7 @@ use crate::{
     folder::{Folder, fixtures},
     probe,
     run::Ran,
+    special::Fact,
     tree::{self, Tree},
 };
 
@@ -50,6 +51,31 @@ pub(crate) fn always(ran: &Ran) -> Result<()> {
     ensure!(ran.left.is_empty(), "processes are left: {:#?}", ran.left);
     let scratch: Vec<&String> = ran.staging.iter().filter(|name| *name != "lock").collect();
     ensure!(scratch.is_empty(), "staging still holds {scratch:?}");
+    untouched(ran)
+}
+
+/// What keeps its bytes stays the same file, with its mode and its time, and no empty directory is left behind
+/// (R-001-07, R-001-117).
+fn untouched(ran: &Ran) -> Result<()> {
+    for (path, bytes) in &ran.before {
+        if ran.after.get(path) == Some(bytes) {
+            let (before, after) = (ran.facts_before.get(path), ran.facts.get(path));
+            ensure!(before == after, "{before:?} became {after:?}");
+        }
+    }
+    for dir in ran
+        .facts
+        .values()
+        .filter_map(|fact| fact.line.split_once(" - "))
+    {
+        let new = !ran.facts_before.contains_key(Utf8Path::new(dir.1));
+        let holds = |path: &Utf8PathBuf| path.starts_with(dir.1);
+        ensure!(
+            !new || ran.after.keys().any(holds),
+            "the directory {} was left behind, empty",
+            dir.1
+        );
+    }
     Ok(())
 }
 
@@ -71,7 +97,14 @@ pub(crate) fn as_written(folder: &Folder, ran: &Ran) -> Result<()> {
         folder.exit,
         ran.stderr
     );
-    same_tree(&folder.after, &counted(folder, ran)?)?;
+    same_tree(&folder.wanted(&ran.before), &counted(folder, ran)?)?;
+    for (path, fact) in &folder.facts {
+        let got = ran
+            .facts
+            .get(path)
+            .with_context(|| format!("{path} is missing"))?;
+        ensure!(*fact == got.line, "{:?} instead of {fact:?}", got.line);
+    }
     on_stderr(folder, ran)
 }
 
@@ -87,10 +120,21 @@ pub(crate) fn bless(folder: &Folder, ran: &Ran) -> Result<()> {
             fs::remove_file(&old)?;
         }
     }
-    let mut start = folder.before.clone();
-    start.extend(folder.files.clone());
-    if start != ran.after {
+    if ran.before != ran.after {
         bless_tree(folder, ran)?;
+    }
+    if !folder.facts.is_empty() {
+        let told = |path| {
+            ran.facts
+                .get(path)
+                .with_context(|| format!("{path} is missing"))
+        };
+        let facts: Result<Vec<&Fact>> = folder.facts.keys().map(told).collect();
+        let facts: Vec<String> = facts?
+            .iter()
+            .map(|fact| format!("{}\n", fact.line))
+            .collect();
+        fs::write(dir.join("facts"), facts.concat())?;
     }
     on_stderr(folder, ran)
 }

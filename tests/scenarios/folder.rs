@@ -1,11 +1,14 @@
 //! A scenario's folder, read: nothing missing, nothing that would be overlooked.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use anyhow::{Context, Result, bail, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::tree::{self, Tree};
+use crate::{
+    special::{self, Special},
+    tree::{self, Tree},
+};
 
 /// Whether expectations are held up, or written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +41,13 @@ pub(crate) struct Folder {
     pub(crate) catalog: String,
     pub(crate) before: Tree,
     pub(crate) files: Tree,
-    /// The whole root at the end.
-    pub(crate) after: Tree,
+    /// What the root is given beside plain files.
+    pub(crate) setup: Vec<Special>,
+    /// `after/`, if something is to change.
+    after: Option<Tree>,
+    made: Tree,
+    /// Modes and ages at the end, by path.
+    pub(crate) facts: BTreeMap<Utf8PathBuf, String>,
     /// Files whose bytes depend on the machine's arithmetic, with what [`tree::size_only`] leaves.
     pub(crate) sizes: Tree,
     /// Files whose bytes depend on the machine's FFmpeg, with what [`crate::probe::seen`] sees in them.
@@ -50,7 +58,7 @@ pub(crate) struct Folder {
     pub(crate) stderr: Vec<String>,
 }
 
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 17] = [
     "about",
     "after",
     "args",
@@ -59,9 +67,11 @@ const KNOWN: [&str; 15] = [
     "env",
     "envelope.json",
     "exit",
+    "facts",
     "files",
     "made",
     "probed",
+    "setup",
     "sizes",
     "stderr",
     "task.bin",
@@ -84,28 +94,21 @@ impl Folder {
             about.contains('(') && about.trim_end().ends_with(")."),
             "{dir}/about must say in a sentence what is shown, and in brackets what asks for it"
         );
-        let before = tree::read(&dir.join("before"))?;
-        let files = files(dir, "files")?;
         let written = dir.join("after");
-        let mut after = if written.is_dir() {
-            tree::read(&written)?
-        } else {
-            before.clone()
-        };
-        after.extend(files.clone());
-        after.extend(self::files(dir, "made")?);
-        after.extend(sizes(dir)?);
-        after.extend(probed(dir)?);
+        let after = written.is_dir().then(|| tree::read(&written)).transpose()?;
         let folder = Self {
             task: task(dir)?,
             args: lines(dir, "args")?,
             env: env(dir)?,
             catalog: catalog(dir)?,
-            files,
+            before: tree::read(&dir.join("before"))?,
+            files: files(dir, "files")?,
+            setup: special::read(dir, &lines(dir, "setup")?)?,
+            after,
+            made: files(dir, "made")?,
+            facts: facts(dir)?,
             sizes: sizes(dir)?,
             probed: probed(dir)?,
-            after,
-            before,
             envelope: text(dir, "envelope.json")?.unwrap_or_default(),
             exit: exit(dir)?,
             stderr: lines(dir, "stderr")?,
@@ -116,6 +119,15 @@ impl Folder {
             "{dir} lacks `envelope.json` or `exit`; `just bless` writes them"
         );
         Ok(folder)
+    }
+
+    /// The whole root at the end, if it was so at the start.
+    pub(crate) fn wanted(&self, start: &Tree) -> Tree {
+        let mut wanted = self.after.as_ref().unwrap_or(start).clone();
+        for part in [&self.files, &self.made, &self.sizes, &self.probed] {
+            wanted.extend(part.clone());
+        }
+        wanted
     }
 }
 
@@ -193,6 +205,17 @@ fn probed(dir: &Utf8Path) -> Result<Tree> {
         Ok((Utf8PathBuf::from(path), seen.as_bytes().to_vec()))
     };
     lines(dir, "probed")?.into_iter().map(seen).collect()
+}
+
+/// Lines `0755 kept tools/run.sh`, as [`special::fact`] writes them.
+fn facts(dir: &Utf8Path) -> Result<BTreeMap<Utf8PathBuf, String>> {
+    let fact = |line: String| {
+        let mut words = line.splitn(3, ' ');
+        let path = words.nth(2);
+        let path = path.with_context(|| format!("{dir}/facts: {line:?} is not MODE AGE PATH"))?;
+        Ok((Utf8PathBuf::from(path), line.clone()))
+    };
+    lines(dir, "facts")?.into_iter().map(fact).collect()
 }
 
 /// The repository's `fixtures/`.

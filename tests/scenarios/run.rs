@@ -1,12 +1,12 @@
 //! One run of the binary in a root of its own.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{Read, Write},
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use crate::{
     folder::Folder,
+    special::{self, Facts},
     tree::{self, Tree},
 };
 
@@ -31,7 +32,10 @@ pub(crate) struct Ran {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) exit: i32,
+    pub(crate) before: Tree,
     pub(crate) after: Tree,
+    pub(crate) facts_before: Facts,
+    pub(crate) facts: Facts,
     /// Processes that belong to this root and still live.
     pub(crate) left: Vec<String>,
     /// What is in `.oneact/staging`.
@@ -41,7 +45,8 @@ pub(crate) struct Ran {
 pub(crate) fn run(folder: &Folder) -> Result<Ran> {
     let temporary = TempDir::with_prefix("oneact-scenario-")?;
     let root = Utf8PathBuf::try_from(temporary.path().canonicalize()?)?;
-    furnish(&root, folder)?;
+    let facts_before = furnish(&root, folder)?;
+    let before = seen(&root)?;
     let fill = |text: &str| text.replace("[ROOT]", root.as_str());
     let args: Vec<String> = folder.args.iter().map(|arg| fill(arg)).collect();
     let mut command = Command::new(ONEACT);
@@ -66,24 +71,33 @@ pub(crate) fn run(folder: &Folder) -> Result<Ran> {
         let text = String::from_utf8(bytes).context("the output is not UTF-8")?;
         Ok(show(&text, &root))
     };
-    let mut after = tree::read(&root)?;
     let staging = tree::read(&root.join(".oneact/staging"))?;
-    after.retain(|path, _| {
-        path != "catalog.toml" && path != "servers" && !path.starts_with(".oneact")
-    });
-    for bytes in after.values_mut() {
-        if let Ok(text) = std::str::from_utf8(bytes) {
-            *bytes = show(text, &root).into_bytes();
-        }
-    }
     Ok(Ran {
         stdout: shown(stdout)?,
         stderr: shown(stderr)?,
         exit,
-        after,
+        before,
+        after: seen(&root)?,
+        facts_before,
+        facts: special::facts(&root, age()?)?,
         left,
         staging: staging.into_keys().map(Utf8PathBuf::into_string).collect(),
     })
+}
+
+/// What a scenario tells of a root.
+fn seen(root: &Utf8Path) -> Result<Tree> {
+    let mut tree = tree::read(root)?;
+    tree.retain(|path, _| {
+        let journal = path.starts_with("agent_outputs/reports") && path.ends_with("journal");
+        path != "catalog.toml" && path != "servers" && !path.starts_with(".oneact") && !journal
+    });
+    for bytes in tree.values_mut() {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            *bytes = show(text, root).into_bytes();
+        }
+    }
+    Ok(tree)
 }
 
 fn show(text: &str, root: &Utf8Path) -> String {
@@ -91,20 +105,24 @@ fn show(text: &str, root: &Utf8Path) -> String {
         .replace(ONEACT, "[ONEACT]")
 }
 
-fn furnish(root: &Utf8Path, folder: &Folder) -> Result<()> {
+fn furnish(root: &Utf8Path, folder: &Folder) -> Result<Facts> {
     let servers = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
     std::os::unix::fs::symlink(servers, root.join("servers"))?;
     let catalog = folder.catalog.replace("[ROOT]", root.as_str());
     fs::write(root.join("catalog.toml"), catalog)?;
     for given in [&folder.before, &folder.files] {
         tree::write(root, given)?;
-        // As old as the clock: a tool may tell of it.
-        let clock: Zoned = CLOCK.parse()?;
-        for name in given.keys() {
-            File::open(root.join(name))?.set_modified(clock.timestamp().into())?;
-        }
     }
-    Ok(())
+    for special in &folder.setup {
+        special.furnish(root)?;
+    }
+    special::age(root, age()?)
+}
+
+/// When everything was last changed: one hour before the run.
+fn age() -> Result<SystemTime> {
+    let clock: Zoned = CLOCK.parse()?;
+    Ok(SystemTime::from(clock.timestamp()) - Duration::from_hours(1))
 }
 
 #[expect(

@@ -1,12 +1,15 @@
 //! A directory as a value: paths and bytes.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, os::unix::fs::FileTypeExt};
 
 use anyhow::{Context, Result};
 use camino::{Utf8Path, Utf8PathBuf};
 
 /// Every file below a directory, by its path from there. Empty directories do not count.
 pub(crate) type Tree = BTreeMap<Utf8PathBuf, Vec<u8>>;
+
+/// From so many bytes on, only the number of them is read.
+const LARGE: usize = 16 << 20;
 
 /// Reads a directory; one that is not there holds nothing.
 pub(crate) fn read(dir: &Utf8Path) -> Result<Tree> {
@@ -28,8 +31,15 @@ fn walk(top: &Utf8Path, dir: &Utf8Path, tree: &mut Tree) -> Result<()> {
         }
         let bytes = if kind.is_symlink() {
             format!("-> {}", path.read_link_utf8()?).into_bytes()
+        } else if kind.is_fifo() {
+            b"a pipe".to_vec()
+        } else if kind.is_socket() {
+            b"a socket".to_vec()
         } else {
-            fs::read(path)?
+            match usize::try_from(entry.metadata()?.len())? {
+                bytes @ LARGE.. => size_only(bytes),
+                _ => fs::read(path)?,
+            }
         };
         tree.insert(path.strip_prefix(top)?.to_owned(), bytes);
     }

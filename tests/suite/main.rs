@@ -32,6 +32,8 @@ mod pictures;
 #[cfg(test)]
 mod plans;
 #[cfg(test)]
+mod plans_undone;
+#[cfg(test)]
 mod planted;
 #[cfg(test)]
 mod process;

@@ -17,20 +17,21 @@ fn answer(root: &Root, flags: &[&str], task: &Value) -> Answer {
 }
 
 #[test]
-fn the_reply_report_to_a_refused_plan_is_001s_error_response_r_001_145() {
+fn the_reply_report_to_a_refused_plan_is_a_report_with_001s_error_r_001_145() {
     let root = Root::new();
     let answer = answer(&root, &["--reply", "report"], &plan());
     assert_eq!(answer.exit, 2);
-    let response = &answer.envelope;
+    assert_eq!(answer.envelope["status"], "FAILED");
+    let response = &answer.envelope["errors"][0];
     assert_eq!(response["error_code"], 1007);
     assert_eq!(response["error_category"], "VALIDATION_ERROR");
     assert_eq!(response["error_type"], "NOT_VALIDATED");
-    assert_eq!(response["recovery_action"], "MANUAL_REQUIRED");
+    assert_eq!(response["recovery_action"], "SKIPPED");
     assert_eq!(response["error_id"].as_str().map(str::len), Some(36));
 }
 
 #[test]
-fn the_reply_report_is_not_for_tools() {
+fn the_reply_report_to_a_task_of_tools_is_001s_error_response_r_001_145() {
     let root = Root::new();
     let task = json!({
         "task_id": "t", "capability_ids": ["CAP-ACQ-001"],

@@ -48,9 +48,9 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
         },
         Ok(Foresight { foreseen, diff }) => {
             let reasoning = format!(
-                "Plan {} would change {} files.",
+                "Plan {} would change {}.",
                 plan.plan_id,
-                foreseen.len()
+                telling::counted(foreseen.len(), "file")
             );
             let hash = PreviewHash::of(&telling::canonical(&order.plan), foreseen);
             Finished {

@@ -1,5 +1,7 @@
 //! What is told of a plan: to its report directory, to the log, and to whoever asked.
 
+use std::collections::HashMap;
+
 use jiff::{ToSpan, Zoned};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -8,9 +10,11 @@ use crate::{
     host::Moment,
     plan::{
         Desk, Finished, Rejected,
+        check::skipped,
         engine::{Documents, Entry, Folder, UndoEnd},
         files::{FileError, Root},
-        model::{Action, ActionId, Plan},
+        graph,
+        model::{Action, ActionId, OnError, Plan},
         record::{
             ActionEnd, Capture, Durability, Jail, Rollback, Run, Story, Trouble, Undo, Verdict,
             uuid_v4,
@@ -106,6 +110,58 @@ impl<'a> Teller<'a> {
             if verdict.action == *id {
                 verdict.end = ActionEnd::Failed(failure.clone());
             }
+        }
+    }
+
+    /// The plan failed while its actions were looked at (R-001-126).
+    pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
+        let now = self.desk.host.now();
+        let verdict = |action: &Action| Verdict {
+            action: action.id.clone(),
+            action_type: Some(action.operation.action_type()),
+            target: Some(action.target.to_string()),
+            began: now.clone(),
+            ended: now.clone(),
+            end: ActionEnd::Skipped("Not tried: the plan failed".to_owned()),
+        };
+        self.verdicts = plan.actions.iter().map(verdict).collect();
+    }
+
+    /// The plan is to be taken back for what failed after all was done: what waits for that, and under
+    /// `stop_on_error` what comes after it, does not count as completed (R-001-97, R-001-181).
+    pub(in crate::plan) fn hold_back(&mut self, plan: &Plan) {
+        let order = graph::order(&plan.actions).unwrap_or_default();
+        let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
+        let mut halted = None;
+        for action in order.into_iter().filter_map(|at| plan.actions.get(at)) {
+            let mut verdicts = self.verdicts.iter_mut();
+            let Some(verdict) = verdicts.find(|verdict| verdict.action == action.id) else {
+                continue;
+            };
+            let taken_back =
+                || halted.map(|failed| format!("Taken back: {failed} failed before it"));
+            match &verdict.end {
+                ActionEnd::Completed(_) => {
+                    if let Some(reason) = skipped(action, &ends).or_else(taken_back) {
+                        verdict.end = ActionEnd::Skipped(reason);
+                    }
+                }
+                ActionEnd::Failed(_) if plan.instructions.on_error == OnError::Stop => {
+                    halted.get_or_insert(&action.id);
+                }
+                ActionEnd::Failed(_) | ActionEnd::Skipped(_) => {}
+            }
+            ends.insert(&action.id, verdict.end.clone());
+        }
+    }
+
+    /// A plan that failed before its first change lists as completed what would have been (C-24).
+    pub(in crate::plan) fn nothing_changed(&mut self) {
+        let completed = |verdict: &Verdict| matches!(verdict.end, ActionEnd::Completed(_));
+        if self.failure().is_some() && self.verdicts.iter().any(completed) {
+            self.warnings.push(
+                "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
+            );
         }
     }
 
@@ -325,12 +381,12 @@ fn reasoning(story: &Story) -> Vec<String> {
     let done = |verdict: &&Verdict| matches!(verdict.end, ActionEnd::Completed(_));
     let completed = story.verdicts.iter().filter(done).count();
     let told = format!(
-        "Plan {}: {completed} of {} actions completed, {} files changed.",
+        "Plan {}: {completed} of {} completed, {} changed.",
         story.run.plan_id,
-        story.verdicts.len(),
+        counted(story.verdicts.len(), "action"),
         match story.rollback {
-            Rollback::NotDone => story.changes().len(),
-            Rollback::Done { .. } | Rollback::Stuck { .. } => 0,
+            Rollback::NotDone => counted(story.changes().len(), "file"),
+            Rollback::Done { .. } | Rollback::Stuck { .. } => counted(0, "file"),
         }
     );
     let mut told = vec![told];
@@ -338,6 +394,14 @@ fn reasoning(story: &Story) -> Vec<String> {
         told.push("Every change was taken back.".to_owned());
     }
     told
+}
+
+/// `1 file`, `2 files`.
+pub(in crate::plan) fn counted(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
 }
 
 /// Written before the first change: how it is taken back.

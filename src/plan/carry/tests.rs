@@ -176,6 +176,21 @@ fn a_plan_changes_its_files_and_tells_of_it_r_001_41_to_68() {
 }
 
 #[test]
+fn a_plan_may_begin_with_a_rename() {
+    let lab = Lab::new(&[("a.txt", "one\n"), ("c.txt", "three\n")]);
+    let finished = lab.run(plan(json!([
+        {"action_id": "a001", "action_type": "FILE_RENAME", "target": "c.txt",
+            "operation": {"type": "rename", "new_path": "b.txt"}},
+        replace("a002", "a.txt", "one", "eins"),
+    ])));
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(
+        (lab.read("a.txt"), lab.read("b.txt")),
+        ("eins\n".to_owned(), "three\n".to_owned())
+    );
+}
+
+#[test]
 fn a_failure_known_before_the_first_change_changes_nothing_c_24() {
     let lab = Lab::new(&[("a.txt", "one\n"), ("c.txt", "three\n")]);
     let before = lab.tree();

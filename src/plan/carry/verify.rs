@@ -17,8 +17,8 @@ use crate::{
 pub(super) struct Findings {
     /// Of actions whose rule is broken (`on_failure: error`).
     pub(super) failed: Vec<(ActionId, Failure)>,
-    /// Undoes the plan whatever it says.
-    pub(super) fatal: Option<Failure>,
+    /// The action whose rule undoes the plan whatever that says (`on_failure: rollback`).
+    pub(super) fatal: Option<(ActionId, Failure)>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -50,7 +50,9 @@ pub(super) fn verify(
             Broken::Warn => findings.warnings.push(failure.message),
             Broken::Error => findings.failed.push((action.id.clone(), failure)),
             Broken::RollBack => {
-                findings.fatal.get_or_insert(failure);
+                findings
+                    .fatal
+                    .get_or_insert_with(|| (action.id.clone(), failure));
             }
         }
     }

@@ -64,7 +64,7 @@ impl<'a> Overlay<'a> {
             Operation::Create { content, mode } => {
                 self.vacant(&place.target)?;
                 self.plan.limits.fits_file(path, content.len() as u64)?;
-                edit::check_syntax(path, content)?;
+                edit::check_syntax(path, content).map_err(|error| within(path, error))?;
                 let now = Now {
                     bytes: Some(content.clone()),
                     origin: None,
@@ -115,7 +115,7 @@ impl<'a> Overlay<'a> {
         edit: impl Fn(&Edit, &RelPath, &[u8]) -> Result<edit::Edited, edit::EditError>,
     ) -> Result<String, Failure> {
         self.load(&place.target)?;
-        let edited = edit(change, path, self.bytes(path))?;
+        let edited = edit(change, path, self.bytes(path)).map_err(|error| within(path, error))?;
         self.plan
             .limits
             .fits_file(path, edited.bytes.len() as u64)?;
@@ -173,7 +173,7 @@ impl<'a> Overlay<'a> {
             return Err(Failure::new(
                 Fault::LimitExceeded,
                 format!(
-                    "the originals of this plan's files have more than {most} bytes together (R-001-176); split the plan"
+                    "the originals of this plan's files have more than {most} bytes together, which is the most that is backed up; split the plan"
                 ),
             ));
         }
@@ -395,6 +395,13 @@ impl<'a> Overlay<'a> {
         }
         Ok(facts)
     }
+}
+
+/// What an edit says of a file, with the file.
+fn within(path: &RelPath, error: edit::EditError) -> Failure {
+    let failure = Failure::from(error);
+    let message = format!("`{path}`: {}", failure.message);
+    Failure { message, ..failure }
 }
 
 fn missing(located: &Located) -> Failure {

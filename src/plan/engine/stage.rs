@@ -20,6 +20,8 @@ pub(crate) struct Stage<'a> {
     /// Made by us, and to be on the disk before anything is changed.
     pub(super) made: Vec<RelPath>,
     dev: u64,
+    /// How many slots lie in the folder: a rename needs none.
+    slots: usize,
     backups: Vec<RelPath>,
 }
 
@@ -51,6 +53,7 @@ impl<'a> Stage<'a> {
             entries: Vec::new(),
             made: Vec::new(),
             dev,
+            slots: 0,
             backups: Vec::new(),
         })
     }
@@ -95,7 +98,7 @@ impl<'a> Stage<'a> {
         };
         let slot = match way {
             Way::Exchange => self.slot(&path, dev)?,
-            Way::InPlace => self.folder.slot(self.entries.len())?,
+            Way::InPlace => self.own_slot()?,
         };
         let written = self.write(&slot, bytes, attributes)?;
         let pre = self.pre(&path, seen)?;
@@ -146,13 +149,18 @@ impl<'a> Stage<'a> {
         Ok(self.folder)
     }
 
-    fn slot(&self, path: &RelPath, dev: u64) -> Result<RelPath, FileError> {
-        let number = self.entries.len();
+    fn slot(&mut self, path: &RelPath, dev: u64) -> Result<RelPath, FileError> {
         if dev == self.dev {
-            self.folder.slot(number)
+            self.own_slot()
         } else {
-            self.folder.slot_beside(path, number)
+            self.folder.slot_beside(path, self.entries.len())
         }
+    }
+
+    fn own_slot(&mut self) -> Result<RelPath, FileError> {
+        let slot = self.folder.slot(self.slots)?;
+        self.slots += 1;
+        Ok(slot)
     }
 
     fn write(

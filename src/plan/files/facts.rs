@@ -49,7 +49,7 @@ impl Facts {
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            nlink: u64::from(stat.st_nlink),
+            nlink: stat.st_nlink,
         }
     }
 

@@ -109,7 +109,7 @@ pub(crate) enum Recovery {
     /// The action was left out.
     Skipped,
     RolledBack,
-    /// The rollback did not finish.
+    /// The rollback did not finish, or a change was kept that breaks its rule.
     ManualRequired,
 }
 
@@ -209,6 +209,13 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<ErrorObject> {
         Rollback::Stuck { .. } => Recovery::ManualRequired,
         Rollback::NotDone => Recovery::Skipped,
     };
+    // A change that breaks its rule and is kept is nobody's but a person's to mend.
+    let of_action = |failure: &Failure| match (&story.rollback, &story.undo) {
+        (Rollback::NotDone, Some(_)) if failure.fault == Fault::RuleFailed => {
+            Recovery::ManualRequired
+        }
+        _ => recovery,
+    };
     let mut error = |failure: &Failure, details, recovery_action, timestamp| ErrorObject {
         error_id: ids(),
         error_code: failure.fault.number(),
@@ -228,7 +235,9 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<ErrorObject> {
         };
         let at = At::from(&verdict.ended);
         match &verdict.end {
-            ActionEnd::Failed(failure) => errors.push(error(failure, details, recovery, at)),
+            ActionEnd::Failed(failure) => {
+                errors.push(error(failure, details, of_action(failure), at));
+            }
             ActionEnd::Skipped(reason) if waited_in_vain(story, &verdict.action) => {
                 let failure = Failure::new(Fault::DependencyFailed, reason);
                 errors.push(error(&failure, details, Recovery::Skipped, at));

@@ -148,7 +148,7 @@ fn lines_that_are_not_there_are_refused() {
     let (fault_, words) = fault(T, &insert(4, "x"), "a\nb\n");
     assert_eq!(fault_, Fault::LineOutOfRange);
     assert!(
-        words.contains("no line 4: the file has 2 lines, so 3"),
+        words.contains("no line 4: the file ends with line 2, so 3"),
         "{words}"
     );
     assert_eq!(fault(T, &delete(2, 3), "a\nb\n").0, Fault::LineOutOfRange);
