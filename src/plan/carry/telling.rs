@@ -1,6 +1,7 @@
 //! What is told of a plan: to its report directory, to the log, and to whoever asked.
 
-use std::collections::HashMap;
+mod refusal;
+mod verdicts;
 
 use jiff::{ToSpan, Zoned};
 use serde_json::{Value, json};
@@ -10,20 +11,21 @@ use crate::{
     host::Moment,
     plan::{
         Desk, Finished, Rejected,
-        check::skipped,
         engine::{Documents, Entry, Folder, UndoEnd},
         files::{FileError, Root},
-        graph,
-        model::{Action, ActionId, OnError, Plan},
-        read::PlanError,
+        model::{Action, Plan},
         record::{
-            ActionEnd, Capture, Durability, Jail, Rollback, Run, Status, Story, Trouble, Undo,
-            Verdict, uuid_v4,
+            ActionEnd, Capture, Durability, Jail, Rollback, Run, Story, Trouble, Undo, Verdict,
+            uuid_v4,
         },
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT},
     },
     task::{Effect, Failure, Fault, RelPath, ReportFiles},
 };
+
+pub(in crate::plan) use refusal::{broken, refused, unread};
+
+use refusal::of_the_request;
 
 /// How long backups are kept before `oneact recover` may clear them away.
 const KEPT_DAYS: i64 = 30;
@@ -98,72 +100,6 @@ impl<'a> Teller<'a> {
         of_action.or(self.troubles.first().map(|trouble| &trouble.failure))
     }
 
-    pub(in crate::plan) fn completed(&self, id: &ActionId) -> bool {
-        let mut verdicts = self.verdicts.iter();
-        verdicts
-            .any(|verdict| verdict.action == *id && matches!(verdict.end, ActionEnd::Completed(_)))
-    }
-
-    pub(in crate::plan) fn fail(&mut self, id: &ActionId, failure: &Failure) {
-        for verdict in &mut self.verdicts {
-            if verdict.action == *id {
-                verdict.end = ActionEnd::Failed(failure.clone());
-            }
-        }
-    }
-
-    /// The plan failed while its actions were looked at (R-001-126).
-    pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
-        let now = self.desk.host.now();
-        let verdict = |action: &Action| Verdict {
-            action: action.id.clone(),
-            action_type: Some(action.operation.action_type()),
-            target: Some(action.target.to_string()),
-            began: now.clone(),
-            ended: now.clone(),
-            end: ActionEnd::Skipped("Not tried: the plan failed".to_owned()),
-        };
-        self.verdicts = plan.actions.iter().map(verdict).collect();
-    }
-
-    /// The plan is to be taken back for what failed after all was done: what waits for that, and under
-    /// `stop_on_error` what comes after it, does not count as completed (R-001-97, R-001-181).
-    pub(in crate::plan) fn hold_back(&mut self, plan: &Plan) {
-        let order = graph::order(&plan.actions).unwrap_or_default();
-        let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
-        let mut halted = None;
-        for action in order.into_iter().filter_map(|at| plan.actions.get(at)) {
-            let mut verdicts = self.verdicts.iter_mut();
-            let Some(verdict) = verdicts.find(|verdict| verdict.action == action.id) else {
-                continue;
-            };
-            let taken_back =
-                || halted.map(|failed| format!("Taken back: {failed} failed before it"));
-            match &verdict.end {
-                ActionEnd::Completed(_) => {
-                    if let Some(reason) = skipped(action, &ends).or_else(taken_back) {
-                        verdict.end = ActionEnd::Skipped(reason);
-                    }
-                }
-                ActionEnd::Failed(_) if plan.instructions.on_error == OnError::Stop => {
-                    halted.get_or_insert(&action.id);
-                }
-                ActionEnd::Failed(_) | ActionEnd::Skipped(_) => {}
-            }
-            ends.insert(&action.id, verdict.end.clone());
-        }
-    }
-
-    /// A plan that failed before its first change lists as completed what would have been (C-24).
-    pub(in crate::plan) fn nothing_changed(&mut self) {
-        let completed = |verdict: &Verdict| matches!(verdict.end, ActionEnd::Completed(_));
-        if self.failure().is_some() && self.verdicts.iter().any(completed) {
-            self.warnings.push(
-                "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
-            );
-        }
-    }
-
     /// How each change was made.
     pub(in crate::plan) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
         let Some(undo) = &mut self.undo else { return };
@@ -208,35 +144,6 @@ impl<'a> Teller<'a> {
         if !self.blamed(at, &why) {
             self.trouble(why);
         }
-    }
-
-    /// The action that changes that file failed, and those after it were not tried (R-001-181).
-    fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
-        let changes = self.undo.iter().flat_map(|undo| &undo.changes);
-        let blamed = at.and_then(|at| {
-            let mut changes = changes.filter(|change| {
-                change.record.path == *at || change.record.from.as_ref() == Some(at)
-            });
-            changes
-                .next()
-                .and_then(|change| change.record.actions.first())
-                .cloned()
-        });
-        let already = self
-            .verdicts
-            .iter()
-            .any(|verdict| matches!(&verdict.end, ActionEnd::Failed(failure) if failure == why));
-        let Some(blamed) = blamed else { return already };
-        let mut after = false;
-        for verdict in &mut self.verdicts {
-            if verdict.action == blamed {
-                verdict.end = ActionEnd::Failed(why.clone());
-                after = true;
-            } else if after && matches!(verdict.end, ActionEnd::Completed(_)) {
-                verdict.end = ActionEnd::Skipped(format!("Not tried: {blamed} failed before it"));
-            }
-        }
-        after
     }
 
     fn story(&self) -> Story {
@@ -403,22 +310,6 @@ pub(in crate::plan) fn counted(number: usize, what: &str) -> String {
     }
 }
 
-/// Whether the request is to be mended, rather than the world it met.
-fn of_the_request(fault: Fault) -> bool {
-    !matches!(
-        fault,
-        Fault::DiskFull
-            | Fault::FileSystem
-            | Fault::HashMismatch
-            | Fault::Cancelled
-            | Fault::ToolTimeout
-            | Fault::InFlight
-            | Fault::Stuck
-            | Fault::RollbackConflict
-            | Fault::Internal
-    )
-}
-
 /// Written before the first change: how it is taken back.
 pub(in crate::plan) fn checkpoint(manifest: &Manifest) -> Documents {
     vec![
@@ -466,105 +357,4 @@ pub(in crate::plan) fn canonical(plan: &Value) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(plan)
         .or_else(|_| serde_json::to_vec(plan))
         .unwrap_or_default()
-}
-
-/// A plan that was not even begun.
-pub(in crate::plan) fn refused(failure: Failure) -> Finished {
-    Finished {
-        status: None,
-        rejected: if of_the_request(failure.fault) {
-            Rejected::Yes
-        } else {
-            Rejected::No
-        },
-        failure: Some(failure),
-        effect: Effect::None,
-        report: Value::Null,
-        files: None,
-        preview: None,
-        reasoning: Vec::new(),
-        notes: Vec::new(),
-    }
-}
-
-/// A defect of ours: how far it came, the next start finds out.
-pub(in crate::plan) fn broken() -> Finished {
-    let message = "internal error: oneact broke while carrying out the plan; the next run, or `oneact recover`, settles it";
-    Finished {
-        rejected: Rejected::No,
-        effect: Effect::Unknown,
-        ..refused(Failure::new(Fault::Internal, message))
-    }
-}
-
-/// A plan that could not be read: nothing was touched, not even a report.
-pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
-    let now = desk.host.now();
-    let failed = |id: &ActionId| {
-        let problems = std::iter::once(&*error.first).chain(&error.others);
-        let mut problems = problems.filter(|problem| problem.subject.action.as_ref() == Some(id));
-        problems.next()
-    };
-    let verdict = |id: &ActionId| {
-        let problem = failed(id);
-        Verdict {
-            action: id.clone(),
-            action_type: problem.and_then(|problem| problem.subject.operation),
-            target: problem.and_then(|problem| problem.subject.target.clone()),
-            began: now.clone(),
-            ended: now.clone(),
-            end: match problem {
-                Some(problem) => ActionEnd::Failed(problem.failure.clone()),
-                None => ActionEnd::Skipped("Not tried: the plan was rejected".to_owned()),
-            },
-        }
-    };
-    let of_no_action = std::iter::once(&*error.first)
-        .chain(&error.others)
-        .filter(|problem| problem.subject.action.is_none());
-    let Ok(directory) = RelPath::parse(&format!("{}/none", crate::plan::engine::REPORTS)) else {
-        return refused(error.failure());
-    };
-    let story = Story {
-        run: Run {
-            plan_id: error.plan_id.clone().unwrap_or_default(),
-            task_id: desk.task_id.to_owned(),
-            directory,
-            began: now.clone(),
-            actions: error
-                .actions
-                .iter()
-                .map(|id| (id.clone(), Vec::new()))
-                .collect(),
-        },
-        ended: now.clone(),
-        duration_ms: 0,
-        verdicts: error.actions.iter().map(verdict).collect(),
-        undo: None,
-        rollback: Rollback::NotDone,
-        troubles: of_no_action
-            .map(|problem| Trouble {
-                at: now.clone(),
-                failure: problem.failure.clone(),
-            })
-            .collect(),
-        warnings: Vec::new(),
-        durability: Durability::Confirmed,
-        jail: Jail::Unavailable,
-        preview: None,
-    };
-    let reports = report::tell(&story, &mut || uuid_v4(desk.host.random_bytes()));
-    let mut report = serde_json::to_value(&reports.execution).unwrap_or(Value::Null);
-    if let Some(fields) = report.as_object_mut() {
-        // Nothing was written, and nothing promised.
-        for absent in ["change_log", "rollback_manifest", "guarantees"] {
-            fields.remove(absent);
-        }
-    }
-    Finished {
-        status: Some(Status::Failed),
-        rejected: Rejected::Yes,
-        report,
-        ..refused(error.failure())
-    }
 }
