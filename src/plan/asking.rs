@@ -159,7 +159,8 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
     (!name.is_empty() && !name.starts_with('.')).then_some(name)
 }
 
-fn answer(sentence: String) -> Finished {
+/// Nothing was done; a sentence says what there is to say.
+pub(super) fn answer(sentence: String) -> Finished {
     Finished {
         status: None,
         rejected: Rejected::No,

@@ -2,7 +2,6 @@
 
 mod lock;
 mod preview;
-mod refusing;
 mod settle;
 mod staging;
 mod telling;
@@ -28,11 +27,10 @@ use super::{
 
 pub(super) use lock::locked;
 pub(crate) use preview::preview;
-pub(super) use refusing::{broken, refused};
 pub(super) use settle::settle_others;
 pub(crate) use settle::{clear_expired, recover};
 pub(super) use staging::Staging;
-pub(super) use telling::{Teller, directory, expiry};
+pub(super) use telling::{Teller, broken, directory, expiry, refused};
 use verify::verify;
 
 /// How often a plan is tried, when somebody changes a file between the check and the exchange.
@@ -59,7 +57,7 @@ fn execute_with(
 ) -> Finished {
     let plan = match read::read(order, bounds) {
         Ok(plan) => plan,
-        Err(error) => return refusing::unread(&error, desk),
+        Err(error) => return telling::unread(&error, desk),
     };
     let work = |jail| {
         Root::open(desk.root, faults)

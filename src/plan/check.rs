@@ -116,6 +116,9 @@ pub(crate) fn check(
         .iter()
         .map(|action| places(root, plan, action))
         .collect();
+    plan.limits
+        .fits_backups(originals(&actions, &located))
+        .map_err(Broken::Failed)?;
     let groups = Groups::of(&located);
     let mut overlay = Overlay::new(plan, root);
     let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
@@ -138,13 +141,15 @@ pub(crate) fn check(
                     .and_then(|places| overlay.act(action, places));
                 match done {
                     Ok(said) if clock.passed() <= action.timeout => ActionEnd::Completed(said),
-                    Ok(_) => ActionEnd::Failed(Failure::new(
-                        Fault::ToolTimeout,
-                        format!(
-                            "the action took longer than the {:?} it was given",
-                            action.timeout
-                        ),
-                    )),
+                    // What it did is in the overlay already: the plan as a whole is too slow.
+                    Ok(_) => {
+                        let message = format!(
+                            "{} took longer than the {:?} it was given",
+                            action.id, action.timeout
+                        );
+                        let failure = Failure::new(Fault::ToolTimeout, message);
+                        return Err(Broken::Stopped(failure));
+                    }
                     Err(failure) => ActionEnd::Failed(failure),
                 }
             }
@@ -169,6 +174,19 @@ pub(crate) fn check(
     Ok(Checked {
         verdicts: verdicts.into_values().collect(),
     })
+}
+
+/// The bytes of all files that are to be backed up, before any of them is read.
+fn originals(actions: &[&Action], located: &[Places]) -> u64 {
+    let mut originals = BTreeMap::new();
+    for (action, places) in actions.iter().zip(located) {
+        let creates = matches!(action.operation, Operation::Create { .. });
+        if let (false, Ok(Place { target, .. })) = (creates, places) {
+            let bytes = target.facts.as_ref().map_or(0, |facts| facts.bytes);
+            originals.insert(&target.path, bytes);
+        }
+    }
+    originals.values().sum()
 }
 
 /// 001 §5.3: why an action is not tried.

@@ -330,6 +330,21 @@ impl Limits {
         ))
     }
 
+    /// Whether so many bytes may be backed up (R-001-176).
+    pub(crate) fn fits_backups(&self, bytes: u64) -> Result<(), Failure> {
+        if bytes <= self.max_backup_bytes {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Fault::LimitExceeded,
+            format!(
+                "the files that the plan changes have {bytes} bytes together, and at most {} are backed up by {}; split the plan",
+                self.max_backup_bytes,
+                Source::Catalog
+            ),
+        ))
+    }
+
     /// Whether a file may be so large, before or after (R-001-175).
     pub(crate) fn fits_file(&self, path: &RelPath, bytes: u64) -> Result<(), Failure> {
         if bytes <= self.max_file_bytes {

@@ -82,6 +82,8 @@ pub(crate) enum Rollback {
     NotDone,
     Done {
         at: Zoned,
+        /// Checkpoints of files that others have changed since: they stay as they are.
+        left: Vec<Uuid>,
     },
     /// Begun, and not finished: a person has to look.
     Stuck {

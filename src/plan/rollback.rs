@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     Bounds, Desk, Finished,
-    asking::find,
+    asking::{answer, find},
     carry::{
         Staging, Teller, broken, committed_end, directory, expiry, locked, make, refused,
         settle_others, stopped, undone_end,
@@ -67,11 +67,29 @@ fn undo(
     let mut manifest = Manifest::parse(&text)?;
     manifest.usable(desk.host.timestamp())?;
     vouched(&finished, &manifest)?;
-    let points: Vec<Point> = manifest
+    let points = manifest
         .to_restore(&order.checkpoints)?
         .into_iter()
-        .cloned()
-        .collect();
+        .cloned();
+    // A rollback that was killed after its last change had no time to say so.
+    let mut already = Vec::new();
+    let mut todo: Vec<Point> = Vec::new();
+    for point in points {
+        if is_restored(&point, root)? {
+            already.push(point.checkpoint_id);
+        } else {
+            todo.push(point);
+        }
+    }
+    let points = todo;
+    if points.is_empty() {
+        manifest.restored(&already, &desk.host.now());
+        let text = bytes(&manifest).unwrap_or_default();
+        finished.put(&[(MANIFEST, text)])?;
+        return Ok(answer(
+            "Every file is already as it was before the plan.".to_owned(),
+        ));
+    }
     // Everything is looked at before anything is begun.
     let inverses = points
         .iter()
@@ -137,7 +155,8 @@ fn undo(
         Ok(committed) => committed,
         Err(undoing) => return Ok(undone_end(*undoing, teller)),
     };
-    let ids: Vec<Uuid> = points.iter().map(|point| point.checkpoint_id).collect();
+    let done = points.iter().map(|point| point.checkpoint_id);
+    let ids: Vec<Uuid> = done.chain(already).collect();
     manifest.restored(&ids, &desk.host.now());
     let text = bytes(&manifest).unwrap_or_default();
     if let Err(error) = finished.put(&[(MANIFEST, text)]) {
@@ -149,6 +168,17 @@ fn undo(
         teller.warnings.extend(left);
     }
     Ok(committed_end(committed, teller))
+}
+
+/// Whether a file is as it was before the plan, so that there is nothing to take back.
+fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
+    if let Some(new) = &point.new_path
+        && root.look(new)?.is_some()
+    {
+        return Ok(false);
+    }
+    let now = original(root, &point.file_path)?;
+    Ok(now.map(|now| now.seen.sha256) == point.original_hash)
 }
 
 /// What takes one change back.

@@ -17,13 +17,13 @@ use crate::{
     task::{Effect, Failure, PlanOrder, Preview, RelPath},
 };
 
-use super::{refused, refusing, staging, stopped, telling};
+use super::{refused, staging, stopped, telling};
 
 /// Finds out what a plan would do; writes nothing.
 pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Finished {
     let plan = match read::read(order, bounds) {
         Ok(plan) => plan,
-        Err(error) => return refusing::unread(&error, desk),
+        Err(error) => return telling::unread(&error, desk),
     };
     let foresee = || -> Result<Foresight, Failure> {
         let root = Root::open(desk.root, Arc::new(Faults::default()))?;

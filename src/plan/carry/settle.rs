@@ -9,7 +9,7 @@ use crate::{
     host,
     plan::{
         Desk,
-        engine::{self, End, Folder, Recovered},
+        engine::{self, End, Folder, Recovered, State},
         files::{Faults, FileError, Root},
         record::{Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus},
@@ -17,7 +17,7 @@ use crate::{
     task::{Failure, Fault},
 };
 
-use super::telling::bytes;
+use super::telling::{bytes, in_conflict};
 
 /// Threads that wait for the disk, where no plan says how many.
 const THREADS: usize = 4;
@@ -61,10 +61,11 @@ pub(in crate::plan) fn settle_others(
 }
 
 fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, End)>, Failure> {
-    let settled = engine::recover(root, threads)?.into_iter();
-    Ok(settled
-        .map(|settled| (recovered(root, desk, &settled), settled.end))
-        .collect())
+    let mut told = Vec::new();
+    engine::recover(root, threads, &mut |settled| {
+        told.push((recovered(root, desk, settled), settled.end.clone()));
+    })?;
+    Ok(told)
 }
 
 /// Clears the backups of plans away whose manifest has expired (R-001-62); the manifests stay
@@ -75,11 +76,17 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         if !root.try_lock()? {
             return Ok(Vec::new());
         }
+        let unfinished = engine::unfinished(&root)?;
         let mut cleared = Vec::new();
         for name in engine::finished(&root)? {
             let Ok(folder) = Folder::open(&root, &name) else {
                 continue;
             };
+            // What is not settled needs all it has.
+            let done = matches!(engine::state(folder.dir()), Ok(State::Done(_)));
+            if !done || unfinished.contains(&name) {
+                continue;
+            }
             let Ok((text, _)) = folder.dir().read(MANIFEST, MOST) else {
                 continue;
             };
@@ -93,7 +100,7 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
             if over && manifest.status == ManifestStatus::Active {
                 manifest.expire();
                 folder.put(&[(MANIFEST, bytes(&manifest))])?;
-                folder.clear(&[])?;
+                folder.clear_backups()?;
                 cleared.push(format!(
                     "The backups of {name} had expired and were cleared away."
                 ));
@@ -112,6 +119,10 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
 /// What became of a plan that a crash had interrupted. Its report tells it too.
 fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
     let name = &settled.name;
+    let conflicts: &[String] = match &settled.end {
+        End::RolledBack(conflicts) => conflicts,
+        End::NothingChanged | End::Done | End::Stuck(_) => &[],
+    };
     let told = match &settled.end {
         End::NothingChanged => Some((Status::Failed, "it had changed nothing")),
         End::RolledBack(_) => Some((Status::RolledBack, "what it had changed was taken back")),
@@ -135,7 +146,7 @@ fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
         ),
     };
     if let Some((status, what)) = told
-        && let Err(error) = amend(root, desk, name, status, what)
+        && let Err(error) = amend(root, desk, name, status, what, conflicts)
     {
         sentence = format!("{sentence} Its report could not be brought up to date: {error}.");
     }
@@ -149,14 +160,24 @@ fn amend(
     name: &str,
     status: Status,
     what: &str,
+    conflicts: &[String],
 ) -> Result<(), FileError> {
     let folder = Folder::open(root, name)?;
     let now = desk.host.now();
     let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
     let report = folder.dir().read(EXECUTION_REPORT, MOST).ok();
     let report = report.and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok());
-    let mut report =
-        report.unwrap_or_else(|| json!({"report_id": uuid_v4(desk.host.random_bytes())}));
+    // Before there was a report, the plan had said who it is.
+    let mark = engine::mark_of(root, name).unwrap_or_default();
+    let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
+    let mut report = report.unwrap_or_else(|| {
+        json!({
+            "report_id": uuid_v4(desk.host.random_bytes()),
+            "plan_id": mark.get("plan_id"),
+            "task_id": mark.get("task_id"),
+            "started_at": mark.get("began"),
+        })
+    });
     if let Some(fields) = report.as_object_mut() {
         fields.insert("status".to_owned(), json!(status));
         fields.insert(
@@ -173,12 +194,13 @@ fn amend(
     if let Ok((manifest, _)) = folder.dir().read(MANIFEST, MOST)
         && let Ok(mut manifest) = Manifest::parse(&manifest)
     {
-        let all: Vec<Uuid> = manifest
+        let restored: Vec<Uuid> = manifest
             .checkpoints
             .iter()
+            .filter(|point| !in_conflict(conflicts, &point.file_path, point.new_path.as_ref()))
             .map(|point| point.checkpoint_id)
             .collect();
-        manifest.restored(&all, &now);
+        manifest.restored(&restored, &now);
         documents.push((MANIFEST, bytes(&manifest)));
     }
     folder.put(&documents)

@@ -1,6 +1,7 @@
 //! What is told of a plan: to its report directory, to the log, and to whoever asked.
 
-use std::collections::HashMap;
+mod refusal;
+mod verdicts;
 
 use jiff::{ToSpan, Zoned};
 use serde_json::{Value, json};
@@ -10,11 +11,9 @@ use crate::{
     host::Moment,
     plan::{
         Desk, Finished, Rejected,
-        check::skipped,
         engine::{Documents, Entry, Folder, UndoEnd},
         files::{FileError, Root},
-        graph,
-        model::{Action, ActionId, OnError, Plan},
+        model::{Action, Plan},
         record::{
             ActionEnd, Capture, Durability, Jail, Rollback, Run, Story, Trouble, Undo, Verdict,
             uuid_v4,
@@ -24,7 +23,9 @@ use crate::{
     task::{Effect, Failure, Fault, RelPath, ReportFiles},
 };
 
-use super::refusing::of_the_request;
+pub(in crate::plan) use refusal::{broken, refused, unread};
+
+use refusal::of_the_request;
 
 /// How long backups are kept before `oneact recover` may clear them away.
 const KEPT_DAYS: i64 = 30;
@@ -99,79 +100,13 @@ impl<'a> Teller<'a> {
         of_action.or(self.troubles.first().map(|trouble| &trouble.failure))
     }
 
-    pub(in crate::plan) fn completed(&self, id: &ActionId) -> bool {
-        let mut verdicts = self.verdicts.iter();
-        verdicts
-            .any(|verdict| verdict.action == *id && matches!(verdict.end, ActionEnd::Completed(_)))
-    }
-
-    pub(in crate::plan) fn fail(&mut self, id: &ActionId, failure: &Failure) {
-        for verdict in &mut self.verdicts {
-            if verdict.action == *id {
-                verdict.end = ActionEnd::Failed(failure.clone());
-            }
-        }
-    }
-
-    /// The plan failed while its actions were looked at (R-001-126).
-    pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
-        let now = self.desk.host.now();
-        let verdict = |action: &Action| Verdict {
-            action: action.id.clone(),
-            action_type: Some(action.operation.action_type()),
-            target: Some(action.target.to_string()),
-            began: now.clone(),
-            ended: now.clone(),
-            end: ActionEnd::Skipped("Not tried: the plan failed".to_owned()),
-        };
-        self.verdicts = plan.actions.iter().map(verdict).collect();
-    }
-
-    /// The plan is to be taken back for what failed after all was done: what waits for that, and under
-    /// `stop_on_error` what comes after it, does not count as completed (R-001-97, R-001-181).
-    pub(in crate::plan) fn hold_back(&mut self, plan: &Plan) {
-        let order = graph::order(&plan.actions).unwrap_or_default();
-        let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
-        let mut halted = None;
-        for action in order.into_iter().filter_map(|at| plan.actions.get(at)) {
-            let mut verdicts = self.verdicts.iter_mut();
-            let Some(verdict) = verdicts.find(|verdict| verdict.action == action.id) else {
-                continue;
-            };
-            let taken_back =
-                || halted.map(|failed| format!("Taken back: {failed} failed before it"));
-            match &verdict.end {
-                ActionEnd::Completed(_) => {
-                    if let Some(reason) = skipped(action, &ends).or_else(taken_back) {
-                        verdict.end = ActionEnd::Skipped(reason);
-                    }
-                }
-                ActionEnd::Failed(_) if plan.instructions.on_error == OnError::Stop => {
-                    halted.get_or_insert(&action.id);
-                }
-                ActionEnd::Failed(_) | ActionEnd::Skipped(_) => {}
-            }
-            ends.insert(&action.id, verdict.end.clone());
-        }
-    }
-
-    /// A plan that failed before its first change lists as completed what would have been (C-24).
-    pub(in crate::plan) fn nothing_changed(&mut self) {
-        let completed = |verdict: &Verdict| matches!(verdict.end, ActionEnd::Completed(_));
-        if self.failure().is_some() && self.verdicts.iter().any(completed) {
-            self.warnings.push(
-                "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
-            );
-        }
-    }
-
     /// How each change was made.
     pub(in crate::plan) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
         let Some(undo) = &mut self.undo else { return };
         let files = entries
             .iter()
             .zip(captures)
-            .filter(|(entry, _)| !matches!(entry, Entry::MakeDir { .. } | Entry::RemoveDir { .. }));
+            .filter(|(entry, _)| !matches!(entry, Entry::MakeDir { .. }));
         for (change, (_, capture)) in undo.changes.iter_mut().zip(files) {
             change.record.fidelity.capture = *capture;
         }
@@ -183,7 +118,15 @@ impl<'a> Teller<'a> {
         match end {
             UndoEnd::NothingChanged => self.undo = None,
             UndoEnd::RolledBack(conflicts) => {
-                self.rollback = Rollback::Done { at: now };
+                let changes = self.undo.iter().flat_map(|undo| &undo.changes);
+                let left = changes
+                    .filter(|change| {
+                        let record = &change.record;
+                        in_conflict(&conflicts, &record.path, record.from.as_ref())
+                    })
+                    .map(|change| change.checkpoint.id)
+                    .collect();
+                self.rollback = Rollback::Done { at: now, left };
                 for conflict in conflicts {
                     self.trouble(Failure::new(Fault::RollbackConflict, conflict));
                 }
@@ -209,35 +152,6 @@ impl<'a> Teller<'a> {
         if !self.blamed(at, &why) {
             self.trouble(why);
         }
-    }
-
-    /// The action that changes that file failed, and those after it were not tried (R-001-181).
-    fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
-        let changes = self.undo.iter().flat_map(|undo| &undo.changes);
-        let blamed = at.and_then(|at| {
-            let mut changes = changes.filter(|change| {
-                change.record.path == *at || change.record.from.as_ref() == Some(at)
-            });
-            changes
-                .next()
-                .and_then(|change| change.record.actions.first())
-                .cloned()
-        });
-        let already = self
-            .verdicts
-            .iter()
-            .any(|verdict| matches!(&verdict.end, ActionEnd::Failed(failure) if failure == why));
-        let Some(blamed) = blamed else { return already };
-        let mut after = false;
-        for verdict in &mut self.verdicts {
-            if verdict.action == blamed {
-                verdict.end = ActionEnd::Failed(why.clone());
-                after = true;
-            } else if after && matches!(verdict.end, ActionEnd::Completed(_)) {
-                verdict.end = ActionEnd::Skipped(format!("Not tried: {blamed} failed before it"));
-            }
-        }
-        after
     }
 
     fn story(&self) -> Story {
@@ -390,10 +304,27 @@ fn reasoning(story: &Story) -> Vec<String> {
         }
     );
     let mut told = vec![told];
-    if let Rollback::Done { .. } = story.rollback {
-        told.push("Every change was taken back.".to_owned());
+    if let Rollback::Done { left, .. } = &story.rollback {
+        told.push(match left.len() {
+            0 => "Every change was taken back.".to_owned(),
+            left => format!(
+                "Changes were taken back, but for {} that others have changed since.",
+                counted(left, "file")
+            ),
+        });
     }
     told
+}
+
+/// Whether one of these conflicts is about that file.
+pub(super) fn in_conflict(conflicts: &[String], path: &RelPath, other: Option<&RelPath>) -> bool {
+    let about = |path: &RelPath| {
+        let start = format!("{path}: ");
+        conflicts
+            .iter()
+            .any(|conflict| conflict.starts_with(&start))
+    };
+    about(path) || other.is_some_and(about)
 }
 
 /// `1 file`, `2 files`.

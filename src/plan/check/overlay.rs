@@ -22,7 +22,6 @@ pub(super) struct Overlay<'a> {
     files: BTreeMap<RelPath, Entry>,
     /// Directories that will have been made.
     dirs: BTreeSet<RelPath>,
-    backup_bytes: u64,
     changed: usize,
 }
 
@@ -52,7 +51,6 @@ impl<'a> Overlay<'a> {
             root,
             files: BTreeMap::new(),
             dirs: BTreeSet::new(),
-            backup_bytes: 0,
             changed: 0,
         }
     }
@@ -164,16 +162,6 @@ impl<'a> Overlay<'a> {
                 format!(
                     "`{path}` has {} names (hard links); changing one would part it from the others. Give the plan a file of its own",
                     facts.nlink
-                ),
-            ));
-        }
-        self.backup_bytes += facts.bytes;
-        let most = self.plan.limits.max_backup_bytes;
-        if self.backup_bytes > most {
-            return Err(Failure::new(
-                Fault::LimitExceeded,
-                format!(
-                    "the originals of this plan's files have more than {most} bytes together, which is the most that is backed up; split the plan"
                 ),
             ));
         }

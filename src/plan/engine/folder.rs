@@ -86,12 +86,20 @@ impl<'a> Folder<'a> {
         RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
     }
 
-    /// The slot of that number; its directory is made with the first.
+    /// Makes the directory of the slots.
+    pub(crate) fn make_slots(&self) -> Result<(), FileError> {
+        self.dir.ensure_dir(STAGED, PRIVATE)
+    }
+
+    /// The slot of that number.
     pub(crate) fn slot(&self, number: usize) -> Result<RelPath, FileError> {
-        if number == 0 {
-            self.dir.ensure_dir(STAGED, PRIVATE)?;
-        }
         self.below(&format!("{STAGED}/{number}"))
+    }
+
+    /// The list of slots elsewhere, where there is one.
+    pub(crate) fn list_of_slots(&self) -> Result<Option<RelPath>, FileError> {
+        let listed = self.dir.look(ELSEWHERE)?.is_some();
+        listed.then(|| self.below(ELSEWHERE)).transpose()
     }
 
     /// A slot beside a file that lies on another file system, or beside the first directory on its way
@@ -195,6 +203,11 @@ impl<'a> Folder<'a> {
     pub(crate) fn clear(&self, spared: &[RelPath]) -> Result<(), FileError> {
         self.clear_slots(spared)?;
         self.clear_part(BACKUPS, spared)
+    }
+
+    /// Removes what was kept of a plan that can no longer be undone.
+    pub(crate) fn clear_backups(&self) -> Result<(), FileError> {
+        self.clear_part(BACKUPS, &[])
     }
 
     /// Removes what is left in the slots after a plan was applied; backups stay.

@@ -160,6 +160,14 @@ fn read(bytes: &[u8]) -> (State, u64) {
     let mut length = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(json) = whole(line) else {
+            // A tail that was torn is expected; a beginning that is not there while a tail is, is damage.
+            let rest = bytes.get(usize::try_from(length).unwrap_or_default()..);
+            let more = rest
+                .unwrap_or_default()
+                .split_inclusive(|byte| *byte == b'\n');
+            if state == State::Empty && more.skip(1).any(|line| whole(line).is_some()) {
+                state = State::Foreign;
+            }
             break;
         };
         // A line that is whole and says what we do not know was written by somebody else.
@@ -276,6 +284,13 @@ mod tests {
         let last = bytes.len() - 3;
         *bytes.get_mut(last).unwrap() ^= 1;
         assert_eq!(read(&bytes).0, State::Ready(Vec::new()));
+    }
+
+    #[test]
+    fn a_journal_without_its_beginning_is_not_taken_for_an_empty_one() {
+        let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
+        *bytes.get_mut(12).unwrap() ^= 1;
+        assert_eq!(read(&bytes).0, State::Foreign);
     }
 
     #[test]

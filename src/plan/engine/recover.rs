@@ -31,10 +31,14 @@ pub(crate) enum End {
     Stuck(Vec<String>),
 }
 
-/// Settles every unfinished plan below the root. The caller holds the root's lock.
-pub(crate) fn recover(root: &Root, threads: usize) -> Result<Vec<Recovered>, FileError> {
+/// Settles every unfinished plan below the root, and tells of each before it is forgotten that it was
+/// unfinished. The caller holds the root's lock.
+pub(crate) fn recover(
+    root: &Root,
+    threads: usize,
+    tell: &mut dyn FnMut(&Recovered),
+) -> Result<(), FileError> {
     folder::clear_begun(root)?;
-    let mut settled = Vec::new();
     for name in folder::unfinished(root)? {
         let end = match Folder::open(root, &name) {
             Ok(folder) => {
@@ -46,9 +50,13 @@ pub(crate) fn recover(root: &Root, threads: usize) -> Result<Vec<Recovered>, Fil
             }
             Err(error) => End::Stuck(vec![error.to_string()]),
         };
-        settled.push(Recovered { name, end });
+        let settled = Recovered { name, end };
+        tell(&settled);
+        if !matches!(settled.end, End::Stuck(_)) {
+            folder::forget(root, &settled.name)?;
+        }
     }
-    Ok(settled)
+    Ok(())
 }
 
 fn settle(folder: &Folder<'_>, threads: usize) -> Result<End, FileError> {
@@ -65,16 +73,17 @@ fn settle(folder: &Folder<'_>, threads: usize) -> Result<End, FileError> {
             UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
         }),
         State::Done(entries) => {
+            // It may be in memory alone, and what it is not to be taken back with goes now.
+            journal.sync(folder.dir())?;
             tidy(folder, &entries, &mut Vec::new())?;
             Ok(End::Done)
         }
         State::RolledBack(spared) => {
             folder.clear(&spared)?;
-            folder.unmark()?;
             Ok(End::RolledBack(Vec::new()))
         }
         State::Foreign => Ok(End::Stuck(vec![format!(
-            "{} was begun by a later version of oneact: settle it with that one",
+            "{} has a journal that this version of oneact cannot read: it was begun by a later one, or is damaged. Settle it with that version, or by hand from backups/",
             folder.path()
         )])),
     }
@@ -82,6 +91,5 @@ fn settle(folder: &Folder<'_>, threads: usize) -> Result<End, FileError> {
 
 fn nothing_changed(folder: &Folder<'_>) -> Result<End, FileError> {
     folder.clear(&[])?;
-    folder.unmark()?;
     Ok(End::NothingChanged)
 }

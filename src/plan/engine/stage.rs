@@ -47,6 +47,7 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 
 impl<'a> Stage<'a> {
     pub(crate) fn open(folder: Folder<'a>) -> Result<Self, FileError> {
+        folder.make_slots()?;
         let dev = folder.dir().facts()?.dev;
         Ok(Self {
             folder,
@@ -137,7 +138,7 @@ impl<'a> Stage<'a> {
         if let Some(facts) = self.folder.root().look(&path)?
             && (facts.kind, facts.dev) == (Kind::Dir, self.dev)
         {
-            let slot = self.folder.slot(self.entries.len())?;
+            let slot = self.own_slot()?;
             self.entries.push(Entry::RemoveDir { path, slot });
         }
         Ok(())

@@ -98,6 +98,7 @@ impl<'a> Stage<'a> {
             let journal = Journal::begin(self.folder.dir(), &self.entries)?;
             let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
             files.push(self.folder.below(JOURNAL)?);
+            files.extend(self.folder.list_of_slots()?);
             for (name, _) in documents {
                 files.push(self.folder.below(name)?);
             }
@@ -164,24 +165,27 @@ impl<'a> Armed<'a> {
         let work = &mut self.work;
         if let Err(error) = work.journal.record(work.folder.dir(), &Event::Apply) {
             // Whether it is on the disk or not: no name has changed.
-            return Err(Box::new(self.work.undo(error.into())));
+            return Err(Box::new(self.work.undo(error.into(), 0)));
         }
         let mut captures = Vec::with_capacity(work.entries.len());
-        for entry in &work.entries {
-            let made = match stopped() {
-                Some(failure) => Err(failure),
-                None => apply(work.folder.root(), entry).map_err(Failure::from),
+        for (before, entry) in work.entries.iter().enumerate() {
+            let (failure, made) = match stopped() {
+                Some(failure) => (failure, before),
+                None => match apply(work.folder.root(), entry) {
+                    Ok(capture) => {
+                        captures.push(capture);
+                        continue;
+                    }
+                    Err(error @ ApplyError::Changed(_)) => (error.into(), before),
+                    // Whether it was made, only the disk knows.
+                    Err(error @ ApplyError::File(_)) => (error.into(), before + 1),
+                },
             };
-            match made {
-                Ok(capture) => captures.push(capture),
-                Err(failure) => {
-                    let at = entry.path().clone();
-                    return Err(Box::new(Undoing {
-                        at: Some(at),
-                        ..self.work.undo(failure)
-                    }));
-                }
-            }
+            let at = entry.path().clone();
+            return Err(Box::new(Undoing {
+                at: Some(at),
+                ..self.work.undo(failure, made)
+            }));
         }
         Ok(Applied {
             work: self.work,
@@ -197,7 +201,8 @@ impl<'a> Applied<'a> {
 
     /// Takes every change back.
     pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
-        self.work.undo(why)
+        let made = self.work.entries.len();
+        self.work.undo(why, made)
     }
 
     /// Writes the reports, waits for the disk, and only then says that it is done.
@@ -216,7 +221,8 @@ impl<'a> Applied<'a> {
             .and_then(|()| sync(&work.folder, &work.entries, &files, work.threads))
             .and_then(|()| work.journal.append(work.folder.dir(), &Event::Done));
         if let Err(error) = ready {
-            return Err(Box::new(self.work.undo(error.into())));
+            let made = self.work.entries.len();
+            return Err(Box::new(self.work.undo(error.into(), made)));
         }
         // The record is written: from here on a crash may leave it standing, so nothing is taken back.
         let durability = match work.journal.sync(work.folder.dir()) {
@@ -224,7 +230,11 @@ impl<'a> Applied<'a> {
             Err(_) => Durability::Unconfirmed,
         };
         let mut notes = Vec::new();
-        if let Err(error) = tidy(&work.folder, &work.entries, &mut notes) {
+        // What is not on the disk may have to be taken back after a power failure: then it is needed.
+        if durability == Durability::Confirmed
+            && let Err(error) =
+                tidy(&work.folder, &work.entries, &mut notes).and_then(|()| work.folder.unmark())
+        {
             notes.push(format!(
                 "What the plan no longer needs was not cleared away: {error}."
             ));
@@ -239,8 +249,10 @@ impl<'a> Applied<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn undo(mut self, why: Failure) -> Undoing<'a> {
-        let end = take_back(&self.folder, &self.entries, &mut self.journal, self.threads);
+    /// Takes the first `made` changes back: there are no others.
+    fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
+        let entries = self.entries.get(..made).unwrap_or(&self.entries);
+        let end = take_back(&self.folder, entries, &mut self.journal, self.threads);
         Undoing {
             folder: self.folder,
             why,
@@ -277,8 +289,7 @@ pub(super) fn take_back(
         };
         let settled = sync(folder, entries, &[], threads)
             .and_then(|()| journal.record(folder.dir(), &event))
-            .and_then(|()| folder.clear(&spared))
-            .and_then(|()| folder.unmark());
+            .and_then(|()| folder.clear(&spared));
         if let Err(error) = settled {
             obstacles.push(error.to_string());
         }
@@ -333,8 +344,7 @@ pub(super) fn tidy(
             spared.push(slot.clone());
         }
     }
-    folder.clear_slots(&spared)?;
-    folder.unmark()
+    folder.clear_slots(&spared)
 }
 
 /// Waits until these files and every directory a plan changes names in are on the disk.
@@ -379,7 +389,7 @@ fn sync(
 }
 
 fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {
-    let end = match folder.clear(&[]).and_then(|()| folder.unmark()) {
+    let end = match folder.clear(&[]) {
         Ok(()) => UndoEnd::NothingChanged,
         Err(error) => UndoEnd::Stuck(vec![error.to_string()]),
     };

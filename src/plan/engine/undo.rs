@@ -18,6 +18,9 @@ use super::entry::{Entry, Post, Pre, Way};
 /// Read at a time, in bytes.
 const BLOCK: usize = 256 * 1024;
 
+/// What a kernel writes at once, in bytes.
+const PAGE: usize = 4096;
+
 /// What came of taking one change back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Undone {
@@ -40,7 +43,7 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
             way,
         } => match way {
             Way::Exchange => undo_modify(root, path, slot, pre, post),
-            Way::InPlace => undo_in_place(root, path, pre),
+            Way::InPlace => undo_in_place(root, path, slot, pre),
         },
         Entry::Delete { path, slot, pre } => undo_delete(root, path, slot, pre),
         Entry::Rename { path, to, pre } => undo_rename(root, path, to, pre),
@@ -78,21 +81,19 @@ fn undo_create(
     if look(root, slot)?.is_some() {
         return Ok(Undone::Restored);
     }
-    let Some(facts) = look(root, path)? else {
+    if look(root, path)?.is_none() {
         return Ok(Undone::Restored);
-    };
-    if !is_post(root, path, &facts, post)? {
+    }
+    let Some(ours) = ours(root, path, post)? else {
         return Ok(conflict(
             path,
             "the created file was changed since; it stays",
         ));
-    }
+    };
     let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
     dir.move_to(path.name(), &aside, slot.name())?;
-    if aside
-        .look(slot.name())?
-        .is_some_and(|facts| facts.ino == post.ino)
-    {
+    // Whoever wrote to it since it was looked at has written to what was moved aside.
+    if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
         return Ok(Undone::Restored);
     }
     aside.move_to(slot.name(), &dir, path.name())?;
@@ -109,26 +110,18 @@ fn undo_modify(
     pre: &Pre,
     post: &Post,
 ) -> Result<Undone, FileError> {
-    let now = look(root, path)?;
     match look(root, slot)? {
         Some(aside) if aside.ino == post.ino => Ok(Undone::Restored),
         Some(_) => {
-            let ours = match &now {
-                Some(facts) => is_post(root, path, facts, post)?,
-                None => false,
-            };
-            if !ours {
+            let Some(ours) = ours(root, path, post)? else {
                 return Ok(conflict(
                     path,
                     "the changed file was changed again since; it stays",
                 ));
-            }
+            };
             let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
             aside.exchange(slot.name(), &dir, path.name())?;
-            if aside
-                .look(slot.name())?
-                .is_some_and(|facts| facts.ino == post.ino)
-            {
+            if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
                 return Ok(Undone::Restored);
             }
             aside.exchange(slot.name(), &dir, path.name())?;
@@ -138,8 +131,8 @@ fn undo_modify(
             ))
         }
         // Made by a rename over it: the original is in its backup alone.
-        None => match now {
-            Some(facts) if is_post(root, path, &facts, post)? => {
+        None => match look(root, path)? {
+            Some(_) if ours(root, path, post)?.is_some() => {
                 let (from, aside) = (root.parent(&pre.backup)?, root.parent(slot)?);
                 from.link(pre.backup.name(), &aside, slot.name())?;
                 let dir = root.parent(path)?;
@@ -155,21 +148,50 @@ fn undo_modify(
     }
 }
 
-/// Half of it may be written: whatever is there, the backup is put over it. As old as it was, since
-/// it is as it was.
-fn undo_in_place(root: &Root, path: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
+/// Half of it may be written: then, and where all of it is, the backup is put over it. As old as it was,
+/// since it is as it was.
+fn undo_in_place(
+    root: &Root,
+    path: &RelPath,
+    slot: &RelPath,
+    pre: &Pre,
+) -> Result<Undone, FileError> {
     let dir = root.parent(path)?;
     match dir.look(path.name())? {
+        Some(facts) if facts.same(&pre.facts) => return Ok(Undone::Restored),
         Some(facts) if facts.ino == pre.facts.ino => {}
         _ => return Ok(conflict(path, "another file stands there; it stays")),
     }
-    if sha256(&dir, path.name())? != pre.sha256 {
-        let backup = &pre.backup;
-        let (bytes, _) = root.parent(backup)?.read(backup.name(), u64::MAX - 1)?;
-        dir.overwrite(path.name(), &bytes)?;
+    let whole = |path: &RelPath| -> Result<Vec<u8>, FileError> {
+        let (bytes, _) = root.parent(path)?.read(path.name(), u64::MAX - 1)?;
+        Ok(bytes)
+    };
+    let (now, old, new) = (whole(path)?, whole(&pre.backup)?, whole(slot)?);
+    if now != old {
+        if !is_between(&now, &old, &new) {
+            return Ok(conflict(
+                path,
+                "the file was changed by somebody else; it stays",
+            ));
+        }
+        dir.overwrite(path.name(), &old)?;
     }
     dir.set_modified(path.name(), pre.facts.mtime)?;
     Ok(Undone::Restored)
+}
+
+/// Whether a file can be what an unfinished writing of `new` over `old` leaves: every page is of one of
+/// the two.
+fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
+    let page_of = |bytes: &[u8], at: usize, length: usize| {
+        let start = (at * PAGE).min(bytes.len());
+        let end = (start + length).min(bytes.len());
+        bytes.get(start..end).unwrap_or_default().to_vec()
+    };
+    now.len() <= old.len().max(new.len())
+        && now.chunks(PAGE).enumerate().all(|(at, page)| {
+            page == page_of(old, at, page.len()) || page == page_of(new, at, page.len())
+        })
 }
 
 fn undo_delete(
@@ -215,7 +237,12 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
     if look(root, path)?.is_some_and(|facts| facts.ino == pre.facts.ino) {
         return Ok(Undone::Restored);
     }
-    if look(root, to)?.is_none_or(|facts| facts.ino != pre.facts.ino) {
+    let (here, there) = (look(root, path)?, look(root, to)?);
+    if there.is_none() && here.is_some() {
+        // It was never made: somebody else has exchanged the file before.
+        return Ok(Undone::Restored);
+    }
+    if there.is_none_or(|facts| facts.ino != pre.facts.ino) {
         return Ok(conflict(
             to,
             "the renamed file was exchanged since; it stays",
@@ -250,12 +277,16 @@ fn look(root: &Root, path: &RelPath) -> Result<Option<Facts>, FileError> {
     root.look(path)
 }
 
-/// Whether it is what the plan put there, to the byte.
-fn is_post(root: &Root, path: &RelPath, facts: &Facts, post: &Post) -> Result<bool, FileError> {
-    if facts.ino != post.ino || facts.bytes != post.bytes {
-        return Ok(false);
-    }
-    Ok(sha256(&root.parent(path)?, path.name())? == post.sha256)
+/// What is at a path, if it is what the plan put there, to the byte. As it was looked at before it was
+/// read: what has other facts later was written to meanwhile.
+fn ours(root: &Root, path: &RelPath, post: &Post) -> Result<Option<Facts>, FileError> {
+    let facts =
+        look(root, path)?.filter(|facts| (facts.ino, facts.bytes) == (post.ino, post.bytes));
+    let Some(facts) = facts else {
+        return Ok(None);
+    };
+    let same = sha256(&root.parent(path)?, path.name())? == post.sha256;
+    Ok(same.then_some(facts))
 }
 
 /// The SHA-256 of a file, in lower-case hexadecimal.

@@ -86,7 +86,7 @@ impl ChangeLog {
                 .sum(),
             changes,
             rolled_back_at: match &story.rollback {
-                Rollback::Done { at } => Some(At::from(at)),
+                Rollback::Done { at, .. } => Some(At::from(at)),
                 Rollback::NotDone | Rollback::Stuck { .. } => None,
             },
         }

@@ -41,7 +41,7 @@ pub(crate) fn lines(story: &Story) -> String {
     events.extend(story.verdicts.iter().map(Event::ActionEnded));
     match &story.rollback {
         Rollback::NotDone => {}
-        Rollback::Done { at } => events.push(Event::RolledBack { at }),
+        Rollback::Done { at, .. } => events.push(Event::RolledBack { at }),
         Rollback::Stuck { at, left } => events.push(Event::RollbackStuck { at, left }),
     }
     events.push(Event::PlanEnded(story));

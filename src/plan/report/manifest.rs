@@ -128,8 +128,7 @@ impl Manifest {
         let all = undo.changes.iter().map(|change| change.checkpoint.id);
         match &story.rollback {
             Rollback::NotDone => {}
-            Rollback::Done { at } => manifest.restored(&all.collect::<Vec<_>>(), at),
-            Rollback::Stuck { at, left } => {
+            Rollback::Done { at, left } | Rollback::Stuck { at, left } => {
                 let done: Vec<Uuid> = all.filter(|id| !left.contains(id)).collect();
                 manifest.restored(&done, at);
             }

@@ -58,7 +58,9 @@ fn asked() -> Tree {
 /// What a later start does first.
 fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open(&lab.root, Arc::clone(faults)).unwrap();
-    let settled = engine::recover(&root, 4).map_err(|error| error.to_string())?;
+    let mut settled = Vec::new();
+    engine::recover(&root, 4, &mut |one| settled.push(one.clone()))
+        .map_err(|error| error.to_string())?;
     let mut stuck = settled
         .iter()
         .filter(|settled| matches!(settled.end, End::Stuck(_)));

@@ -188,7 +188,10 @@ fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
         Fault::FileSystem,
         "cannot read https://u:pw@host/x?sig=abc",
     ));
-    story.rollback = Rollback::Done { at: at(8) };
+    story.rollback = Rollback::Done {
+        at: at(8),
+        left: Vec::new(),
+    };
     let text = log::lines(&story);
     let lines: Vec<Value> = text
         .lines()
@@ -233,7 +236,10 @@ fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
 #[test]
 fn a_failure_that_was_rolled_back_reads_as_001_12_2_r_001_181() {
     let mut story = failing();
-    story.rollback = Rollback::Done { at: at(8) };
+    story.rollback = Rollback::Done {
+        at: at(8),
+        left: Vec::new(),
+    };
     let reports = told(&story);
     let report = json_of(&reports.execution);
     assert_eq!(report["status"], "ROLLED_BACK");
@@ -265,7 +271,10 @@ fn a_failure_that_was_rolled_back_reads_as_001_12_2_r_001_181() {
 #[test]
 fn an_error_object_has_every_field_of_001_8_2_r_001_143_r_001_145() {
     let mut story = failing();
-    story.rollback = Rollback::Done { at: at(8) };
+    story.rollback = Rollback::Done {
+        at: at(8),
+        left: Vec::new(),
+    };
     story.troubles = vec![trouble(Fault::DiskFull)];
     let errors = json_of(&told(&story).execution)["errors"].clone();
     assert_eq!(
@@ -307,7 +316,13 @@ fn what_was_done_about_an_error_is_one_of_three_r_001_146() {
         json_of(&told(&story).execution)["errors"][0]["recovery_action"].clone()
     };
     assert_eq!(recovery(Rollback::NotDone), "SKIPPED");
-    assert_eq!(recovery(Rollback::Done { at: at(8) }), "ROLLED_BACK");
+    assert_eq!(
+        recovery(Rollback::Done {
+            at: at(8),
+            left: Vec::new()
+        }),
+        "ROLLED_BACK"
+    );
     let left = vec![uuid(2)];
     assert_eq!(
         recovery(Rollback::Stuck { at: at(8), left }),
@@ -331,7 +346,12 @@ fn the_status_follows_from_what_happened_r_001_45() {
         story.undo = None;
     };
     assert_eq!(with(story(), trouble_alone), Status::Failed);
-    let undone: fn(&mut Story) = |story| story.rollback = Rollback::Done { at: at(8) };
+    let undone: fn(&mut Story) = |story| {
+        story.rollback = Rollback::Done {
+            at: at(8),
+            left: Vec::new(),
+        }
+    };
     assert_eq!(with(failing(), undone), Status::RolledBack);
     let stuck: fn(&mut Story) = |story| {
         story.rollback = Rollback::Stuck {
@@ -342,7 +362,10 @@ fn the_status_follows_from_what_happened_r_001_45() {
     assert_eq!(with(failing(), stuck), Status::Failed);
     let cancelled: fn(&mut Story) = |story| {
         story.troubles = vec![trouble(Fault::Cancelled)];
-        story.rollback = Rollback::Done { at: at(8) };
+        story.rollback = Rollback::Done {
+            at: at(8),
+            left: Vec::new(),
+        };
     };
     assert_eq!(with(story(), cancelled), Status::Cancelled);
 }

@@ -1,11 +1,10 @@
-//! What is told where nothing was begun.
+//! What is told of a plan that was not begun.
 
 use serde_json::Value;
 
 use crate::{
     plan::{
         Desk, Finished, Rejected,
-        engine::REPORTS,
         model::ActionId,
         read::PlanError,
         record::{
@@ -86,7 +85,7 @@ pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
     let of_no_action = std::iter::once(&*error.first)
         .chain(&error.others)
         .filter(|problem| problem.subject.action.is_none());
-    let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
+    let Ok(directory) = RelPath::parse(&format!("{}/none", crate::plan::engine::REPORTS)) else {
         return refused(error.failure());
     };
     let story = Story {
