@@ -58,7 +58,7 @@ pub(crate) enum Unfinished {
 const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EACCES"];
 
 /// How many points of the longer sweeps are left out between two.
-const STRIDE: usize = 3;
+const STRIDE: usize = 5;
 
 /// Tries it in a directory of its own below `place`; `tell` hears of each sweep as it ends.
 pub(crate) fn crash(
@@ -73,9 +73,11 @@ pub(crate) fn crash(
         tell(&sweep);
         sweeps.push(sweep);
     };
-    swept(trial.killed()?);
+    let killed = trial.killed()?;
+    let most = killed.points;
+    swept(killed);
     swept(trial.killed_twice()?);
-    swept(trial.failing()?);
+    swept(trial.failing(most)?);
     swept(trial.killed_rollback()?);
     let bad = trial.bad;
     let guarantees = Guarantees::of(&scratch)?;
@@ -194,8 +196,8 @@ impl<'a> Trial<'a> {
         })
     }
 
-    fn failing(&mut self) -> Result<Sweep, Unfinished> {
-        let most = self.calls()?;
+    /// At as many calls as a plan was killed at.
+    fn failing(&mut self, most: u64) -> Result<Sweep, Unfinished> {
         self.sweep("call failed", STRIDE, |trial, at, sweep| {
             if at > most {
                 return Ok(ControlFlow::Break(()));
@@ -215,20 +217,6 @@ impl<'a> Trial<'a> {
             }
             Ok(ControlFlow::Continue(()))
         })
-    }
-
-    /// How many points a plan has.
-    fn calls(&mut self) -> Result<u64, Unfinished> {
-        let mut most = 0;
-        self.sweep("points", STRIDE, |trial, at, _| {
-            trial.scratch.fresh()?;
-            most = at;
-            Ok(match trial.scratch.run(&format!("kill@{at}"))? {
-                End::Killed => ControlFlow::Continue(()),
-                End::Success | End::Failure(_) => ControlFlow::Break(()),
-            })
-        })?;
-        Ok(most)
     }
 
     fn killed_rollback(&mut self) -> Result<Sweep, Unfinished> {
