@@ -79,9 +79,7 @@ fn ending(verdict: &Verdict) -> String {
         guarantees.exchange, guarantees.hard_links, guarantees.sync, guarantees.landlock
     )
     .to_lowercase();
-    for bad in &verdict.bad {
-        text.push_str(&format!("BAD: {bad}\n"));
-    }
+    text.extend(verdict.bad.iter().flat_map(|bad| ["BAD: ", bad, "\n"]));
     let level = if verdict.bad.is_empty() {
         guarantees.level()
     } else {

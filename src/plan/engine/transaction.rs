@@ -105,7 +105,7 @@ impl<'a> Stage<'a> {
             for (name, _) in documents {
                 files.push(self.folder.below(name)?);
             }
-            sync(&self.folder, &self.entries, files, threads)?;
+            sync(&self.folder, &self.entries, &files, threads)?;
             Ok(journal)
         });
         match ready {
@@ -217,11 +217,11 @@ impl<'a> Applied<'a> {
         let files = documents
             .iter()
             .filter_map(|(name, _)| work.folder.below(name).ok());
-        let files = files.collect();
+        let files: Vec<RelPath> = files.collect();
         let ready = work
             .folder
             .put(documents)
-            .and_then(|()| sync(&work.folder, &work.entries, files, work.threads))
+            .and_then(|()| sync(&work.folder, &work.entries, &files, work.threads))
             .and_then(|()| work.journal.append(work.folder.dir(), &Event::Done));
         if let Err(error) = ready {
             return Err(Box::new(self.work.undo(error.into())));
@@ -283,7 +283,7 @@ pub(super) fn take_back(
         let event = Event::RolledBack {
             spared: spared.clone(),
         };
-        let settled = sync(folder, entries, Vec::new(), threads)
+        let settled = sync(folder, entries, &[], threads)
             .and_then(|()| journal.record(folder.dir(), &event))
             .and_then(|()| folder.clear(&spared))
             .and_then(|()| folder.unmark());
@@ -349,7 +349,7 @@ pub(super) fn tidy(
 fn sync(
     folder: &Folder<'_>,
     entries: &[Entry],
-    files: Vec<RelPath>,
+    files: &[RelPath],
     threads: usize,
 ) -> Result<(), FileError> {
     let root = folder.root();
@@ -383,7 +383,7 @@ fn sync(
         // First of all the note: without it, nobody would look for the rest after a power cut.
         folder.note_is_safe()?;
     }
-    durable(root, barrier, &files, &there, threads)
+    durable(root, barrier, files, &there, threads)
 }
 
 fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {
