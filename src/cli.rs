@@ -14,6 +14,7 @@ mod report;
 mod rollback;
 mod run;
 mod schema;
+mod selftest;
 mod serve;
 mod settings;
 mod stderr;
@@ -76,6 +77,9 @@ enum Verb {
     /// Examine the setup: the catalog, the storage, and every tool server, started for real
     #[command(after_help = doctor::EXIT_CODES)]
     Doctor(doctor::DoctorArgs),
+    /// Try whether file plans are all or nothing on a file system
+    #[command(after_help = selftest::EXIT_CODES)]
+    Selftest(selftest::SelftestArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionArgs),
     /// Print a manual page (roff)
@@ -109,7 +113,7 @@ pub fn main() -> ExitCode {
 fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
     let heeds = matches!(
         verb,
-        Verb::Run(_) | Verb::Rollback(_) | Verb::Recover(_) | Verb::Doctor(_)
+        Verb::Run(_) | Verb::Rollback(_) | Verb::Recover(_) | Verb::Doctor(_) | Verb::Selftest(_)
     );
     if !heeds {
         interrupts.stand_down();
@@ -125,6 +129,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
         Verb::Schema(args) => schema::run(&args),
         Verb::Init(args) => init::run(&args),
         Verb::Doctor(args) => doctor::run(&args, interrupts),
+        Verb::Selftest(args) => selftest::run(&args, interrupts),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::Man(args) => man::run(&args, Cli::command()),
     }

@@ -13,6 +13,7 @@
 //! | `inputs` | whether the inputs are there |
 //! | `executor` | how it is done: call, judge, take, check, store |
 //! | `plan` | file plans: a list of changes, all made or none |
+//! | `selftest` | whether file plans are all or nothing here: killed, failed, recovered, compared |
 //! | `mcp` | one tool call over MCP, and no process left behind |
 //! | `assets` | where bytes live: store, scratch directory, content checks |
 //! | `servers` | tool servers inside the binary (`oneact serve`) |
@@ -28,7 +29,7 @@
 //!    run's scratch directory, and moved when the whole task is good.
 //! 4. Only `assets`, `plan` and the tools of `servers` write files; `executor` moves them within scratch.
 //!    `cli` writes one: the catalog of `oneact init`, where none is; `mcp` keeps notes of the servers it
-//!    met.
+//!    met; `selftest` has a directory of its own while it runs.
 //! 5. Every failure has a `Fault`; exit code and envelope are functions of it.
 //! 6. Secrets (values handed on from the environment, `secret` pointers) appear in no envelope or
 //!    log, presign parts in nothing but a result that is itself a URL; the echo of the task is the
@@ -49,5 +50,6 @@ mod inputs;
 mod mcp;
 pub mod perform;
 mod plan;
+mod selftest;
 mod servers;
 pub mod task;

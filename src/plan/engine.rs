@@ -15,3 +15,6 @@ pub(crate) use journal::{State, state};
 pub(crate) use recover::{End, Recovered, recover};
 pub(crate) use stage::{Seen, Stage, Written, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
+
+#[cfg(test)]
+mod tests;

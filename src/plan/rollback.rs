@@ -67,21 +67,7 @@ fn undo(
     let mut manifest = Manifest::parse(&text)?;
     manifest.usable(desk.host.timestamp())?;
     vouched(&finished, &manifest)?;
-    let points = manifest
-        .to_restore(&order.checkpoints)?
-        .into_iter()
-        .cloned();
-    // A rollback that was killed after its last change had no time to say so.
-    let mut already = Vec::new();
-    let mut todo: Vec<Point> = Vec::new();
-    for point in points {
-        if is_restored(&point, root)? {
-            already.push(point.checkpoint_id);
-        } else {
-            todo.push(point);
-        }
-    }
-    let points = todo;
+    let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
         manifest.restored(&already, &desk.host.now());
         let text = bytes(&manifest).unwrap_or_default();
@@ -168,6 +154,24 @@ fn undo(
         teller.warnings.extend(left);
     }
     Ok(committed_end(committed, teller))
+}
+
+/// The checkpoints that are restored already, though the manifest does not say so, and those that are not:
+/// a rollback that was killed after its last change had no time to say so.
+fn left_to_do(
+    manifest: &Manifest,
+    order: &RollbackOrder,
+    root: &Root,
+) -> Result<(Vec<Uuid>, Vec<Point>), Failure> {
+    let (mut already, mut todo) = (Vec::new(), Vec::new());
+    for point in manifest.to_restore(&order.checkpoints)? {
+        if is_restored(point, root)? {
+            already.push(point.checkpoint_id);
+        } else {
+            todo.push(point.clone());
+        }
+    }
+    Ok((already, todo))
 }
 
 /// Whether a file is as it was before the plan, so that there is nothing to take back.

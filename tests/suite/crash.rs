@@ -115,3 +115,21 @@ fn a_killed_rollback_can_be_begun_again() {
     }
     assert!(again > 5, "{again}");
 }
+
+#[test]
+fn selftest_finds_nothing_bad_here_and_leaves_nothing() {
+    let lab = Lab::empty(memory());
+    let mut command = lab::oneact(&lab.root, "");
+    command.args(["selftest", "--json", "--crash", lab.root.as_str()]);
+    let end = lab::run(command, &serde_json::Value::Null);
+    end.succeeded("selftest");
+    let verdict: serde_json::Value = serde_json::from_str(&end.stdout).unwrap();
+    assert_eq!(verdict["bad"], serde_json::json!([]));
+    let sweeps = verdict["sweeps"].as_array().unwrap();
+    assert_eq!(sweeps.len(), 4);
+    for sweep in sweeps {
+        assert!(sweep["points"].as_u64().unwrap() > 10, "{sweep}");
+    }
+    say(&format!("selftest: {}", verdict["sweeps"]));
+    assert_eq!(lab.root.read_dir_utf8().unwrap().count(), 0);
+}

@@ -8,10 +8,12 @@ use std::{
 };
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 15] = [
     (
         "cli",
-        &["perform", "doctor", "envelope", "servers", "host", "task"],
+        &[
+            "perform", "doctor", "selftest", "envelope", "servers", "host", "task",
+        ],
     ),
     (
         "perform",
@@ -27,6 +29,7 @@ const EDGES: [(&str, &[&str]); 14] = [
         "fuzz",
         &["perform", "mcp", "catalog", "envelope", "host", "task"],
     ),
+    ("selftest", &["host"]),
     ("inputs", &["assets", "host", "task"]),
     (
         "executor",

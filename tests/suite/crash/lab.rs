@@ -186,11 +186,11 @@ pub(crate) fn run(mut command: Command, task: &Value) -> End {
         .take()
         .unwrap()
         .write_all(task.to_string().as_bytes());
-    End::of(child.wait_with_output().unwrap())
+    End::of(&child.wait_with_output().unwrap())
 }
 
 impl End {
-    fn of(output: Output) -> Self {
+    fn of(output: &Output) -> Self {
         Self {
             exit: output.status.code(),
             killed: output.status.signal().is_some(),

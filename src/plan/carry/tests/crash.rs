@@ -140,7 +140,7 @@ fn stopped_at_any_call_the_next_start_finds_the_tree_as_before_or_as_asked() {
 
 /// Whether a tree is one of the two already.
 fn whole(lab: &Lab, before: &Tree, after: &Tree) -> bool {
-    let tree = timeless(lab.tree());
+    let tree = timeless(lab.tree_under_way());
     tree == *before || tree == *after
 }
 
@@ -208,4 +208,24 @@ fn whatever_call_fails_the_tree_is_as_before_or_as_asked_and_the_answer_says_whi
     }
     assert!(points > 500, "only {points} points");
     println!("{points} points: {found:?}");
+}
+
+/// The note is renamed to its place when it is whole: a crash before that leaves it under another name.
+#[test]
+fn a_note_that_was_never_finished_is_cleared_away_with_its_directory() {
+    let lab = lab();
+    let reports = lab.root.join("agent_outputs/reports");
+    fs::create_dir_all(reports.join("begun")).unwrap();
+    fs::create_dir_all(reports.join(".unfinished")).unwrap();
+    fs::write(reports.join(".unfinished/.begun.new"), "{").unwrap();
+    let desk = Desk {
+        host: lab.host,
+        root: &lab.root,
+        task_id: "task_1",
+        begun: lab.host.moment(),
+        budget: None,
+    };
+    assert_eq!(recover(desk), Vec::<String>::new());
+    assert!(!reports.join("begun").exists());
+    no_trace(&lab, "recovered");
 }

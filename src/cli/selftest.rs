@@ -1,0 +1,89 @@
+//! `oneact selftest --crash PATH`: whether file plans are all or nothing on that file system.
+
+use std::process::ExitCode;
+
+use camino::Utf8PathBuf;
+use clap::Args;
+
+use crate::{
+    host::{Host, Interrupts},
+    selftest::{Sweep, Unfinished, Verdict, crash},
+};
+
+use super::print;
+
+/// Where, and for whom.
+#[derive(Debug, Args)]
+pub(super) struct SelftestArgs {
+    /// A directory on the file system in question; what is made in it is removed
+    #[arg(long, value_name = "PATH")]
+    crash: Utf8PathBuf,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) const EXIT_CODES: &str = "\
+A plan on a small tree is killed, and its calls fail, at hundreds of points; after each the next
+start recovers, and the tree must be as before or as asked. A power cut is not among them.
+
+Exit codes:
+  0    so it was, every time
+  1    it was not, or could not be tried
+  128 + n   interrupted by signal n";
+
+/// Tries it, tells, and answers with what it came to.
+pub(super) fn run(args: &SelftestArgs, interrupts: Interrupts) -> ExitCode {
+    let host = Host::new(None, None, interrupts);
+    let mut printed = Ok(());
+    let tried = crash(&args.crash, &host, &mut |sweep| {
+        if !args.json && printed.is_ok() {
+            printed = print(told(sweep).as_bytes());
+        }
+    });
+    let verdict = match tried {
+        Ok(verdict) => verdict,
+        Err(Unfinished::Interrupted(interrupt)) => {
+            return ExitCode::from(128 + interrupt.number());
+        }
+        Err(unfinished) => {
+            tracing::error!("{unfinished}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let text = if args.json {
+        serde_json::to_string(&verdict).unwrap_or_default() + "\n"
+    } else {
+        ending(&verdict)
+    };
+    match printed.and_then(|()| print(text.as_bytes())) {
+        Ok(()) if verdict.bad.is_empty() => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn told(sweep: &Sweep) -> String {
+    let Sweep {
+        name,
+        points,
+        old,
+        new,
+    } = sweep;
+    format!("{name:<16}{points:>5} points: {old} as before, {new} as asked\n")
+}
+
+fn ending(verdict: &Verdict) -> String {
+    let guarantees = &verdict.guarantees;
+    let mut text = format!(
+        "exchange {:?}, hard links {:?}, sync {:?}, Landlock {:?}\n",
+        guarantees.exchange, guarantees.hard_links, guarantees.sync, guarantees.landlock
+    )
+    .to_lowercase();
+    text.extend(verdict.bad.iter().flat_map(|bad| ["BAD: ", bad, "\n"]));
+    let level = if verdict.bad.is_empty() {
+        guarantees.level()
+    } else {
+        "none: see above"
+    };
+    text + &format!("Guarantee on {}: {level}.\n", verdict.path)
+}

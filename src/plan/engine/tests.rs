@@ -1,0 +1,130 @@
+//! Single changes, made and taken back.
+
+use std::{fs, os::unix::fs::MetadataExt, sync::Arc};
+
+use camino::Utf8PathBuf;
+use tempfile::TempDir;
+
+use super::{
+    apply::apply,
+    entry::{Entry, Post, Pre, Way},
+    folder::Folder,
+    undo::{Undone, undo},
+};
+use crate::{
+    plan::files::{Faults, Root},
+    task::RelPath,
+};
+
+struct Place {
+    _dir: TempDir,
+    path: Utf8PathBuf,
+    root: Root,
+}
+
+fn place() -> Place {
+    let dir = tempfile::tempdir().unwrap();
+    let path = Utf8PathBuf::try_from(dir.path().canonicalize().unwrap()).unwrap();
+    let root = Root::open(&path, Arc::new(Faults::default())).unwrap();
+    Place {
+        _dir: dir,
+        path,
+        root,
+    }
+}
+
+fn path(name: &str) -> RelPath {
+    RelPath::parse(name).unwrap()
+}
+
+fn gone() -> Entry {
+    Entry::RemoveDir {
+        path: path("made"),
+        slot: path("slot"),
+    }
+}
+
+#[test]
+fn an_empty_directory_is_removed_and_the_same_one_comes_back() {
+    let place = place();
+    let made = place.path.join("made");
+    fs::create_dir(&made).unwrap();
+    let before = fs::metadata(&made).unwrap().ino();
+    apply(&place.root, &gone()).unwrap();
+    assert!(!made.exists());
+    for _ in 0..2 {
+        assert_eq!(undo(&place.root, &gone()).unwrap(), Undone::Restored);
+        assert_eq!(fs::metadata(&made).unwrap().ino(), before);
+    }
+}
+
+#[test]
+fn a_directory_in_which_others_have_files_stays() {
+    let place = place();
+    fs::create_dir(place.path.join("made")).unwrap();
+    fs::write(place.path.join("made/theirs"), "theirs").unwrap();
+    apply(&place.root, &gone()).unwrap();
+    assert!(place.path.join("made/theirs").exists());
+    assert_eq!(undo(&place.root, &gone()).unwrap(), Undone::Restored);
+}
+
+#[test]
+fn a_directory_that_others_have_made_anew_is_not_replaced() {
+    let place = place();
+    fs::create_dir(place.path.join("made")).unwrap();
+    apply(&place.root, &gone()).unwrap();
+    fs::write(place.path.join("made"), "theirs").unwrap();
+    let undone = undo(&place.root, &gone()).unwrap();
+    assert!(matches!(undone, Undone::Conflict(_)), "{undone:?}");
+    assert!(place.path.join("slot").is_dir());
+}
+
+#[test]
+fn what_was_written_in_place_is_as_old_as_before_when_it_is_taken_back() {
+    let place = place();
+    let (file, backup) = (place.path.join("bound"), place.path.join("bound.bak"));
+    for path in [&file, &backup] {
+        fs::write(path, "before").unwrap();
+    }
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let opened = fs::File::open(&file).unwrap();
+    opened.set_modified(long_ago).unwrap();
+    let pre = Pre {
+        facts: place.root.look(&path("bound")).unwrap().unwrap(),
+        sha256: super::hash(b"before"),
+        backup: path("bound.bak"),
+    };
+    let entry = Entry::Modify {
+        path: path("bound"),
+        slot: path("slot"),
+        pre,
+        post: Post {
+            ino: 0,
+            bytes: 5,
+            sha256: super::hash(b"after"),
+        },
+        way: Way::InPlace,
+    };
+    fs::write(&file, "half of what was to be written").unwrap();
+    for _ in 0..2 {
+        assert_eq!(undo(&place.root, &entry).unwrap(), Undone::Restored);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+        assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), long_ago);
+    }
+}
+
+#[test]
+fn slots_of_directories_yet_to_be_made_lie_beside_them_and_are_cleared_away() {
+    let place = place();
+    let folder = Folder::create(&place.root, "plan").unwrap();
+    fs::create_dir(place.path.join("there")).unwrap();
+    let dir = folder.slot_beside(&path("there/x/y"), 0).unwrap();
+    let file = folder.slot_beside(&path("there/x/y/n.txt"), 1).unwrap();
+    assert_eq!(dir, path("there/.oneact-plan-0"));
+    assert_eq!(file, path("there/.oneact-plan-1"));
+    fs::create_dir(place.path.join(dir.as_str())).unwrap();
+    fs::write(place.path.join(file.as_str()), "new").unwrap();
+    folder.clear_slots(&[]).unwrap();
+    let left = fs::read_dir(place.path.join("there")).unwrap().count();
+    assert_eq!(left, 0);
+}

@@ -1,0 +1,239 @@
+//! Whether file plans are all or nothing on this machine and file system: the crash suite's portable
+//! part, for users. Runs this very program on a small tree, kills it or has its calls fail, has the next
+//! start recover, and compares.
+//!
+//! Writes only into a directory of its own, and removes it.
+
+mod probe;
+mod scratch;
+
+use std::{io, ops::ControlFlow};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
+
+use crate::host::{Host, Interrupt};
+
+pub(crate) use probe::Guarantees;
+use scratch::{End, Scratch, Tree};
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict {
+    /// Where it was tried.
+    pub(crate) path: String,
+    pub(crate) sweeps: Vec<Sweep>,
+    pub(crate) guarantees: Guarantees,
+    /// Sentences: trees that were neither as before nor as asked, answers that were not true.
+    pub(crate) bad: Vec<String>,
+}
+
+/// One kind of trouble, at many points.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sweep {
+    pub(crate) name: &'static str,
+    pub(crate) points: u64,
+    /// Trees that were as before, after the next start.
+    pub(crate) old: u64,
+    /// Trees that were as asked.
+    pub(crate) new: u64,
+}
+
+/// Why there is no verdict.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unfinished {
+    #[error("cannot {operation} `{path}`: {source}")]
+    File {
+        operation: &'static str,
+        path: Utf8PathBuf,
+        source: io::Error,
+    },
+    #[error("a plan without any trouble does not succeed here: {0}")]
+    NotEven(String),
+    #[error("interrupted by {}", .0.name())]
+    Interrupted(Interrupt),
+}
+
+/// What is injected into calls, beside kills.
+const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EACCES"];
+
+/// How many points of the longer sweeps are left out between two.
+const STRIDE: usize = 5;
+
+/// Tries it in a directory of its own below `place`; `tell` hears of each sweep as it ends.
+pub(crate) fn crash(
+    place: &Utf8Path,
+    host: &Host,
+    tell: &mut dyn FnMut(&Sweep),
+) -> Result<Verdict, Unfinished> {
+    let scratch = Scratch::new(place)?;
+    let mut trial = Trial::new(&scratch, host)?;
+    let mut sweeps = Vec::new();
+    let mut swept = |sweep: Sweep| {
+        tell(&sweep);
+        sweeps.push(sweep);
+    };
+    let killed = trial.killed()?;
+    let most = killed.points;
+    swept(killed);
+    swept(trial.killed_twice()?);
+    swept(trial.failing(most)?);
+    swept(trial.killed_rollback()?);
+    let bad = trial.bad;
+    let guarantees = Guarantees::of(&scratch)?;
+    Ok(Verdict {
+        path: place.to_string(),
+        sweeps,
+        guarantees,
+        bad,
+    })
+}
+
+/// The two trees there may be.
+struct Trial<'a> {
+    scratch: &'a Scratch,
+    host: &'a Host,
+    old: Tree,
+    new: Tree,
+    bad: Vec<String>,
+}
+
+impl<'a> Trial<'a> {
+    fn new(scratch: &'a Scratch, host: &'a Host) -> Result<Self, Unfinished> {
+        scratch.fresh()?;
+        let old = scratch.tree()?;
+        scratch.apply()?;
+        let new = scratch.tree()?;
+        Ok(Self {
+            scratch,
+            host,
+            old,
+            new,
+            bad: Vec::new(),
+        })
+    }
+
+    /// Every so many points, until the run meets none any more.
+    fn sweep(
+        &mut self,
+        name: &'static str,
+        stride: usize,
+        mut point: impl FnMut(&mut Self, u64, &mut Sweep) -> Result<ControlFlow<()>, Unfinished>,
+    ) -> Result<Sweep, Unfinished> {
+        let mut sweep = Sweep {
+            name,
+            points: 0,
+            old: 0,
+            new: 0,
+        };
+        for at in (1..).step_by(stride) {
+            if let Some(interrupt) = self.host.interrupts().caught() {
+                return Err(Unfinished::Interrupted(interrupt));
+            }
+            if point(self, at, &mut sweep)?.is_break() {
+                break;
+            }
+        }
+        Ok(sweep)
+    }
+
+    /// The next start, and what it leaves.
+    fn settle(&mut self, told: &str, sweep: &mut Sweep) -> Result<(), Unfinished> {
+        let end = self.scratch.recover("")?;
+        let tree = self.scratch.tree()?;
+        sweep.points += 1;
+        if tree == self.old {
+            sweep.old += 1;
+        } else if tree == self.new {
+            sweep.new += 1;
+        } else {
+            self.bad.push(format!(
+                "{told}: the tree is neither as before nor as asked"
+            ));
+        }
+        if end != End::Success {
+            self.bad.push(format!("{told}: recovery failed"));
+        }
+        if self.scratch.unfinished()? {
+            self.bad.push(format!("{told}: a plan is still unfinished"));
+        }
+        Ok(())
+    }
+
+    fn killed(&mut self) -> Result<Sweep, Unfinished> {
+        self.sweep("plan killed", 1, |trial, at, sweep| {
+            let told = format!("kill@{at}");
+            trial.scratch.fresh()?;
+            match trial.scratch.run(&told)? {
+                End::Killed => trial.settle(&told, sweep)?,
+                End::Success => return Ok(ControlFlow::Break(())),
+                End::Failure(_) => trial.bad.push(format!("{told}: the plan failed")),
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    fn killed_twice(&mut self) -> Result<Sweep, Unfinished> {
+        self.sweep("recovery killed", STRIDE, |trial, at, sweep| {
+            let first = format!("kill@{at}");
+            for again in (1..).step_by(STRIDE) {
+                trial.scratch.fresh()?;
+                if trial.scratch.run(&first)? != End::Killed {
+                    return Ok(ControlFlow::Break(()));
+                }
+                let tree = trial.scratch.tree()?;
+                if tree == trial.old || tree == trial.new {
+                    // Recovery has only to clear away.
+                    break;
+                }
+                let killed = trial.scratch.recover(&format!("kill@{again}"))? == End::Killed;
+                trial.settle(&format!("{first}, recovery kill@{again}"), sweep)?;
+                if !killed {
+                    break;
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// At as many calls as a plan was killed at.
+    fn failing(&mut self, most: u64) -> Result<Sweep, Unfinished> {
+        self.sweep("call failed", STRIDE, |trial, at, sweep| {
+            if at > most {
+                return Ok(ControlFlow::Break(()));
+            }
+            for errno in ERRORS {
+                for span in ["", "+"] {
+                    let told = format!("{errno}@{at}{span}");
+                    trial.scratch.fresh()?;
+                    let success = trial.scratch.run(&told)? == End::Success;
+                    if success && trial.scratch.tree()? != trial.new {
+                        trial
+                            .bad
+                            .push(format!("{told}: success was told, and is not true"));
+                    }
+                    trial.settle(&told, sweep)?;
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    fn killed_rollback(&mut self) -> Result<Sweep, Unfinished> {
+        self.sweep("rollback killed", STRIDE, |trial, at, sweep| {
+            let told = format!("rollback kill@{at}");
+            trial.scratch.fresh()?;
+            let plan = trial.scratch.apply()?;
+            let end = trial.scratch.rollback(&plan, &format!("kill@{at}"))?;
+            trial.settle(&told, sweep)?;
+            Ok(match end {
+                End::Killed => ControlFlow::Continue(()),
+                End::Success => ControlFlow::Break(()),
+                End::Failure(said) => {
+                    trial.bad.push(format!("{told}: {said}"));
+                    ControlFlow::Break(())
+                }
+            })
+        })
+    }
+}

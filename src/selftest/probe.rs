@@ -1,0 +1,112 @@
+//! What the file system can do, and with it how much a plan can promise there.
+
+use std::{
+    fs::{self, File},
+    io,
+};
+
+use rustix::{
+    fs::{CWD, RenameFlags, renameat_with, syncfs},
+    io::Errno,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    Unfinished,
+    scratch::{Scratch, failed},
+};
+
+/// Whether the file system, or the kernel, can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Can {
+    Yes,
+    No,
+}
+
+/// How much a plan can promise here.
+#[derive(Debug, Serialize)]
+pub(crate) struct Guarantees {
+    /// Exchanging two names: what others save meanwhile is caught, whenever they do. Without it there is
+    /// a moment in which it is not.
+    pub(crate) exchange: Can,
+    /// Second names: backups need no copy.
+    pub(crate) hard_links: Can,
+    /// Waiting for the whole file system at once.
+    pub(crate) sync: Can,
+    /// The kernel keeps a plan's writes inside its root.
+    pub(crate) landlock: Can,
+}
+
+impl From<Result<(), Errno>> for Can {
+    fn from(tried: Result<(), Errno>) -> Self {
+        match tried {
+            Ok(()) => Self::Yes,
+            Err(_) => Self::No,
+        }
+    }
+}
+
+impl Guarantees {
+    /// Tries each.
+    pub(super) fn of(scratch: &Scratch) -> Result<Self, Unfinished> {
+        scratch.fresh()?;
+        let (one, two) = (scratch.root.join("a.txt"), scratch.root.join("b.txt"));
+        let (one, two) = (one.as_std_path(), two.as_std_path());
+        let exchange = renameat_with(CWD, one, CWD, two, RenameFlags::EXCHANGE);
+        let linked = fs::hard_link(one, scratch.root.join("second"));
+        let linked = linked.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOTSUP));
+        let dir = File::open(&scratch.root).map_err(failed("open", &scratch.root))?;
+        Ok(Self {
+            exchange: exchange.into(),
+            hard_links: linked.into(),
+            sync: syncfs(&dir).into(),
+            landlock: landlock(scratch)?,
+        })
+    }
+
+    /// In a sentence.
+    pub(crate) fn level(&self) -> &'static str {
+        match (self.exchange, self.landlock) {
+            (Can::Yes, Can::Yes) => {
+                "full: all or nothing, nothing of others lost, nothing outside the root"
+            }
+            (Can::Yes, Can::No) => {
+                "all or nothing, nothing of others lost; the kernel puts no second wall around the root"
+            }
+            (Can::No, _) => {
+                "all or nothing; what others save in the very moment of a change may be lost"
+            }
+        }
+    }
+}
+
+/// As a plan says of itself.
+fn landlock(scratch: &Scratch) -> Result<Can, Unfinished> {
+    scratch.fresh()?;
+    let report = scratch
+        .root
+        .join(scratch.apply()?)
+        .join("execution_report.json");
+    let text = fs::read(&report).map_err(failed("read", &report))?;
+    let report: Value = serde_json::from_slice(&text)
+        .map_err(io::Error::other)
+        .map_err(failed("read", &report))?;
+    Ok(if holds(&report, "enforced") {
+        Can::Yes
+    } else {
+        Can::No
+    })
+}
+
+/// Whether a `jail` in it has this value.
+fn holds(value: &Value, jail: &str) -> bool {
+    match value {
+        Value::Object(fields) => {
+            fields.get("jail").is_some_and(|found| found == jail)
+                || fields.values().any(|value| holds(value, jail))
+        }
+        _ => false,
+    }
+}

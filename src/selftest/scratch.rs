@@ -1,0 +1,257 @@
+//! A small tree, a plan with every kind of change, and this very program at work on them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Write},
+    os::unix::{fs::MetadataExt, process::ExitStatusExt},
+    process::{Command, Stdio},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::host::{die_with_us, own_path};
+
+use super::Unfinished;
+
+/// How old every file of a new tree is.
+const LONG_AGO: Duration = Duration::from_secs(1_700_000_000);
+
+/// What matters of a file: its permission bits, its names, whether it is as old as the tree, its content.
+/// Of a directory only that it is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Seen {
+    Dir,
+    File {
+        mode: u32,
+        names: u64,
+        untouched: bool,
+        content: Vec<u8>,
+    },
+}
+
+/// By path below the root, without what oneact keeps for itself.
+pub(super) type Tree = BTreeMap<Utf8PathBuf, Seen>;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    Killed,
+    Success,
+    /// With what was printed.
+    Failure(String),
+}
+
+/// A directory of our own; gone with this value.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    _dir: TempDir,
+    pub(super) root: Utf8PathBuf,
+}
+
+impl Scratch {
+    pub(super) fn new(place: &Utf8Path) -> Result<Self, Unfinished> {
+        let failed = |source| Unfinished::File {
+            operation: "make a directory in",
+            path: place.to_owned(),
+            source,
+        };
+        let dir = TempDir::with_prefix_in("oneact-selftest-", place).map_err(failed)?;
+        let root = dir.path().canonicalize().map_err(failed)?;
+        let root = Utf8PathBuf::try_from(root)
+            .map_err(|error| failed(io::Error::other(error)))?
+            .join("root");
+        Ok(Self { _dir: dir, root })
+    }
+
+    /// The tree as before the plan.
+    pub(super) fn fresh(&self) -> Result<(), Unfinished> {
+        if self.root.exists() {
+            fs::remove_dir_all(&self.root).map_err(failed("clear", &self.root))?;
+        }
+        for (name, content) in [
+            ("a.txt", "one\n"),
+            ("b.txt", "two\n"),
+            ("sub/data.json", "{\"old\": 1.0}\n"),
+            ("gone.txt", "gone\n"),
+            ("old.txt", "old\n"),
+        ] {
+            let path = self.root.join(name);
+            let dir = path.parent().unwrap_or(&self.root);
+            fs::create_dir_all(dir).map_err(failed("make the directory", dir))?;
+            fs::write(&path, content).map_err(failed("write", &path))?;
+            fs::File::open(&path)
+                .and_then(|file| file.set_modified(UNIX_EPOCH + LONG_AGO))
+                .map_err(failed("set the times of", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The plan, with these faults.
+    pub(super) fn run(&self, faults: &str) -> Result<End, Unfinished> {
+        let task = plan().to_string();
+        self.oneact(&[], faults, task.as_bytes())
+            .map(|(end, _)| end)
+    }
+
+    /// The plan without any fault; answers with its report directory.
+    pub(super) fn apply(&self) -> Result<String, Unfinished> {
+        let task = plan().to_string();
+        let (end, answer) = self.oneact(&[], "", task.as_bytes())?;
+        let not_even = |said: &str| Unfinished::NotEven(said.to_owned());
+        if let End::Failure(said) = end {
+            return Err(not_even(&said));
+        }
+        let reports = self.root.join("agent_outputs/reports");
+        let listed = fs::read_dir(&reports).map_err(failed("list", &reports))?;
+        let name = listed
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .find(|name| !name.starts_with('.'));
+        name.map(|name| format!("agent_outputs/reports/{name}"))
+            .ok_or_else(|| not_even(&answer))
+    }
+
+    pub(super) fn recover(&self, faults: &str) -> Result<End, Unfinished> {
+        self.oneact(&["recover", "--json"], faults, b"")
+            .map(|(end, _)| end)
+    }
+
+    pub(super) fn rollback(&self, plan: &str, faults: &str) -> Result<End, Unfinished> {
+        self.oneact(&["rollback", "--json", plan], faults, b"")
+            .map(|(end, _)| end)
+    }
+
+    /// Whether a plan is noted as under way.
+    pub(super) fn unfinished(&self) -> Result<bool, Unfinished> {
+        let notes = self.root.join("agent_outputs/reports/.unfinished");
+        match fs::read_dir(&notes) {
+            Ok(mut notes) => Ok(notes.next().is_some()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed("list", &notes)(error)),
+        }
+    }
+
+    pub(super) fn tree(&self) -> Result<Tree, Unfinished> {
+        let mut tree = Tree::new();
+        walk(&self.root, &self.root, &mut tree)?;
+        Ok(tree)
+    }
+
+    fn oneact(
+        &self,
+        arguments: &[&str],
+        faults: &str,
+        input: &[u8],
+    ) -> Result<(End, String), Unfinished> {
+        let own = own_path();
+        let mut command = Command::new(&own);
+        command
+            .args(arguments)
+            .current_dir(&self.root)
+            .env("ONEACT_ROOT", &self.root)
+            .env("ONEACT_FAULTS", faults)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        die_with_us(&mut command);
+        let mut child = command
+            .spawn()
+            .map_err(failed("start", Utf8Path::new(&own)))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // It may be gone before it has read anything.
+            let _ = stdin.write_all(input);
+        }
+        let output = child
+            .wait_with_output()
+            .map_err(failed("wait for", Utf8Path::new(&own)))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let end = if output.status.success() {
+            End::Success
+        } else if output.status.signal().is_some() {
+            End::Killed
+        } else {
+            End::Failure(said.clone())
+        };
+        Ok((end, said))
+    }
+}
+
+/// Every kind of change.
+fn plan() -> Value {
+    let action = |id: &str, kind: &str, target: &str, operation: Value| json!({"action_id": id, "action_type": kind, "target": target, "operation": operation});
+    let replace =
+        |from: &str, to: &str| json!({"type": "text_replace", "pattern": from, "replacement": to});
+    let actions = [
+        action("a001", "FILE_MODIFY", "a.txt", replace("one", "eins")),
+        action("a002", "FILE_MODIFY", "b.txt", replace("two", "zwei")),
+        action(
+            "a003",
+            "FILE_MODIFY",
+            "sub/data.json",
+            json!({"type": "json_add_property", "path": "$", "key": "new", "value": 1}),
+        ),
+        action("a004", "FILE_DELETE", "gone.txt", json!({"type": "delete"})),
+        action(
+            "a005",
+            "FILE_RENAME",
+            "old.txt",
+            json!({"type": "rename", "new_path": "sub/new.txt"}),
+        ),
+        action(
+            "a006",
+            "FILE_CREATE",
+            "x/y/n.txt",
+            json!({"type": "create", "content": "new\n", "mode": "0640"}),
+        ),
+        action(
+            "a007",
+            "FILE_CREATE",
+            "old.txt",
+            json!({"type": "create", "content": "another\n"}),
+        ),
+    ];
+    json!({"protocol_validation": true, "task_plan": {"plan_id": "selftest", "action_plan": actions}})
+}
+
+fn walk(dir: &Utf8Path, root: &Utf8Path, tree: &mut Tree) -> Result<(), Unfinished> {
+    let entries = dir.read_dir_utf8().map_err(failed("list", dir))?;
+    for entry in entries {
+        let entry = entry.map_err(failed("list", dir))?;
+        let path = entry.path();
+        let ours = entry.file_name().starts_with("agent_") || entry.file_name() == ".oneact";
+        if dir == root && ours {
+            continue;
+        }
+        let facts = fs::symlink_metadata(path).map_err(failed("look at", path))?;
+        let seen = if facts.is_dir() {
+            walk(path, root, tree)?;
+            Seen::Dir
+        } else {
+            Seen::File {
+                mode: facts.mode() & 0o7777,
+                names: facts.nlink(),
+                untouched: facts.modified().ok() == Some(UNIX_EPOCH + LONG_AGO),
+                content: fs::read(path).map_err(failed("read", path))?,
+            }
+        };
+        let name = path.strip_prefix(root).unwrap_or(path);
+        tree.insert(name.to_owned(), seen);
+    }
+    Ok(())
+}
+
+pub(super) fn failed(
+    operation: &'static str,
+    path: &Utf8Path,
+) -> impl FnOnce(io::Error) -> Unfinished {
+    let path = path.to_owned();
+    move |source| Unfinished::File {
+        operation,
+        path,
+        source,
+    }
+}
