@@ -303,7 +303,8 @@ fn differences(wanted: &Tree, found: &Tree) -> String {
                 wanted.get(*path)
             )
         })
-        .collect()
+        .collect::<Vec<String>>()
+        .concat()
 }
 
 /// An approved task of these actions.
