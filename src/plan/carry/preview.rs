@@ -9,6 +9,7 @@ use crate::{
         Bounds, Desk, Finished, Rejected,
         check::{self, Broken, Change, Sink, What},
         diff,
+        engine::hash,
         files::{Faults, FileError, Root},
         read,
         record::ChangeKind,
@@ -84,13 +85,13 @@ impl Sink for Foresight {
     }
 
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError> {
-        let kind = match change.what {
-            What::Create { .. } => ChangeKind::Create,
-            What::Modify { .. } => ChangeKind::Modify,
-            What::Delete { .. } => ChangeKind::Delete,
-            What::Rename { .. } => ChangeKind::Rename,
+        let (kind, after) = match &change.what {
+            What::Create { bytes, .. } => (ChangeKind::Create, Some(hash(bytes))),
+            What::Modify { bytes, .. } => (ChangeKind::Modify, Some(hash(bytes))),
+            What::Delete { .. } => (ChangeKind::Delete, None),
+            What::Rename { before, .. } => (ChangeKind::Rename, Some(before.seen.sha256.clone())),
         };
-        self.foreseen.push(staging::foreseen(&change, kind));
+        self.foreseen.push(staging::foreseen(&change, kind, after));
         self.diff.push_str(&diff::unified(staging::pair(&change)));
         Ok(())
     }

@@ -100,7 +100,11 @@ impl Sink for Staging<'_> {
             id: uuid_v4(self.host.random_bytes()),
             backup: backup.map(|pre| pre.backup.clone()),
         };
-        self.foreseen.push(foreseen(&change, kind));
+        let left = match &after {
+            FileState::Present { hash, .. } => Some(hash.clone()),
+            FileState::Absent => None,
+        };
+        self.foreseen.push(foreseen(&change, kind, left));
         let record = ChangeRecord {
             actions: change.actions.to_vec(),
             kind,
@@ -151,33 +155,20 @@ pub(in crate::plan) fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
     }
 }
 
-/// What a preview's hash is made of.
-pub(in crate::plan) fn foreseen(change: &Change<'_>, kind: ChangeKind) -> Foreseen {
-    let hash = |bytes: &[u8]| crate::plan::engine::hash(bytes);
-    let (path, from, before, after, mode) = match &change.what {
-        What::Create { bytes, attributes } => (
-            change.path,
-            None,
-            None,
-            Some(hash(bytes)),
-            attributes.mode(),
-        ),
+/// What a preview's hash is made of. `after` is the SHA-256 of what a creation or modification leaves.
+pub(in crate::plan) fn foreseen(
+    change: &Change<'_>,
+    kind: ChangeKind,
+    after: Option<String>,
+) -> Foreseen {
+    let was = |before: &Original| Some(before.seen.sha256.clone());
+    let (path, from, before, mode) = match &change.what {
+        What::Create { attributes, .. } => (change.path, None, None, attributes.mode()),
         What::Modify {
-            before,
-            bytes,
-            attributes,
-        } => {
-            let was = Some(before.seen.sha256.clone());
-            (change.path, None, was, Some(hash(bytes)), attributes.mode())
-        }
-        What::Delete { before } => {
-            let was = Some(before.seen.sha256.clone());
-            (change.path, None, was, None, None)
-        }
-        What::Rename { before, to } => {
-            let was = Some(before.seen.sha256.clone());
-            (*to, Some(change.path.clone()), was.clone(), was, None)
-        }
+            before, attributes, ..
+        } => (change.path, None, was(before), attributes.mode()),
+        What::Delete { before } => (change.path, None, was(before), None),
+        What::Rename { before, to } => (*to, Some(change.path.clone()), was(before), None),
     };
     Foreseen {
         path: path.clone(),

@@ -27,13 +27,7 @@ impl Original {
         if let Some(facts) = dir.look(name)? {
             settle(&facts);
         }
-        let (bytes, facts) = dir.read(name, most)?;
-        let (file, again) = dir.open(name)?;
-        if !facts.same(&again) {
-            return Err(FileError::of("read", dir.name(name))(
-                rustix::io::Errno::AGAIN,
-            ));
-        }
+        let (bytes, facts, file) = dir.read_open(name, most)?;
         let attributes = Attributes::of(dir, name, &file, &facts)?;
         Ok(Self {
             seen: Seen {

@@ -152,13 +152,17 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Makes the directories that a backup lies in.
-    pub(crate) fn room_for(&self, backup: &RelPath) -> Result<(), FileError> {
+    /// The directory that a backup lies in; it is made if need be.
+    pub(crate) fn room_for(&self, backup: &RelPath) -> Result<Dir<'a>, FileError> {
+        match self.root.parent(backup) {
+            Err(error) if error.errno == Errno::NOENT => {}
+            found => return found,
+        }
         let own = self.path.as_str().len();
         for dir in backup.ancestors().filter(|dir| dir.as_str().len() > own) {
             self.root.parent(&dir)?.ensure_dir(dir.name(), PRIVATE)?;
         }
-        Ok(())
+        self.root.parent(backup)
     }
 
     /// Writes documents of the plan.

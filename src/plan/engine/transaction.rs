@@ -127,8 +127,10 @@ impl<'a> Stage<'a> {
             let Some(pre) = entry.pre() else {
                 continue;
             };
-            self.folder.room_for(&pre.backup)?;
-            let (from, to) = (root.parent(entry.path())?, root.parent(&pre.backup)?);
+            let (from, to) = (
+                root.parent(entry.path())?,
+                self.folder.room_for(&pre.backup)?,
+            );
             let (name, new) = (entry.path().name(), pre.backup.name());
             // A renamed file stays in use, and one that is written over is: their backups must be
             // files of their own.

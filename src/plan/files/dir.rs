@@ -95,6 +95,16 @@ impl<'a> Dir<'a> {
 
     /// A whole regular file, and what it was while it was read.
     pub(crate) fn read(&self, name: &str, most: u64) -> Result<(Vec<u8>, Facts), FileError> {
+        let (bytes, facts, _) = self.read_open(name, most)?;
+        Ok((bytes, facts))
+    }
+
+    /// The same, with the handle it was read through.
+    pub(crate) fn read_open(
+        &self,
+        name: &str,
+        most: u64,
+    ) -> Result<(Vec<u8>, Facts, File), FileError> {
         let (mut file, before) = self.open(name)?;
         let room = usize::try_from(before.bytes.min(most)).unwrap_or_default();
         let mut bytes = Vec::with_capacity(room + 1);
@@ -110,7 +120,7 @@ impl<'a> Dir<'a> {
         if !before.same(&after) || after.bytes != bytes.len() as u64 {
             return Err(FileError::of("read", self.name(name))(Errno::AGAIN));
         }
-        Ok((bytes, after))
+        Ok((bytes, after, file))
     }
 
     pub(crate) fn read_link(&self, name: &str) -> Result<String, FileError> {
