@@ -9,7 +9,7 @@ use super::{
     apply::apply,
     entry::{Entry, Post, Pre, Way},
     folder::Folder,
-    undo::{Undone, undo},
+    undo::{Undone, is_between, undo},
 };
 use crate::{
     plan::files::{Faults, Root},
@@ -105,12 +105,71 @@ fn what_was_written_in_place_is_as_old_as_before_when_it_is_taken_back() {
         },
         way: Way::InPlace,
     };
-    fs::write(&file, "half of what was to be written").unwrap();
+    fs::write(place.path.join("slot"), "after").unwrap();
+    fs::write(&file, "after").unwrap();
     for _ in 0..2 {
         assert_eq!(undo(&place.root, &entry).unwrap(), Undone::Restored);
         assert_eq!(fs::read_to_string(&file).unwrap(), "before");
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), long_ago);
     }
+    // What is neither the one nor the other was written by somebody else.
+    fs::write(&file, "theirs").unwrap();
+    let undone = undo(&place.root, &entry).unwrap();
+    assert!(matches!(undone, Undone::Conflict(_)), "{undone:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+}
+
+#[test]
+fn half_of_a_writing_in_place_is_told_from_the_work_of_others() {
+    let (old, new) = (vec![b'o'; 10_000], vec![b'n'; 9_000]);
+    let mut half = old.clone();
+    half.splice(..4096, new.iter().copied().take(4096));
+    assert!(is_between(&half, &old, &new));
+    assert!(is_between(&new, &old, &new) && is_between(&old, &old, &new));
+    *half.get_mut(100).unwrap() = b'x';
+    assert!(!is_between(&half, &old, &new));
+    assert!(!is_between(&[b'o'; 10_001], &old, &new));
+}
+
+#[test]
+fn what_others_wrote_to_a_file_of_ours_while_it_was_taken_back_is_not_lost() {
+    let place = place();
+    let text = |name: &str| fs::read_to_string(place.path.join(name)).unwrap();
+    fs::write(place.path.join("slot"), "new").unwrap();
+    let facts = place.root.look(&path("slot")).unwrap().unwrap();
+    let entry = Entry::Create {
+        path: path("made.txt"),
+        slot: path("slot"),
+        post: Post {
+            ino: facts.ino,
+            bytes: 3,
+            sha256: super::hash(b"new"),
+        },
+    };
+    apply(&place.root, &entry).unwrap();
+    fs::write(place.path.join("made.txt"), "new and theirs").unwrap();
+    let undone = undo(&place.root, &entry).unwrap();
+    assert!(matches!(undone, Undone::Conflict(_)), "{undone:?}");
+    assert_eq!(text("made.txt"), "new and theirs");
+}
+
+#[test]
+fn a_rename_that_was_never_made_is_no_conflict_when_others_have_exchanged_the_file() {
+    let place = place();
+    fs::write(place.path.join("a"), "old").unwrap();
+    let pre = Pre {
+        facts: place.root.look(&path("a")).unwrap().unwrap(),
+        sha256: super::hash(b"old"),
+        backup: path("a.bak"),
+    };
+    fs::write(place.path.join("b"), "saved").unwrap();
+    fs::rename(place.path.join("b"), place.path.join("a")).unwrap();
+    let entry = Entry::Rename {
+        path: path("a"),
+        to: path("c"),
+        pre,
+    };
+    assert_eq!(undo(&place.root, &entry).unwrap(), Undone::Restored);
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn undo_in_place(
 
 /// Whether a file can be what an unfinished writing of `new` over `old` leaves: every page is of one of
 /// the two.
-fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
+pub(super) fn is_between(now: &[u8], old: &[u8], new: &[u8]) -> bool {
     let page_of = |bytes: &[u8], at: usize, length: usize| {
         let start = (at * PAGE).min(bytes.len());
         let end = (start + length).min(bytes.len());
