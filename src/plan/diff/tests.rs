@@ -1,3 +1,5 @@
+//! Facts about diffs, some of them asked of git itself.
+
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use super::*;

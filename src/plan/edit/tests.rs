@@ -1,3 +1,5 @@
+//! Facts about edits, and the words to state them in.
+
 mod json;
 mod json_random;
 mod paths;

@@ -1,3 +1,5 @@
+//! Facts about edits of JSON.
+
 use super::*;
 
 const J: &str = "a.json";

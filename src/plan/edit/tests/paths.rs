@@ -1,3 +1,5 @@
+//! Facts about paths into documents (RFC 9535).
+
 use crate::plan::edit::JsonPath;
 
 fn shown(text: &str) -> String {

@@ -1,3 +1,5 @@
+//! Facts about edits of schemas.
+
 use super::*;
 use crate::plan::edit::schema_update;
 

@@ -1,3 +1,5 @@
+//! Facts about edits of text.
+
 use super::*;
 use crate::plan::edit::{check_syntax, pattern::PatternError};
 

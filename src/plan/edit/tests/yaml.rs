@@ -1,3 +1,5 @@
+//! Facts about edits of YAML.
+
 use super::*;
 
 const Y: &str = "a.yaml";

@@ -1,3 +1,5 @@
+//! One story with every kind of change, told by every report.
+
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Facts about manifests that are read back.
+
 use super::*;
 
 fn manifest() -> Manifest {
