@@ -244,9 +244,10 @@ fn a_killed_plan_is_taken_back_by_recover_r_001_107() {
     let before = tree(&root);
     // Late enough that something was renamed, early enough that nothing is committed.
     let (mut interrupted, mut renamed) = (0, 0);
-    for at in 1..200 {
+    for at in 1..400 {
         let mut command = root.command();
-        command.env("ONEACT_FAULTS", format!("kill@{at}"));
+        // One way of waiting for the disk, whatever others have yet to write: else the calls differ.
+        command.env("ONEACT_FAULTS", format!("each-barrier,kill@{at}"));
         let mut child = command.spawn().unwrap();
         crate::program::feed(&mut child, &plan);
         let status = child.wait_with_output().unwrap().status;
