@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 15] = [
+const EDGES: [(&str, &[&str]); 16] = [
     (
         "cli",
         &[
@@ -35,6 +35,7 @@ const EDGES: [(&str, &[&str]); 15] = [
         "executor",
         &["catalog", "mcp", "plan", "assets", "host", "task"],
     ),
+    ("ledger", &["host", "task"]),
     ("plan", &["host", "task"]),
     ("mcp", &["host", "task"]),
     ("assets", &["catalog", "task", "host"]),

@@ -1,0 +1,140 @@
+//! JSON in one spelling, to be hashed: RFC 8785, with numbers that no double can hold kept exactly.
+
+use serde_json::{Map, Number, Value};
+use sha2::{Digest, Sha256};
+
+use crate::task::hexadecimal;
+
+/// The largest integer up to which every integer is a double (RFC 8785, section 3.2.2.3).
+const MOST_EXACT: u128 = (1 << 53) - 1;
+
+/// The keys by which a value stands for something that JSON cannot say.
+const MARKS: [&str; 3] = ["int", "number", "mac"];
+
+/// A value as it is hashed: integers outside ±(2^53−1) become `{"$int": "…"}`, other numbers that are no
+/// double `{"$number": "…"}`; keys that look so get one more `$`, so that nothing else does.
+pub(crate) fn exact(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => exact_number(number),
+        Value::Array(items) => Value::Array(items.iter().map(exact).collect()),
+        Value::Object(object) => {
+            let each = |(key, value): (&String, &Value)| (escaped(key), exact(value));
+            Value::Object(object.iter().map(each).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+fn exact_number(number: &Number) -> Value {
+    let text = number.to_string();
+    let digits = text.strip_prefix('-').unwrap_or(&text);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let exact = digits
+            .parse::<u128>()
+            .is_ok_and(|number| number <= MOST_EXACT);
+        return if exact {
+            Value::Number(number.clone())
+        } else {
+            marked("int", text)
+        };
+    }
+    match number.as_f64().filter(|double| double.is_finite()) {
+        Some(_) => Value::Number(number.clone()),
+        None => marked("number", text),
+    }
+}
+
+/// A value under a mark: `{"$mark": text}`.
+pub(crate) fn marked(mark: &str, text: String) -> Value {
+    Value::Object(Map::from_iter([(format!("${mark}"), Value::String(text))]))
+}
+
+fn escaped(key: &str) -> String {
+    let name = key.trim_start_matches('$');
+    if name.len() < key.len() && MARKS.contains(&name) {
+        format!("${key}")
+    } else {
+        key.to_owned()
+    }
+}
+
+/// The canonical text of a value that [`exact`] gave, or of one that holds no such numbers.
+pub(crate) fn canonical(value: &Value) -> String {
+    // Every number is a double by now: nothing is left that has no canonical form.
+    serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string())
+}
+
+/// SHA-256 in lower-case hexadecimal.
+pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(text: &str) -> String {
+        sha256(canonical(&exact(&serde_json::from_str(text).unwrap())))
+    }
+
+    #[test]
+    fn numbers_strings_and_the_order_of_keys_are_as_in_rfc_8785() {
+        for (text, expected) in [
+            (
+                r#"{"b":1,"a":{"d":1,"c":2}}"#,
+                "b6cb1b7b79793877cd08cdf90d45801fe9e7b1deb2e0738b2b72024e339a277c",
+            ),
+            (
+                r#"{"n":1.0}"#,
+                "2bfd14f43d17fc7cea24e0917a8879b4b2f880b8baeec1b9d90fbaad655e71bd",
+            ),
+            (
+                r#"{"n":1000000000000000000000.0}"#,
+                "f1ee2b60ee95a3170fdc07a577e5f3514ced26867443d69da265acadead81007",
+            ),
+            (
+                r#"{"n":-0.0}"#,
+                "f3013f933b9fb80ab6d995e7ad9da36f683837ba1d81e950c943d40111eac2f0",
+            ),
+            (
+                r#"{"n":0.0000001}"#,
+                "747d6d23b64d1b2d579adb832b44de31c91c875bbef7a8e397f5d183a746b54b",
+            ),
+            (
+                "{\"\u{fb33}\":2,\"\u{1f600}\":1}",
+                "2aa3f5086e32bb90ce39c508a6f40fd72e792684f130d0f3b896ea191368f1e3",
+            ),
+            (
+                "{\"s\":\"\\f\u{2028}\\/\"}",
+                "8456a13ac6a791b913fe081ceb39b5291e553a6a3a3958cb0b8f46cd3f40564d",
+            ),
+            (
+                r#"{"i":9007199254740993}"#,
+                "35a064a86ba658956d9dd71af666685b346413009836fb121f813809b814e149",
+            ),
+        ] {
+            assert_eq!(hash(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn integers_beyond_two_to_the_53_differ_if_they_differ() {
+        assert_ne!(hash("9007199254740992"), hash("9007199254740993"));
+        assert_ne!(hash("-9007199254740992"), hash("9007199254740992"));
+        assert_eq!(hash("9007199254740991"), hash("9007199254740991.0"));
+    }
+
+    #[test]
+    fn an_object_that_looks_like_a_large_number_is_another_request() {
+        assert_ne!(
+            hash("9007199254740993"),
+            hash(r#"{"$int":"9007199254740993"}"#)
+        );
+        assert_ne!(hash(r#"{"$int":"1"}"#), hash(r#"{"$$int":"1"}"#));
+    }
+
+    #[test]
+    fn numbers_that_are_no_double_are_kept_apart() {
+        assert_ne!(hash("1e400"), hash("1e401"));
+    }
+}

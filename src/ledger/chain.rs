@@ -1,0 +1,165 @@
+//! The chain: every link holds the hash of the one before, so that the record cannot be changed in its
+//! middle without all that follows.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    canonical::{canonical, exact, sha256},
+    record::{Event, Head, Link, Row, Seq},
+    store::{StoreError, Tx},
+};
+
+/// What a link says beside who, what and when: hashes and names, never parameters. At most 4 KiB.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Body {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) request_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) entry_digest: Option<String>,
+    /// Why it ran or did not: a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// What a person gave as the reason, or the operation that this one is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    /// The operation or row that this link is about, where it is another's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) about: Option<String>,
+    /// The row of this link, and what of it must not change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) row: Option<RowSeal>,
+}
+
+/// What a link seals of its row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RowSeal {
+    pub(crate) id: String,
+    /// Of every column but request, response and `revoked_by`.
+    pub(crate) row_sha256: String,
+    pub(crate) request_sha256: String,
+    pub(crate) response_sha256: String,
+}
+
+/// Who causes a link, and when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp<'a> {
+    pub(crate) operation_id: &'a str,
+    pub(crate) session_id: &'a str,
+    pub(crate) at: Timestamp,
+    pub(crate) actor: &'a str,
+}
+
+/// The hash that the first link holds of the one before.
+pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// A body larger than this is refused by the database.
+const MOST_BODY: usize = 4096;
+
+/// Adds a link at the end, and the first one before it where there is none.
+pub(crate) fn append(
+    tx: &mut dyn Tx,
+    event: Event,
+    stamp: Stamp<'_>,
+    body: &Body,
+) -> Result<Head, StoreError> {
+    let head = match tx.head()? {
+        Some(head) => head,
+        None => add(tx, None, Event::Genesis, stamp, &Body::default())?,
+    };
+    add(tx, Some(head), event, stamp, body)
+}
+
+/// The number that the next link will have.
+pub(crate) fn next(tx: &mut dyn Tx) -> Result<Seq, StoreError> {
+    // The first link brings the one before it along.
+    Ok(tx.head()?.map_or(1, |head| head.seq + 1))
+}
+
+fn add(
+    tx: &mut dyn Tx,
+    head: Option<Head>,
+    event: Event,
+    stamp: Stamp<'_>,
+    body: &Body,
+) -> Result<Head, StoreError> {
+    let (seq, prev_hash) = match head {
+        Some(head) => (head.seq + 1, head.entry_hash),
+        None => (0, NOTHING.to_owned()),
+    };
+    let mut link = Link {
+        seq,
+        operation_id: stamp.operation_id.to_owned(),
+        session_id: stamp.session_id.to_owned(),
+        event: event.name().to_owned(),
+        at: instant(stamp.at),
+        actor: stamp.actor.to_owned(),
+        body: body.text(),
+        prev_hash,
+        entry_hash: String::new(),
+    };
+    link.entry_hash = link.hash();
+    tx.append(&link)?;
+    Ok(Head {
+        seq,
+        entry_hash: link.entry_hash,
+    })
+}
+
+/// A moment as the ledger writes it: RFC 3339, UTC, milliseconds.
+pub(crate) fn instant(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+impl Link {
+    /// What `entry_hash` must be: SHA-256 over the canonical JSON of everything else.
+    pub(crate) fn hash(&self) -> String {
+        sha256(canonical(&json!({
+            "seq": self.seq, "operation_id": self.operation_id, "session_id": self.session_id, "event": self.event,
+            "at": self.at, "actor": self.actor, "body": self.body, "prev_hash": self.prev_hash,
+        })))
+    }
+
+    /// What it says; none where that is not of this program's making.
+    pub(crate) fn body(&self) -> Option<Body> {
+        serde_json::from_str(&self.body).ok()
+    }
+}
+
+impl Body {
+    fn text(&self) -> String {
+        let text = |body: &Self| canonical(&serde_json::to_value(body).unwrap_or_default());
+        let whole = text(self);
+        if whole.len() <= MOST_BODY {
+            return whole;
+        }
+        // Only a person's words can be as long as that.
+        let cut = |note: &String| note.chars().take(500).collect();
+        text(&Self {
+            note: self.note.as_ref().map(cut),
+            ..self.clone()
+        })
+    }
+}
+
+impl Row {
+    /// What a link keeps of it.
+    pub(crate) fn seal(&self) -> RowSeal {
+        let bare = Self {
+            request: None,
+            response: None,
+            revoked_by: None,
+            ..self.clone()
+        };
+        let value = serde_json::to_value(bare).unwrap_or_default();
+        RowSeal {
+            id: self.id.clone(),
+            row_sha256: sha256(canonical(&exact(&value))),
+            request_sha256: self.request_sha256.clone(),
+            response_sha256: self.response_sha256.clone(),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Where the record is kept: one trait of small steps, so that every rule is written once above it.
+
+#[cfg(test)]
+mod memory;
+mod postgres;
+mod sqlite;
+
+use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
+
+/// Why the ledger cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// Somebody else has held it for too long.
+    #[error("the ledger {place} is locked: {why}. Try again")]
+    Busy { place: String, why: String },
+    /// It cannot be reached or opened.
+    #[error("the ledger {place} cannot be opened: {why}")]
+    Unreachable { place: String, why: String },
+    /// It may be read and not written.
+    #[error("the ledger {place} cannot be written: {why}")]
+    ReadOnly { place: String, why: String },
+    /// A database of another program.
+    #[error("{place} is no ledger: {why}. Name another file, or move it away")]
+    Foreign { place: String, why: String },
+    /// Written by a later program.
+    #[error(
+        "the ledger {place} has schema version {found}, and this program knows {known}: a newer oneact wrote it. Use that one"
+    )]
+    Newer {
+        place: String,
+        found: i64,
+        known: i64,
+    },
+    /// A migration that was changed after it was applied, or is not complete.
+    #[error("the ledger {place} is half migrated: {why}. Restore it from its backup")]
+    HalfMigrated { place: String, why: String },
+    /// The file is damaged.
+    #[error(
+        "the ledger {place} is damaged: {why}. `oneact verify` says where; restore it from a backup"
+    )]
+    Corrupt { place: String, why: String },
+    #[error("no space is left for the ledger {place}")]
+    Full { place: String },
+    /// The chain or a row would break a rule of the database.
+    #[error("the ledger {place} refused a record: {why}")]
+    Refused { place: String, why: String },
+}
+
+/// How safe a transaction must be when it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Also after a power failure.
+    Disk,
+    /// After a crash of this program, but not of the machine: what it says is only ever needed while the
+    /// machine runs.
+    Process,
+}
+
+/// A ledger's database. One transaction after the other; writers of other processes wait.
+pub(crate) trait Store {
+    /// For people: a path, or a URI without its password.
+    fn place(&self) -> &str;
+
+    /// Runs `work` in one transaction that no other writer comes between: all of it is kept or, where
+    /// it fails, nothing.
+    fn write(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+
+    /// Runs `work` on one unchanging view.
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+
+    /// Takes the lock of a claim, for as long as this process (or its connection) lives.
+    fn hold(&mut self, claim: Seq) -> Result<(), StoreError>;
+
+    /// Gives the lock of a claim back.
+    fn release(&mut self, claim: Seq);
+
+    /// Whether the owner of that claim is alive.
+    fn held(&mut self, claim: Seq) -> Result<bool, StoreError>;
+}
+
+/// Inside a transaction.
+pub(crate) trait Tx {
+    // --- the chain ---
+
+    fn head(&mut self) -> Result<Option<Head>, StoreError>;
+    /// Adds the next link; any other is refused by the database itself.
+    fn append(&mut self, link: &Link) -> Result<(), StoreError>;
+    /// Up to `most` links from that number on, ascending.
+    fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError>;
+
+    // --- sessions ---
+
+    fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError>;
+    fn open_session(&mut self, session: &Session) -> Result<(), StoreError>;
+    /// The number of the session's next answer, which is thereby given away.
+    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError>;
+    /// The newest first.
+    fn sessions(&mut self, most: usize) -> Result<Vec<Session>, StoreError>;
+
+    // --- rows ---
+
+    fn insert(&mut self, row: &Row) -> Result<(), StoreError>;
+    fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError>;
+    /// Marks a row as taken back by that link; the only other change is pruning.
+    fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError>;
+    /// Removes request and response of a row; their hashes stay.
+    fn prune(&mut self, row_id: &str) -> Result<(), StoreError>;
+
+    // --- claims ---
+
+    fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError>;
+    /// All of them, by their number.
+    fn claims(&mut self) -> Result<Vec<Claim>, StoreError>;
+    /// Puts it in the place of the one with the same key, if there is one.
+    fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError>;
+    /// Removes it if it is still the one with that number; says whether it was.
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError>;
+
+    // --- small things kept beside ---
+
+    /// The key for hashes of secrets, made by the first who needs it.
+    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError>;
+}
+
+/// Whether the claim was still ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dropped {
+    Ours,
+    TakenOver,
+}
+
+/// Which rows of `agent_actions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which<'a> {
+    /// Answers to the same delivery, the newest first.
+    Delivery(Delivery<'a>),
+    /// Successes (`done`, `partial`) of the same request in a session, the newest first.
+    Request {
+        session_id: &'a str,
+        action_type: &'a str,
+        request_hash: &'a str,
+    },
+    /// All answers for a task, the newest first.
+    Task {
+        session_id: &'a str,
+        task_id: &'a str,
+    },
+    /// By operation id, whole or its beginning, the newest first.
+    Operation(&'a str),
+    /// By row id, whole or its beginning.
+    Id(&'a str),
+    /// Of a session, by step.
+    Session(&'a str),
+    /// One answer.
+    Step {
+        session_id: &'a str,
+        step_index: u64,
+    },
+    /// The row of a link.
+    Seq(Seq),
+    /// From that link on, ascending: for a walk over everything.
+    From(Seq),
+    /// Rows that reuse that row.
+    ReusesOf(&'a str),
+    /// The newest first.
+    Newest,
+}
+
+/// What makes two deliveries the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery<'a> {
+    /// The caller's own key.
+    Key {
+        session_id: &'a str,
+        idempotency_key: &'a str,
+    },
+    /// The task of a request. `attempt` is none where the caller counts none: every attempt fits.
+    Task {
+        session_id: &'a str,
+        request_id: Option<&'a str>,
+        task_id: &'a str,
+        attempt: Option<u32>,
+    },
+}
+
+/// Runs `work` in a writing transaction and gives what it gave.
+pub(crate) fn write<T, E: From<StoreError>>(
+    store: &mut dyn Store,
+    durability: Durability,
+    mut work: impl FnMut(&mut dyn Tx) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut came = None;
+    let done = store.write(durability, &mut |tx| match work(tx) {
+        Ok(value) => {
+            came = Some(Ok(value));
+            Ok(())
+        }
+        Err(error) => {
+            came = Some(Err(error));
+            Err(taken_back())
+        }
+    });
+    outcome(done, came)
+}
+
+/// Runs `work` on one unchanging view and gives what it gave.
+pub(crate) fn read<T, E: From<StoreError>>(
+    store: &mut dyn Store,
+    mut work: impl FnMut(&mut dyn Tx) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut came = None;
+    let done = store.read(&mut |tx| match work(tx) {
+        Ok(value) => {
+            came = Some(Ok(value));
+            Ok(())
+        }
+        Err(error) => {
+            came = Some(Err(error));
+            Err(taken_back())
+        }
+    });
+    outcome(done, came)
+}
+
+/// What ends a transaction whose own error is told elsewhere.
+fn taken_back() -> StoreError {
+    StoreError::Refused {
+        place: String::new(),
+        why: "the work failed".to_owned(),
+    }
+}
+
+fn outcome<T, E: From<StoreError>>(
+    done: Result<(), StoreError>,
+    came: Option<Result<T, E>>,
+) -> Result<T, E> {
+    match (done, came) {
+        // An error of the work says more than that of the transaction it ended.
+        (_, Some(Err(error))) => Err(error),
+        (Err(error), _) => Err(error.into()),
+        (Ok(()), Some(Ok(value))) => Ok(value),
+        (Ok(()), None) => Err(taken_back().into()),
+    }
+}

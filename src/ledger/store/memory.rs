@@ -1,0 +1,1 @@
+//! A ledger in memory, for tests of the rules above it.
