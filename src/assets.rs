@@ -7,6 +7,7 @@
 mod error;
 pub(crate) mod format;
 pub(crate) mod health;
+pub(crate) mod print;
 pub(crate) mod reach;
 pub(crate) mod staging;
 pub(crate) mod store;

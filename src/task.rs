@@ -9,6 +9,7 @@ mod input;
 mod order;
 mod outcome;
 mod pin;
+mod print;
 mod rel_path;
 mod request;
 pub mod uri;
@@ -24,6 +25,7 @@ pub use outcome::{
     Preview, Produced, ReportFiles, ServerReport, State, Timings, decided,
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
+pub use print::{Content, Print, Stat};
 pub use rel_path::RelPath;
 pub use request::{CapabilityTask, Identity, InputRef, RefStatus, Resources, Task};
 pub use uri::{Location, Uri, UriError, is_presign_parameter, redact_presigned};

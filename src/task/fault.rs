@@ -119,6 +119,16 @@ pub enum Fault {
     DependencyFailed,
     /// Another plan is at work on the same root.
     InFlight,
+    /// The same request is being done by another run.
+    RequestInFlight,
+    /// What is to be done cannot be recorded, so it is not done.
+    LedgerUnavailable,
+    /// It may or may not have happened, and must not happen twice: a person has to say.
+    OutcomeUnknown,
+    /// The same delivery came before with another content.
+    IdempotencyConflict,
+    /// A session that was opened in another context.
+    ContextChanged,
     /// A change that could be neither finished nor undone: a person has to look.
     Stuck,
     /// A signal asked the run to stop.
@@ -167,7 +177,7 @@ enum Recoverable {
 
 impl Fault {
     /// Every fault, in the order of the table.
-    pub const ALL: [Self; 60] = [
+    pub const ALL: [Self; 65] = [
         Self::InvalidJson,
         Self::InvalidShape,
         Self::InvalidUsage,
@@ -225,13 +235,20 @@ impl Fault {
         Self::ProtectedFile,
         Self::DependencyFailed,
         Self::InFlight,
+        Self::RequestInFlight,
+        Self::LedgerUnavailable,
+        Self::OutcomeUnknown,
+        Self::IdempotencyConflict,
+        Self::ContextChanged,
         Self::Stuck,
         Self::Cancelled,
         Self::Internal,
     ];
 
     const fn row(self) -> Row {
-        use ErrorCode::{DependencyError, InvalidInput, ProcessingError, Timeout, ValidationError};
+        use ErrorCode::{
+            DependencyError, InvalidInput, OutOfScope, ProcessingError, Timeout, ValidationError,
+        };
         use Recoverable::{No, Yes};
         let (name, code, recoverable, number) = match self {
             Self::InvalidJson => ("invalid_json", InvalidInput, No, 1001),
@@ -291,6 +308,11 @@ impl Fault {
             Self::ProtectedFile => ("protected_file", ValidationError, No, 3100),
             Self::DependencyFailed => ("dependency_failed", DependencyError, No, 4001),
             Self::InFlight => ("in_flight", DependencyError, Yes, 4004),
+            Self::RequestInFlight => ("request_in_flight", DependencyError, Yes, 4004),
+            Self::LedgerUnavailable => ("ledger_unavailable", ProcessingError, Yes, 5009),
+            Self::OutcomeUnknown => ("outcome_unknown", ProcessingError, No, 5010),
+            Self::IdempotencyConflict => ("idempotency_conflict", ValidationError, No, 1013),
+            Self::ContextChanged => ("context_changed", OutOfScope, No, 1010),
             Self::Stuck => ("stuck", ProcessingError, No, 5013),
             Self::Cancelled => ("cancelled", ProcessingError, Yes, 5011),
             Self::Internal => ("internal", ProcessingError, No, 5999),

@@ -1,0 +1,213 @@
+//! While something is done, and when it is: the claim is settled and the answer recorded, also where the
+//! database is gone by then (R-004-41, R-004-50, C-37).
+
+use std::fs;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use super::{
+    Ledger,
+    chain::{self, Body, Stamp},
+    record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
+    row,
+    store::{Dropped, Durability, StoreError, Tx, write},
+    words::{Ask, Ended, LedgerError, OnDuplicate, Recorded, Running},
+};
+
+/// An answer that is yet to be recorded: a file of the outbox.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Letter {
+    row: Row,
+    actor: String,
+    /// Milliseconds since 1970.
+    at: i64,
+    claimed_hash: String,
+    claim: Seq,
+}
+
+impl Ledger<'_> {
+    /// Says, before anything can happen, that it may happen from here on. What changes nothing needs no
+    /// such record.
+    pub(crate) fn dispatch(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
+        if ask.effects == Effects::None {
+            return Ok(());
+        }
+        let key = key(ask, running);
+        let (actor, now) = (self.actor.clone(), self.host.timestamp());
+        write(&mut *self.store, Durability::Disk, |tx| {
+            let ours = tx.claim(&key)?.filter(|claim| claim.seq == running.claim);
+            let Some(claim) = ours else {
+                return Err(LedgerError::InFlight {
+                    operation: "of another run".to_owned(),
+                    waited: ask.patience,
+                });
+            };
+            let body = Body {
+                request_hash: Some(running.request_hash.clone()),
+                entry_digest: Some(ask.entry_digest.clone()),
+                ..Body::default()
+            };
+            chain::append(tx, Event::Dispatched, stamp(ask, &actor, now), &body)?;
+            tx.put_claim(&Claim {
+                state: ClaimState::Dispatched,
+                ..claim
+            })?;
+            Ok(())
+        })
+    }
+
+    /// Records how it ended. Where the ledger cannot be written any more the answer waits in the outbox
+    /// for the next start; where that cannot be written either, the claim stays, and says that nobody
+    /// knows.
+    pub(crate) fn finish(&mut self, ask: &Ask<'_>, mut running: Running, ended: &Ended) -> Recorded {
+        let letter = Letter {
+            row: row::done(ask, &running, ended),
+            actor: self.actor.clone(),
+            at: ended.at.as_millisecond(),
+            claimed_hash: key(ask, &running).request_hash,
+            claim: running.claim,
+        };
+        let recorded = match self.take_in(&letter) {
+            Ok(head) => Recorded {
+                head: Some(head),
+                notes: Vec::new(),
+            },
+            Err(error) => {
+                let kept = keep(&self.outbox, &letter);
+                let what = match &kept {
+                    Ok(()) => "The answer waits in the outbox for the next run.".to_owned(),
+                    Err(why) => format!("Nor could it be kept for later ({why}): what was done is not recorded."),
+                };
+                tracing::error!("{error}; {what}");
+                Recorded {
+                    head: None,
+                    notes: vec![format!("The answer could not be recorded: {error}. {what}")],
+                }
+            }
+        };
+        if let Some(lock) = running.held.take() {
+            self.store.release(lock);
+        }
+        recorded
+    }
+
+    /// Records an answer of something that was not claimed: it was refused before.
+    pub(crate) fn note(&mut self, ask: &Ask<'_>, running: &Running, ended: &Ended) -> Result<Head, LedgerError> {
+        let row = row::done(ask, running, ended);
+        let (actor, random) = (self.actor.clone(), self.host.random_bytes());
+        let stamp = stamp(ask, &actor, ended.at);
+        write(&mut *self.store, Durability::Process, |tx| {
+            open_session(tx, &row, &actor)?;
+            Ok(row::record(tx, Event::Rejected, stamp, row.clone(), random)?.0)
+        })
+    }
+
+    /// Settles the claim and records the answer, in one transaction.
+    fn take_in(&mut self, letter: &Letter) -> Result<Head, LedgerError> {
+        let random = self.host.random_bytes();
+        let at = jiff::Timestamp::from_millisecond(letter.at).unwrap_or_default();
+        write(&mut *self.store, Durability::Disk, |tx| {
+            let key = ClaimKey {
+                session_id: letter.row.session_id.clone(),
+                request_hash: letter.claimed_hash.clone(),
+            };
+            let mut row = letter.row.clone();
+            let event = match tx.drop_claim(&key, letter.claim)? {
+                Dropped::Ours => event(row.state),
+                Dropped::TakenOver => {
+                    row.state = Some(RowState::Late);
+                    Event::Late
+                }
+            };
+            let stamp = Stamp {
+                operation_id: &letter.row.operation_id,
+                session_id: &letter.row.session_id,
+                at,
+                actor: &letter.actor,
+            };
+            Ok(row::record(tx, event, stamp, row, random)?.0)
+        })
+    }
+
+    /// Takes in what earlier runs could not record. What cannot be taken in stays, and is told of.
+    pub(super) fn absorb_outbox(&mut self) {
+        let Ok(entries) = fs::read_dir(&self.outbox) else {
+            return;
+        };
+        let letters = entries
+            .flatten()
+            .filter_map(|entry| Utf8PathBuf::try_from(entry.path()).ok())
+            .filter(|path| path.extension() == Some("json"));
+        for path in letters {
+            let read = fs::read(&path).map_err(|error| error.to_string());
+            let letter = read.and_then(|bytes| {
+                serde_json::from_slice::<Letter>(&bytes).map_err(|error| error.to_string())
+            });
+            let taken = letter.and_then(|letter| {
+                // One of several that start at once: the others find it gone.
+                let mine = path.with_extension("taken");
+                fs::rename(&path, &mine).map_err(|error| error.to_string())?;
+                match self.take_in(&letter) {
+                    Ok(_) => fs::remove_file(&mine).map_err(|error| error.to_string()),
+                    Err(error) => {
+                        fs::rename(&mine, &path).map_err(|error| error.to_string())?;
+                        Err(error.to_string())
+                    }
+                }
+            });
+            match taken {
+                Ok(()) => tracing::info!("Recorded what was left in the outbox as {path}."),
+                Err(why) => tracing::warn!("{path} could not be recorded: {why}"),
+            }
+        }
+    }
+}
+
+/// Writes a letter, whole or not at all.
+fn keep(outbox: &Utf8Path, letter: &Letter) -> Result<(), std::io::Error> {
+    fs::create_dir_all(outbox)?;
+    let text = serde_json::to_vec(letter)?;
+    let mut file = NamedTempFile::new_in(outbox)?;
+    std::io::Write::write_all(&mut file, &text)?;
+    file.as_file().sync_all()?;
+    file.persist(outbox.join(format!("{}.json", letter.row.operation_id)))?;
+    fs::File::open(outbox)?.sync_all()
+}
+
+fn key(ask: &Ask<'_>, running: &Running) -> ClaimKey {
+    ClaimKey {
+        session_id: ask.who.session_id.to_owned(),
+        request_hash: match ask.on_duplicate {
+            OnDuplicate::Repeat => ask.who.operation_id.to_owned(),
+            OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => running.request_hash.clone(),
+        },
+    }
+}
+
+fn stamp<'s>(ask: &'s Ask<'_>, actor: &'s str, at: jiff::Timestamp) -> Stamp<'s> {
+    Stamp {
+        operation_id: ask.who.operation_id,
+        session_id: ask.who.session_id,
+        at,
+        actor,
+    }
+}
+
+fn event(state: Option<RowState>) -> Event {
+    match state {
+        Some(RowState::Done | RowState::Partial) => Event::Succeeded,
+        Some(RowState::RolledBack) => Event::RolledBack,
+        Some(RowState::Cancelled) => Event::Cancelled,
+        Some(RowState::Unknown) => Event::Unknown,
+        Some(RowState::Pending) => Event::Pending,
+        Some(RowState::Rejected) => Event::Rejected,
+        _ => Event::Failed,
+    }
+}
+
+fn open_session(_: &mut dyn Tx, _: &Row, _: &str) -> Result<(), StoreError> {
+    Ok(())
+}

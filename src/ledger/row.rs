@@ -1,0 +1,178 @@
+//! Rows of `agent_actions`: what they are made of, and how one is recorded together with its link.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{
+    canonical::sha256,
+    chain::{self, Body, Stamp, instant},
+    record::{Event, Head, Row, RowState},
+    request::{Asked, Hashes},
+    store::{StoreError, Tx},
+    validity::RULES,
+    words::{Ask, Attempt, Ended, Running},
+};
+
+/// Who writes the rows (R-004-43).
+const AGENT: &str = "action_agent";
+
+/// The catalog entries of a request, joined by `+`: what prior results are looked up by (R-004-35).
+pub(super) fn action_type(asked: &Asked) -> String {
+    let entries: Vec<&str> = asked.steps.iter().map(|step| step.entry.as_str()).collect();
+    entries.join("+")
+}
+
+/// The row of an answer that was given again: everything of the request is new, the answer is the old
+/// one (C-38).
+pub(super) fn again(
+    ask: &Ask<'_>,
+    hashes: &Hashes,
+    original: &Row,
+    state: RowState,
+    at: Timestamp,
+) -> Row {
+    Row {
+        outcome: original.outcome,
+        response: original.response.clone(),
+        response_sha256: original.response_sha256.clone(),
+        fault: original.fault.clone(),
+        output_ids: original.output_ids.clone(),
+        // Of several repetitions each names the one that was really done.
+        reused_from: original
+            .reused_from
+            .clone()
+            .or_else(|| Some(original.id.clone())),
+        timestamp: instant(at),
+        started_at: instant(at),
+        state: Some(state),
+        reason: Some(state.name().to_owned()),
+        attempt: match ask.who.attempt {
+            Attempt::Said(attempt) => attempt,
+            Attempt::Unsaid => original.attempt,
+        },
+        ..blank(ask, hashes)
+    }
+}
+
+/// The row of something that was done.
+pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: &Ended) -> Row {
+    let hashes = Hashes {
+        request_hash: running.request_hash.clone(),
+        inputs_hash: running.inputs_hash.clone(),
+    };
+    Row {
+        outcome: ended.outcome,
+        response_sha256: sha256(&ended.response),
+        response: Some(ended.response.clone()),
+        fault: ended.fault.map(|fault| fault.name().to_owned()),
+        input_ids: json(&ended.inputs),
+        output_ids: json(&ended.outputs),
+        adjusted: ask.adjusted.clone(),
+        timestamp: instant(ended.at),
+        started_at: instant(ended.began),
+        duration_ms: ended.duration_ms,
+        state: Some(ended.state),
+        reason: Some(running.why.name().to_owned()),
+        attempt: running.attempt,
+        ..blank(ask, &hashes)
+    }
+}
+
+fn json<T: serde::Serialize>(list: &[T]) -> Option<String> {
+    if list.is_empty() {
+        return None;
+    }
+    serde_json::to_string(list).ok()
+}
+
+/// What every row of this request has.
+fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
+    let who = &ask.who;
+    let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
+    Row {
+        id: String::new(),
+        agent_name: Some(AGENT.to_owned()),
+        action_type: Some(action_type(&ask.asked)),
+        target_type: ask.target.as_ref().map(|target| target.kind.to_owned()),
+        target_id: ask.target.as_ref().map(|target| target.id.clone()),
+        outcome: super::record::RowOutcome::Error,
+        request: Some(ask.request.clone()),
+        request_hash: hashes.request_hash.clone(),
+        response: None,
+        confidence_score: ask.confidence,
+        session_id: who.session_id.to_owned(),
+        step_index: 0,
+        timestamp: String::new(),
+        state: None,
+        operation_id: who.operation_id.to_owned(),
+        request_id: owned(who.request_id),
+        idempotency_key: owned(who.idempotency_key),
+        task_id: owned(who.task_id),
+        attempt: 1,
+        entry_version: version(&ask.asked),
+        entry_digest: Some(ask.entry_digest.clone()),
+        tool_pin: ask.tool_pin.clone(),
+        oneact_version: format!("{}+{RULES}", env!("CARGO_PKG_VERSION")),
+        inputs_hash: Some(hashes.inputs_hash.clone()),
+        input_ids: None,
+        output_ids: None,
+        adjusted: None,
+        reused_from: None,
+        reason: None,
+        fault: None,
+        started_at: String::new(),
+        duration_ms: 0,
+        request_sha256: sha256(&ask.request),
+        response_sha256: String::new(),
+        seq: None,
+        revoked_by: None,
+    }
+}
+
+fn version(asked: &Asked) -> Option<String> {
+    match asked.steps.as_slice() {
+        [step] => step.version.map(|version| version.to_string()),
+        _ => None,
+    }
+}
+
+/// Records an answer: its number in the session, its link, its row.
+pub(super) fn record(
+    tx: &mut dyn Tx,
+    event: Event,
+    stamp: Stamp<'_>,
+    mut row: Row,
+    random: [u8; 16],
+) -> Result<(Head, u64), StoreError> {
+    row.step_index = tx.next_step(&row.session_id)?;
+    let seq = chain::next(tx)?;
+    row.id = id(&row, seq, random);
+    row.seq = Some(seq);
+    let body = Body {
+        request_hash: Some(row.request_hash.clone()),
+        entry_digest: row.entry_digest.clone(),
+        reason: row.reason.clone(),
+        about: row.reused_from.clone(),
+        row: Some(row.seal()),
+        ..Body::default()
+    };
+    let head = chain::append(tx, event, stamp, &body)?;
+    tx.insert(&row)?;
+    Ok((head, row.step_index))
+}
+
+/// A UUID (version 8) that no other row has: also where ids are made from a seed, and two runs from the
+/// same one.
+fn id(row: &Row, seq: u64, random: [u8; 16]) -> String {
+    let mut hash = blake3::Hasher::new();
+    hash.update(&random);
+    hash.update(&seq.to_be_bytes());
+    hash.update(row.operation_id.as_bytes());
+    let bytes = hash
+        .finalize()
+        .as_bytes()
+        .first_chunk()
+        .copied()
+        .unwrap_or_default();
+    Uuid::new_v8(bytes).to_string()
+}

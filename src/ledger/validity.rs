@@ -1,0 +1,169 @@
+//! Is an old answer still good? Thirteen conditions, in their order; the first that does not hold is the
+//! reason why not (R-004-37, C-35).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::task::Print;
+
+use super::{
+    canonical::sha256,
+    record::{Link, Row, RowOutcome, RowState},
+    words::{Ask, Attempt, Made, Miss, OnDuplicate, Reuse, SeenInput, Unless},
+};
+
+/// The version of the rules by which results are judged: an answer that was judged by others is not good
+/// any more.
+pub(super) const RULES: &str = "rules.1";
+
+/// What can be seen of the world outside the record.
+pub(crate) trait World {
+    /// What became of something that was seen at a URI.
+    fn still(&self, uri: &str, seen: &Print) -> Still;
+    /// Until when a link can be used; none if it does not say.
+    fn expires(&self, uri: &str) -> Option<Timestamp>;
+    fn now(&self) -> Timestamp;
+}
+
+/// What became of something that was seen before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Still {
+    Same,
+    Other,
+    Gone,
+    Unknown,
+}
+
+/// Links must be good for so long, whatever the entry's timeout.
+const USABLE: Duration = Duration::from_mins(5);
+
+/// Whether the answer of `row`, whose link is `link`, is good for `ask`.
+pub(super) fn judge(
+    row: &Row,
+    link: Option<&Link>,
+    ask: &Ask<'_>,
+    world: &dyn World,
+) -> Result<(), Miss> {
+    match ask.on_duplicate {
+        OnDuplicate::Reuse { ttl } => good(row, link, ask, ttl, world),
+        OnDuplicate::Suppress(unless) => same(row, ask, unless, world),
+        OnDuplicate::Repeat => Err(Miss::Disabled),
+    }
+}
+
+/// Whether something that must not happen twice would happen twice: the same hash, about the same things
+/// (C-36).
+fn same(row: &Row, ask: &Ask<'_>, unless: Unless, world: &dyn World) -> Result<(), Miss> {
+    holds(row.revoked_by.is_none(), Miss::Revoked)?;
+    // What nobody can look at is no reason to do it again.
+    inputs(row, Some(Duration::MAX), world)?;
+    match unless {
+        Unless::InputsChanged => Ok(()),
+        Unless::FilesChanged => outputs(row, ask, world),
+    }
+}
+
+fn good(
+    row: &Row,
+    link: Option<&Link>,
+    ask: &Ask<'_>,
+    ttl: Option<Duration>,
+    world: &dyn World,
+) -> Result<(), Miss> {
+    holds(ask.reuse == Reuse::Allowed, Miss::Disabled)?;
+    holds(
+        (row.outcome, row.state) == (RowOutcome::Success, Some(RowState::Done)),
+        Miss::NotSuccessful,
+    )?;
+    holds(
+        link.is_some_and(|link| sealed(row, link)),
+        Miss::LedgerDamaged,
+    )?;
+    holds(row.revoked_by.is_none(), Miss::Revoked)?;
+    let digest = row.entry_digest.as_deref();
+    holds(digest == Some(&ask.entry_digest), Miss::CatalogChanged)?;
+    holds(row.tool_pin == ask.tool_pin, Miss::ToolChanged)?;
+    holds(row.oneact_version.ends_with(RULES), Miss::OneactChanged)?;
+    holds(
+        ttl.is_none_or(|ttl| young(row, ttl, world)),
+        Miss::Expired,
+    )?;
+    inputs(row, ttl, world)?;
+    outputs(row, ask, world)?;
+    let attempt = match ask.who.attempt {
+        Attempt::Said(attempt) => attempt,
+        Attempt::Unsaid => 1,
+    };
+    holds(
+        row.adjusted.is_none() || attempt >= row.attempt,
+        Miss::Degraded,
+    )
+}
+
+fn holds(condition: bool, miss: Miss) -> Result<(), Miss> {
+    if condition { Ok(()) } else { Err(miss) }
+}
+
+/// Whether a row is what its link says, and holds the answer that was given.
+pub(super) fn sealed(row: &Row, link: &Link) -> bool {
+    let answer = row.response.as_deref().map(sha256);
+    link.hash() == link.entry_hash
+        && link.body().and_then(|body| body.row) == Some(row.seal())
+        && answer.as_deref() == Some(&row.response_sha256)
+}
+
+fn young(row: &Row, ttl: Duration, world: &dyn World) -> bool {
+    let Ok(answered) = row.timestamp.parse::<Timestamp>() else {
+        return false;
+    };
+    let age = world.now().duration_since(answered);
+    // A clock that was set back makes no answer young.
+    Duration::try_from(age).is_ok_and(|age| age < ttl)
+}
+
+fn inputs(row: &Row, ttl: Option<Duration>, world: &dyn World) -> Result<(), Miss> {
+    for SeenInput {
+        print,
+        changed_meanwhile,
+    } in list(row.input_ids.as_deref()).ok_or(Miss::LedgerDamaged)?
+    {
+        match world.still(&print.uri, &print) {
+            Still::Same => {}
+            Still::Other | Still::Gone => return Err(Miss::InputChanged),
+            // What nobody can look at is believed for a time that the entry names.
+            Still::Unknown => holds(ttl.is_some(), Miss::InputUnknown)?,
+        }
+        holds(!changed_meanwhile, Miss::InputChangedDuringRun)?;
+    }
+    Ok(())
+}
+
+fn outputs(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
+    let made: Vec<Made> = list(row.output_ids.as_deref()).ok_or(Miss::LedgerDamaged)?;
+    for made in made {
+        match world.still(&made.storage_uri, &made.print) {
+            Still::Same | Still::Unknown => {}
+            Still::Other => return Err(Miss::OutputChanged),
+            Still::Gone => return Err(Miss::OutputMissing),
+        }
+        let long = USABLE.max(ask.timeout.saturating_mul(2));
+        let usable = world.expires(&made.storage_uri).is_none_or(|end| {
+            let left = end.duration_since(world.now());
+            Duration::try_from(left).is_ok_and(|left| left >= long)
+        });
+        holds(usable, Miss::OutputExpiring)?;
+    }
+    Ok(())
+}
+
+/// A list as a row keeps it; nothing kept is an empty one.
+pub(super) fn list<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Option<Vec<T>> {
+    match text {
+        None => Some(Vec::new()),
+        Some(text) => serde_json::from_str(text).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

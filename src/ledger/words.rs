@@ -1,0 +1,357 @@
+//! What the ledger is asked, and what it answers.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::task::{Failure, Fault, Print, Produced};
+
+use super::{
+    record::{Effects, Head, Row, RowOutcome, RowState},
+    request::Asked,
+    store::StoreError,
+};
+
+/// Something that is about to be done.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask<'a> {
+    pub(crate) who: Who<'a>,
+    pub(crate) asked: Asked,
+    /// The `MCPRequest`, without secrets and presign parts.
+    pub(crate) request: String,
+    pub(crate) target: Option<Target>,
+    /// What the caller says of its own confidence, 0 to 1.
+    pub(crate) confidence: Option<f64>,
+    /// A hash of everything in the catalog that decides what happens.
+    pub(crate) entry_digest: String,
+    pub(crate) tool_pin: Option<String>,
+    /// What this attempt changes, as JSON text.
+    pub(crate) adjusted: Option<String>,
+    pub(crate) effects: Effects,
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) reuse: Reuse,
+    /// How long another run of the same request is waited for.
+    pub(crate) patience: Duration,
+    /// The longest it may take: an output has to be usable for twice as long.
+    pub(crate) timeout: Duration,
+}
+
+/// Who asks, and in which delivery.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Who<'a> {
+    pub(crate) operation_id: &'a str,
+    pub(crate) session_id: &'a str,
+    /// The invocation context.
+    pub(crate) context: &'a str,
+    pub(crate) profile: &'a str,
+    pub(crate) request_id: Option<&'a str>,
+    pub(crate) idempotency_key: Option<&'a str>,
+    /// None where the caller names none: then no two deliveries are the same.
+    pub(crate) task_id: Option<&'a str>,
+    pub(crate) attempt: Attempt,
+}
+
+/// Which attempt it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    Said(u32),
+    /// The caller does not count: a failure before it makes it the next.
+    Unsaid,
+}
+
+/// The first ref or file that is to be made or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// `ref`, `file`, `plan`
+    pub(crate) kind: &'static str,
+    pub(crate) id: String,
+}
+
+/// What becomes of a request that was done before in the session (C-36).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnDuplicate {
+    /// The old answer, while it is good.
+    Reuse { ttl: Option<Duration> },
+    /// The old answer, saying that it was not done again; unless what it was about is known to be
+    /// something else by now.
+    Suppress(Unless),
+    /// It is done again.
+    Repeat,
+}
+
+/// What makes a request with the same hash another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unless {
+    /// Its inputs.
+    InputsChanged,
+    /// Its inputs, or the files it left: somebody has undone or gone on with what it did.
+    FilesChanged,
+}
+
+/// Whether an old answer may stand for a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    Allowed,
+    /// `--no-reuse`, or `[ledger] reuse = false`.
+    Off,
+}
+
+/// What the ledger says.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// It is to be done: by nobody else.
+    Run(Running),
+    /// It was done, and this is the answer.
+    Answered(Box<Answered>),
+}
+
+/// A request that is ours to do.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) request_hash: String,
+    pub(crate) inputs_hash: String,
+    /// The number of our claim.
+    pub(super) claim: u64,
+    /// Why it is done.
+    pub(crate) why: Why,
+    pub(crate) attempt: u32,
+    /// The claim, until it is settled.
+    pub(super) held: Option<u64>,
+}
+
+/// An answer from the record.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) how: Again,
+    /// Whose answer it is.
+    pub(crate) original: Row,
+    pub(crate) request_hash: String,
+    /// Where this answer is recorded.
+    pub(crate) head: Head,
+    pub(crate) step_index: u64,
+}
+
+/// Why an old answer is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It is the same delivery.
+    Replayed,
+    /// It is the same request, and the old answer is still good.
+    Reused,
+    /// It was done, and is not done twice.
+    Suppressed,
+}
+
+/// Why a request is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Nothing like it was done in the session.
+    New,
+    /// It failed before.
+    Retry,
+    /// The catalog has duplicates repeated.
+    Repeat,
+    /// An old answer is not good any more.
+    Miss(Miss),
+    /// The one who was doing it died.
+    TakenOver,
+}
+
+/// Why an old answer is not good any more: the first of these that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Miss {
+    Disabled,
+    NotSuccessful,
+    LedgerDamaged,
+    Revoked,
+    CatalogChanged,
+    ToolChanged,
+    OneactChanged,
+    Expired,
+    InputChanged,
+    InputChangedDuringRun,
+    InputUnknown,
+    OutputMissing,
+    OutputChanged,
+    OutputExpiring,
+    Degraded,
+}
+
+impl Miss {
+    /// Every one, in the order in which they are looked for.
+    pub(crate) const ALL: [Self; 15] = [
+        Self::Disabled,
+        Self::NotSuccessful,
+        Self::LedgerDamaged,
+        Self::Revoked,
+        Self::CatalogChanged,
+        Self::ToolChanged,
+        Self::OneactChanged,
+        Self::Expired,
+        Self::InputChanged,
+        Self::InputChangedDuringRun,
+        Self::InputUnknown,
+        Self::OutputMissing,
+        Self::OutputChanged,
+        Self::OutputExpiring,
+        Self::Degraded,
+    ];
+
+    /// As it is stored and printed.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::NotSuccessful => "not_successful",
+            Self::LedgerDamaged => "ledger_damaged",
+            Self::Revoked => "revoked",
+            Self::CatalogChanged => "catalog_changed",
+            Self::ToolChanged => "tool_changed",
+            Self::OneactChanged => "oneact_changed",
+            Self::Expired => "expired",
+            Self::InputChanged => "input_changed",
+            Self::InputChangedDuringRun => "input_changed_during_run",
+            Self::InputUnknown => "input_unknown",
+            Self::OutputMissing => "output_missing",
+            Self::OutputChanged => "output_changed",
+            Self::OutputExpiring => "output_expiring",
+            Self::Degraded => "degraded",
+        }
+    }
+
+    /// For people: what is behind the name.
+    pub(crate) const fn sentence(self) -> &'static str {
+        match self {
+            Self::Disabled => "reuse is switched off",
+            Self::NotSuccessful => "the old run did not succeed wholly",
+            Self::LedgerDamaged => "the record of the old run does not agree with its link",
+            Self::Revoked => "the old answer was taken back",
+            Self::CatalogChanged => "the catalog's entry is another by now",
+            Self::ToolChanged => "the tool is pinned to another contract by now",
+            Self::OneactChanged => "this oneact judges results by other rules",
+            Self::Expired => "the old answer is older than the entry allows",
+            Self::InputChanged => "an input has changed since",
+            Self::InputChangedDuringRun => "an input changed while the old run was at work",
+            Self::InputUnknown => "whether an input has changed cannot be known",
+            Self::OutputMissing => "an output of the old run is gone",
+            Self::OutputChanged => "an output of the old run was changed",
+            Self::OutputExpiring => "the link to an output has nearly expired",
+            Self::Degraded => "the old run worked with lower demands",
+        }
+    }
+}
+
+impl Why {
+    /// As it is stored.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Retry => "retry",
+            Self::Repeat => "repeat",
+            Self::Miss(miss) => miss.name(),
+            Self::TakenOver => "taken_over",
+        }
+    }
+}
+
+/// How something that was done ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) state: RowState,
+    pub(crate) outcome: RowOutcome,
+    pub(crate) fault: Option<Fault>,
+    /// The `MCPResponse`.
+    pub(crate) response: String,
+    pub(crate) inputs: Vec<SeenInput>,
+    pub(crate) outputs: Vec<Made>,
+    pub(crate) began: Timestamp,
+    pub(crate) at: Timestamp,
+    pub(crate) duration_ms: u64,
+}
+
+/// An input, as it was after the run.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SeenInput {
+    pub(crate) print: Print,
+    /// It was written to between the beginning of the run and its end.
+    pub(crate) changed_meanwhile: bool,
+}
+
+/// Something that was made, and what it was when it was made.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Made {
+    pub(crate) ref_id: String,
+    pub(crate) storage_uri: String,
+    pub(crate) asset_type: String,
+    pub(crate) capability_id: String,
+    pub(crate) parent_ref_id: Option<String>,
+    pub(crate) print: Print,
+}
+
+impl Made {
+    /// An asset, with its fingerprint.
+    pub(crate) fn of(produced: &Produced, print: Print) -> Self {
+        Self {
+            ref_id: produced.ref_id.to_string(),
+            storage_uri: produced.storage_uri.clone(),
+            asset_type: produced.asset_type.clone(),
+            capability_id: produced.capability_id.clone(),
+            parent_ref_id: produced.parent_ref_id.as_ref().map(ToString::to_string),
+            print,
+        }
+    }
+}
+
+/// Where an answer is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// None where only the outbox has it yet.
+    pub(crate) head: Option<Head>,
+    /// For `audit.compliance_notes`.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why the ledger does not let something be done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LedgerError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(
+        "the session `{session}` was opened in the context {opened} and cannot be used in {now}; use another session"
+    )]
+    ContextChanged {
+        session: String,
+        opened: String,
+        now: String,
+    },
+    #[error(
+        "the same {what} came before with another content (operation {operation}); nothing was done. Send a changed task under an id of its own"
+    )]
+    Conflict { what: String, operation: String },
+    #[error("the same request is being done by operation {operation}, which has not ended in {waited:?}; send it again later")]
+    InFlight {
+        operation: String,
+        waited: Duration,
+    },
+    #[error(
+        "operation {operation} was doing the same when it died: it may or may not have happened, and must not happen twice. Look, then say it with `oneact resolve {operation} --happened` or `--did-not`"
+    )]
+    Unknown { operation: String },
+    #[error("{}", .0.message)]
+    Stopped(Failure),
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        let fault = match &error {
+            LedgerError::Store(_) => Fault::LedgerUnavailable,
+            LedgerError::ContextChanged { .. } => Fault::ContextChanged,
+            LedgerError::Conflict { .. } => Fault::IdempotencyConflict,
+            LedgerError::InFlight { .. } => Fault::RequestInFlight,
+            LedgerError::Unknown { .. } => Fault::OutcomeUnknown,
+            LedgerError::Stopped(failure) => return failure.clone(),
+        };
+        Self::new(fault, error.to_string())
+    }
+}

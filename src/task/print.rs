@@ -1,0 +1,37 @@
+//! What a file was: enough to tell later whether it still is.
+
+use serde::{Deserialize, Serialize};
+
+/// The content of something at a URI, as it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Print {
+    /// Without presign parts.
+    pub uri: String,
+    /// None where nobody could look.
+    pub content: Option<Content>,
+}
+
+/// Bytes, by their number and BLAKE3 hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Content {
+    pub bytes: u64,
+    /// 64 hexadecimal digits.
+    pub blake3: String,
+    /// What the file system said of it; none where a change within one tick of its clock could have gone
+    /// unseen.
+    pub stat: Option<Stat>,
+}
+
+/// A file as long as nobody has written to it: while this is the same, its bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stat {
+    pub dev: u64,
+    pub ino: u64,
+    pub bytes: u64,
+    /// Nanoseconds since 1970.
+    pub mtime: i64,
+    pub ctime: i64,
+}
