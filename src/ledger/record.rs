@@ -130,7 +130,7 @@ pub(crate) struct Row {
     pub(crate) response: Option<String>,
     pub(crate) confidence_score: Option<f64>,
     pub(crate) session_id: String,
-    /// Of the answers of the session, from 0 without gaps.
+    /// Of the answers of the session, from 0 without gaps; rows of before oneact are counted by their time.
     pub(crate) step_index: u64,
     /// RFC 3339, UTC, milliseconds: when it was answered.
     pub(crate) timestamp: String,
@@ -163,8 +163,8 @@ pub(crate) struct Row {
     pub(crate) duration_ms: u64,
     pub(crate) request_sha256: String,
     pub(crate) response_sha256: String,
-    /// The link that this row belongs to.
-    pub(crate) seq: Seq,
+    /// The link that this row belongs to; none in rows of before oneact.
+    pub(crate) seq: Option<Seq>,
     /// The link that took it back.
     pub(crate) revoked_by: Option<Seq>,
 }

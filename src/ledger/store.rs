@@ -7,6 +7,12 @@ mod sqlite;
 
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "a room that nobody enters yet")
+)]
+pub(crate) use sqlite::{SqliteStore, Wish};
+
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {

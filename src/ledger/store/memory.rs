@@ -1,1 +1,1 @@
-//! A ledger in memory, for tests of the rules above it.
+//! A store in memory, for tests.
