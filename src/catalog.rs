@@ -13,8 +13,10 @@ mod duration;
 mod entry;
 mod file_plan;
 mod fill;
+mod identity;
 mod input;
 mod job;
+mod ledger;
 mod outputs;
 mod plain;
 mod plan_job;
@@ -26,13 +28,14 @@ mod server;
 mod tests;
 
 pub(crate) use check::{About, Checked, check};
-pub(crate) use document::{Catalog, CatalogError};
+pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{
-    Entry, FailureRule, OnFailure, OutputSchemaRule, Repeatable, ResultKind, RuleScope, Take,
+    Duplicates, Entry, FailureRule, OnFailure, OutputSchemaRule, Repeatable, ResultKind, RuleScope, Take,
 };
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan};
 pub(crate) use job::{Delivery, Job, Places, PlanSource, Step, StepOutput, ToolJob};
-pub(crate) use raw::{PlanOperation, PlanValidation, ProtectionRule};
+pub(crate) use ledger::{LedgerRule, Need, ReuseRule, ledger_rule, profile};
+pub(crate) use raw::{CallContext, PlanOperation, PlanValidation, ProtectionRule};
 pub(crate) use resolve::{plan_entry, resolve};
 pub(crate) use schema::{Misfit, Schema, Values};
 pub(crate) use server::{PrivateNetwork, Server, ServerProtocol};

@@ -7,6 +7,8 @@ mod adl;
 mod answers;
 mod dispatch;
 mod find;
+mod mcp_request;
+mod mcp_response;
 mod message;
 mod plans;
 mod prose;
@@ -17,7 +19,8 @@ mod strict;
 
 pub use adl::{Answered, to_json};
 pub use plans::read_plan;
-pub use read::{Received, read};
+pub use mcp_response::{OldAnswer, read_response, to_response};
+pub use read::{Delivery, Received, read};
 pub use report::to_report;
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};
 

@@ -28,13 +28,14 @@ use crate::{
     catalog::{Delivery, Repeatable, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, decided},
+    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, Uri, decided},
 };
 
 pub(crate) use dry_run::planned;
 pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, recover};
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
+pub(crate) use tool::{redact as redacted, shown as shown_parameters};
 
 /// A job with all that is needed to run it.
 pub(crate) struct Ready {
@@ -42,6 +43,8 @@ pub(crate) struct Ready {
     /// One per step.
     pub(crate) launches: Vec<Launch>,
     pub(crate) store: Store,
+    /// Where its inputs are.
+    pub(crate) inputs: Vec<Uri>,
     /// For `audit.compliance_notes`.
     pub(crate) notes: Vec<String>,
 }
@@ -104,6 +107,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         launches,
         store,
         notes,
+        inputs: _,
     } = ready;
     let staging =
         Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
@@ -186,7 +190,7 @@ impl Context<'_> {
         Some(Failure::new(Fault::ToolTimeout, message))
     }
 
-    fn go_on(&self) -> Result<(), Failure> {
+    pub(crate) fn go_on(&self) -> Result<(), Failure> {
         self.stopped().map_or(Ok(()), Err)
     }
 }

@@ -196,6 +196,11 @@ pub fn file_time() -> i64 {
         .saturating_add(now.tv_nsec)
 }
 
+/// The effective user of this process.
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// A variable of the environment, if it is set and is Unicode.
 #[expect(
     clippy::disallowed_methods,

@@ -1,12 +1,46 @@
 //! What was done: the record of every answer (specification 004).
 //!
-//! A request is the same as another by its hash ([`request`]); an answer may be given again where the
-//! record says that it is still good; and every link of the [`chain`] holds the hash of the one before.
+//! Before something is done the record is asked three questions ([`begin`]): is it the same delivery, the
+//! same request, and is the old answer still good ([`validity`])? What is to be done is claimed, so that
+//! nobody else does it at the same time, and how it ended is recorded ([`finish`]) as a row of
+//! `agent_actions` and a link of the [`chain`]. Where the record lies is the [`store`]'s business alone.
+//!
 //! Nothing but `perform` and the commands for people calls it: executors have no handle to it
 //! (R-004-49, R-004-50).
 
+mod begin;
 mod canonical;
 mod chain;
+mod finish;
+mod place;
 mod record;
 mod request;
+mod row;
 mod store;
+mod validity;
+mod words;
+
+use camino::Utf8PathBuf;
+
+use crate::host::Host;
+
+pub(crate) use place::Place;
+pub(crate) use record::{Effects, RowOutcome, RowState};
+pub(crate) use request::{Asked, AskedStep};
+pub(crate) use validity::{Still, World};
+pub(crate) use words::{
+    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Reuse, Running,
+    SeenInput, Target, Unless, Who,
+};
+
+use store::Store;
+
+/// An open record.
+pub(crate) struct Ledger<'a> {
+    store: Box<dyn Store>,
+    /// Where answers wait that could not be recorded.
+    outbox: Utf8PathBuf,
+    /// Who writes: `uid:1000`.
+    actor: String,
+    host: &'a Host,
+}

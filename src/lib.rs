@@ -48,7 +48,6 @@ mod executor;
 pub mod fuzz;
 pub mod host;
 mod inputs;
-#[expect(dead_code, reason = "a room that nobody enters yet")]
 mod ledger;
 mod mcp;
 pub mod perform;

@@ -1,8 +1,8 @@
 //! The way of a task, from bytes to bytes.
 //!
 //! ```text
-//! bytes ─ read ─ Task ─ catalog ─ Job ─ inputs ─ launches ─┬─ execute ───┬─ Outcome ─ envelope ─ bytes
-//!                                          └─ plan ────────┴─ carry out ─┘
+//! bytes ─ read ─ Task ─ catalog ─ Job ─ inputs ─ launches ─┬─ ledger: seen before? ─ yes ─┬─ Outcome ─ envelope ─ bytes
+//!                                          └─ plan ────────┴─ no: claim ─ do ─ record ────┘
 //! ```
 //!
 //! Each stage takes the type before it and gives the next, so a skipped check does not compile.
@@ -10,10 +10,12 @@
 mod answer;
 mod broken;
 mod prepare;
+mod record;
 mod recover;
 mod scratch;
 mod settings;
 mod story;
+mod world;
 
 use serde_json::Value;
 
@@ -25,13 +27,13 @@ use crate::{
     task::{Failure, OperationId, Task},
 };
 
-use prepare::{Prepared, prepare};
+use prepare::prepare;
 
 pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
 pub use recover::recover;
-pub use settings::{Mode, Reply, Settings};
+pub use settings::{Mode, Reply, Reuse, Settings};
 
 /// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
 pub fn perform(
@@ -87,10 +89,9 @@ fn work(
         _ => Vec::new(),
     };
     prepare(received, settings, host, &scratch)
-        .and_then(|prepared| match (prepared, settings.mode) {
-            (Prepared::Files(files), _) => Ok(executor::carry_out(*files, &context)),
-            (Prepared::Tools(ready), Mode::Run) => executor::execute(ready, &context),
-            (Prepared::Tools(ready), Mode::DryRun) => Ok(executor::planned(ready, &context)),
+        .and_then(|prepared| match settings.mode {
+            Mode::Run => record::recorded(prepared, received, operation, settings, &context),
+            Mode::DryRun => Ok(record::shown(prepared.work, &context)),
         })
         .unwrap_or_else(Executed::rejected)
         .noted(settled)
@@ -133,6 +134,7 @@ fn reply(
     let document = match kind {
         Reply::Adl => envelope::to_json(&answered),
         Reply::Report => envelope::to_report(&answered),
+        Reply::Mcp => envelope::to_response(&received, &executed.outcome).into_bytes(),
     };
     Answer::new(document, executed)
 }

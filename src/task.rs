@@ -21,11 +21,12 @@ pub use ids::{MessageId, OperationId, RefId};
 pub use input::{Elicited, Given, Input, Question, Response, ResponseKind, Waiting, WaitingFor};
 pub use order::{Carried, CarriedIn, PlanName, PlanOrder, RollbackOrder, Validation};
 pub use outcome::{
-    Checks, Effect, Invocation, InvocationStatus, Outcome, Phase, Plan, PlannedOutput, PlannedStep,
-    Preview, Produced, ReportFiles, ServerReport, State, Timings, decided,
+    Checks, Effect, Invocation, InvocationStatus, LedgerRef, Outcome, Phase, Plan, PlannedOutput,
+    PlannedStep, Preview, Produced, Record, ReportFiles, ReuseReport, ServerReport, State, Timings,
+    decided,
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
-pub use print::{Content, Print, Stat};
+pub use print::{Content, Print, Sight, Stat};
 pub use rel_path::RelPath;
-pub use request::{CapabilityTask, Identity, InputRef, RefStatus, Resources, Task};
+pub use request::{CapabilityTask, Counted, Identity, InputRef, RefStatus, Resources, Task};
 pub use uri::{Location, Uri, UriError, is_presign_parameter, redact_presigned};

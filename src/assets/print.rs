@@ -10,7 +10,7 @@ use rustix::fs::fstat;
 
 use crate::{
     host,
-    task::{Content, Print, Stat, Uri},
+    task::{Content, Print, Sight, Stat, Uri},
 };
 
 use super::open_regular;
@@ -32,7 +32,10 @@ const TICK: i64 = 20_000_000;
 pub(crate) fn print(uri: &Uri, root: &Utf8Path) -> Print {
     Print {
         uri: uri.redacted().into_owned(),
-        content: uri.local_path(root).and_then(|path| content(&path)),
+        sight: match uri.local_path(root) {
+            Some(path) => content(&path).map_or(Sight::Absent, Sight::Content),
+            None => Sight::Unknown,
+        },
     }
 }
 
@@ -45,14 +48,16 @@ pub(crate) fn stat(uri: &Uri, root: &Utf8Path) -> Option<Stat> {
 /// Whether what was seen is still there. A file is read only where the file system does not say that it
 /// is untouched.
 pub(crate) fn still(seen: &Print, uri: &Uri, root: &Utf8Path) -> Still {
-    let Some(then) = &seen.content else {
-        return Still::Unknown;
-    };
     let Some(path) = uri.local_path(root) else {
         return Still::Unknown;
     };
-    let Ok(file) = open_regular(&path) else {
-        return Still::Gone;
+    let file = open_regular(&path);
+    let (then, file) = match (&seen.sight, file) {
+        (Sight::Unknown, _) => return Still::Unknown,
+        (Sight::Absent, Ok(_)) => return Still::Other,
+        (Sight::Absent, Err(_)) => return Still::Same,
+        (Sight::Content(_), Err(_)) => return Still::Gone,
+        (Sight::Content(then), Ok(file)) => (then, file),
     };
     match stat_of(&file) {
         Some(now) if then.stat == Some(now) => return Still::Same,
@@ -138,7 +143,7 @@ mod tests {
         let (_keep, root) = place();
         fs::write(root.join("a.bin"), b"one").unwrap();
         let (then, uri) = seen(&root);
-        assert_eq!(then.content.as_ref().unwrap().bytes, 3);
+        assert!(matches!(&then.sight, Sight::Content(content) if content.bytes == 3));
         assert_eq!(still(&then, &uri, &root), Still::Same);
         // Written again with the same bytes: another time, the same content.
         fs::write(root.join("a.bin"), b"one").unwrap();
@@ -153,9 +158,23 @@ mod tests {
     fn a_file_that_was_written_just_now_is_not_known_by_its_times() {
         let (_keep, root) = place();
         fs::write(root.join("a.bin"), b"one").unwrap();
-        assert_eq!(seen(&root).0.content.unwrap().stat, None);
+        let known = || match seen(&root).0.sight {
+            Sight::Content(content) => content.stat.is_some(),
+            Sight::Absent | Sight::Unknown => panic!("it is there"),
+        };
+        assert!(!known());
         thread::sleep(Duration::from_millis(60));
-        assert!(seen(&root).0.content.unwrap().stat.is_some());
+        assert!(known());
+    }
+
+    #[test]
+    fn what_was_deleted_is_the_same_while_it_is_not_there() {
+        let (_keep, root) = place();
+        let (then, uri) = seen(&root);
+        assert_eq!(then.sight, Sight::Absent);
+        assert_eq!(still(&then, &uri, &root), Still::Same);
+        fs::write(root.join("a.bin"), b"back").unwrap();
+        assert_eq!(still(&then, &uri, &root), Still::Other);
     }
 
     #[test]
@@ -163,7 +182,7 @@ mod tests {
         let (_keep, root) = place();
         let uri = Uri::parse("s3://bucket/a.bin").unwrap();
         let then = print(&uri, &root);
-        assert_eq!(then.content, None);
+        assert_eq!(then.sight, Sight::Unknown);
         assert_eq!(still(&then, &uri, &root), Still::Unknown);
     }
 }

@@ -16,7 +16,7 @@ use super::{
         Capability, Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable,
         ResultKind, ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
     },
-    file_plan,
+    file_plan, identity,
     raw::{
         RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawOnDrift, RawResult,
         RawRetry,
@@ -51,6 +51,13 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn entry(&self, raw: RawCapability) -> Result<Entry, CatalogError> {
         let defaults: RawDefaults = self.tables.get("defaults")?.unwrap_or_default();
+        let effects = raw.effects.as_ref().map_or_else(Effects::default, |raw| Effects {
+            read_only: raw.read_only,
+            destructive: raw.destructive,
+            idempotent: raw.idempotent,
+            open_world: raw.open_world,
+        });
+        let identity = identity::compile(self.tables, self.id, &raw, effects)?;
         let mcp = raw.mcp.ok_or_else(|| {
             self.wrong("has no executor; add an `mcp` table with `server` and `tool`, or a `file_plan` table")
         })?;
@@ -80,12 +87,6 @@ impl Compiler<'_> {
         let schema = raw
             .parameter_schema_for_action
             .map(|schema| self.schema(schema));
-        let effects = raw.effects.map_or_else(Effects::default, |raw| Effects {
-            read_only: raw.read_only,
-            destructive: raw.destructive,
-            idempotent: raw.idempotent,
-            open_world: raw.open_world,
-        });
         let idempotent = effects.idempotent == Some(true) || effects.read_only == Some(true);
         Ok(Entry {
             id: self.id.to_owned(),
@@ -143,6 +144,7 @@ impl Compiler<'_> {
                 Repeatable::Once
             },
             effects,
+            identity,
         })
     }
 

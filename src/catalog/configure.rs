@@ -13,6 +13,8 @@ use super::entry::{Entry, Multiply};
 #[derive(Debug)]
 pub(super) struct Configured {
     pub(super) parameters: Map<String, Value>,
+    /// The same before a retry changes any.
+    pub(super) asked: Map<String, Value>,
     pub(super) timeout: Duration,
     pub(super) timeout_max: Duration,
     /// What was decided, for `audit.reasoning`.
@@ -24,6 +26,7 @@ pub(super) fn configure(
     entry: &Entry,
     task: &CapabilityTask,
     said: &Map<String, Value>,
+    last: Option<Fault>,
 ) -> Result<Configured, Failure> {
     if let Some((bound, _)) = entry
         .bind
@@ -49,13 +52,14 @@ pub(super) fn configure(
     tell(entry, said, &parameters);
     parameters.extend(said.clone());
     let mut configured = Configured {
+        asked: parameters.clone(),
         parameters,
         timeout: entry.timeout,
         timeout_max: entry.timeout_max,
         reasoning,
     };
     if task.attempt > 1 {
-        adjust(&mut configured, entry, task.attempt);
+        adjust(&mut configured, entry, task.attempt, last);
     }
     Ok(configured)
 }
@@ -135,11 +139,18 @@ fn property<'a>(entry: &'a Entry, name: &str) -> Option<&'a Value> {
     entry.schema.as_ref()?.property(name)
 }
 
-/// Applies the retry rules (R-000-64 … R-000-66). Why the last attempt failed is not known here, so
-/// a rule with `after` only lengthens the time; lowering quality wants a known reason.
-fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32) {
+/// Applies the retry rules that answer why the last attempt failed (R-000-64 … R-000-66). Where nobody
+/// knows why, a rule with `after` only lengthens the time; lowering quality wants a known reason.
+fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32, last: Option<Fault>) {
     let retries = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
     for rule in &entry.retry {
+        let answers = match last {
+            Some(fault) => rule.after.is_empty() || rule.after.contains(&fault),
+            None => true,
+        };
+        if !answers {
+            continue;
+        }
         if let Some(factor) = rule.timeout_factor {
             let before = configured.timeout;
             let longer = before.as_secs_f64() * factor.powi(retries);
@@ -153,7 +164,7 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32) {
                 )));
             }
         }
-        if !rule.after.is_empty() {
+        if last.is_none() && !rule.after.is_empty() {
             tracing::info!(
                 "A retry rule with `after` changes no parameter: why the last attempt failed is not known."
             );

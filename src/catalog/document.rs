@@ -12,15 +12,17 @@ use toml::{
 use crate::task::{Failure, Fault};
 
 /// The tables format 1 knows at the top; those after the gap belong to parts not built in yet.
-const TOP: [&str; 6] = [
+const TOP: [&str; 8] = [
     "catalog",
     "application",
     "defaults",
     "server",
     "storage",
+    "ledger",
+    "profile",
     "capability",
 ];
-const LATER: [&str; 5] = ["catalog_dir", "profile", "ledger", "pipeline", "workflow"];
+const LATER: [&str; 3] = ["catalog_dir", "pipeline", "workflow"];
 
 /// The largest catalog.
 const LARGEST: u64 = 8 << 20;

@@ -49,6 +49,30 @@ pub(crate) struct Entry {
     /// Whether a call that may have happened may be sent again.
     pub(crate) repeatable: Repeatable,
     pub(crate) effects: Effects,
+    pub(crate) identity: Identity,
+}
+
+/// What makes a request of this entry the same as another, and what then becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// A person raises it when the same request should have another answer.
+    pub(crate) version: Option<u32>,
+    /// A hash of everything in the catalog that decides what happens.
+    pub(crate) digest: String,
+    /// Parameters that differ from run to run and mean nothing.
+    pub(crate) volatile: Vec<String>,
+    pub(crate) duplicates: Duplicates,
+}
+
+/// What becomes of a request that was done before in the session (C-36).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Duplicates {
+    /// The old answer, while it is good, and no older than that.
+    Reuse { ttl: Option<Duration> },
+    /// The old answer, saying that it was not done again.
+    Suppress,
+    /// It is done again.
+    Repeat,
 }
 
 /// What the entry says its tool does, in MCP's terms; none where it says nothing.

@@ -63,6 +63,44 @@ impl Sources<'_> {
         Ok(ordered)
     }
 
+    /// What is asked for: with every input, and without the places that are this run's own.
+    pub(super) fn asked(
+        &self,
+        entry: &Entry,
+        mut parameters: Map<String, Value>,
+    ) -> Map<String, Value> {
+        for (name, source) in &entry.bind {
+            let value = match source {
+                // Where the tool writes differs from run to run; what it makes has a name of its own in
+                // the request.
+                Source::Output(_) => continue,
+                Source::Input { place: 0, .. } if self.before.is_some() => {
+                    Some("the step before".to_owned())
+                }
+                // As received: whether it is handed over as a path or as a URI is the tool's taste.
+                Source::Input { place, .. } => self
+                    .task
+                    .inputs
+                    .get(*place)
+                    .map(|input| input.storage_uri.clone()),
+                Source::Ref { id, .. } => {
+                    let mut inputs = self.task.inputs.iter();
+                    let input = inputs.find(|input| input.ref_id == *id);
+                    input.map(|input| input.storage_uri.clone())
+                }
+                // Who asks is no part of what is asked.
+                Source::Session | Source::TaskId => continue,
+                Source::Origin | Source::OutputRef | Source::Action => {
+                    self.value(source).ok().flatten()
+                }
+            };
+            if let Some(value) = value {
+                parameters.insert(name.clone(), Value::String(value));
+            }
+        }
+        parameters
+    }
+
     fn value(&self, source: &Source) -> Result<Option<String>, String> {
         match source {
             Source::Input { place: 0, form } => match (self.before, self.task.inputs.first()) {

@@ -55,6 +55,11 @@ pub(crate) struct Step {
     pub(crate) server: Server,
     /// Complete: defaults applied, refs resolved.
     pub(crate) parameters: Map<String, Value>,
+    /// What is asked for, by which a request is known again: before a retry changes anything, and without
+    /// what only says where the tool is to write.
+    pub(crate) asked: Map<String, Value>,
+    /// What the retry rules changed.
+    pub(crate) adjusted: Map<String, Value>,
     pub(crate) timeout: Duration,
     pub(crate) timeout_max: Duration,
     /// The asset this step makes, if it makes one.

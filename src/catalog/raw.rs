@@ -63,6 +63,9 @@ pub(super) struct RawCapability {
     pub(super) examples: Option<Vec<String>>,
     // For the run:
     pub(super) effects: Option<RawEffects>,
+    pub(super) on_duplicate: Option<Spanned<RawOnDuplicate>>,
+    #[serde(default)]
+    pub(super) volatile: Vec<String>,
     pub(super) timeout: Option<Spanned<String>>,
     pub(super) timeout_max: Option<Spanned<String>>,
     pub(super) on_failure: Option<OnFailure>,
@@ -106,6 +109,49 @@ pub(super) struct RawEffects {
     pub(super) destructive: Option<bool>,
     pub(super) idempotent: Option<bool>,
     pub(super) open_world: Option<bool>,
+}
+
+/// What becomes of a request that was done before in the session (C-36).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawOnDuplicate {
+    pub(super) mode: RawDuplicateMode,
+    pub(super) ttl: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawDuplicateMode {
+    Reuse,
+    Suppress,
+    Repeat,
+}
+
+/// `[ledger]`: where the record is, and what it is used for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLedger {
+    pub(super) uri: Option<Spanned<String>>,
+    pub(super) reuse: Option<bool>,
+    pub(super) required: Option<bool>,
+}
+
+/// `[profile.NAME]`: who calls.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawProfile {
+    pub(super) context: CallContext,
+}
+
+/// Who calls: fixed by the launch, never by a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum CallContext {
+    AgentConversation,
+    AgentAutonomous,
+    FsmInternal,
+    ActionProposal,
+    UserInvocation,
 }
 
 #[derive(Debug, Deserialize)]

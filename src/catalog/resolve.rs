@@ -27,6 +27,7 @@ pub(crate) fn resolve(
     task: &CapabilityTask,
     tables: &Tables<'_>,
     places: Places<'_>,
+    last: Option<Fault>,
 ) -> Result<Job, Failure> {
     let input = input::check(task)?;
     let mut reasoning = Vec::new();
@@ -55,7 +56,7 @@ pub(crate) fn resolve(
     let configured = entries
         .into_iter()
         .zip(&task.parameters)
-        .map(|(entry, said)| configure::configure(&entry, task, said).map(|done| (entry, done)))
+        .map(|(entry, said)| configure::configure(&entry, task, said, last).map(|done| (entry, done)))
         .collect::<Result<Vec<_>, _>>()?;
     let outputs = outputs::assign(task, &configured, places)?;
     let mut steps: Vec<Step> = Vec::with_capacity(configured.len());
@@ -68,6 +69,8 @@ pub(crate) fn resolve(
             before,
             output: output.as_ref(),
         };
+        let adjusted = changed(&configured.asked, &configured.parameters);
+        let asked = sources.asked(&entry, configured.asked);
         let parameters = sources.fill(&entry, configured.parameters)?;
         check(&entry, &parameters)?;
         reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
@@ -76,6 +79,8 @@ pub(crate) fn resolve(
             entry,
             server,
             parameters,
+            asked,
+            adjusted,
             timeout: configured.timeout,
             timeout_max: configured.timeout_max,
             output,
@@ -87,6 +92,13 @@ pub(crate) fn resolve(
         storage: storage(tables)?,
         reasoning,
     }))
+}
+
+/// The parameters that a retry set to something else.
+fn changed(asked: &Map<String, Value>, now: &Map<String, Value>) -> Map<String, Value> {
+    let other = |(name, value): &(&String, &Value)| asked.get(*name) != Some(*value);
+    let own = |(name, value): (&String, &Value)| (name.clone(), value.clone());
+    now.iter().filter(other).map(own).collect()
 }
 
 /// What a plan may touch that names no capability: the catalog's `apply_file_plan` says so, else

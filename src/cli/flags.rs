@@ -34,6 +34,12 @@ pub(super) struct RunArgs {
     /// What is printed
     #[arg(long, value_enum, default_value_t = ReplyForm::Adl, value_name = "FORM")]
     pub(super) reply: ReplyForm,
+    /// Do it, also where the ledger has a good answer from before
+    #[arg(long)]
+    pub(super) no_reuse: bool,
+    /// Who calls: a [profile.NAME] of the catalog
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
     /// The longest the run may take, in seconds
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     pub(super) timeout: Option<Duration>,
@@ -54,6 +60,8 @@ pub(super) enum ReplyForm {
     Adl,
     /// The execution report of a file plan alone
     Report,
+    /// The `MCPResponse` alone, as the ledger stores it
+    Mcp,
 }
 
 impl From<ReplyForm> for Reply {
@@ -61,6 +69,7 @@ impl From<ReplyForm> for Reply {
         match form {
             ReplyForm::Adl => Self::Adl,
             ReplyForm::Report => Self::Report,
+            ReplyForm::Mcp => Self::Mcp,
         }
     }
 }

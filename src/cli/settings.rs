@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
     host,
-    perform::{Mode, Reply, Settings},
+    perform::{Mode, Reply, Reuse, Settings},
 };
 
 use super::flags::{PlaceArgs, RunArgs};
@@ -20,6 +20,12 @@ pub(super) fn settle(args: &RunArgs) -> Result<Settings, String> {
         budget: args.timeout,
         expect: args.expect.clone(),
         reply: args.reply.into(),
+        reuse: if args.no_reuse {
+            Reuse::Off
+        } else {
+            Reuse::Allowed
+        },
+        profile: args.profile.clone(),
         ..places(&args.places)?
     })
 }
@@ -48,6 +54,9 @@ pub(super) fn places(args: &PlaceArgs) -> Result<Settings, String> {
         budget: None,
         expect: None,
         reply: Reply::Adl,
+        ledger: host::variable("ONEACT_LEDGER").filter(|said| !said.is_empty()),
+        reuse: Reuse::Allowed,
+        profile: None,
     })
 }
 
@@ -62,6 +71,9 @@ pub(super) fn nowhere() -> Settings {
         budget: None,
         expect: None,
         reply: Reply::Adl,
+        ledger: None,
+        reuse: Reuse::Allowed,
+        profile: None,
     }
 }
 

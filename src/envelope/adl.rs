@@ -8,8 +8,9 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value, json};
 
 use crate::task::{
-    Checks, Effect, ErrorCode, Invocation, InvocationStatus, MessageId, OperationId, Outcome,
-    Phase, Plan, Preview, Produced, RefId, ReportFiles, Resources, ServerReport, State, Waiting,
+    Checks, Effect, ErrorCode, Invocation, InvocationStatus, LedgerRef, MessageId, OperationId,
+    Outcome, Phase, Plan, Preview, Produced, RefId, ReportFiles, Resources, ReuseReport,
+    ServerReport, State, Waiting,
 };
 
 use super::{prose, read::Received};
@@ -46,6 +47,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     } = *answered;
     let identity = &received.identity;
     let at = named(executed_at);
+    let record = outcome.record.as_ref();
     Envelope {
         message_id: MessageId::new(&at, operation).as_str().to_owned(),
         timestamp: Timestamp::new(&at),
@@ -59,19 +61,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
         },
         output: Output {
             content: Content {
-                task_result: TaskResult {
-                    task_id: &received.task_id,
-                    status: if succeeded(outcome) {
-                        "complete"
-                    } else {
-                        "failed"
-                    },
-                    capability_ids_executed: &outcome.executed,
-                    tool_invocations: outcome.invocations.iter().map(ToolInvocation).collect(),
-                    output_refs_produced: outcome.produced.iter().map(OutputRef::new).collect(),
-                    result_data: outcome.result_data.as_ref(),
-                    quality_checks: QualityChecks(outcome.checks),
-                },
+                task_result: task_result(&received.task_id, outcome),
                 execution_report: outcome.execution_report.as_ref(),
                 oneact: Extras {
                     version: env!("CARGO_PKG_VERSION"),
@@ -81,11 +71,11 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     fault: outcome.failure.as_ref().map(|failure| failure.fault.name()),
                     effect: outcome.effect,
                     phase: outcome.phase,
-                    request_hash: None,
-                    reuse: None,
+                    request_hash: record.map(|record| record.request_hash.as_str()),
+                    reuse: record.and_then(|record| record.reuse.as_ref()),
                     waiting: outcome.waiting.as_ref(),
                     review: None,
-                    ledger: None,
+                    ledger: record.and_then(|record| record.ledger.as_ref()),
                     server: outcome.server.as_ref(),
                     unfit_result: outcome.unfit_result.as_ref(),
                     plan: outcome.plan.as_ref(),
@@ -97,14 +87,19 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
         },
         next_agent: NextAgent {
             name: "dispatch_agent",
-            reason: prose::next_reason(outcome.state),
+            reason: prose::next_reason(outcome),
         },
         status: Status {
             code: match outcome.state {
-                State::Done | State::Planned => "success",
+                State::Done | State::Planned | State::Reused | State::Suppressed => "success",
+                State::Replayed if succeeded(outcome) => "success",
                 State::Pending => "pending",
                 State::Partial => "partial",
-                State::Rejected | State::Failed | State::RolledBack | State::Cancelled => "failed",
+                State::Rejected
+                | State::Failed
+                | State::RolledBack
+                | State::Cancelled
+                | State::Replayed => "failed",
             },
             message: prose::status_message(&received.task_id, outcome),
         },
@@ -148,8 +143,25 @@ fn named(at: &Zoned) -> Zoned {
     }
 }
 
-fn succeeded(outcome: &Outcome) -> bool {
-    matches!(outcome.state, State::Done | State::Planned)
+pub(super) fn succeeded(outcome: &Outcome) -> bool {
+    outcome.failure.is_none()
+}
+
+/// Seed's seven keys, and no other (R-000-20).
+pub(super) fn task_result<'a>(task_id: &'a str, outcome: &'a Outcome) -> TaskResult<'a> {
+    TaskResult {
+        task_id,
+        status: if succeeded(outcome) {
+            "complete"
+        } else {
+            "failed"
+        },
+        capability_ids_executed: &outcome.executed,
+        tool_invocations: outcome.invocations.iter().map(ToolInvocation).collect(),
+        output_refs_produced: outcome.produced.iter().map(OutputRef::new).collect(),
+        result_data: outcome.result_data.as_ref(),
+        quality_checks: QualityChecks(outcome.checks),
+    }
 }
 
 /// The inherited resources with what was produced added; a pending entry of the same ref is
@@ -245,8 +257,9 @@ struct Content<'a> {
     oneact: Extras<'a>,
 }
 
+/// What came of the task (R-000-19 … R-000-28).
 #[derive(Serialize)]
-struct TaskResult<'a> {
+pub(super) struct TaskResult<'a> {
     task_id: &'a str,
     status: &'static str,
     capability_ids_executed: &'a [String],
@@ -328,12 +341,12 @@ struct Extras<'a> {
     fault: Option<&'static str>,
     effect: Effect,
     phase: Phase,
-    // Null until there is a ledger to fill them, but for `waiting`:
-    request_hash: Option<()>,
-    reuse: Option<()>,
+    request_hash: Option<&'a str>,
+    reuse: Option<&'a ReuseReport>,
     waiting: Option<&'a Waiting>,
+    /// Null until results can be reviewed.
     review: Option<()>,
-    ledger: Option<()>,
+    ledger: Option<&'a LedgerRef>,
     server: Option<&'a ServerReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unfit_result: Option<&'a Value>,

@@ -12,7 +12,7 @@ use crate::task::{CapabilityTask, Failure, Fault, InputRef, RefId, RefStatus};
 use super::{answers, find::Found, plans};
 
 /// The fields this dialect knows; others are ignored, and said to be.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 14] = [
     "task_id",
     "action",
     "capability_ids",
@@ -20,6 +20,8 @@ const KNOWN: [&str; 12] = [
     "output_refs_expected",
     "parameters",
     "attempt",
+    "salt",
+    "idempotency_key",
     // Known, and of no consequence for one task:
     "execution_group",
     "workflow_progress",
@@ -30,7 +32,14 @@ const KNOWN: [&str; 12] = [
 
 /// Reads the task. The first thing wrong is the answer.
 pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<CapabilityTask, Failure> {
-    let object = found.object();
+    task(found.object(), notes)
+}
+
+/// The task in an object of this shape.
+pub(super) fn task(
+    object: &Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<CapabilityTask, Failure> {
     let task_id = required_text(object, "task_id")?;
     let capability_ids = capability_ids(object)?;
     let action = optional(object, "action", "a string", |value| {
@@ -51,6 +60,9 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Capabil
         }
     };
     let input = answers::read(object)?;
+    let salt = optional(object, "salt", "a string", |value| {
+        value.as_str().map(str::to_owned)
+    })?;
     let ignored: Vec<String> = object
         .keys()
         .filter(|key| {
@@ -75,6 +87,7 @@ pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<Capabil
         attempt,
         input,
         carried,
+        salt,
     })
 }
 

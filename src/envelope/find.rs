@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault};
 
-use super::plans;
+use super::{mcp_request, plans};
 
 /// The one object that is the task, wherever the document holds it.
 #[derive(Clone, Copy)]
@@ -23,6 +23,8 @@ pub(super) enum Shape {
     Plan,
     /// The payload of a message of the protocol layer (001 §3.2).
     Protocol,
+    /// An action with its arguments (004 §Contract).
+    Request,
 }
 
 impl<'a> Found<'a> {
@@ -73,6 +75,7 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let of_protocol = document.pointer("/envelope/message_type").is_some()
         || has("payload") && document.get("envelope").is_some_and(Value::is_object);
     let bare_plan = plans::is_plan(whole) && !has("capability_ids");
+    let request = mcp_request::is(whole) && !of_protocol;
     let places = [
         (
             Shape::Dispatch,
@@ -94,6 +97,11 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
             Shape::Protocol,
             of_protocol.then(|| document.get("payload").unwrap_or(&Value::Null)),
             "`payload`",
+        ),
+        (
+            Shape::Request,
+            request.then_some(document),
+            "an action in the input itself",
         ),
     ];
     let mut tasks = places

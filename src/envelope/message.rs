@@ -31,9 +31,15 @@ pub(super) fn read(
             None
         }
     };
-    let session = text("/metadata/session_id");
+    let session = text("/metadata/session_id").or(text("/sessionId"));
     // 001's names for the same come second.
-    let request_id = text("/metadata/request_id").or(text("/metadata/correlation_id"));
+    let request_id = text("/metadata/request_id")
+        .or(text("/metadata/correlation_id"))
+        .or(text("/requestId"));
+    let idempotency_key = text("/metadata/idempotency_key")
+        .or(text("/output/content/dispatch/idempotency_key"))
+        .or(text("/dispatch/idempotency_key"))
+        .or(text("/idempotency_key"));
     let parent_message_id = text("/message_id").or(text("/envelope/envelope_id"));
     let sequence = match document.pointer("/metadata/sequence_number") {
         None | Some(Value::Null) => None,
@@ -59,6 +65,7 @@ pub(super) fn read(
         request_id,
         sequence_number: sequence.map_or(1, |n| n + 1),
         parent_message_id,
+        idempotency_key,
     };
     // Never dropped (R-000-33): a list that cannot be echoed makes the message unusable.
     let mut list = |key: &str| match document.pointer(&format!("/resources/{key}")) {

@@ -5,9 +5,12 @@ use crate::task::{InvocationStatus, Outcome, Phase, State};
 use super::read::Received;
 
 /// `next_agent.reason` (R-000-29, R-000-90).
-pub(super) fn next_reason(state: State) -> &'static str {
-    match state {
-        State::Done => {
+pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
+    match outcome.state {
+        State::Replayed if outcome.failure.is_some() => {
+            "Task failed. Returning to dispatch agent for error handling."
+        }
+        State::Done | State::Reused | State::Suppressed | State::Replayed => {
             "Task execution complete. Returning to dispatch agent for workflow state update."
         }
         State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
@@ -35,6 +38,12 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::RolledBack => format!("{task} was rolled back: {class}"),
         State::Pending => format!("{task} waits for input"),
         State::Cancelled => format!("{task} was cancelled"),
+        State::Reused => format!("{task} completed successfully; the result is an earlier one"),
+        State::Suppressed => format!("{task} was done before and was not done again"),
+        State::Replayed if outcome.failure.is_none() => {
+            format!("{task} was answered before; this is the same answer")
+        }
+        State::Replayed => format!("{task} was answered before, and had failed: {class}"),
     }
 }
 
@@ -68,6 +77,9 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
         State::RolledBack => format!("Execution of {executed} failed; its changes were undone."),
         State::Pending => format!("Execution of {executed} waits for input; nothing was stored."),
         State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
+        State::Reused | State::Suppressed | State::Replayed => {
+            "Nothing was executed: the answer is from the ledger.".to_owned()
+        }
     });
     for produced in &outcome.produced {
         sentences.push(format!("Ref {} successfully produced.", produced.ref_id));

@@ -6,12 +6,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::task::{Failure, Fault, Identity, Resources, Task};
+use crate::task::{Counted, Failure, Fault, Identity, Resources, Task};
 
 use super::{
     answers, dispatch,
     find::{Found, Shape, find},
-    message, plans, protocol, strict,
+    mcp_request, message, plans, protocol, strict,
 };
 
 /// What arrived: who asks, what to echo, and the task, if there is one.
@@ -23,13 +23,24 @@ pub struct Received {
     pub resources: Resources,
     /// As received, or `unknown`.
     pub task_id: String,
+    /// Whether it has a name by which the same delivery is known again.
+    pub delivery: Delivery,
     /// As received, or 1.
     pub attempt: u32,
+    pub counted: Counted,
     /// What was assumed or ignored.
     pub notes: Vec<String>,
     pub task: Result<Task, Failure>,
     /// After this it is not to be acted on.
     pub expires_at: Option<Timestamp>,
+}
+
+/// Whether two deliveries can be told to be the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// By session, request and task.
+    Named,
+    Nameless,
 }
 
 /// Reads the bytes of stdin. `fresh` makes a session id where the caller names none.
@@ -49,6 +60,10 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
             Shape::Dispatch => {
                 answers::in_their_place(&document, found)?;
                 Task::Capabilities(Box::new(dispatch::read(found, &mut notes)?))
+            }
+            Shape::Request => {
+                let task = mcp_request::read(found.object(), &mut notes)?;
+                Task::Capabilities(Box::new(task))
             }
             Shape::Plan => {
                 let order = plans::read(found.object(), &mut notes)?;
@@ -73,11 +88,20 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     } else {
         dispatch::attempt(shown)
     };
+    let named = task_id(shown);
     Received {
         identity: around.identity,
         resources: around.resources,
-        task_id: task_id(shown).unwrap_or("unknown").to_owned(),
+        task_id: named.unwrap_or("unknown").to_owned(),
+        delivery: match (named, shown.get("actionId").or(shown.get("action"))) {
+            (None, _) => Delivery::Nameless,
+            (Some(_), Some(_)) if shown.get("taskId").is_none() && shown.get("task_id").is_none() => {
+                Delivery::Nameless
+            }
+            _ => Delivery::Named,
+        },
         attempt: attempt.unwrap_or(1),
+        counted: attempt.map_or(Counted::Unsaid, |_| Counted::Said),
         echo: shown.clone(),
         notes,
         task,
@@ -89,6 +113,11 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
 fn task_id(shown: &Value) -> Option<&str> {
     let own = shown.get("task_id").and_then(Value::as_str);
     own.filter(|id| !id.is_empty()).or_else(|| {
+        let object = shown.as_object()?;
+        if mcp_request::is(object) {
+            let own = object.get("taskId").and_then(Value::as_str);
+            return own.or(mcp_request::action_id(object));
+        }
         let content = shown.get("content").and_then(Value::as_object);
         plans::plan_id(content.or(shown.as_object())?)
     })
@@ -143,11 +172,14 @@ impl Received {
                 request_id: None,
                 sequence_number: 1,
                 parent_message_id: None,
+                idempotency_key: None,
             },
             echo: Value::Null,
             resources: Resources::default(),
             task_id: "unknown".to_owned(),
+            delivery: Delivery::Nameless,
             attempt: 1,
+            counted: Counted::Unsaid,
             notes: Vec::new(),
             task,
             expires_at: None,

@@ -15,6 +15,7 @@ pub(crate) fn planned(ready: Ready, context: &Context<'_>) -> Executed {
         launches,
         store,
         notes,
+        inputs: _,
     } = ready;
     let steps = job.steps.iter().zip(&launches);
     let steps = steps

@@ -163,6 +163,7 @@ fn outcome(capability: String, finished: Finished) -> Outcome {
         preview: finished.preview,
         execution_report: report,
         reports: finished.files,
+        changed: finished.changed.iter().map(ToString::to_string).collect(),
         reasoning: finished.reasoning,
         notes: finished.notes,
         ..Outcome::nothing_done(
@@ -216,6 +217,7 @@ mod tests {
                 rollback_manifest: None,
             }),
             preview: None,
+            changed: Vec::new(),
             reasoning: Vec::new(),
             notes: Vec::new(),
         }

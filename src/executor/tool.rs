@@ -312,7 +312,7 @@ fn take(
 }
 
 /// The parameters as records may show them: secrets and presign parts cut out (invariant 6).
-pub(super) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<String, Value> {
     let mut all = Value::Object(parameters.clone());
     for pointer in &entry.secret {
         if let Some(secret) = all.pointer_mut(pointer) {
@@ -327,7 +327,7 @@ pub(super) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<Strin
 }
 
 /// Cuts presign parts out of every text in it.
-pub(super) fn redact(value: &mut Value) {
+pub(crate) fn redact(value: &mut Value) {
     match value {
         Value::String(text) => {
             if let std::borrow::Cow::Owned(cut) = redact_presigned(text) {

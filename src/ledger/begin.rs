@@ -26,6 +26,8 @@ enum Step {
     Judge(Box<Row>, Option<Link>),
     /// Somebody has it: alive or dead is found out outside the transaction.
     Claimed(Claim),
+    /// Whoever had it died when it may have happened.
+    Unknown { operation: String },
 }
 
 /// What was found out between two looks.
@@ -84,6 +86,7 @@ impl Ledger<'_> {
                     let verdict = judge(&row, link.as_ref(), ask, world);
                     known.judged = Some((row.id, verdict));
                 }
+                Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),
                 Step::Claimed(claim) => {
                     if !self.store.held(lock_of(&claim.operation_id))? {
                         known.dead = Some(claim.seq);
@@ -108,8 +111,7 @@ impl Ledger<'_> {
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
         let random = self.host.random_bytes();
         // What is decided here is only ever needed while this machine runs: nothing has happened yet.
-        let mut unknown = None;
-        let step = write(&mut *self.store, Durability::Process, |tx| {
+        write(&mut *self.store, Durability::Process, |tx| {
             let mut look = Look {
                 tx,
                 ask,
@@ -127,24 +129,11 @@ impl Ledger<'_> {
             if let Some(step) = look.same_delivery()? {
                 return Ok(step);
             }
-            let why = match look.same_request()? {
-                Found::Step(step) => return Ok(step),
-                Found::Why(why) => why,
-            };
-            match look.claim(why) {
-                Err(LedgerError::Unknown { operation }) => {
-                    // What was found out is kept, although nothing is done.
-                    unknown = Some(operation);
-                    Ok(None)
-                }
-                step => step.map(Some),
+            match look.same_request()? {
+                Found::Step(step) => Ok(step),
+                Found::Why(why) => look.claim(why),
             }
-            .map(|step| step.unwrap_or_else(|| Step::Run(look.nothing())))
-        })?;
-        match unknown {
-            Some(operation) => Err(LedgerError::Unknown { operation }),
-            None => Ok(step),
-        }
+        })
     }
 
     /// The key for secrets, if there are any.
@@ -367,7 +356,7 @@ impl Look<'_, '_> {
             return self.put(key, Event::Reserved, why, None);
         };
         if theirs.state == ClaimState::Unknown {
-            return Err(LedgerError::Unknown {
+            return Ok(Step::Unknown {
                 operation: theirs.operation_id,
             });
         }
@@ -386,7 +375,7 @@ impl Look<'_, '_> {
                 state: ClaimState::Unknown,
                 ..theirs
             })?;
-            return Err(LedgerError::Unknown { operation });
+            return Ok(Step::Unknown { operation });
         }
         let about = Some(theirs.operation_id);
         self.put(key, Event::TakenOver, Why::TakenOver, about)

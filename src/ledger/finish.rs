@@ -12,7 +12,7 @@ use super::{
     chain::{self, Body, Stamp},
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
     row,
-    store::{Dropped, Durability, StoreError, Tx, write},
+    store::{Dropped, Durability, Which, read, write},
     words::{Ask, Ended, LedgerError, OnDuplicate, Recorded, Running},
 };
 
@@ -94,17 +94,6 @@ impl Ledger<'_> {
         recorded
     }
 
-    /// Records an answer of something that was not claimed: it was refused before.
-    pub(crate) fn note(&mut self, ask: &Ask<'_>, running: &Running, ended: &Ended) -> Result<Head, LedgerError> {
-        let row = row::done(ask, running, ended);
-        let (actor, random) = (self.actor.clone(), self.host.random_bytes());
-        let stamp = stamp(ask, &actor, ended.at);
-        write(&mut *self.store, Durability::Process, |tx| {
-            open_session(tx, &row, &actor)?;
-            Ok(row::record(tx, Event::Rejected, stamp, row.clone(), random)?.0)
-        })
-    }
-
     /// Settles the claim and records the answer, in one transaction.
     fn take_in(&mut self, letter: &Letter) -> Result<Head, LedgerError> {
         let random = self.host.random_bytes();
@@ -132,6 +121,16 @@ impl Ledger<'_> {
         })
     }
 
+    /// Of several that start at once, one takes a letter in.
+    fn take_in_once(&mut self, letter: &Letter) -> Result<(), LedgerError> {
+        let which = Which::Operation(&letter.row.operation_id);
+        let rows = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.rows(&which, 1)?))?;
+        if rows.is_empty() {
+            self.take_in(letter)?;
+        }
+        Ok(())
+    }
+
     /// Takes in what earlier runs could not record. What cannot be taken in stays, and is told of.
     pub(super) fn absorb_outbox(&mut self) {
         let Ok(entries) = fs::read_dir(&self.outbox) else {
@@ -147,16 +146,9 @@ impl Ledger<'_> {
                 serde_json::from_slice::<Letter>(&bytes).map_err(|error| error.to_string())
             });
             let taken = letter.and_then(|letter| {
-                // One of several that start at once: the others find it gone.
-                let mine = path.with_extension("taken");
-                fs::rename(&path, &mine).map_err(|error| error.to_string())?;
-                match self.take_in(&letter) {
-                    Ok(_) => fs::remove_file(&mine).map_err(|error| error.to_string()),
-                    Err(error) => {
-                        fs::rename(&mine, &path).map_err(|error| error.to_string())?;
-                        Err(error.to_string())
-                    }
-                }
+                self.take_in_once(&letter)
+                    .map_err(|error| error.to_string())?;
+                fs::remove_file(&path).map_err(|error| error.to_string())
             });
             match taken {
                 Ok(()) => tracing::info!("Recorded what was left in the outbox as {path}."),
@@ -206,8 +198,4 @@ fn event(state: Option<RowState>) -> Event {
         Some(RowState::Rejected) => Event::Rejected,
         _ => Event::Failed,
     }
-}
-
-fn open_session(_: &mut dyn Tx, _: &Row, _: &str) -> Result<(), StoreError> {
-    Ok(())
 }

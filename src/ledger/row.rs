@@ -1,7 +1,7 @@
 //! Rows of `agent_actions`: what they are made of, and how one is recorded together with its link.
 
 use jiff::Timestamp;
-use uuid::Uuid;
+use uuid::Builder;
 
 use super::{
     canonical::sha256,
@@ -161,7 +161,7 @@ pub(super) fn record(
     Ok((head, row.step_index))
 }
 
-/// A UUID (version 8) that no other row has: also where ids are made from a seed, and two runs from the
+/// A UUID that no other row has: also where ids are made from a seed, and two runs from the
 /// same one.
 fn id(row: &Row, seq: u64, random: [u8; 16]) -> String {
     let mut hash = blake3::Hasher::new();
@@ -174,5 +174,5 @@ fn id(row: &Row, seq: u64, random: [u8; 16]) -> String {
         .first_chunk()
         .copied()
         .unwrap_or_default();
-    Uuid::new_v8(bytes).to_string()
+    Builder::from_random_bytes(bytes).into_uuid().to_string()
 }

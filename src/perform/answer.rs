@@ -39,11 +39,16 @@ impl Answer {
     /// number of the signal that cancelled it.
     pub fn exit_code(&self, interrupt: Option<Interrupt>) -> u8 {
         match self.state {
-            State::Done | State::Planned => 0,
+            State::Done | State::Planned | State::Reused | State::Suppressed => 0,
+            State::Replayed if self.outcome().failure.is_none() => 0,
             State::Rejected => 2,
             State::Pending => 3,
-            State::Failed | State::Partial | State::RolledBack if self.recoverable => 75,
-            State::Failed | State::Partial | State::RolledBack => 1,
+            State::Failed | State::Partial | State::RolledBack | State::Replayed
+                if self.recoverable =>
+            {
+                75
+            }
+            State::Failed | State::Partial | State::RolledBack | State::Replayed => 1,
             State::Cancelled => 128 + interrupt.unwrap_or(Interrupt::TERMINATE).number(),
         }
     }

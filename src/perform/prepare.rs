@@ -12,50 +12,65 @@ use crate::{
     executor::{self, FileOrder, FileWork, Ready, Rejection},
     host::Host,
     inputs,
-    task::{CapabilityTask, Failure, Fault, Phase, PlanOrder, Task},
+    task::{CapabilityTask, Failure, Fault, Phase, PlanOrder, Task, Uri},
 };
 
-use super::{Mode, Reply, Settings};
+use super::{Mode, Reply, Settings, record::Book};
+
+/// What can be done, and what the ledger is for it.
+pub(super) struct Prepared<'h> {
+    pub(super) work: Work,
+    pub(super) book: Book<'h>,
+}
 
 /// What can be done.
-pub(super) enum Prepared {
+pub(super) enum Work {
     Tools(Ready),
     Files(Box<FileWork>),
 }
 
 /// Task → all that is needed to do it.
-pub(super) fn prepare(
+pub(super) fn prepare<'h>(
     received: &Received,
     settings: &Settings,
-    host: &Host,
+    host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<Prepared, Rejection> {
+) -> Result<Prepared<'h>, Rejection> {
     let task = received
         .task_at(host.timestamp())
         .map_err(Rejection::at(Phase::Read))?;
-    let prepared = match task {
+    let work = match task {
         Task::Capabilities(task) => {
             return capabilities(task, received, settings, host, scratch);
         }
         Task::Plan(order) => {
-            let entry = entry(&settings.catalog).map_err(Rejection::at(Phase::Catalog))?;
-            plan(order.clone(), entry, Vec::new(), settings)
+            let (entry, book) = entry(settings).map_err(Rejection::at(Phase::Catalog))?;
+            let work = plan(order.clone(), entry, Vec::new(), settings);
+            return Ok(Prepared { work, book });
         }
         Task::Rollback(order) => no_plan(settings, FileOrder::Rollback(order.clone()))?,
         Task::Status(name) => no_plan(settings, FileOrder::Status(name.clone()))?,
         Task::Cancel(name) => no_plan(settings, FileOrder::Cancel(name.clone()))?,
     };
-    Ok(prepared)
+    let book = match Catalog::load(&settings.catalog) {
+        Ok(catalog) => catalog
+            .tables()
+            .map_err(Failure::from)
+            .and_then(|tables| Book::of(settings, &tables)),
+        Err(_) => Book::without_catalog(settings),
+    };
+    let book = book.map_err(Rejection::at(Phase::Catalog))?;
+    Ok(Prepared { work, book })
 }
 
 /// A task of capabilities: what each is, the catalog says.
-fn capabilities(
+fn capabilities<'h>(
     task: &CapabilityTask,
     received: &Received,
     settings: &Settings,
-    host: &Host,
+    host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<Prepared, Rejection> {
+) -> Result<Prepared<'h>, Rejection> {
     let root = &settings.root;
     let catalog = Catalog::load(&settings.catalog).map_err(Rejection::at(Phase::Catalog))?;
     let tables = catalog.tables().map_err(Rejection::at(Phase::Catalog))?;
@@ -64,13 +79,19 @@ fn capabilities(
         staging: scratch,
         session: &received.identity.session_id,
     };
-    match resolve(task, &tables, places).map_err(Rejection::at(Phase::Catalog))? {
-        Job::Tools(job) => tools(job, task, settings, host, scratch),
+    let mut book = Book::of(settings, &tables).map_err(Rejection::at(Phase::Catalog))?;
+    let last = book
+        .last_failure(received, settings, host)
+        .map_err(Rejection::at(Phase::Catalog))?;
+    let job = resolve(task, &tables, places, last).map_err(Rejection::at(Phase::Catalog))?;
+    let work = match job {
+        Job::Tools(job) => tools(job, task, settings, host, scratch)?,
         Job::Plan(job) => {
             let order = order(job.plan, root).map_err(Rejection::at(Phase::Inputs))?;
-            Ok(plan(order, job.entry, job.reasoning, settings))
+            plan(order, job.entry, job.reasoning, settings)
         }
-    }
+    };
+    Ok(Prepared { work, book })
 }
 
 fn tools(
@@ -79,7 +100,7 @@ fn tools(
     settings: &Settings,
     host: &Host,
     scratch: &Utf8Path,
-) -> Result<Prepared, Rejection> {
+) -> Result<Work, Rejection> {
     let root = &settings.root;
     only_of_plans(settings)?;
     let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
@@ -91,19 +112,29 @@ fn tools(
     let launch = |server| executor::launch(server, root, scratch);
     let launches = job.steps.iter().map(|step| launch(&step.server));
     let launches = launches.collect::<Result<_, _>>();
-    Ok(Prepared::Tools(Ready {
+    Ok(Work::Tools(Ready {
         launches: launches.map_err(Rejection::at(Phase::Spawn))?,
         job,
         store,
+        inputs: task
+            .inputs
+            .iter()
+            .filter_map(|input| Uri::parse(&input.storage_uri).ok())
+            .collect(),
         notes,
     }))
 }
 
 /// What a plan may touch that names no capability. A project without a catalog can have plans.
-fn entry(catalog: &Utf8Path) -> Result<FilePlan, Failure> {
-    match Catalog::load(catalog) {
-        Ok(catalog) => plan_entry(&catalog.tables()?),
-        Err(CatalogError::Missing { .. }) => Ok(FilePlan::built_in()),
+fn entry<'h>(settings: &Settings) -> Result<(FilePlan, Book<'h>), Failure> {
+    match Catalog::load(&settings.catalog) {
+        Ok(catalog) => {
+            let tables = catalog.tables()?;
+            Ok((plan_entry(&tables)?, Book::of(settings, &tables)?))
+        }
+        Err(CatalogError::Missing { .. }) => {
+            Ok((FilePlan::built_in(), Book::without_catalog(settings)?))
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -134,7 +165,7 @@ fn order(source: PlanSource, root: &Utf8Path) -> Result<PlanOrder, Failure> {
     }
 }
 
-fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Settings) -> Prepared {
+fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Settings) -> Work {
     let order = match settings.mode {
         Mode::Run => FileOrder::Run {
             plan,
@@ -143,10 +174,10 @@ fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Set
         },
         Mode::DryRun => FileOrder::Preview { plan, entry },
     };
-    Prepared::Files(Box::new(FileWork { order, reasoning }))
+    Work::Files(Box::new(FileWork { order, reasoning }))
 }
 
-fn no_plan(settings: &Settings, order: FileOrder) -> Result<Prepared, Rejection> {
+fn no_plan(settings: &Settings, order: FileOrder) -> Result<Work, Rejection> {
     let problem = match (&order, settings.mode) {
         (FileOrder::Status(_), _) | (_, Mode::Run) => None,
         (_, Mode::DryRun) => {
@@ -156,7 +187,7 @@ fn no_plan(settings: &Settings, order: FileOrder) -> Result<Prepared, Rejection>
     let problem = problem.or(settings.expect.as_ref().map(|_| EXPECT));
     match problem {
         Some(problem) => Err(usage(problem)),
-        None => Ok(Prepared::Files(Box::new(FileWork {
+        None => Ok(Work::Files(Box::new(FileWork {
             order,
             reasoning: Vec::new(),
         }))),
@@ -171,7 +202,7 @@ fn only_of_plans(settings: &Settings) -> Result<(), Rejection> {
         (None, Reply::Report) => Err(usage(
             "--reply report prints the report of a file plan, and this task is none",
         )),
-        (None, Reply::Adl) => Ok(()),
+        (None, Reply::Adl | Reply::Mcp) => Ok(()),
     }
 }
 

@@ -17,6 +17,20 @@ pub struct Settings {
     pub reply: Reply,
     /// The longest the run may take.
     pub budget: Option<Duration>,
+    /// Where the ledger is, where `$ONEACT_LEDGER` says so.
+    pub ledger: Option<String>,
+    pub reuse: Reuse,
+    /// The catalog's profile by which oneact was launched.
+    pub profile: Option<String>,
+}
+
+/// Whether an old answer may stand for a new one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reuse {
+    #[default]
+    Allowed,
+    /// `--no-reuse`
+    Off,
 }
 
 /// Whether anything is started.
@@ -35,4 +49,6 @@ pub enum Reply {
     Adl,
     /// 001's execution report of a file plan alone.
     Report,
+    /// The `MCPResponse` alone (004 §MCPResponse).
+    Mcp,
 }

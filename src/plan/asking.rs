@@ -169,6 +169,7 @@ pub(super) fn answer(sentence: String) -> Finished {
         report: Value::Null,
         files: None,
         preview: None,
+        changed: Vec::new(),
         reasoning: vec![sentence],
         notes: Vec::new(),
     }

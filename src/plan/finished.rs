@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::task::{Effect, Failure};
+use crate::task::{Effect, Failure, RelPath};
 
 pub(crate) use crate::task::{Preview, ReportFiles};
 
@@ -23,6 +23,8 @@ pub(crate) struct Finished {
     pub(crate) files: Option<ReportFiles>,
     /// What would be done: only of a preview.
     pub(crate) preview: Option<Preview>,
+    /// Every path that is another now than before the plan.
+    pub(crate) changed: Vec<RelPath>,
     /// For `audit.reasoning` and `audit.compliance_notes`.
     pub(crate) reasoning: Vec<String>,
     pub(crate) notes: Vec<String>,

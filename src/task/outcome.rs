@@ -33,6 +33,10 @@ pub struct Outcome {
     pub execution_report: Option<Value>,
     /// Where the reports were written.
     pub reports: Option<ReportFiles>,
+    /// Files that a plan changed, relative to the root.
+    pub changed: Vec<String>,
+    /// What the ledger has of it; none where nothing was asked of it.
+    pub record: Option<Record>,
     /// Sentences for `audit.reasoning`, in the order of events (R-000-36).
     pub reasoning: Vec<String>,
     /// Sentences for `audit.compliance_notes`: what was assumed, ignored or not checked.
@@ -65,6 +69,8 @@ impl Outcome {
             preview: None,
             execution_report: None,
             reports: None,
+            changed: Vec::new(),
+            record: None,
             reasoning: Vec::new(),
             notes: Vec::new(),
         }
@@ -89,6 +95,41 @@ pub enum State {
     Pending,
     /// A signal ended it.
     Cancelled,
+    /// The same delivery came before: its answer, success or failure.
+    Replayed,
+    /// The same request was done before in the session, and its answer is still good.
+    Reused,
+    /// It was done before, and was not done again.
+    Suppressed,
+}
+
+/// What the ledger has of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    pub request_hash: String,
+    pub reuse: Option<ReuseReport>,
+    /// Where it is recorded; none where it could not be.
+    pub ledger: Option<LedgerRef>,
+}
+
+/// Why an answer is an old one, or why the old one was not given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReuseReport {
+    /// `replayed`, `reused`, `suppressed`; or why it ran: `retry`, `repeat`, `taken_over`, a miss reason.
+    pub why: &'static str,
+    /// Whose answer it is.
+    pub operation_id: Option<String>,
+    /// When that was answered, RFC 3339.
+    pub answered_at: Option<String>,
+    /// Its number in the session.
+    pub step_index: Option<u64>,
+}
+
+/// A link of the ledger's chain: with it every envelope is an anchor of the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LedgerRef {
+    pub seq: u64,
+    pub entry_hash: String,
 }
 
 /// What is known of the world after the run: may it be repeated?

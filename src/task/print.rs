@@ -8,8 +8,18 @@ use serde::{Deserialize, Serialize};
 pub struct Print {
     /// Without presign parts.
     pub uri: String,
-    /// None where nobody could look.
-    pub content: Option<Content>,
+    pub sight: Sight,
+}
+
+/// What was seen there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sight {
+    Content(Content),
+    /// Nothing: it was deleted.
+    Absent,
+    /// Nobody could look.
+    Unknown,
 }
 
 /// Bytes, by their number and BLAKE3 hash.

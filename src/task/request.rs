@@ -36,6 +36,8 @@ pub struct CapabilityTask {
     pub input: Input,
     /// What it says of a file plan, if it does.
     pub carried: Option<Carried>,
+    /// Makes a request another one: "yes, again".
+    pub salt: Option<String>,
 }
 
 /// Who asks, in which session, and where the answer belongs (R-000-133, R-000-134).
@@ -47,6 +49,16 @@ pub struct Identity {
     pub sequence_number: u64,
     /// The message this answers.
     pub parent_message_id: Option<String>,
+    /// The caller's own name of this delivery.
+    pub idempotency_key: Option<String>,
+}
+
+/// Whether the caller counts attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    Said,
+    /// A failure before it makes it the next.
+    Unsaid,
 }
 
 /// An input reference that can be used: it has a URI, and a status that says it is there.

@@ -18,7 +18,7 @@ const EDGES: [(&str, &[&str]); 16] = [
     (
         "perform",
         &[
-            "inputs", "executor", "catalog", "envelope", "assets", "mcp", "host", "task",
+            "inputs", "executor", "catalog", "envelope", "ledger", "assets", "mcp", "host", "task",
         ],
     ),
     (

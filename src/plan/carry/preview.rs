@@ -65,6 +65,7 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
                     hash: hash.to_string(),
                     diff,
                 }),
+                changed: Vec::new(),
                 reasoning: vec![reasoning],
                 notes: plan.notes,
             }

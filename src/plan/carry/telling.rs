@@ -14,7 +14,7 @@ use crate::{
         engine::{Documents, Entry, Folder, UndoEnd},
         files::{FileError, Root},
         model::{Action, Plan},
-        record::{
+        record::{Change, 
             ActionEnd, Capture, Durability, Jail, Rollback, Run, Story, Trouble, Undo, Verdict,
             uuid_v4,
         },
@@ -261,6 +261,10 @@ impl<'a> Teller<'a> {
             (Rollback::NotDone, Some(_)) => Effect::Done,
         };
         let untouched = self.undo.is_none();
+        let changed = match effect {
+            Effect::Done => story.changes().iter().flat_map(paths).collect(),
+            Effect::None | Effect::Unknown => Vec::new(),
+        };
         Finished {
             status: Some(status),
             rejected: match &failure {
@@ -272,10 +276,19 @@ impl<'a> Teller<'a> {
             report: serde_json::to_value(&reports.execution).unwrap_or(Value::Null),
             files: None,
             preview: None,
+            changed,
             reasoning: reasoning(&story),
             notes: self.warnings,
         }
     }
+}
+
+/// Where a change was made: of a renamed file both names.
+fn paths(change: &Change) -> impl Iterator<Item = RelPath> {
+    let record = &change.record;
+    [Some(record.path.clone()), record.from.clone()]
+        .into_iter()
+        .flatten()
 }
 
 /// What is known of a plan before anything is done.

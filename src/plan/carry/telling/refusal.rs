@@ -45,6 +45,7 @@ pub(in crate::plan) fn refused(failure: Failure) -> Finished {
         report: Value::Null,
         files: None,
         preview: None,
+        changed: Vec::new(),
         reasoning: Vec::new(),
         notes: Vec::new(),
     }

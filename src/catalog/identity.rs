@@ -1,0 +1,127 @@
+//! When a request is the same as another, and what then becomes of it (R-004-58, C-36).
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use toml::Spanned;
+
+use crate::task::hexadecimal;
+
+use super::{
+    document::{CatalogError, Tables},
+    duration::duration,
+    entry::{Duplicates, Effects, Identity},
+    raw::{RawCapability, RawDuplicateMode, RawOnDuplicate},
+};
+
+/// Keys of an entry that say nothing about what happens when it is done.
+const WORDS: [&str; 11] = [
+    "name",
+    "description",
+    "version",
+    "is_action",
+    "aliases",
+    "tags",
+    "examples",
+    "effects",
+    "on_duplicate",
+    "timeout",
+    "timeout_max",
+];
+
+/// How long an answer from the open world is taken for good where the entry does not say.
+const OPEN_WORLD: Duration = Duration::from_mins(5);
+
+/// What the entry says, and what its effects mean where it says nothing.
+pub(super) fn compile(
+    tables: &Tables<'_>,
+    id: &str,
+    raw: &RawCapability,
+    effects: Effects,
+) -> Result<Identity, CatalogError> {
+    let server = raw.mcp.as_ref().map(|mcp| mcp.server.get_ref().as_str());
+    Ok(Identity {
+        version: raw.version,
+        digest: digest(tables, id, server)?,
+        volatile: raw.volatile.clone(),
+        duplicates: match &raw.on_duplicate {
+            Some(said) => duplicates(tables, id, said, effects)?,
+            None => unsaid(effects),
+        },
+    })
+}
+
+/// What may be repeated is answered from the record; what may not is not done again.
+pub(super) fn unsaid(effects: Effects) -> Duplicates {
+    let repeatable = effects.idempotent == Some(true) || effects.read_only == Some(true);
+    if !repeatable {
+        return Duplicates::Suppress;
+    }
+    Duplicates::Reuse {
+        ttl: (effects.open_world != Some(false)).then_some(OPEN_WORLD),
+    }
+}
+
+fn duplicates(
+    tables: &Tables<'_>,
+    id: &str,
+    said: &Spanned<RawOnDuplicate>,
+    effects: Effects,
+) -> Result<Duplicates, CatalogError> {
+    let wrong = |at: usize, problem: &str| {
+        let catalog = tables.catalog();
+        catalog.invalid(at, format!("capability {id}: `on_duplicate` {problem}"))
+    };
+    let (at, said) = (said.span().start, said.get_ref());
+    let ttl = match &said.ttl {
+        Some(text) => Some(
+            duration(text.get_ref()).map_err(|problem| wrong(text.span().start, &problem))?,
+        ),
+        None => None,
+    };
+    match said.mode {
+        RawDuplicateMode::Reuse => {
+            let once = effects.idempotent == Some(false) && effects.read_only != Some(true);
+            if once || effects.destructive == Some(true) {
+                return Err(wrong(
+                    at,
+                    "cannot be `reuse` for what destroys, or is not idempotent; write `suppress`",
+                ));
+            }
+            if ttl.is_none() && effects.open_world == Some(true) {
+                return Err(wrong(
+                    at,
+                    "needs a `ttl`, since the open world changes; add e.g. ttl = \"5m\"",
+                ));
+            }
+            Ok(Duplicates::Reuse { ttl })
+        }
+        RawDuplicateMode::Suppress | RawDuplicateMode::Repeat if ttl.is_some() => {
+            Err(wrong(at, "has a `ttl`, which only `reuse` can have; remove it"))
+        }
+        RawDuplicateMode::Suppress => Ok(Duplicates::Suppress),
+        RawDuplicateMode::Repeat => Ok(Duplicates::Repeat),
+    }
+}
+
+/// SHA-256 over the entry and its server as the catalog writes them, without what is only said for
+/// people or kept elsewhere.
+fn digest(tables: &Tables<'_>, id: &str, server: Option<&str>) -> Result<String, CatalogError> {
+    let table = |group: &str, name: &str| -> Result<Value, CatalogError> {
+        let found = tables.entry::<Map<String, Value>>(group, name)?;
+        Ok(found.map_or(Value::Null, |(_, table)| Value::Object(table)))
+    };
+    let mut entry = table("capability", id)?;
+    if let Some(keys) = entry.as_object_mut() {
+        keys.retain(|key, _| !WORDS.contains(&key.as_str()));
+    }
+    let server = match server {
+        Some(name) => table("server", name)?,
+        None => Value::Null,
+    };
+    let text = serde_json_canonicalizer::to_string(&Value::Array(vec![entry, server]));
+    // A number that is no double has no canonical form: the table is then as good as always new.
+    let text = text.unwrap_or_default();
+    Ok(hexadecimal(&Sha256::digest(text)))
+}

@@ -1,0 +1,89 @@
+//! `[ledger]` and `[profile.NAME]`: where the record is, and who calls.
+
+use crate::task::Failure;
+
+use super::{
+    document::{CatalogError, Tables},
+    raw::{CallContext, RawLedger, RawProfile},
+};
+
+/// What the catalog says of the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LedgerRule {
+    /// `sqlite:PATH` or `postgres://…`; none = a file in the state directory.
+    pub(crate) uri: Option<String>,
+    pub(crate) reuse: ReuseRule,
+    pub(crate) need: Need,
+}
+
+/// Whether old answers may stand for new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReuseRule {
+    Allowed,
+    Off,
+}
+
+/// What is done where nothing can be recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing.
+    Required,
+    /// What only reads (`[ledger] required = false`).
+    NotForReading,
+}
+
+impl Default for LedgerRule {
+    fn default() -> Self {
+        Self {
+            uri: None,
+            reuse: ReuseRule::Allowed,
+            need: Need::Required,
+        }
+    }
+}
+
+/// Reads `[ledger]`.
+pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogError> {
+    let raw: RawLedger = tables.get("ledger")?.unwrap_or_default();
+    Ok(LedgerRule {
+        uri: raw.uri.map(toml::Spanned::into_inner),
+        reuse: match raw.reuse {
+            Some(false) => ReuseRule::Off,
+            Some(true) | None => ReuseRule::Allowed,
+        },
+        need: match raw.required {
+            Some(false) => Need::NotForReading,
+            Some(true) | None => Need::Required,
+        },
+    })
+}
+
+/// The context of a profile.
+pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<CallContext, Failure> {
+    match tables.entry::<RawProfile>("profile", name)? {
+        Some((_, profile)) => Ok(profile.context),
+        None => {
+            let names = tables.names("profile")?.join(", ");
+            let known = if names.is_empty() {
+                "the catalog has none".to_owned()
+            } else {
+                format!("the catalog has {names}")
+            };
+            let message = format!("--profile names `{name}`, and {known}");
+            Err(Failure::new(crate::task::Fault::InvalidUsage, message))
+        }
+    }
+}
+
+impl CallContext {
+    /// As specification 003 writes it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::AgentConversation => "AGENT_CONVERSATION",
+            Self::AgentAutonomous => "AGENT_AUTONOMOUS",
+            Self::FsmInternal => "FSM_INTERNAL",
+            Self::ActionProposal => "ACTION_PROPOSAL",
+            Self::UserInvocation => "USER_INVOCATION",
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The `MCPRequest` dialect: one action with its arguments (004 §Contract, R-004-06).
+//!
+//! ```json
+//! {"actionId": "CAP-PRE-002", "args": {"sample_rate": 8000}, "sessionId": "s-1", "context": {}}
+//! ```
+
+use serde_json::{Map, Value};
+
+use crate::task::{CapabilityTask, Failure};
+
+use super::dispatch::{self, shape};
+
+/// The fields that a dispatch has under the same name.
+const SHARED: [&str; 7] = [
+    "input_refs_resolved",
+    "output_refs_expected",
+    "attempt",
+    "salt",
+    "idempotency_key",
+    "input_responses",
+    "request_state",
+];
+
+/// Whether an object is one.
+pub(super) fn is(object: &Map<String, Value>) -> bool {
+    let named = object.contains_key("actionId") || object.contains_key("action");
+    let other = ["task_id", "capability_ids", "action_plan", "task_plan", "envelope"];
+    named
+        && (object.contains_key("args") || object.contains_key("actionId"))
+        && !other.iter().any(|key| object.contains_key(*key))
+}
+
+/// The action, by its id.
+pub(super) fn action_id(object: &Map<String, Value>) -> Option<&str> {
+    let id = object.get("actionId").or_else(|| object.get("action"))?;
+    id.as_str().filter(|id| !id.is_empty())
+}
+
+/// The request as a task of one capability.
+pub(super) fn read(
+    object: &Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<CapabilityTask, Failure> {
+    let id = action_id(object)
+        .ok_or_else(|| shape("`actionId` must be a string that is not empty"))?;
+    let args = match object.get("args") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(args)) => args.clone(),
+        Some(_) => return Err(shape("`args` must be an object")),
+    };
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let task_id = text("taskId").filter(|id| !id.is_empty()).unwrap_or(id);
+    let mut task = Map::new();
+    task.insert("task_id".to_owned(), task_id.into());
+    task.insert("capability_ids".to_owned(), Value::Array(vec![id.into()]));
+    task.insert("parameters".to_owned(), Value::Object(args));
+    for key in SHARED {
+        if let Some(value) = object.get(key) {
+            task.insert(key.to_owned(), value.clone());
+        }
+    }
+    if object.get("context").is_some_and(|context| !context.is_null()) {
+        notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
+    }
+    dispatch::task(&task, notes)
+}

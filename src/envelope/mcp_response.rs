@@ -1,0 +1,222 @@
+//! The `MCPResponse`: what every action returns, what the ledger stores, and what `--reply mcp` prints
+//! (004 §MCPResponse, R-004-08 … R-004-16).
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::task::{
+    Checks, ErrorCode, Failure, Fault, Invocation, InvocationStatus, Outcome, State,
+};
+
+use super::{
+    adl::{TaskResult, succeeded, task_result},
+    read::Received,
+};
+
+/// Field order is output order; what there is not is left out.
+#[derive(Serialize)]
+struct McpResponse<'a> {
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Data<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorPart<'a>>,
+    #[serde(rename = "actionsTaken")]
+    actions_taken: Vec<ActionStep<'a>>,
+    #[serde(rename = "nextActions")]
+    next_actions: Vec<NextAction<'a>>,
+    /// Effective parameters, secrets cut out.
+    inputs: Map<String, Value>,
+    #[serde(rename = "aiPrompt", skip_serializing_if = "Option::is_none")]
+    ai_prompt: Option<&'a Value>,
+    #[serde(rename = "aiResponse", skip_serializing_if = "Option::is_none")]
+    ai_response: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    task_result: TaskResult<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution_report: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct ErrorPart<'a> {
+    /// The failure's class in the one error table.
+    r#type: &'static str,
+    message: &'a str,
+    details: ErrorDetails,
+}
+
+#[derive(Serialize)]
+struct ErrorDetails {
+    error_code: ErrorCode,
+    recoverable: bool,
+    /// Specification 001's number.
+    code_001: u16,
+}
+
+/// One tool call.
+#[derive(Serialize)]
+struct ActionStep<'a> {
+    tool: &'a str,
+    reason: &'a str,
+    result: &'static str,
+    inputs: &'a Map<String, Value>,
+}
+
+/// What can be done next.
+#[derive(Serialize)]
+struct NextAction<'a> {
+    r#type: &'static str,
+    description: &'a str,
+    priority: &'static str,
+}
+
+/// The response to that task, as one line of JSON.
+pub fn to_response(received: &Received, outcome: &Outcome) -> String {
+    let response = response(received, outcome);
+    // Every part is a string, a number or a JSON value already: writing them to memory cannot fail.
+    serde_json::to_string(&response).unwrap_or_default()
+}
+
+fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a> {
+    let told = |key: &str| outcome.result_data.as_ref().and_then(|data| data.get(key));
+    McpResponse {
+        success: succeeded(outcome),
+        data: Some(Data {
+            task_result: task_result(&received.task_id, outcome),
+            execution_report: outcome.execution_report.as_ref(),
+        }),
+        error: outcome.failure.as_ref().map(|failure| ErrorPart {
+            r#type: failure.fault.name(),
+            message: &failure.message,
+            details: ErrorDetails {
+                error_code: failure.fault.code(),
+                recoverable: failure.recoverable,
+                code_001: failure.fault.number(),
+            },
+        }),
+        actions_taken: outcome
+            .invocations
+            .iter()
+            .zip(&outcome.executed)
+            .map(|(call, capability)| ActionStep {
+                tool: &call.tool_name,
+                reason: capability,
+                result: match call.status {
+                    InvocationStatus::Success => "success",
+                    InvocationStatus::Error { .. } => "failure",
+                },
+                inputs: &call.parameters,
+            })
+            .collect(),
+        next_actions: next(outcome),
+        inputs: inputs(outcome),
+        ai_prompt: told("aiPrompt"),
+        ai_response: told("aiResponse"),
+    }
+}
+
+fn next(outcome: &Outcome) -> Vec<NextAction<'_>> {
+    let Some(failure) = &outcome.failure else {
+        return Vec::new();
+    };
+    let (r#type, priority) = match (outcome.state, failure.recoverable) {
+        (State::Pending, _) => ("answer", "high"),
+        (_, true) => ("retry", "medium"),
+        (_, false) => return Vec::new(),
+    };
+    let description = match &outcome.waiting {
+        Some(waiting) => waiting.resume,
+        None => "Send the same task again, with the next attempt.",
+    };
+    vec![NextAction {
+        r#type,
+        description,
+        priority,
+    }]
+}
+
+/// Of one call its parameters; of several, each under its tool.
+fn inputs(outcome: &Outcome) -> Map<String, Value> {
+    match outcome.invocations.as_slice() {
+        [] => Map::new(),
+        [call] => call.parameters.clone(),
+        calls => calls
+            .iter()
+            .map(|call| (call.tool_name.clone(), Value::Object(call.parameters.clone())))
+            .collect(),
+    }
+}
+
+/// What a stored response says of how a task ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OldAnswer {
+    pub failure: Option<Failure>,
+    pub executed: Vec<String>,
+    pub invocations: Vec<Invocation>,
+    pub result_data: Option<Value>,
+    pub checks: Checks,
+    pub execution_report: Option<Value>,
+}
+
+/// Reads a response of ours back. `None`: it is none of ours.
+pub fn read_response(text: &str) -> Option<OldAnswer> {
+    let response: Value = serde_json::from_str(text).ok()?;
+    let result = response.pointer("/data/task_result")?;
+    let checks = result.get("quality_checks")?;
+    let check = |name: &str| checks.get(name).and_then(Value::as_bool);
+    let list = |key: &str| result.get(key).and_then(Value::as_array);
+    Some(OldAnswer {
+        failure: response.get("error").map(failure),
+        executed: list("capability_ids_executed")?
+            .iter()
+            .filter_map(|id| id.as_str().map(str::to_owned))
+            .collect(),
+        invocations: list("tool_invocations")?
+            .iter()
+            .filter_map(invocation)
+            .collect(),
+        result_data: result
+            .get("result_data")
+            .filter(|data| !data.is_null())
+            .cloned(),
+        checks: Checks {
+            output_exists: check("output_exists")?,
+            output_non_empty: check("output_non_empty")?,
+            format_valid: check("format_valid")?,
+            result_complete: check("result_complete"),
+        },
+        execution_report: response.pointer("/data/execution_report").cloned(),
+    })
+}
+
+fn failure(error: &Value) -> Failure {
+    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    let fault = Fault::named(text("type")).unwrap_or(Fault::Internal);
+    Failure {
+        fault,
+        message: text("message").to_owned(),
+        recoverable: error
+            .pointer("/details/recoverable")
+            .and_then(Value::as_bool)
+            .unwrap_or_default(),
+    }
+}
+
+fn invocation(call: &Value) -> Option<Invocation> {
+    let text = |key: &str| call.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(Invocation {
+        tool_name: text("tool_name")?,
+        mcp_server: text("mcp_server")?,
+        parameters: call.get("parameters")?.as_object()?.clone(),
+        execution_time_ms: call.get("execution_time_ms")?.as_u64()?,
+        status: match text("status")?.as_str() {
+            "success" => InvocationStatus::Success,
+            _ => InvocationStatus::Error {
+                detail: text("error_detail").unwrap_or_default(),
+            },
+        },
+    })
+}

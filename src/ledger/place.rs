@@ -1,0 +1,69 @@
+//! Where the record lies, and how it is opened.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::host::{self, Host};
+
+use super::{
+    Ledger, LedgerError,
+    store::{SqliteStore, Store, StoreError, Wish},
+};
+
+/// Where the record lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A SQLite file.
+    File(Utf8PathBuf),
+    /// A PostgreSQL database, as libpq spells it: `postgres://…`.
+    Postgres(String),
+}
+
+/// The file in the state directory.
+const FILE: &str = "ledger.db";
+const OUTBOX: &str = "outbox";
+
+impl Place {
+    /// What `[ledger] uri` or `$ONEACT_LEDGER` says; a relative path is taken from `root`.
+    pub(crate) fn parse(text: &str, root: &Utf8Path) -> Result<Self, String> {
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        if path.is_empty() || path.contains("://") {
+            return Err(
+                "write `sqlite:PATH`, a path, or `postgres://USER@HOST/DATABASE`".to_owned(),
+            );
+        }
+        Ok(Self::File(root.join(path)))
+    }
+
+    /// The file in the state directory.
+    pub(crate) fn default_in(state_dir: &Utf8Path) -> Self {
+        Self::File(state_dir.join(FILE))
+    }
+}
+
+impl<'a> Ledger<'a> {
+    /// Opens the record to write to it. What could not be recorded waits in `state_dir`.
+    pub(crate) fn open(
+        place: &Place,
+        state_dir: &Utf8Path,
+        host: &'a Host,
+    ) -> Result<Self, LedgerError> {
+        let store: Box<dyn Store> = match place {
+            Place::File(path) => Box::new(SqliteStore::open(path, Wish::Write)?),
+            Place::Postgres(_) => {
+                return Err(LedgerError::Store(StoreError::Unreachable {
+                    place: "postgres".to_owned(),
+                    why: "not built in".to_owned(),
+                }));
+            }
+        };
+        Ok(Self {
+            store,
+            outbox: state_dir.join(OUTBOX),
+            actor: format!("uid:{}", host::user_id()),
+            host,
+        })
+    }
+}

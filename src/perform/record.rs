@@ -1,0 +1,317 @@
+//! The ledger beside a run: asked before anything is done, and told how it ended (R-004-50, R-004-51).
+
+mod ask;
+mod ended;
+
+use crate::{
+    catalog::{CallContext, CatalogTables, LedgerRule, Need, ReuseRule, ledger_rule, profile},
+    envelope::{Received, read_response},
+    executor::{self, Context, Executed, Rejection},
+    host::Host,
+    ledger::{Again, Answered, Ask, Begun, Ledger, LedgerError, Made, Place, Reuse, Running},
+    task::{
+        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, Produced, Record, RefId,
+        ReuseReport, State, decided,
+    },
+};
+
+use super::{
+    Reuse as ReuseFlag, Settings,
+    prepare::{Prepared, Work},
+    world::Here,
+};
+
+/// What the ledger is for a run, and the ledger itself once it was needed.
+pub(super) struct Book<'h> {
+    place: Place,
+    rule: LedgerRule,
+    context: CallContext,
+    profile: String,
+    open: Option<Ledger<'h>>,
+}
+
+impl<'h> Book<'h> {
+    pub(super) fn of(settings: &Settings, tables: &CatalogTables<'_>) -> Result<Self, Failure> {
+        let rule = ledger_rule(tables)?;
+        let context = match &settings.profile {
+            Some(name) => profile(tables, name)?,
+            None => CallContext::AgentAutonomous,
+        };
+        Self::new(settings, rule, context)
+    }
+
+    pub(super) fn without_catalog(settings: &Settings) -> Result<Self, Failure> {
+        if let Some(name) = &settings.profile {
+            let message = format!("--profile names `{name}`, and there is no catalog to have it");
+            return Err(Failure::new(Fault::InvalidUsage, message));
+        }
+        Self::new(settings, LedgerRule::default(), CallContext::AgentAutonomous)
+    }
+
+    fn new(settings: &Settings, rule: LedgerRule, context: CallContext) -> Result<Self, Failure> {
+        let said = [
+            (settings.ledger.as_ref(), "$ONEACT_LEDGER"),
+            (rule.uri.as_ref(), "`[ledger] uri`"),
+        ];
+        let said = said.into_iter().find_map(|(text, who)| Some((text?, who)));
+        let place = match said {
+            None => Place::default_in(&settings.state_dir),
+            Some((text, who)) => Place::parse(text, &settings.root).map_err(|problem| {
+                let message = format!("{who} cannot be used: {problem}");
+                Failure::new(Fault::CatalogInvalid, message)
+            })?,
+        };
+        Ok(Self {
+            place,
+            rule,
+            context,
+            profile: settings.profile.clone().unwrap_or_else(|| "default".to_owned()),
+            open: None,
+        })
+    }
+
+    /// The ledger, opened if it was not.
+    fn ledger(
+        &mut self,
+        settings: &Settings,
+        host: &'h Host,
+    ) -> Result<&mut Ledger<'h>, LedgerError> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => Ledger::open(&self.place, &settings.state_dir, host)?,
+        };
+        Ok(self.open.insert(open))
+    }
+
+    /// Why the last attempt at a task failed: what retry rules answer (R-000-64 … R-000-66). A first
+    /// attempt asks nobody.
+    pub(super) fn last_failure(
+        &mut self,
+        received: &Received,
+        settings: &Settings,
+        host: &'h Host,
+    ) -> Result<Option<Fault>, Failure> {
+        if received.attempt < 2 {
+            return Ok(None);
+        }
+        let (session, task) = (received.identity.session_id.clone(), received.task_id.clone());
+        let row = match self.ledger(settings, host) {
+            Ok(ledger) => ledger.last_failure(&session, &task)?,
+            // Whether anything may be done without it is asked when something is to be done.
+            Err(_) => None,
+        };
+        Ok(row.and_then(|row| Fault::named(row.fault.as_deref()?)))
+    }
+}
+
+/// Does what is not to be recorded: it changes nothing.
+pub(super) fn shown(work: Work, context: &Context<'_>) -> Executed {
+    match work {
+        Work::Files(files) => executor::carry_out(*files, context),
+        Work::Tools(ready) => executor::planned(ready, context),
+    }
+}
+
+/// Does what was prepared, unless the ledger has its answer.
+pub(super) fn recorded<'h>(
+    prepared: Prepared<'h>,
+    received: &Received,
+    operation: &OperationId,
+    settings: &Settings,
+    context: &Context<'h>,
+) -> Result<Executed, Rejection> {
+    let Prepared { work, mut book } = prepared;
+    let mut open = book.open.take();
+    let Some(ask) = ask::of(&work, received, operation, settings, &book) else {
+        return done(work, context);
+    };
+    let need = book.rule.need;
+    let here = Here {
+        root: context.root,
+        host: context.host,
+    };
+    let begun = match open.take() {
+        Some(open) => Ok(open),
+        None => Ledger::open(&book.place, &settings.state_dir, context.host),
+    };
+    let begun = begun.and_then(|ledger| {
+        let ledger = open.insert(ledger);
+        ledger.begin(&ask, &here, &|| context.go_on())
+    });
+    let running = match begun {
+        Ok(Begun::Answered(answered)) => return Ok(old_answer(*answered).into()),
+        Ok(Begun::Run(running)) => running,
+        Err(LedgerError::Store(error)) if may_go_without(&ask, need) => {
+            let note = format!("Not recorded, as the catalog allows for what only reads: {error}.");
+            tracing::warn!("{note}");
+            return Ok(done(work, context)?.noted(vec![note]));
+        }
+        Err(error) => return Ok(refused(error)),
+    };
+    let Some(ledger) = open.as_mut() else {
+        return done(work, context);
+    };
+    tell(&running);
+    if let Err(error) = ledger.dispatch(&ask, &running) {
+        return Ok(refused(error));
+    }
+    let before = ended::inputs_before(&work, context.root);
+    let request_hash = running.request_hash.clone();
+    let why = running.why;
+    let attempt = running.attempt;
+    let mut executed = done(work, context).unwrap_or_else(Executed::rejected);
+    let end = ended::of(&executed.outcome, received, before, &ask, context);
+    let recorded = ledger.finish(&ask, running, &end);
+    let outcome = &mut executed.outcome;
+    outcome.notes.extend(recorded.notes);
+    outcome.record = Some(Record {
+        request_hash,
+        reuse: (why.name() != "new").then(|| ReuseReport {
+            why: why.name(),
+            operation_id: None,
+            answered_at: None,
+            step_index: None,
+        }),
+        ledger: recorded.head.map(|head| LedgerRef {
+            seq: head.seq,
+            entry_hash: head.entry_hash,
+        }),
+    });
+    tracing::debug!("recorded as attempt {attempt}");
+    Ok(executed)
+}
+
+fn done(work: Work, context: &Context<'_>) -> Result<Executed, Rejection> {
+    match work {
+        Work::Files(files) => Ok(executor::carry_out(*files, context)),
+        Work::Tools(ready) => executor::execute(ready, context),
+    }
+}
+
+fn may_go_without(ask: &Ask<'_>, need: Need) -> bool {
+    ask.effects == crate::ledger::Effects::None && need == Need::NotForReading
+}
+
+/// Nothing was done: the ledger does not let it.
+fn refused(error: LedgerError) -> Executed {
+    let failure = Failure::from(error);
+    let state = match failure.fault {
+        Fault::Cancelled => State::Cancelled,
+        Fault::RequestInFlight => State::Pending,
+        Fault::IdempotencyConflict | Fault::ContextChanged => State::Rejected,
+        _ => State::Failed,
+    };
+    Outcome::nothing_done(state, Phase::Inputs, Some(failure)).into()
+}
+
+fn tell(running: &Running) {
+    tracing::info!(
+        "The request is {}; it is done: {}.",
+        running.request_hash,
+        running.why.name()
+    );
+}
+
+/// An answer from the ledger: what was said then, with what was just seen of it (R-004-39, C-38).
+fn old_answer(answered: Answered) -> Outcome {
+    let Answered {
+        how,
+        original,
+        request_hash,
+        head,
+        ..
+    } = answered;
+    let stored = original.response.as_deref().and_then(read_response);
+    let state = match how {
+        Again::Replayed => State::Replayed,
+        Again::Reused => State::Reused,
+        Again::Suppressed => State::Suppressed,
+    };
+    let at = &original.timestamp;
+    let action = original.action_type.as_deref().unwrap_or("the action");
+    let session = &original.session_id;
+    let sentence = match how {
+        // Specification 004's own words (R-004-38).
+        Again::Reused => {
+            format!("Reusing result for {action} from session {session} with matching hash")
+        }
+        Again::Replayed => format!("This delivery of {action} was answered at {at}; the same answer is given again"),
+        Again::Suppressed => format!(
+            "{action} was already done at {at} in {} ({}); it was not done again. Send `salt` to repeat it",
+            original.task_id.as_deref().unwrap_or("a task"),
+            original.operation_id
+        ),
+    };
+    tracing::warn!("{sentence}");
+    let record = Record {
+        request_hash,
+        reuse: Some(ReuseReport {
+            why: match how {
+                Again::Replayed => "replayed",
+                Again::Reused => "reused",
+                Again::Suppressed => "suppressed",
+            },
+            operation_id: Some(original.operation_id.clone()),
+            answered_at: Some(at.clone()),
+            step_index: Some(original.step_index),
+        }),
+        ledger: Some(LedgerRef {
+            seq: head.seq,
+            entry_hash: head.entry_hash,
+        }),
+    };
+    let produced = original
+        .output_ids
+        .as_deref()
+        .and_then(|text| serde_json::from_str::<Vec<Made>>(text).ok())
+        .unwrap_or_default();
+    let mut outcome = Outcome {
+        produced: produced.iter().filter_map(asset).collect(),
+        record: Some(record),
+        reasoning: vec![decided(format!("{sentence}."))],
+        ..Outcome::nothing_done(state, Phase::Complete, None)
+    };
+    let Some(stored) = stored else {
+        outcome.failure = Some(Failure::new(
+            Fault::Internal,
+            "the stored answer cannot be read; `oneact verify` says whether it was changed",
+        ));
+        return outcome;
+    };
+    outcome.result_data = stored.result_data;
+    outcome.checks = stored.checks;
+    outcome.execution_report = stored.execution_report;
+    outcome.failure = stored.failure;
+    if how == Again::Replayed {
+        outcome.executed = stored.executed;
+        outcome.invocations = stored.invocations;
+        outcome.effect = match &outcome.failure {
+            None => Effect::Done,
+            Some(_) => Effect::Unknown,
+        };
+    }
+    outcome
+}
+
+fn asset(made: &Made) -> Option<Produced> {
+    Some(Produced {
+        ref_id: RefId::parse(&made.ref_id).ok()?,
+        storage_uri: made.storage_uri.clone(),
+        asset_type: made.asset_type.clone(),
+        capability_id: made.capability_id.clone(),
+        parent_ref_id: made
+            .parent_ref_id
+            .as_deref()
+            .and_then(|id| RefId::parse(id).ok()),
+        bytes: 0,
+    })
+}
+
+impl Book<'_> {
+    fn reuse(&self, settings: &Settings) -> Reuse {
+        match (settings.reuse, self.rule.reuse) {
+            (ReuseFlag::Allowed, ReuseRule::Allowed) => Reuse::Allowed,
+            _ => Reuse::Off,
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! A prepared task in the ledger's terms: what is asked, by whom, and what doing it twice would mean.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    catalog::{Duplicates, Repeatable, Step},
+    envelope::{Delivery, Received},
+    executor::{FileOrder, FileWork, Ready, redacted, shown_parameters},
+    ledger::{Ask, Asked, AskedStep, Attempt, Effects, OnDuplicate, Target, Unless, Who},
+    task::{Counted, OperationId, PlanName, Task, hexadecimal},
+};
+
+use super::{Book, Settings, Work};
+
+/// How long another run of the same is waited for, where the run has all the time in the world.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// None for what changes nothing and asks nobody: a question about a plan.
+pub(super) fn of<'a>(
+    work: &Work,
+    received: &'a Received,
+    operation: &'a OperationId,
+    settings: &Settings,
+    book: &'a Book<'_>,
+) -> Option<Ask<'a>> {
+    let identity = &received.identity;
+    let who = Who {
+        operation_id: operation.as_str(),
+        session_id: &identity.session_id,
+        context: book.context.name(),
+        profile: &book.profile,
+        request_id: identity.request_id.as_deref(),
+        idempotency_key: identity.idempotency_key.as_deref(),
+        task_id: match received.delivery {
+            Delivery::Named => Some(&received.task_id),
+            Delivery::Nameless => None,
+        },
+        attempt: match received.counted {
+            Counted::Said => Attempt::Said(received.attempt),
+            Counted::Unsaid => Attempt::Unsaid,
+        },
+    };
+    let what = match work {
+        Work::Tools(ready) => tools(ready, received),
+        Work::Files(files) => plan(files)?,
+    };
+    let patience = settings.budget.unwrap_or(what.timeout).min(PATIENCE);
+    Some(Ask {
+        request: request(&what, received),
+        who,
+        asked: what.asked,
+        target: what.target,
+        confidence: confidence(received),
+        entry_digest: what.digest,
+        tool_pin: what.pin,
+        adjusted: what.adjusted,
+        effects: what.effects,
+        on_duplicate: what.on_duplicate,
+        reuse: book.reuse(settings),
+        patience,
+        timeout: what.timeout,
+    })
+}
+
+/// What tools and plans have in common.
+struct What {
+    asked: Asked,
+    /// The parameters as records may show them.
+    args: Value,
+    target: Option<Target>,
+    digest: String,
+    pin: Option<String>,
+    adjusted: Option<String>,
+    effects: Effects,
+    on_duplicate: OnDuplicate,
+    timeout: Duration,
+}
+
+fn tools(ready: &Ready, received: &Received) -> What {
+    let steps = &ready.job.steps;
+    let task = match &received.task {
+        Ok(Task::Capabilities(task)) => Some(task),
+        _ => None,
+    };
+    let outputs: Vec<String> = task
+        .iter()
+        .flat_map(|task| &task.expected)
+        .map(ToString::to_string)
+        .collect();
+    let made = steps.iter().find_map(|step| step.output.as_ref());
+    let target = made.map(|output| output.ref_id.to_string()).or_else(|| {
+        let task = task?;
+        Some(task.inputs.first()?.ref_id.to_string())
+    });
+    let pins: Vec<String> = steps
+        .iter()
+        .filter_map(|step| Some(step.entry.pinned.as_ref()?.pin.to_string()))
+        .collect();
+    What {
+        asked: Asked {
+            steps: steps.iter().map(asked).collect(),
+            outputs,
+            salt: task.and_then(|task| task.salt.clone()),
+        },
+        args: args(steps),
+        target: target.map(|id| Target { kind: "ref", id }),
+        digest: digest(steps),
+        pin: (!pins.is_empty()).then(|| pins.join(" ")),
+        adjusted: adjusted(steps),
+        effects: effects(steps),
+        on_duplicate: duplicates(steps),
+        timeout: steps.iter().map(|step| step.timeout_max).sum(),
+    }
+}
+
+fn asked(step: &Step) -> AskedStep {
+    AskedStep {
+        entry: step.entry.id.clone(),
+        version: step.entry.identity.version,
+        parameters: step.asked.clone(),
+        volatile: step.entry.identity.volatile.clone(),
+        secret: step.entry.secret.clone(),
+    }
+}
+
+/// Of one capability its arguments; of several, each under its id.
+fn args(steps: &[Step]) -> Value {
+    let shown = |step: &Step| Value::Object(shown_parameters(&step.entry, &step.parameters));
+    match steps {
+        [step] => shown(step),
+        steps => steps
+            .iter()
+            .map(|step| (step.entry.id.clone(), shown(step)))
+            .collect::<Map<_, _>>()
+            .into(),
+    }
+}
+
+fn digest(steps: &[Step]) -> String {
+    match steps {
+        [step] => step.entry.identity.digest.clone(),
+        steps => {
+            let all = steps.iter().fold(Sha256::new(), |hash, step| {
+                hash.chain_update(&step.entry.identity.digest)
+            });
+            hexadecimal(&all.finalize())
+        }
+    }
+}
+
+fn adjusted(steps: &[Step]) -> Option<String> {
+    let changed: Map<String, Value> = steps
+        .iter()
+        .filter(|step| !step.adjusted.is_empty())
+        .map(|step| {
+            let shown = shown_parameters(&step.entry, &step.adjusted);
+            (step.entry.id.clone(), Value::Object(shown))
+        })
+        .collect();
+    (!changed.is_empty()).then(|| Value::Object(changed).to_string())
+}
+
+/// The worst of the steps.
+fn effects(steps: &[Step]) -> Effects {
+    if steps.iter().all(|step| step.entry.effects.read_only == Some(true)) {
+        Effects::None
+    } else if steps
+        .iter()
+        .all(|step| step.entry.repeatable == Repeatable::Yes)
+    {
+        Effects::Idempotent
+    } else {
+        Effects::Once
+    }
+}
+
+/// The most careful of the steps.
+fn duplicates(steps: &[Step]) -> OnDuplicate {
+    let mut all = OnDuplicate::Reuse { ttl: None };
+    for step in steps {
+        all = match (all, step.entry.identity.duplicates) {
+            (OnDuplicate::Suppress(unless), _) => OnDuplicate::Suppress(unless),
+            (_, Duplicates::Suppress) => OnDuplicate::Suppress(Unless::InputsChanged),
+            (OnDuplicate::Repeat, _) | (_, Duplicates::Repeat) => OnDuplicate::Repeat,
+            (OnDuplicate::Reuse { ttl: one }, Duplicates::Reuse { ttl: other }) => {
+                OnDuplicate::Reuse {
+                    ttl: match (one, other) {
+                        (Some(one), Some(other)) => Some(one.min(other)),
+                        (one, other) => one.or(other),
+                    },
+                }
+            }
+        };
+    }
+    all
+}
+
+fn plan(files: &FileWork) -> Option<What> {
+    let (entry, parameters, target, on_duplicate, timeout) = match &files.order {
+        FileOrder::Run { plan, entry, .. } => {
+            let id = plan.plan.get("plan_id").and_then(Value::as_str);
+            let parameters = json!({"task_plan": plan.plan, "system_config": plan.system_config});
+            (
+                entry.id.clone(),
+                parameters,
+                id.unwrap_or("unknown").to_owned(),
+                OnDuplicate::Suppress(Unless::FilesChanged),
+                entry.longest,
+            )
+        }
+        FileOrder::Rollback(order) => (
+            "rollback".to_owned(),
+            json!({"plan": name(&order.plan), "checkpoints": order.checkpoints}),
+            name(&order.plan),
+            OnDuplicate::Repeat,
+            PATIENCE,
+        ),
+        FileOrder::Preview { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
+    };
+    let mut args = parameters.clone();
+    redacted(&mut args);
+    let parameters = match parameters {
+        Value::Object(parameters) => parameters,
+        other => Map::from_iter([("of".to_owned(), other)]),
+    };
+    Some(What {
+        asked: Asked {
+            steps: vec![AskedStep {
+                entry,
+                version: None,
+                parameters,
+                volatile: Vec::new(),
+                secret: Vec::new(),
+            }],
+            outputs: Vec::new(),
+            salt: None,
+        },
+        args,
+        target: Some(Target {
+            kind: "plan",
+            id: target,
+        }),
+        // What the catalog lets a plan do is checked each time, before anything is changed.
+        digest: String::new(),
+        pin: None,
+        adjusted: None,
+        effects: Effects::Once,
+        on_duplicate,
+        timeout,
+    })
+}
+
+/// Which plan is meant, as it was given.
+fn name(plan: &PlanName) -> String {
+    match plan {
+        PlanName::Path(name)
+        | PlanName::ManifestId(name)
+        | PlanName::PlanId(name)
+        | PlanName::TaskId(name) => name.clone(),
+    }
+}
+
+/// The `MCPRequest` (004 §Contract): enough to see what was asked, and in what surroundings.
+fn request(what: &What, received: &Received) -> String {
+    let (inputs, action) = match &received.task {
+        Ok(Task::Capabilities(task)) => {
+            let input = |input: &crate::task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
+            (
+                task.inputs.iter().map(input).collect(),
+                Value::String(task.action.clone()),
+            )
+        }
+        _ => (Vec::new(), Value::Null),
+    };
+    let entries: Vec<&str> = what.asked.steps.iter().map(|step| step.entry.as_str()).collect();
+    let mut around = json!({
+        "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
+        "action": action, "inputs": inputs, "outputs": what.asked.outputs, "salt": what.asked.salt,
+    });
+    redacted(&mut around);
+    let request = json!({
+        "actionId": entries.join("+"), "args": what.args, "sessionId": received.identity.session_id, "context": around,
+    });
+    request.to_string()
+}
+
+/// What the caller says of its own confidence: evidence, never authority.
+fn confidence(received: &Received) -> Option<f64> {
+    let said = received.echo.get("confidence").and_then(Value::as_f64);
+    said.filter(|confidence| (0.0..=1.0).contains(confidence))
+}

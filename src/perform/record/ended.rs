@@ -1,0 +1,115 @@
+//! How a run ended, in the ledger's terms: what was made, and what became of its inputs meanwhile.
+
+use camino::Utf8Path;
+
+use crate::{
+    assets::print,
+    envelope::{Received, to_response},
+    executor::Context,
+    ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
+    task::{Effect, Outcome, Print, Sight, Stat, State, Task, Uri},
+};
+
+use super::Work;
+
+/// The inputs, and what the file system says of them before the run.
+pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
+
+pub(super) fn inputs_before(work: &Work, root: &Utf8Path) -> Before {
+    let uris = match work {
+        Work::Tools(ready) => ready.inputs.as_slice(),
+        Work::Files(_) => &[],
+    };
+    let seen = |uri: &Uri| (uri.clone(), print::stat(uri, root));
+    Before(uris.iter().map(seen).collect())
+}
+
+/// What is recorded of an outcome.
+pub(super) fn of(
+    outcome: &Outcome,
+    received: &Received,
+    before: Before,
+    ask: &Ask<'_>,
+    context: &Context<'_>,
+) -> Ended {
+    let root = context.root;
+    let succeeded = outcome.failure.is_none();
+    // Only what can be answered with again is looked at.
+    let (inputs, outputs) = if succeeded {
+        (inputs(before, root), outputs(outcome, received, root))
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    let elapsed = context.begun.elapsed();
+    let at = context.host.timestamp();
+    Ended {
+        state: state(outcome, ask),
+        outcome: if succeeded {
+            RowOutcome::Success
+        } else {
+            RowOutcome::Error
+        },
+        fault: outcome.failure.as_ref().map(|failure| failure.fault),
+        response: to_response(received, outcome),
+        inputs,
+        outputs,
+        began: at.checked_sub(elapsed).unwrap_or(at),
+        at,
+        duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
+    // It may have happened, and must not happen twice: only a person can say.
+    let open = outcome.effect == Effect::Unknown && ask.effects == Effects::Once;
+    match outcome.state {
+        State::Done => RowState::Done,
+        State::Partial => RowState::Partial,
+        State::Pending => RowState::Pending,
+        State::RolledBack => RowState::RolledBack,
+        State::Failed | State::Cancelled if open => RowState::Unknown,
+        State::Cancelled => RowState::Cancelled,
+        State::Rejected => RowState::Rejected,
+        State::Failed
+        | State::Planned
+        | State::Replayed
+        | State::Reused
+        | State::Suppressed => RowState::Failed,
+    }
+}
+
+fn inputs(before: Before, root: &Utf8Path) -> Vec<SeenInput> {
+    let seen = |(uri, then): (Uri, Option<Stat>)| {
+        let now = print::stat(&uri, root);
+        SeenInput {
+            print: print::print(&uri, root),
+            changed_meanwhile: then != now,
+        }
+    };
+    before.0.into_iter().map(seen).collect()
+}
+
+fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path) -> Vec<Made> {
+    let look = |uri: &str| match Uri::parse(uri) {
+        Ok(uri) => print::print(&uri, root),
+        Err(_) => Print {
+            uri: uri.to_owned(),
+            sight: Sight::Unknown,
+        },
+    };
+    let assets = outcome
+        .produced
+        .iter()
+        .map(|produced| Made::of(produced, look(&produced.storage_uri)));
+    let of_plan = matches!(received.task, Ok(Task::Plan(_)));
+    let files = outcome.changed.iter().filter(|_| of_plan || outcome.reports.is_some());
+    let files = files.map(|path| Made {
+        ref_id: path.clone(),
+        storage_uri: path.clone(),
+        asset_type: "file".to_owned(),
+        capability_id: "apply_file_plan".to_owned(),
+        parent_ref_id: None,
+        print: look(path),
+    });
+    assets.chain(files).collect()
+}

@@ -1,0 +1,73 @@
+//! What the ledger may see of the world: whether files are still what they were, and the time.
+
+use camino::Utf8Path;
+use jiff::{Span, Timestamp, civil::DateTime, tz::TimeZone};
+
+use crate::{
+    assets::print::{Still as Seen, still},
+    host::Host,
+    ledger::{Still, World},
+    task::{Print, Uri},
+};
+
+/// The world below a root.
+pub(super) struct Here<'a> {
+    pub(super) root: &'a Utf8Path,
+    pub(super) host: &'a Host,
+}
+
+impl World for Here<'_> {
+    fn still(&self, uri: &str, seen: &Print) -> Still {
+        let Ok(uri) = Uri::parse(uri) else {
+            return Still::Unknown;
+        };
+        match still(seen, &uri, self.root) {
+            Seen::Same => Still::Same,
+            Seen::Other => Still::Other,
+            Seen::Gone => Still::Gone,
+            Seen::Unknown => Still::Unknown,
+        }
+    }
+
+    /// S3's presigned links say when they were signed, and for how long.
+    fn expires(&self, uri: &str) -> Option<Timestamp> {
+        let query = uri.split_once('?')?.1;
+        let value = |name: &str| {
+            query
+                .split('&')
+                .filter_map(|pair| pair.split_once('='))
+                .find_map(|(key, value)| key.eq_ignore_ascii_case(name).then_some(value))
+        };
+        let signed = DateTime::strptime("%Y%m%dT%H%M%SZ", value("X-Amz-Date")?).ok()?;
+        let seconds: i64 = value("X-Amz-Expires")?.parse().ok()?;
+        let signed = signed.to_zoned(TimeZone::UTC).ok()?.timestamp();
+        let span = Span::new().try_seconds(seconds).ok()?;
+        signed.checked_add(span).ok()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.host.timestamp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Interrupts;
+
+    #[test]
+    fn a_presigned_link_says_when_it_ends() {
+        let host = Host::new(None, Some(1), Interrupts::catch());
+        let here = Here {
+            root: Utf8Path::new("/"),
+            host: &host,
+        };
+        let signed =
+            "https://b.s3.amazonaws.com/a?X-Amz-Date=20260101T000000Z&X-Amz-Expires=900&X-Amz-Signature=00";
+        let end: Timestamp = "2026-01-01T00:15:00Z".parse().unwrap();
+        assert_eq!(here.expires(signed), Some(end));
+        for plain in ["file:///a", "https://b/a?x=1", "https://b/a?X-Amz-Date=1&X-Amz-Expires=9"] {
+            assert_eq!(here.expires(plain), None, "{plain}");
+        }
+    }
+}
