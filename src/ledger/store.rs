@@ -4,6 +4,8 @@
 mod memory;
 mod postgres;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 

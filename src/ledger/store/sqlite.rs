@@ -11,6 +11,8 @@ mod migrate;
 mod open;
 mod rows;
 mod seed;
+#[cfg(test)]
+mod tests;
 mod tx;
 
 use std::time::Duration;
