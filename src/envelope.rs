@@ -18,8 +18,8 @@ mod report;
 mod strict;
 
 pub use adl::{Answered, to_json};
-pub use plans::read_plan;
 pub use mcp_response::{OldAnswer, read_response, to_response};
+pub use plans::read_plan;
 pub use read::{Delivery, Received, read};
 pub use report::to_report;
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};

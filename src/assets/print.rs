@@ -77,8 +77,8 @@ fn content(path: &Utf8Path) -> Option<Content> {
     let (bytes, blake3) = hash(&file).ok()?;
     let now = host::file_time();
     // Written to while it was read, or so lately that it could be again without its times changing.
-    let settled = stat_of(&file) == Some(before)
-        && now.saturating_sub(before.mtime.max(before.ctime)) > TICK;
+    let settled =
+        stat_of(&file) == Some(before) && now.saturating_sub(before.mtime.max(before.ctime)) > TICK;
     Some(Content {
         bytes,
         blake3,

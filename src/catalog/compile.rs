@@ -51,12 +51,15 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn entry(&self, raw: RawCapability) -> Result<Entry, CatalogError> {
         let defaults: RawDefaults = self.tables.get("defaults")?.unwrap_or_default();
-        let effects = raw.effects.as_ref().map_or_else(Effects::default, |raw| Effects {
-            read_only: raw.read_only,
-            destructive: raw.destructive,
-            idempotent: raw.idempotent,
-            open_world: raw.open_world,
-        });
+        let effects = raw
+            .effects
+            .as_ref()
+            .map_or_else(Effects::default, |raw| Effects {
+                read_only: raw.read_only,
+                destructive: raw.destructive,
+                idempotent: raw.idempotent,
+                open_world: raw.open_world,
+            });
         let identity = identity::compile(self.tables, self.id, &raw, effects)?;
         let mcp = raw.mcp.ok_or_else(|| {
             self.wrong("has no executor; add an `mcp` table with `server` and `tool`, or a `file_plan` table")

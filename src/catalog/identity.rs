@@ -75,9 +75,9 @@ fn duplicates(
     };
     let (at, said) = (said.span().start, said.get_ref());
     let ttl = match &said.ttl {
-        Some(text) => Some(
-            duration(text.get_ref()).map_err(|problem| wrong(text.span().start, &problem))?,
-        ),
+        Some(text) => {
+            Some(duration(text.get_ref()).map_err(|problem| wrong(text.span().start, &problem))?)
+        }
         None => None,
     };
     match said.mode {
@@ -97,9 +97,10 @@ fn duplicates(
             }
             Ok(Duplicates::Reuse { ttl })
         }
-        RawDuplicateMode::Suppress | RawDuplicateMode::Repeat if ttl.is_some() => {
-            Err(wrong(at, "has a `ttl`, which only `reuse` can have; remove it"))
-        }
+        RawDuplicateMode::Suppress | RawDuplicateMode::Repeat if ttl.is_some() => Err(wrong(
+            at,
+            "has a `ttl`, which only `reuse` can have; remove it",
+        )),
         RawDuplicateMode::Suppress => Ok(Duplicates::Suppress),
         RawDuplicateMode::Repeat => Ok(Duplicates::Repeat),
     }

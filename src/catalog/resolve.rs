@@ -56,7 +56,9 @@ pub(crate) fn resolve(
     let configured = entries
         .into_iter()
         .zip(&task.parameters)
-        .map(|(entry, said)| configure::configure(&entry, task, said, last).map(|done| (entry, done)))
+        .map(|(entry, said)| {
+            configure::configure(&entry, task, said, last).map(|done| (entry, done))
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let outputs = outputs::assign(task, &configured, places)?;
     let mut steps: Vec<Step> = Vec::with_capacity(configured.len());

@@ -24,7 +24,13 @@ const SHARED: [&str; 7] = [
 /// Whether an object is one.
 pub(super) fn is(object: &Map<String, Value>) -> bool {
     let named = object.contains_key("actionId") || object.contains_key("action");
-    let other = ["task_id", "capability_ids", "action_plan", "task_plan", "envelope"];
+    let other = [
+        "task_id",
+        "capability_ids",
+        "action_plan",
+        "task_plan",
+        "envelope",
+    ];
     named
         && (object.contains_key("args") || object.contains_key("actionId"))
         && !other.iter().any(|key| object.contains_key(*key))
@@ -41,8 +47,8 @@ pub(super) fn read(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<CapabilityTask, Failure> {
-    let id = action_id(object)
-        .ok_or_else(|| shape("`actionId` must be a string that is not empty"))?;
+    let id =
+        action_id(object).ok_or_else(|| shape("`actionId` must be a string that is not empty"))?;
     let args = match object.get("args") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(args)) => args.clone(),
@@ -59,7 +65,10 @@ pub(super) fn read(
             task.insert(key.to_owned(), value.clone());
         }
     }
-    if object.get("context").is_some_and(|context| !context.is_null()) {
+    if object
+        .get("context")
+        .is_some_and(|context| !context.is_null())
+    {
         notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
     }
     dispatch::task(&task, notes)

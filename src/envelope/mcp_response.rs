@@ -145,7 +145,12 @@ fn inputs(outcome: &Outcome) -> Map<String, Value> {
         [call] => call.parameters.clone(),
         calls => calls
             .iter()
-            .map(|call| (call.tool_name.clone(), Value::Object(call.parameters.clone())))
+            .map(|call| {
+                (
+                    call.tool_name.clone(),
+                    Value::Object(call.parameters.clone()),
+                )
+            })
             .collect(),
     }
 }

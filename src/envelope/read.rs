@@ -95,7 +95,9 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         task_id: named.unwrap_or("unknown").to_owned(),
         delivery: match (named, shown.get("actionId").or(shown.get("action"))) {
             (None, _) => Delivery::Nameless,
-            (Some(_), Some(_)) if shown.get("taskId").is_none() && shown.get("task_id").is_none() => {
+            (Some(_), Some(_))
+                if shown.get("taskId").is_none() && shown.get("task_id").is_none() =>
+            {
                 Delivery::Nameless
             }
             _ => Delivery::Named,

@@ -9,7 +9,10 @@ use crate::task::Failure;
 use super::{
     Ledger,
     chain::{self, Body},
-    record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq, Session},
+    record::{
+        Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
+        Session,
+    },
     request::Hashes,
     row,
     store::{Delivery, Durability, Tx, Which, read, write},
@@ -27,7 +30,9 @@ enum Step {
     /// Somebody has it: alive or dead is found out outside the transaction.
     Claimed(Claim),
     /// Whoever had it died when it may have happened.
-    Unknown { operation: String },
+    Unknown {
+        operation: String,
+    },
 }
 
 /// What was found out between two looks.
@@ -99,7 +104,10 @@ impl Ledger<'_> {
                             waited: ask.patience,
                         });
                     }
-                    tracing::info!("{} is doing the same: it is waited for.", claim.operation_id);
+                    tracing::info!(
+                        "{} is doing the same: it is waited for.",
+                        claim.operation_id
+                    );
                     thread::sleep(pause.min(ask.patience.saturating_sub(waited)));
                     pause = (pause * 3 / 2).min(LONGEST);
                 }
@@ -170,7 +178,13 @@ impl Ledger<'_> {
         let ran = |row: &Row| {
             matches!(
                 row.state,
-                Some(RowState::Failed | RowState::RolledBack | RowState::Partial | RowState::Cancelled | RowState::Done)
+                Some(
+                    RowState::Failed
+                        | RowState::RolledBack
+                        | RowState::Partial
+                        | RowState::Cancelled
+                        | RowState::Done
+                )
             )
         };
         let last = rows.into_iter().find(ran);
@@ -252,7 +266,14 @@ impl Look<'_, '_> {
         let told = |row: &Row| {
             matches!(
                 row.state,
-                Some(RowState::Done | RowState::Partial | RowState::Failed | RowState::RolledBack | RowState::Reused | RowState::Suppressed)
+                Some(
+                    RowState::Done
+                        | RowState::Partial
+                        | RowState::Failed
+                        | RowState::RolledBack
+                        | RowState::Reused
+                        | RowState::Suppressed
+                )
             )
         };
         let rows = self.tx.rows(&Which::Delivery(delivery), 20)?;
@@ -301,7 +322,9 @@ impl Look<'_, '_> {
         Ok(match (ask.on_duplicate, *verdict) {
             (OnDuplicate::Repeat, _) => Found::Why(Why::Repeat),
             (OnDuplicate::Reuse { .. }, Ok(())) => Found::Step(self.again(Again::Reused, row)?),
-            (OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_), Err(miss)) => Found::Why(Why::Miss(miss)),
+            (OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_), Err(miss)) => {
+                Found::Why(Why::Miss(miss))
+            }
             (OnDuplicate::Suppress(_), Ok(())) => Found::Step(self.again(Again::Suppressed, row)?),
         })
     }
@@ -346,7 +369,9 @@ impl Look<'_, '_> {
         let ask = self.ask;
         let request_hash = match ask.on_duplicate {
             OnDuplicate::Repeat => ask.who.operation_id.to_owned(),
-            OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => self.hashes.request_hash.clone(),
+            OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => {
+                self.hashes.request_hash.clone()
+            }
         };
         let key = ClaimKey {
             session_id: ask.who.session_id.to_owned(),

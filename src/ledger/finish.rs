@@ -62,7 +62,12 @@ impl Ledger<'_> {
     /// Records how it ended. Where the ledger cannot be written any more the answer waits in the outbox
     /// for the next start; where that cannot be written either, the claim stays, and says that nobody
     /// knows.
-    pub(crate) fn finish(&mut self, ask: &Ask<'_>, mut running: Running, ended: &Ended) -> Recorded {
+    pub(crate) fn finish(
+        &mut self,
+        ask: &Ask<'_>,
+        mut running: Running,
+        ended: &Ended,
+    ) -> Recorded {
         let letter = Letter {
             row: row::done(ask, &running, ended),
             actor: self.actor.clone(),
@@ -79,7 +84,9 @@ impl Ledger<'_> {
                 let kept = keep(&self.outbox, &letter);
                 let what = match &kept {
                     Ok(()) => "The answer waits in the outbox for the next run.".to_owned(),
-                    Err(why) => format!("Nor could it be kept for later ({why}): what was done is not recorded."),
+                    Err(why) => format!(
+                        "Nor could it be kept for later ({why}): what was done is not recorded."
+                    ),
                 };
                 tracing::error!("{error}; {what}");
                 Recorded {

@@ -85,10 +85,7 @@ fn good(
     holds(digest == Some(&ask.entry_digest), Miss::CatalogChanged)?;
     holds(row.tool_pin == ask.tool_pin, Miss::ToolChanged)?;
     holds(row.oneact_version.ends_with(RULES), Miss::OneactChanged)?;
-    holds(
-        ttl.is_none_or(|ttl| young(row, ttl, world)),
-        Miss::Expired,
-    )?;
+    holds(ttl.is_none_or(|ttl| young(row, ttl, world)), Miss::Expired)?;
     inputs(row, ttl, world)?;
     outputs(row, ask, world)?;
     let attempt = match ask.who.attempt {

@@ -329,11 +329,10 @@ pub(crate) enum LedgerError {
         "the same {what} came before with another content (operation {operation}); nothing was done. Send a changed task under an id of its own"
     )]
     Conflict { what: String, operation: String },
-    #[error("the same request is being done by operation {operation}, which has not ended in {waited:?}; send it again later")]
-    InFlight {
-        operation: String,
-        waited: Duration,
-    },
+    #[error(
+        "the same request is being done by operation {operation}, which has not ended in {waited:?}; send it again later"
+    )]
+    InFlight { operation: String, waited: Duration },
     #[error(
         "operation {operation} was doing the same when it died: it may or may not have happened, and must not happen twice. Look, then say it with `oneact resolve {operation} --happened` or `--did-not`"
     )]

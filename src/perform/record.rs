@@ -45,7 +45,11 @@ impl<'h> Book<'h> {
             let message = format!("--profile names `{name}`, and there is no catalog to have it");
             return Err(Failure::new(Fault::InvalidUsage, message));
         }
-        Self::new(settings, LedgerRule::default(), CallContext::AgentAutonomous)
+        Self::new(
+            settings,
+            LedgerRule::default(),
+            CallContext::AgentAutonomous,
+        )
     }
 
     fn new(settings: &Settings, rule: LedgerRule, context: CallContext) -> Result<Self, Failure> {
@@ -65,7 +69,10 @@ impl<'h> Book<'h> {
             place,
             rule,
             context,
-            profile: settings.profile.clone().unwrap_or_else(|| "default".to_owned()),
+            profile: settings
+                .profile
+                .clone()
+                .unwrap_or_else(|| "default".to_owned()),
             open: None,
         })
     }
@@ -94,7 +101,10 @@ impl<'h> Book<'h> {
         if received.attempt < 2 {
             return Ok(None);
         }
-        let (session, task) = (received.identity.session_id.clone(), received.task_id.clone());
+        let (session, task) = (
+            received.identity.session_id.clone(),
+            received.task_id.clone(),
+        );
         let row = match self.ledger(settings, host) {
             Ok(ledger) => ledger.last_failure(&session, &task)?,
             // Whether anything may be done without it is asked when something is to be done.
@@ -235,7 +245,9 @@ fn old_answer(answered: Answered) -> Outcome {
         Again::Reused => {
             format!("Reusing result for {action} from session {session} with matching hash")
         }
-        Again::Replayed => format!("This delivery of {action} was answered at {at}; the same answer is given again"),
+        Again::Replayed => format!(
+            "This delivery of {action} was answered at {at}; the same answer is given again"
+        ),
         Again::Suppressed => format!(
             "{action} was already done at {at} in {} ({}); it was not done again. Send `salt` to repeat it",
             original.task_id.as_deref().unwrap_or("a task"),

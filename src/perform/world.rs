@@ -62,11 +62,14 @@ mod tests {
             root: Utf8Path::new("/"),
             host: &host,
         };
-        let signed =
-            "https://b.s3.amazonaws.com/a?X-Amz-Date=20260101T000000Z&X-Amz-Expires=900&X-Amz-Signature=00";
+        let signed = "https://b.s3.amazonaws.com/a?X-Amz-Date=20260101T000000Z&X-Amz-Expires=900&X-Amz-Signature=00";
         let end: Timestamp = "2026-01-01T00:15:00Z".parse().unwrap();
         assert_eq!(here.expires(signed), Some(end));
-        for plain in ["file:///a", "https://b/a?x=1", "https://b/a?X-Amz-Date=1&X-Amz-Expires=9"] {
+        for plain in [
+            "file:///a",
+            "https://b/a?x=1",
+            "https://b/a?X-Amz-Date=1&X-Amz-Expires=9",
+        ] {
             assert_eq!(here.expires(plain), None, "{plain}");
         }
     }

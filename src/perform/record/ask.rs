@@ -165,7 +165,10 @@ fn adjusted(steps: &[Step]) -> Option<String> {
 
 /// The worst of the steps.
 fn effects(steps: &[Step]) -> Effects {
-    if steps.iter().all(|step| step.entry.effects.read_only == Some(true)) {
+    if steps
+        .iter()
+        .all(|step| step.entry.effects.read_only == Some(true))
+    {
         Effects::None
     } else if steps
         .iter()
@@ -275,7 +278,12 @@ fn request(what: &What, received: &Received) -> String {
         }
         _ => (Vec::new(), Value::Null),
     };
-    let entries: Vec<&str> = what.asked.steps.iter().map(|step| step.entry.as_str()).collect();
+    let entries: Vec<&str> = what
+        .asked
+        .steps
+        .iter()
+        .map(|step| step.entry.as_str())
+        .collect();
     let mut around = json!({
         "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
         "action": action, "inputs": inputs, "outputs": what.asked.outputs, "salt": what.asked.salt,

@@ -70,11 +70,9 @@ fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
         State::Failed | State::Cancelled if open => RowState::Unknown,
         State::Cancelled => RowState::Cancelled,
         State::Rejected => RowState::Rejected,
-        State::Failed
-        | State::Planned
-        | State::Replayed
-        | State::Reused
-        | State::Suppressed => RowState::Failed,
+        State::Failed | State::Planned | State::Replayed | State::Reused | State::Suppressed => {
+            RowState::Failed
+        }
     }
 }
 
@@ -102,7 +100,10 @@ fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path) -> Vec<Made>
         .iter()
         .map(|produced| Made::of(produced, look(&produced.storage_uri)));
     let of_plan = matches!(received.task, Ok(Task::Plan(_)));
-    let files = outcome.changed.iter().filter(|_| of_plan || outcome.reports.is_some());
+    let files = outcome
+        .changed
+        .iter()
+        .filter(|_| of_plan || outcome.reports.is_some());
     let files = files.map(|path| Made {
         ref_id: path.clone(),
         storage_uri: path.clone(),

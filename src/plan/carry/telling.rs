@@ -14,9 +14,9 @@ use crate::{
         engine::{Documents, Entry, Folder, UndoEnd},
         files::{FileError, Root},
         model::{Action, Plan},
-        record::{Change, 
-            ActionEnd, Capture, Durability, Jail, Rollback, Run, Story, Trouble, Undo, Verdict,
-            uuid_v4,
+        record::{
+            ActionEnd, Capture, Change, Durability, Jail, Rollback, Run, Story, Trouble, Undo,
+            Verdict, uuid_v4,
         },
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT},
     },
