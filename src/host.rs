@@ -14,12 +14,15 @@ use std::{
     os::unix::process::CommandExt,
     path::PathBuf,
     process::Command,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use camino::Utf8PathBuf;
-use jiff::{Timestamp, Zoned};
+use jiff::{Timestamp, Zoned, tz::TimeZone};
 use rustix::{
     fs::Mode,
     process::{Signal, getpid, getppid, set_parent_process_death_signal, umask},
@@ -36,6 +39,8 @@ pub use spawn::{Program, Spawned, spawn};
 #[derive(Debug)]
 pub struct Host {
     clock: Clock,
+    /// The local time zone, once it was needed.
+    zone: OnceLock<TimeZone>,
     random: Random,
     interrupts: Interrupts,
 }
@@ -71,6 +76,7 @@ impl Host {
     pub fn new(clock: Option<Zoned>, seed: Option<u64>, interrupts: Interrupts) -> Self {
         Self {
             clock: Clock::new(clock),
+            zone: OnceLock::new(),
             random: seed.map_or(Random::System, |seed| Random::Seeded {
                 seed,
                 drawn: AtomicUsize::new(0),
@@ -101,7 +107,7 @@ impl Host {
     /// waited for.
     pub fn local(&self, at: Timestamp) -> Zoned {
         match &self.clock {
-            Clock::System => at.to_zoned(zone::local()),
+            Clock::System => at.to_zoned(self.zone.get_or_init(zone::local).clone()),
             Clock::Fixed(fixed) => at.to_zoned(fixed.time_zone().clone()),
         }
     }
