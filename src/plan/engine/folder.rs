@@ -5,6 +5,7 @@
 //! agent_outputs/reports/.unfinished/{the same}   while the plan is under way
 //! ```
 
+use camino::Utf8Path;
 use rustix::io::Errno;
 
 use super::journal::JOURNAL;
@@ -252,6 +253,11 @@ pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
         Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether no plan was ever begun below this root: all that most runs have to know, for one call.
+pub(crate) fn never_planned(root: &Utf8Path) -> bool {
+    Root::lacks(root, &format!("{REPORTS}/{UNFINISHED}"))
 }
 
 /// Whether a crash left anything: a plan under way, or the note of one that was never finished.
