@@ -8,13 +8,12 @@
 
 use std::{
     future::poll_fn,
-    io,
+    io::{self, BufRead, Read},
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::Poll,
 };
 
-use memchr::memchr;
 use rmcp::{
     service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
@@ -223,12 +222,10 @@ impl Lines {
                 }
             }
             let rest = self.block.get(self.taken..).unwrap_or_default();
-            let end = memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
-            let end = end.min(most.saturating_sub(line.len()));
-            let part = rest.get(..end).unwrap_or_default();
-            line.extend_from_slice(part);
-            self.taken += end;
-            if line.len() >= most || part.ends_with(b"\n") {
+            let room = most.saturating_sub(line.len());
+            let room = u64::try_from(room).unwrap_or(u64::MAX);
+            self.taken += Read::take(rest, room).read_until(b'\n', line)?;
+            if line.len() >= most || line.ends_with(b"\n") {
                 return Ok(());
             }
         }
