@@ -135,3 +135,41 @@ fn open(path: &Utf8Path) -> io::Result<File> {
 fn is(error: &io::Error, errno: Errno) -> bool {
     error.raw_os_error() == Some(errno.raw_os_error())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_directory_cannot_be_locked_a_file_beside_it_is_and_goes_with_it() {
+        let keep = tempfile::tempdir().unwrap();
+        let dir = Utf8Path::from_path(keep.path()).unwrap().join("dir");
+        fs::create_dir(&dir).unwrap();
+        let take = || Held::beside(&dir, open(&dir).unwrap()).unwrap();
+        let held = take().unwrap();
+        assert!(take().is_none());
+        held.give_up().unwrap();
+        assert!(
+            take().is_none(),
+            "another name of the directory is another lock"
+        );
+        held.clear();
+        assert!(!keep.path().join("dir.lock").exists());
+        assert!(take().is_some());
+    }
+
+    #[test]
+    fn a_directory_is_locked_once_and_only_what_is_no_link() {
+        let keep = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(keep.path()).unwrap();
+        let (dir, link) = (root.join("dir"), root.join("link"));
+        fs::create_dir(&dir).unwrap();
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        let held = Held::take(&dir).unwrap().unwrap();
+        assert!(!held.has_a_file());
+        assert!(Held::take(&dir).unwrap().is_none());
+        assert!(Held::take(&link).is_err());
+        held.give_up().unwrap();
+        assert!(Held::take(&dir).unwrap().is_some());
+    }
+}
