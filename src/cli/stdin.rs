@@ -58,6 +58,8 @@ pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Fai
         let read = match rustix::io::read(stdin, spare_capacity(&mut bytes)) {
             // A signal; or somebody made the pipe non-blocking, and another reader was quicker.
             Err(Errno::INTR | Errno::WOULDBLOCK) => continue,
+            // Closed, or open for writing only: nothing will come.
+            Err(Errno::BADF) => 0,
             read => read.map_err(|errno| failed(errno.into()))?,
         };
         if read == 0 || bytes.len() > MAX_BYTES {
