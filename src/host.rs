@@ -39,10 +39,10 @@ pub use spawn::{Program, Spawned, spawn};
 #[derive(Debug)]
 pub struct Host {
     clock: Clock,
-    /// The local time zone, once it was needed.
-    zone: OnceLock<TimeZone>,
     random: Random,
     interrupts: Interrupts,
+    /// Of this machine, once it has been read.
+    zone: OnceLock<TimeZone>,
 }
 
 /// Where the time comes from.
@@ -76,13 +76,24 @@ impl Host {
     pub fn new(clock: Option<Zoned>, seed: Option<u64>, interrupts: Interrupts) -> Self {
         Self {
             clock: Clock::new(clock),
-            zone: OnceLock::new(),
             random: seed.map_or(Random::System, |seed| Random::Seeded {
                 seed,
                 drawn: AtomicUsize::new(0),
             }),
             interrupts,
+            zone: OnceLock::new(),
         }
+    }
+
+    /// Reads what the answer will need: for a moment at which something else is waited for anyway.
+    pub fn prepare(&self) {
+        if let Clock::System = self.clock {
+            self.zone();
+        }
+    }
+
+    fn zone(&self) -> &TimeZone {
+        self.zone.get_or_init(zone::local)
     }
 
     /// Now, in the local time zone.
@@ -103,11 +114,10 @@ impl Host {
         self.clock.timestamp()
     }
 
-    /// A moment in the local time zone. Files are read for it: better while something else is
-    /// waited for.
+    /// A moment in the local time zone. Files are read for the first; see [`Host::prepare`].
     pub fn local(&self, at: Timestamp) -> Zoned {
         match &self.clock {
-            Clock::System => at.to_zoned(self.zone.get_or_init(zone::local).clone()),
+            Clock::System => at.to_zoned(self.zone().clone()),
             Clock::Fixed(fixed) => at.to_zoned(fixed.time_zone().clone()),
         }
     }

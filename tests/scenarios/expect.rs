@@ -49,8 +49,11 @@ pub(crate) fn always(ran: &Ran) -> Result<()> {
         errors.join("\n")
     );
     ensure!(ran.left.is_empty(), "processes are left: {:#?}", ran.left);
-    let scratch: Vec<&String> = ran.staging.iter().filter(|name| *name != "lock").collect();
-    ensure!(scratch.is_empty(), "staging still holds {scratch:?}");
+    ensure!(
+        ran.staging.is_empty(),
+        "staging still holds {:?}",
+        ran.staging
+    );
     untouched(ran)
 }
 

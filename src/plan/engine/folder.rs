@@ -7,6 +7,7 @@
 
 use std::{cell::RefCell, collections::HashSet, rc::Rc};
 
+use camino::Utf8Path;
 use rustix::io::Errno;
 
 use super::journal::JOURNAL;
@@ -298,6 +299,11 @@ pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
         Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether no plan was ever begun below this root: all that most runs have to know, for one call.
+pub(crate) fn never_planned(root: &Utf8Path) -> bool {
+    Root::lacks(root, &format!("{REPORTS}/{UNFINISHED}"))
 }
 
 /// Whether a crash left anything: a plan under way, or the note of one that was never finished.

@@ -7,7 +7,10 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
-    fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2, readlinkat},
+    fs::{
+        AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2,
+        readlinkat, statat,
+    },
     io::Errno,
 };
 
@@ -33,6 +36,16 @@ impl Root {
             path: path.to_owned(),
             faults,
         })
+    }
+
+    /// Whether nothing is there below a root that need not be opened for that.
+    pub(crate) fn lacks(root: &Utf8Path, below: &str) -> bool {
+        let there = statat(
+            CWD,
+            root.join(below).as_std_path(),
+            AtFlags::SYMLINK_NOFOLLOW,
+        );
+        matches!(there, Err(Errno::NOENT))
     }
 
     pub(crate) fn path(&self) -> &Utf8Path {
