@@ -212,6 +212,14 @@ pub fn file_time() -> i64 {
         .saturating_add(now.tv_nsec)
 }
 
+/// Dies here as by `kill -9`, where `ONEACT_FAULTS` names this point: for tests of what a crash leaves.
+pub fn die_at(point: &str) {
+    if variable("ONEACT_FAULTS").as_deref() == Some(point) {
+        // Where even this fails, the test that asked for it notices.
+        let _ = rustix::process::kill_process(getpid(), Signal::KILL);
+    }
+}
+
 /// The effective user of this process.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()

@@ -15,6 +15,9 @@ use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 )]
 pub(crate) use sqlite::{SqliteStore, Wish};
 
+#[cfg(test)]
+pub(crate) use memory::Memory;
+
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
