@@ -163,8 +163,8 @@ pub(crate) struct Row {
     pub(crate) duration_ms: u64,
     pub(crate) request_sha256: String,
     pub(crate) response_sha256: String,
-    /// The link that this row belongs to.
-    pub(crate) seq: Seq,
+    /// The link that this row belongs to; none in rows of before oneact.
+    pub(crate) seq: Option<Seq>,
     /// The link that took it back.
     pub(crate) revoked_by: Option<Seq>,
 }
