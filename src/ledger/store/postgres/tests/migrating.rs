@@ -287,7 +287,7 @@ fn somebody_who_may_not_make_tables_is_told_who_has_to() {
 
 #[test]
 fn an_owner_who_may_not_make_roles_has_a_ledger_all_the_same() {
-    let cluster = cluster::Cluster::start(cluster::Signed::ByItself);
+    let cluster = Cluster::start(cluster::Signed::ByItself);
     cluster.sql("postgres", "CREATE ROLE tenant LOGIN");
     cluster.sql("postgres", "CREATE DATABASE theirs OWNER tenant");
     let uri = cluster.uri_of("tenant", "theirs");
