@@ -5,6 +5,7 @@
 
 mod before_main;
 mod interrupts;
+mod range_lock;
 mod spawn;
 mod zone;
 
@@ -28,6 +29,7 @@ use sha2::{Digest, Sha256};
 
 pub use before_main::stdout_was_closed;
 pub use interrupts::{Interrupt, Interrupts};
+pub use range_lock::{Locked, RangeLock};
 pub use spawn::{Program, Spawned, spawn};
 
 /// Where the run takes its time, its ids and its environment from.

@@ -130,7 +130,7 @@ pub(crate) struct Row {
     pub(crate) response: Option<String>,
     pub(crate) confidence_score: Option<f64>,
     pub(crate) session_id: String,
-    /// Of the answers of the session, from 0 without gaps.
+    /// Of the answers of the session, from 0 without gaps; rows of before oneact are counted by their time.
     pub(crate) step_index: u64,
     /// RFC 3339, UTC, milliseconds: when it was answered.
     pub(crate) timestamp: String,

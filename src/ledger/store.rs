@@ -4,8 +4,16 @@
 mod memory;
 mod postgres;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
+
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "a room that nobody enters yet")
+)]
+pub(crate) use sqlite::{SqliteStore, Wish};
 
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -1,1 +1,361 @@
-//! A ledger in memory, for tests of the rules above it.
+//! A ledger in memory: the rules of the others without a database, for tests.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use super::{Delivery, Dropped, Durability, Store, StoreError, Tx, Which};
+use crate::ledger::{
+    chain::NOTHING,
+    record::{Claim, ClaimKey, Event, Head, Link, Row, RowOutcome, RowState, Seq, Session},
+};
+
+/// A ledger that several stores can have open.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory {
+    kept: Arc<Mutex<Kept>>,
+    stores: Arc<AtomicU64>,
+}
+
+/// One opening of it.
+#[derive(Debug)]
+pub(crate) struct MemoryStore {
+    memory: Memory,
+    me: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    links: Vec<Link>,
+    sessions: Vec<Session>,
+    rows: Vec<Row>,
+    claims: Vec<Claim>,
+    key: Option<[u8; 32]>,
+    /// Who holds which.
+    holds: Vec<(Seq, u64)>,
+}
+
+impl Memory {
+    pub(crate) fn open(&self) -> MemoryStore {
+        MemoryStore {
+            memory: self.clone(),
+            me: self.stores.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+impl MemoryStore {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // A test that failed inside a transaction changed nothing.
+        self.memory
+            .kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for MemoryStore {
+    fn drop(&mut self) {
+        let me = self.me;
+        self.kept().holds.retain(|(_, owner)| *owner != me);
+    }
+}
+
+impl Store for MemoryStore {
+    fn place(&self) -> &'static str {
+        "memory"
+    }
+
+    fn write(
+        &mut self,
+        _: Durability,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let mut next = kept.clone();
+        work(&mut next)?;
+        next.check()?;
+        *kept = next;
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut view = self.kept().clone();
+        work(&mut view)
+    }
+
+    fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
+        let me = self.me;
+        let mut kept = self.kept();
+        if kept
+            .holds
+            .iter()
+            .any(|(held, owner)| *held == claim && *owner != me)
+        {
+            return Err(StoreError::Busy {
+                place: "memory".to_owned(),
+                why: format!("the claim {claim} is another's"),
+            });
+        }
+        kept.holds.push((claim, me));
+        Ok(())
+    }
+
+    fn release(&mut self, claim: Seq) {
+        let mine = (claim, self.me);
+        self.kept().holds.retain(|held| *held != mine);
+    }
+
+    fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
+        Ok(self.kept().holds.iter().any(|(held, _)| *held == claim))
+    }
+}
+
+/// What must be, or the record is refused.
+fn must(right: Option<()>, why: &str) -> Result<(), StoreError> {
+    right.ok_or_else(|| StoreError::Refused {
+        place: "memory".to_owned(),
+        why: why.to_owned(),
+    })
+}
+
+impl Kept {
+    /// What databases check when a transaction ends: that every number is a link's.
+    fn check(&self) -> Result<(), StoreError> {
+        let rows = self.rows.iter().flat_map(|row| [row.seq, row.revoked_by]);
+        let claims = self.claims.iter().map(|claim| Some(claim.seq));
+        let last = self.links.last().map(|link| link.seq);
+        for seq in rows.chain(claims).flatten() {
+            must((Some(seq) <= last).then_some(()), "no such link")?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, id: &str) -> Result<&mut Row, StoreError> {
+        let found = self.rows.iter_mut().find(|row| row.id == id);
+        found.ok_or_else(|| StoreError::Refused {
+            place: "memory".to_owned(),
+            why: "there is no such row".to_owned(),
+        })
+    }
+}
+
+fn is_json(text: &Option<String>) -> bool {
+    text.as_ref()
+        .is_none_or(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
+}
+
+impl Tx for Kept {
+    fn head(&mut self) -> Result<Option<Head>, StoreError> {
+        Ok(self.links.last().map(|link| Head {
+            seq: link.seq,
+            entry_hash: link.entry_hash.clone(),
+        }))
+    }
+
+    fn append(&mut self, link: &Link) -> Result<(), StoreError> {
+        let (seq, hash) = match self.links.last() {
+            Some(last) => (last.seq + 1, last.entry_hash.as_str()),
+            None => (0, NOTHING),
+        };
+        let next = link.seq == seq && link.prev_hash == hash;
+        must(next.then_some(()), "not the next link")?;
+        let right = Event::ALL.iter().any(|event| event.name() == link.event)
+            && is_json(&Some(link.body.clone()))
+            && link.body.len() <= 4096
+            && link.entry_hash.len() == 64;
+        must(right.then_some(()), "no link")?;
+        self.links.push(link.clone());
+        Ok(())
+    }
+
+    fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError> {
+        let from = self.links.iter().filter(|link| link.seq >= from);
+        Ok(from.take(most).cloned().collect())
+    }
+
+    fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
+        let mut sessions = self.sessions.iter();
+        Ok(sessions.find(|session| session.session_id == id).cloned())
+    }
+
+    fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
+        let new = self.session(&session.session_id)?.is_none();
+        must(new.then_some(()), "it is open already")?;
+        let rows = self.rows.iter();
+        let before = rows
+            .filter(|row| row.session_id == session.session_id)
+            .map(|row| row.step_index + 1)
+            .max();
+        self.sessions.push(Session {
+            steps: session.steps.max(before.unwrap_or(0)),
+            ..session.clone()
+        });
+        Ok(())
+    }
+
+    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
+        let mut sessions = self.sessions.iter_mut();
+        let found = sessions.find(|session| session.session_id == session_id);
+        must(found.as_ref().map(|_| ()), "nobody opened the session")?;
+        Ok(found.map_or(0, |session| {
+            session.steps += 1;
+            session.steps - 1
+        }))
+    }
+
+    fn sessions(&mut self, most: usize) -> Result<Vec<Session>, StoreError> {
+        Ok(self.sessions.iter().rev().take(most).cloned().collect())
+    }
+
+    fn insert(&mut self, row: &Row) -> Result<(), StoreError> {
+        let clash = |other: &Row| {
+            other.id == row.id
+                || (other.seq.is_some() && other.seq == row.seq)
+                || (other.session_id == row.session_id && other.step_index == row.step_index)
+        };
+        let new = !self.rows.iter().any(clash);
+        must(new.then_some(()), "there is such a row")?;
+        let at_home = match row.state {
+            Some(_) => self.session(&row.session_id)?.is_some() && row.seq.is_some(),
+            None => self.links.is_empty() && row.seq.is_none(),
+        };
+        must(at_home.then_some(()), "neither of a session nor history")?;
+        let source = row.reused_from.as_ref();
+        let known = source.is_none_or(|id| self.rows.iter().any(|other| other.id == *id));
+        must(known.then_some(()), "it reuses nothing")?;
+        let answered = row.state.is_none()
+            || (is_json(&row.request)
+                && is_json(&row.response)
+                && row.request_hash.len() == 71
+                && row
+                    .confidence_score
+                    .is_none_or(|score| (0.0..=1.0).contains(&score)));
+        let right = answered
+            && [&row.input_ids, &row.output_ids, &row.adjusted]
+                .into_iter()
+                .all(is_json);
+        must(right.then_some(()), "no row")?;
+        self.rows.push(row.clone());
+        Ok(())
+    }
+
+    fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError> {
+        let mut found: Vec<Row> = self
+            .rows
+            .iter()
+            .filter(|row| fits(which, row))
+            .cloned()
+            .collect();
+        match which {
+            Which::Session(_) | Which::Step { .. } => found.sort_by_key(|row| row.step_index),
+            Which::Id(_) => found.sort_by(|one, other| one.id.cmp(&other.id)),
+            Which::Seq(_) | Which::From(_) => found.sort_by_key(|row| row.seq),
+            _ => {
+                found.reverse();
+                found.sort_by_key(|row| std::cmp::Reverse(row.seq));
+            }
+        }
+        found.truncate(most);
+        Ok(found)
+    }
+
+    fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
+        let row = self.row(row_id)?;
+        let first = row.revoked_by.is_none_or(|link| link == by);
+        must(first.then_some(()), "it was taken back")?;
+        row.revoked_by = Some(by);
+        Ok(())
+    }
+
+    fn prune(&mut self, row_id: &str) -> Result<(), StoreError> {
+        let row = self.row(row_id)?;
+        row.request = None;
+        row.response = None;
+        Ok(())
+    }
+
+    fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
+        Ok(self.claims.iter().find(|claim| claim.key == *key).cloned())
+    }
+
+    fn claims(&mut self) -> Result<Vec<Claim>, StoreError> {
+        let mut claims = self.claims.clone();
+        claims.sort_by_key(|claim| claim.seq);
+        Ok(claims)
+    }
+
+    fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError> {
+        self.claims.retain(|other| other.key != claim.key);
+        let new = !self.claims.iter().any(|other| other.seq == claim.seq);
+        must(new.then_some(()), "another claim has this number")?;
+        self.claims.push(claim.clone());
+        Ok(())
+    }
+
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError> {
+        let before = self.claims.len();
+        self.claims
+            .retain(|claim| claim.key != *key || claim.seq != seq);
+        Ok(if self.claims.len() < before {
+            Dropped::Ours
+        } else {
+            Dropped::TakenOver
+        })
+    }
+
+    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError> {
+        Ok(*self.key.get_or_insert_with(fresh))
+    }
+}
+
+fn fits(which: &Which<'_>, row: &Row) -> bool {
+    let is = |column: &Option<String>, value: &str| column.as_deref() == Some(value);
+    match *which {
+        Which::Delivery(Delivery::Key {
+            session_id,
+            idempotency_key,
+        }) => row.session_id == session_id && is(&row.idempotency_key, idempotency_key),
+        Which::Delivery(Delivery::Task {
+            session_id,
+            request_id,
+            task_id,
+            attempt,
+        }) => {
+            row.session_id == session_id
+                && row.request_id.as_deref() == request_id
+                && is(&row.task_id, task_id)
+                && attempt.is_none_or(|attempt| row.attempt == attempt)
+        }
+        Which::Request {
+            session_id,
+            action_type,
+            request_hash,
+        } => {
+            row.session_id == session_id
+                && is(&row.action_type, action_type)
+                && row.request_hash == request_hash
+                && row.outcome == RowOutcome::Success
+                && matches!(row.state, Some(RowState::Done | RowState::Partial))
+        }
+        Which::Task {
+            session_id,
+            task_id,
+        } => row.session_id == session_id && is(&row.task_id, task_id),
+        Which::Operation(begin) => row.operation_id.starts_with(begin),
+        Which::Id(begin) => row.id.starts_with(begin),
+        Which::Session(session_id) => row.session_id == session_id,
+        Which::Step {
+            session_id,
+            step_index,
+        } => row.session_id == session_id && row.step_index == step_index,
+        Which::Seq(seq) => row.seq == Some(seq),
+        Which::From(seq) => row.seq >= Some(seq),
+        Which::ReusesOf(id) => is(&row.reused_from, id),
+        Which::Newest => true,
+    }
+}

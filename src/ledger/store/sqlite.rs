@@ -1,1 +1,173 @@
-//! A ledger in a SQLite file, for one machine.
+//! The ledger in one SQLite file, for one machine.
+//!
+//! It is opened by every run, so opening asks for little: whose file it is and of which version. Beside the
+//! file stand SQLite's own `-wal` and `-shm`, and `.lock`, whose locked bytes say which owners of claims live.
+
+mod columns;
+mod errors;
+mod files;
+mod holds;
+mod migrate;
+mod open;
+mod rows;
+mod seed;
+#[cfg(test)]
+mod tests;
+mod tx;
+
+use std::time::Duration;
+
+use camino::Utf8Path;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{Durability, Seq, Store, StoreError, Tx};
+use errors::told;
+use files::Files;
+use holds::Holds;
+use tx::Inside;
+
+pub(crate) use open::Wish;
+
+/// A ledger in a file.
+#[derive(Debug)]
+pub(crate) struct SqliteStore {
+    conn: Connection,
+    files: Files,
+    journal: Journal,
+    /// What `synchronous` is set for.
+    set_for: Durability,
+    holds: Holds,
+}
+
+/// Where SQLite writes first what it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Journal {
+    /// In a file of its own, which every opening reads anew.
+    WriteAhead,
+    /// Into the database, where the file system does not serve the other, or nothing is to be written.
+    Other,
+}
+
+/// From this length on, in bytes, the write-ahead file is moved into the database at the end: whoever comes
+/// next reads all of it.
+const LONG: u64 = 1 << 20;
+
+/// From this length on it is moved at once.
+const TOO_LONG: u64 = 8 * LONG;
+
+/// How long others are waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl SqliteStore {
+    /// Opens the ledger at `path`. To write, it is made where it is not, and brought up to date where it is
+    /// of an earlier version or of specification 004's own schema.
+    pub(crate) fn open(path: &Utf8Path, wish: Wish) -> Result<Self, StoreError> {
+        let files = Files::of(path);
+        let (conn, journal) = open::open(&files, wish)?;
+        Ok(Self {
+            conn,
+            journal,
+            set_for: Durability::Disk,
+            holds: Holds::of(&files),
+            files,
+        })
+    }
+
+    /// Sets how safe the next transaction must be.
+    fn set_for(&mut self, durability: Durability) -> Result<(), StoreError> {
+        // Only a write-ahead file stays whole when its end is lost.
+        let durability = match self.journal {
+            Journal::WriteAhead => durability,
+            Journal::Other => Durability::Disk,
+        };
+        if durability != self.set_for {
+            let text = match durability {
+                Durability::Disk => "PRAGMA synchronous = FULL",
+                Durability::Process => "PRAGMA synchronous = OFF",
+            };
+            let done = self.conn.execute_batch(text);
+            done.map_err(|error| told(self.files.place(), &error))?;
+            self.set_for = durability;
+        }
+        Ok(())
+    }
+
+    /// Moves what was written into the database, unless somebody is in the way: then it is the next one's.
+    fn move_if(&mut self, longer_than: u64) {
+        if self.journal == Journal::WriteAhead
+            && self.files.write_ahead_length() > longer_than
+            && self.set_for(Durability::Disk).is_ok()
+        {
+            let moved = self
+                .conn
+                .busy_timeout(Duration::ZERO)
+                .and_then(|()| {
+                    self.conn
+                        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+                })
+                .and_then(|()| self.conn.busy_timeout(PATIENCE));
+            if let Err(error) = moved {
+                tracing::debug!(ledger = self.files.place(), %error, "the write-ahead file stays");
+            }
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn place(&self) -> &str {
+        self.files.place()
+    }
+
+    fn write(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.set_for(durability)?;
+        let place = self.files.place();
+        let begun = self
+            .conn
+            .transaction_with_behavior(TransactionBehavior::Immediate);
+        let transaction = begun.map_err(|error| self.files.told(&error))?;
+        work(&mut Inside {
+            conn: &transaction,
+            place,
+        })?;
+        transaction.commit().map_err(|error| told(place, &error))?;
+        self.move_if(TOO_LONG);
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let begun = self
+            .conn
+            .transaction_with_behavior(TransactionBehavior::Deferred);
+        // Its end takes back whatever it did.
+        let transaction = begun.map_err(|error| self.files.told(&error))?;
+        work(&mut Inside {
+            conn: &transaction,
+            place: self.files.place(),
+        })
+    }
+
+    fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
+        self.holds.hold(claim)
+    }
+
+    fn release(&mut self, claim: Seq) {
+        self.holds.release(claim);
+    }
+
+    fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
+        self.holds.held(claim)
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.move_if(LONG);
+    }
+}

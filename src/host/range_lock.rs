@@ -1,0 +1,145 @@
+//! Locks on single bytes of a file that the kernel takes back however their owner ends.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsRawFd, RawFd},
+};
+
+use libc::{F_OFD_GETLK, F_OFD_SETLK, F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t};
+
+/// Exclusive locks on bytes of a file; the bytes need not be there. They belong to this opening of the
+/// file: they end with it, and another opening sees them, of this process or of any other on the machine.
+#[derive(Debug)]
+pub struct RangeLock {
+    file: File,
+}
+
+/// Whether a lock could be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locked {
+    Ours,
+    /// Somebody else has it.
+    Theirs,
+}
+
+impl RangeLock {
+    /// Locks on bytes of `file`. To take one, it must be open for writing; to ask for one, for reading.
+    /// The standard library opens files so that programs that we start do not inherit them.
+    pub fn new(file: File) -> Self {
+        Self { file }
+    }
+
+    /// Locks that byte, without waiting.
+    pub fn take(&self, byte: u64) -> io::Result<Locked> {
+        match fcntl(self.file.as_raw_fd(), F_OFD_SETLK, F_WRLCK, byte) {
+            Ok(_) => Ok(Locked::Ours),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Locked::Theirs),
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(Locked::Theirs),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Unlocks it.
+    pub fn give_back(&self, byte: u64) -> io::Result<()> {
+        fcntl(self.file.as_raw_fd(), F_OFD_SETLK, F_UNLCK, byte).map(drop)
+    }
+
+    /// Whether another opening of the file has it locked; our own locks are not seen.
+    pub fn is_theirs(&self, byte: u64) -> io::Result<bool> {
+        let found = fcntl(self.file.as_raw_fd(), F_OFD_GETLK, F_WRLCK, byte)?;
+        Ok(c_int::from(found.l_type) != F_UNLCK)
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "the standard library locks whole files, and rustix no bytes of an opening"
+)]
+fn fcntl(file: RawFd, command: c_int, kind: c_int, byte: u64) -> io::Result<flock> {
+    let narrow = |number: c_int| c_short::try_from(number).map_err(io::Error::other);
+    let mut lock = flock {
+        l_type: narrow(kind)?,
+        l_whence: narrow(SEEK_SET)?,
+        l_start: off_t::try_from(byte).map_err(io::Error::other)?,
+        l_len: 1,
+        // The kernel demands it of locks that belong to an opening.
+        l_pid: 0,
+    };
+    // SAFETY: these commands read and write the one `flock` that is passed, which lives until they are over.
+    let done = unsafe { libc::fcntl(file, command, &raw mut lock) };
+    if done == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(lock)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        os::unix::process::ExitStatusExt as _,
+        path::Path,
+        process::{Command, Stdio},
+    };
+
+    use super::*;
+
+    fn opened(path: &Path) -> RangeLock {
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
+        RangeLock::new(file.unwrap())
+    }
+
+    #[test]
+    fn a_locked_byte_is_seen_by_another_opening_and_no_other_byte_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let (ours, other) = (opened(&path), opened(&path));
+        assert_eq!(ours.take(7).unwrap(), Locked::Ours);
+        assert!(other.is_theirs(7).unwrap());
+        assert!(!other.is_theirs(8).unwrap());
+        assert!(!ours.is_theirs(7).unwrap());
+        assert_eq!(other.take(7).unwrap(), Locked::Theirs);
+        assert_eq!(other.take(8).unwrap(), Locked::Ours);
+        ours.give_back(7).unwrap();
+        assert_eq!(other.take(7).unwrap(), Locked::Ours);
+    }
+
+    #[test]
+    fn locks_end_with_their_opening() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let ours = opened(&path);
+        ours.take(1).unwrap();
+        drop(ours);
+        assert!(!opened(&path).is_theirs(1).unwrap());
+    }
+
+    #[test]
+    fn a_program_that_we_start_does_not_keep_our_locks() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let ours = opened(&path);
+        ours.take(1).unwrap();
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        drop(ours);
+        assert!(!opened(&path).is_theirs(1).unwrap());
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_byte_beyond_what_files_can_have_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(opened(&dir.path().join("lock")).take(u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,170 @@
+-- The ledger of oneact in SQLite, schema version 1 (specification 004).
+
+-- What was applied to this file, and what its text was.
+CREATE TABLE schema_migrations (
+  version        INTEGER PRIMARY KEY,
+  name           TEXT NOT NULL,
+  checksum       TEXT NOT NULL,              -- SHA-256 of the text
+  oneact_version TEXT NOT NULL,
+  applied_at     TEXT NOT NULL
+) STRICT;
+
+-- Who may use a session is fixed by whoever opened it.
+CREATE TABLE sessions (
+  session_id TEXT PRIMARY KEY NOT NULL,
+  context    TEXT NOT NULL CHECK (context IN (
+               'AGENT_CONVERSATION', 'AGENT_AUTONOMOUS', 'FSM_INTERNAL', 'ACTION_PROPOSAL', 'USER_INVOCATION')),
+  profile    TEXT NOT NULL,
+  principal  TEXT NOT NULL,
+  next_step  INTEGER NOT NULL CHECK (next_step >= 0),
+  opened_at  TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER sessions_count_only BEFORE UPDATE ON sessions
+WHEN NOT (NEW.session_id IS OLD.session_id AND NEW.context IS OLD.context AND NEW.profile IS OLD.profile
+      AND NEW.principal IS OLD.principal AND NEW.opened_at IS OLD.opened_at AND NEW.next_step = OLD.next_step + 1)
+BEGIN SELECT RAISE(ABORT, 'sessions: only the next step may change, by one'); END;
+CREATE TRIGGER sessions_open_once BEFORE INSERT ON sessions
+WHEN EXISTS (SELECT 1 FROM sessions WHERE session_id = NEW.session_id)
+BEGIN SELECT RAISE(ABORT, 'sessions: it is open already'); END;
+CREATE TRIGGER sessions_no_delete BEFORE DELETE ON sessions
+BEGIN SELECT RAISE(ABORT, 'sessions: append only'); END;
+
+-- The chain: what happened, in hashes and names. Each link holds the hash of the one before.
+CREATE TABLE ledger_events (
+  seq          INTEGER PRIMARY KEY CHECK (seq >= 0),   -- gapless
+  operation_id TEXT NOT NULL,
+  session_id   TEXT NOT NULL,
+  event        TEXT NOT NULL CHECK (event IN (
+                 'genesis', 'rejected', 'pending', 'reserved', 'dispatched', 'taken_over', 'succeeded', 'failed',
+                 'rolled_back', 'cancelled', 'unknown', 'resolved', 'replayed', 'reused', 'suppressed', 'late',
+                 'reviewed', 'revoked', 'pruned')),
+  at           TEXT NOT NULL,                -- RFC 3339, UTC, milliseconds
+  actor        TEXT NOT NULL,
+  body         TEXT NOT NULL CHECK (json_valid(body) AND length(CAST(body AS BLOB)) <= 4096),
+  prev_hash    TEXT NOT NULL CHECK (length(prev_hash) = 64),
+  entry_hash   TEXT NOT NULL CHECK (length(entry_hash) = 64)
+) STRICT;
+
+CREATE TRIGGER ledger_events_next_only BEFORE INSERT ON ledger_events
+WHEN NEW.seq <> coalesce((SELECT max(seq) + 1 FROM ledger_events), 0)
+  OR NEW.prev_hash <> coalesce((SELECT entry_hash FROM ledger_events ORDER BY seq DESC LIMIT 1), printf('%064d', 0))
+BEGIN SELECT RAISE(ABORT, 'ledger_events: not the next link'); END;
+CREATE TRIGGER ledger_events_no_update BEFORE UPDATE ON ledger_events
+BEGIN SELECT RAISE(ABORT, 'ledger_events: append only'); END;
+CREATE TRIGGER ledger_events_no_delete BEFORE DELETE ON ledger_events
+BEGIN SELECT RAISE(ABORT, 'ledger_events: append only'); END;
+
+-- One row per answer: the columns of specification 004, then what reuse and replay need. Rows of before
+-- oneact have neither state nor link, and may hold what was written in those days.
+CREATE TABLE agent_actions (
+  id               TEXT PRIMARY KEY NOT NULL,          -- a UUID
+  agent_name       TEXT,
+  action_type      TEXT,                               -- the catalog entry
+  target_type      TEXT,
+  target_id        TEXT,
+  outcome          TEXT CHECK (outcome IN ('success', 'error') OR state IS NULL),
+  request          TEXT CHECK (json_valid(request) OR state IS NULL),              -- none after pruning
+  request_hash     TEXT NOT NULL CHECK (length(request_hash) = 71 OR state IS NULL),
+  response         TEXT CHECK (json_valid(response) OR state IS NULL),             -- none after pruning
+  confidence_score REAL CHECK (confidence_score BETWEEN 0 AND 1 OR state IS NULL),
+  session_id       TEXT NOT NULL,
+  step_index       INTEGER NOT NULL CHECK (step_index >= 0),
+  timestamp        TEXT NOT NULL,
+  -- added by oneact
+  state            TEXT CHECK (state IN (
+                     'done', 'partial', 'failed', 'rolled_back', 'cancelled', 'unknown', 'rejected', 'pending',
+                     'reused', 'suppressed', 'replayed', 'late')),
+  operation_id     TEXT NOT NULL,
+  request_id       TEXT,
+  idempotency_key  TEXT,
+  task_id          TEXT,
+  attempt          INTEGER NOT NULL CHECK (attempt >= 0),
+  entry_version    TEXT,
+  entry_digest     TEXT,
+  tool_pin         TEXT,
+  oneact_version   TEXT NOT NULL,
+  inputs_hash      TEXT,                               -- specification 004's own, of the inputs alone
+  input_ids        TEXT CHECK (json_valid(input_ids)),
+  output_ids       TEXT CHECK (json_valid(output_ids)),
+  adjusted         TEXT CHECK (json_valid(adjusted)),  -- what a retry changed
+  reused_from      TEXT REFERENCES agent_actions (id),
+  reason           TEXT,
+  fault            TEXT,
+  started_at       TEXT NOT NULL,
+  duration_ms      INTEGER NOT NULL CHECK (duration_ms >= 0),
+  request_sha256   TEXT NOT NULL,                      -- both stay after pruning, and are in the link's body
+  response_sha256  TEXT NOT NULL,
+  seq              INTEGER UNIQUE REFERENCES ledger_events (seq) DEFERRABLE INITIALLY DEFERRED,
+  revoked_by       INTEGER REFERENCES ledger_events (seq) DEFERRABLE INITIALLY DEFERRED,
+  CHECK ((state IS NULL) = (seq IS NULL)),
+  CHECK (state IS NULL OR outcome IS NOT NULL),
+  UNIQUE (session_id, step_index)
+) STRICT;
+
+CREATE INDEX agent_actions_request ON agent_actions (session_id, request_hash, action_type, seq)
+  WHERE outcome = 'success' AND state IN ('done', 'partial');
+CREATE INDEX agent_actions_delivery ON agent_actions (session_id, task_id, request_id, attempt, seq);
+CREATE INDEX agent_actions_key ON agent_actions (session_id, idempotency_key, seq) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX agent_actions_operation ON agent_actions (operation_id);
+CREATE INDEX agent_actions_reused_from ON agent_actions (reused_from) WHERE reused_from IS NOT NULL;
+
+CREATE TRIGGER agent_actions_new_only BEFORE INSERT ON agent_actions
+WHEN EXISTS (SELECT 1 FROM agent_actions WHERE id = NEW.id)
+  OR EXISTS (SELECT 1 FROM agent_actions WHERE session_id = NEW.session_id AND step_index = NEW.step_index)
+  OR EXISTS (SELECT 1 FROM agent_actions WHERE seq = NEW.seq)
+BEGIN SELECT RAISE(ABORT, 'agent_actions: there is such a row'); END;
+CREATE TRIGGER agent_actions_in_a_session BEFORE INSERT ON agent_actions
+WHEN NEW.state IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE session_id = NEW.session_id)
+BEGIN SELECT RAISE(ABORT, 'agent_actions: nobody opened the session'); END;
+CREATE TRIGGER agent_actions_history_first BEFORE INSERT ON agent_actions
+WHEN NEW.state IS NULL AND EXISTS (SELECT 1 FROM ledger_events)
+BEGIN SELECT RAISE(ABORT, 'agent_actions: history comes before the first link'); END;
+CREATE TRIGGER agent_actions_no_delete BEFORE DELETE ON agent_actions
+BEGIN SELECT RAISE(ABORT, 'agent_actions: append only'); END;
+CREATE TRIGGER agent_actions_prune_or_revoke_only BEFORE UPDATE ON agent_actions
+WHEN NOT ((NEW.request IS OLD.request OR NEW.request IS NULL)
+      AND (NEW.response IS OLD.response OR NEW.response IS NULL)
+      AND (NEW.revoked_by IS OLD.revoked_by OR OLD.revoked_by IS NULL)
+      AND NEW.id IS OLD.id AND NEW.agent_name IS OLD.agent_name AND NEW.action_type IS OLD.action_type
+      AND NEW.target_type IS OLD.target_type AND NEW.target_id IS OLD.target_id AND NEW.outcome IS OLD.outcome
+      AND NEW.request_hash IS OLD.request_hash AND NEW.confidence_score IS OLD.confidence_score
+      AND NEW.session_id IS OLD.session_id AND NEW.step_index IS OLD.step_index AND NEW.timestamp IS OLD.timestamp
+      AND NEW.state IS OLD.state AND NEW.operation_id IS OLD.operation_id AND NEW.request_id IS OLD.request_id
+      AND NEW.idempotency_key IS OLD.idempotency_key AND NEW.task_id IS OLD.task_id AND NEW.attempt IS OLD.attempt
+      AND NEW.entry_version IS OLD.entry_version AND NEW.entry_digest IS OLD.entry_digest
+      AND NEW.tool_pin IS OLD.tool_pin AND NEW.oneact_version IS OLD.oneact_version
+      AND NEW.inputs_hash IS OLD.inputs_hash AND NEW.input_ids IS OLD.input_ids AND NEW.output_ids IS OLD.output_ids
+      AND NEW.adjusted IS OLD.adjusted AND NEW.reused_from IS OLD.reused_from AND NEW.reason IS OLD.reason
+      AND NEW.fault IS OLD.fault AND NEW.started_at IS OLD.started_at AND NEW.duration_ms IS OLD.duration_ms
+      AND NEW.request_sha256 IS OLD.request_sha256 AND NEW.response_sha256 IS OLD.response_sha256
+      AND NEW.seq IS OLD.seq)
+BEGIN SELECT RAISE(ABORT, 'agent_actions: a row can only be pruned, or taken back once'); END;
+
+-- Who is at work on what: the only rows that come and go.
+CREATE TABLE claims (
+  session_id   TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  operation_id TEXT NOT NULL,
+  seq          INTEGER NOT NULL UNIQUE REFERENCES ledger_events (seq) DEFERRABLE INITIALLY DEFERRED,
+  state        TEXT NOT NULL CHECK (state IN ('reserved', 'dispatched', 'unknown')),
+  effects      TEXT NOT NULL CHECK (effects IN ('none', 'idempotent', 'once')),
+  PRIMARY KEY (session_id, request_hash)
+) STRICT, WITHOUT ROWID;
+
+-- Keys that never leave this file.
+CREATE TABLE ledger_keys (
+  name TEXT PRIMARY KEY NOT NULL,
+  key  BLOB NOT NULL CHECK (length(key) = 32)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER ledger_keys_no_update BEFORE UPDATE ON ledger_keys
+BEGIN SELECT RAISE(ABORT, 'ledger_keys: a key stays what it is'); END;
+CREATE TRIGGER ledger_keys_no_delete BEFORE DELETE ON ledger_keys
+BEGIN SELECT RAISE(ABORT, 'ledger_keys: a key stays what it is'); END;
+
+-- For people with sqlite3.
+CREATE VIEW history AS
+SELECT seq, timestamp, session_id, step_index, task_id, attempt, action_type, state, outcome, reason, fault,
+       duration_ms, substr(request_hash, 8, 12) AS hash, reused_from, revoked_by
+FROM agent_actions;

@@ -1,0 +1,136 @@
+//! The files of a ledger, and what the file system says of them.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rusqlite::ErrorCode;
+use rustix::fs::{Access, access, statfs};
+
+use super::errors::{is, told};
+use crate::ledger::store::StoreError;
+
+/// Where a ledger is.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    database: Utf8PathBuf,
+    write_ahead: Utf8PathBuf,
+}
+
+impl Files {
+    pub(super) fn of(database: &Utf8Path) -> Self {
+        Self {
+            database: database.to_owned(),
+            write_ahead: format!("{database}-wal").into(),
+        }
+    }
+
+    pub(super) fn database(&self) -> &Utf8Path {
+        &self.database
+    }
+
+    /// Whose locked bytes say who lives.
+    pub(super) fn lock(&self) -> Utf8PathBuf {
+        self.database.with_extension("lock")
+    }
+
+    /// A copy of before the migration from that version.
+    pub(super) fn backup(&self, version: i64) -> Utf8PathBuf {
+        self.database.with_extension(format!("v{version}.bak"))
+    }
+
+    /// For people.
+    pub(super) fn place(&self) -> &str {
+        self.database.as_str()
+    }
+
+    /// In bytes; nothing where there is none.
+    pub(super) fn write_ahead_length(&self) -> u64 {
+        fs::metadata(&self.write_ahead).map_or(0, |found| found.len())
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.database.exists()
+    }
+
+    /// Makes an empty file that nobody else may read, and its directory.
+    pub(super) fn make(&self) -> Result<(), StoreError> {
+        let made = || {
+            let dir = dir_of(&self.database);
+            if !dir.exists() {
+                DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+                // That the directory is there must outlive a power failure, as what is in it does.
+                File::open(dir_of(dir))?.sync_all()?;
+            }
+            make_private(&self.database)
+        };
+        made().map_err(|error| self.refused(&error))
+    }
+
+    /// Whether processes can share memory on this file system: they cannot over a network.
+    pub(super) fn shares_memory(&self) -> bool {
+        /// NFS, SMB, CIFS, SMB 2, 9P, FUSE: `linux/magic.h`.
+        const APART: [u32; 6] = [
+            0x6969,
+            0x517b,
+            0xff53_4d42,
+            0xfe53_4d42,
+            0x0102_1997,
+            0x6573_5546,
+        ];
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the kernel's numbers are of 32 bits, however wide the field is"
+        )]
+        statfs(self.database.as_std_path())
+            .is_ok_and(|found| !APART.contains(&(found.f_type as u32)))
+    }
+
+    /// An error of the file system.
+    pub(super) fn refused(&self, error: &io::Error) -> StoreError {
+        let place = self.place().to_owned();
+        let why = error.to_string();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { place },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                StoreError::ReadOnly { place, why }
+            }
+            _ => StoreError::Unreachable { place, why },
+        }
+    }
+
+    /// An error of SQLite. It does not say why it could not open a file.
+    pub(super) fn told(&self, error: &rusqlite::Error) -> StoreError {
+        if is(error, ErrorCode::CannotOpen) {
+            let writable = |path: &Utf8Path| access(path.as_std_path(), Access::WRITE_OK);
+            if let Err(refused) =
+                writable(dir_of(&self.database)).and_then(|()| writable(&self.database))
+            {
+                return self.refused(&refused.into());
+            }
+        }
+        told(self.place(), error)
+    }
+}
+
+/// An empty file of mode 0600, where there is none.
+pub(super) fn make_private(path: &Utf8Path) -> io::Result<()> {
+    File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
+}
+
+fn dir_of(path: &Utf8Path) -> &Utf8Path {
+    match path.parent() {
+        Some(dir) if !dir.as_str().is_empty() => dir,
+        _ => Utf8Path::new("."),
+    }
+}

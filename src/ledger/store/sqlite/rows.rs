@@ -1,0 +1,191 @@
+//! Rows of `agent_actions`: how they are written and found.
+
+use rusqlite::{Connection, Result, params, params_from_iter, types::Value};
+
+use super::columns::{Columns, Count, Word};
+use crate::ledger::{
+    record::{Row, RowOutcome, RowState},
+    store::{Delivery, Which},
+};
+
+/// The columns, in the order in which they are written and read.
+const COLUMNS: &str = "id, agent_name, action_type, target_type, target_id, outcome, request, request_hash, response, \
+    confidence_score, session_id, step_index, timestamp, state, operation_id, request_id, idempotency_key, task_id, \
+    attempt, entry_version, entry_digest, tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, \
+    reused_from, reason, fault, started_at, duration_ms, request_sha256, response_sha256, seq, revoked_by";
+
+pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
+    let text = format!(
+        "INSERT INTO agent_actions ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+         ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)"
+    );
+    conn.prepare(&text)?.execute(params![
+        row.id,
+        row.agent_name,
+        row.action_type,
+        row.target_type,
+        row.target_id,
+        row.outcome.name(),
+        row.request,
+        row.request_hash,
+        row.response,
+        row.confidence_score,
+        row.session_id,
+        Count(row.step_index),
+        row.timestamp,
+        row.state.map(RowState::name),
+        row.operation_id,
+        row.request_id,
+        row.idempotency_key,
+        row.task_id,
+        row.attempt,
+        row.entry_version,
+        row.entry_digest,
+        row.tool_pin,
+        row.oneact_version,
+        row.inputs_hash,
+        row.input_ids,
+        row.output_ids,
+        row.adjusted,
+        row.reused_from,
+        row.reason,
+        row.fault,
+        row.started_at,
+        Count(row.duration_ms),
+        row.request_sha256,
+        row.response_sha256,
+        row.seq.map(Count),
+        row.revoked_by.map(Count),
+    ])?;
+    Ok(())
+}
+
+pub(super) fn select(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<Row>> {
+    let (text, mut values) = query(which);
+    values.push(Value::Integer(i64::try_from(most).unwrap_or(i64::MAX)));
+    let mut statement = conn.prepare(&text)?;
+    let rows = statement.query_map(params_from_iter(values), |row| read(&mut Columns::of(row)))?;
+    rows.collect()
+}
+
+/// The statement and its values, but for how many at most.
+pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let number = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+    let newest = "seq DESC, rowid DESC";
+    let (filter, order, values) = match *which {
+        Which::Delivery(Delivery::Key {
+            session_id,
+            idempotency_key,
+        }) => (
+            "session_id = ? AND idempotency_key = ?",
+            newest,
+            vec![text(session_id), text(idempotency_key)],
+        ),
+        Which::Delivery(Delivery::Task {
+            session_id,
+            request_id,
+            task_id,
+            attempt,
+        }) => {
+            let mut values = vec![
+                text(session_id),
+                text(task_id),
+                request_id.map_or(Value::Null, text),
+            ];
+            values.extend(attempt.map(|attempt| Value::Integer(attempt.into())));
+            let filter = match attempt {
+                None => "session_id = ? AND task_id = ? AND request_id IS ?",
+                Some(_) => "session_id = ? AND task_id = ? AND request_id IS ? AND attempt = ?",
+            };
+            (filter, newest, values)
+        }
+        Which::Request {
+            session_id,
+            action_type,
+            request_hash,
+        } => (
+            "session_id = ? AND request_hash = ? AND action_type = ? \
+             AND outcome = 'success' AND state IN ('done', 'partial')",
+            "seq DESC",
+            vec![text(session_id), text(request_hash), text(action_type)],
+        ),
+        Which::Task {
+            session_id,
+            task_id,
+        } => (
+            "session_id = ? AND task_id = ?",
+            newest,
+            vec![text(session_id), text(task_id)],
+        ),
+        // No text that begins so comes after it with the last character behind.
+        Which::Operation(begin) => (
+            "operation_id >= ?1 AND operation_id < ?1 || char(1114111)",
+            newest,
+            vec![text(begin)],
+        ),
+        Which::Id(begin) => (
+            "id >= ?1 AND id < ?1 || char(1114111)",
+            "id",
+            vec![text(begin)],
+        ),
+        Which::Session(session_id) => ("session_id = ?", "step_index", vec![text(session_id)]),
+        Which::Step {
+            session_id,
+            step_index,
+        } => (
+            "session_id = ? AND step_index = ?",
+            "step_index",
+            vec![text(session_id), number(step_index)],
+        ),
+        Which::Seq(seq) => ("seq = ?", "seq", vec![number(seq)]),
+        Which::From(seq) => ("seq >= ?", "seq", vec![number(seq)]),
+        Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
+        Which::Newest => ("TRUE", newest, Vec::new()),
+    };
+    let text =
+        format!("SELECT {COLUMNS} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
+    (text, values)
+}
+
+fn read(columns: &mut Columns<'_, '_>) -> Result<Row> {
+    Ok(Row {
+        id: columns.next()?,
+        agent_name: columns.next()?,
+        action_type: columns.next()?,
+        target_type: columns.next()?,
+        target_id: columns.next()?,
+        // Rows of before oneact may have none.
+        outcome: RowOutcome::read(&columns.next::<Option<String>>()?.unwrap_or_default()),
+        request: columns.next()?,
+        request_hash: columns.next()?,
+        response: columns.next()?,
+        confidence_score: columns.next()?,
+        session_id: columns.next()?,
+        step_index: columns.count()?,
+        timestamp: columns.next()?,
+        state: columns.next::<Option<Word<RowState>>>()?.map(|word| word.0),
+        operation_id: columns.next()?,
+        request_id: columns.next()?,
+        idempotency_key: columns.next()?,
+        task_id: columns.next()?,
+        attempt: columns.next()?,
+        entry_version: columns.next()?,
+        entry_digest: columns.next()?,
+        tool_pin: columns.next()?,
+        oneact_version: columns.next()?,
+        inputs_hash: columns.next()?,
+        input_ids: columns.next()?,
+        output_ids: columns.next()?,
+        adjusted: columns.next()?,
+        reused_from: columns.next()?,
+        reason: columns.next()?,
+        fault: columns.next()?,
+        started_at: columns.next()?,
+        duration_ms: columns.count()?,
+        request_sha256: columns.next()?,
+        response_sha256: columns.next()?,
+        seq: columns.next::<Option<Count>>()?.map(|seq| seq.0),
+        revoked_by: columns.next::<Option<Count>>()?.map(|seq| seq.0),
+    })
+}

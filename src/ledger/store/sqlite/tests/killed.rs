@@ -1,0 +1,57 @@
+//! Whoever is killed holds nothing any more, and leaves nothing half written.
+
+use std::{
+    env,
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, Command, Stdio},
+};
+
+use super::*;
+
+const PATH: &str = "ONEACT_TEST_HELD_LEDGER";
+
+/// This test program again, as [`another_process`].
+fn process(path: &Utf8Path) -> Child {
+    let name = concat!(module_path!(), "::another_process");
+    let name = name.split_once("::").unwrap().1;
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", name, "--ignored", "--nocapture"])
+        .env(PATH, path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().ends_with("it holds")));
+    child
+}
+
+#[test]
+#[ignore = "what another process does"]
+fn another_process() {
+    let Ok(path) = env::var(PATH) else {
+        return;
+    };
+    let mut store = opened(path.as_str().into());
+    store.hold(1).unwrap();
+    written(&mut store, |tx| {
+        another(tx)?;
+        writeln!(std::io::stdout(), "it holds").unwrap();
+        loop {
+            thread::park();
+        }
+    })
+}
+
+#[test]
+fn a_killed_process_holds_no_claim_and_left_no_half_of_a_transaction() {
+    let (_dir, path) = nowhere();
+    let mut store = filled(&path, 1);
+    let mut child = process(&path);
+    assert!(store.held(1).unwrap());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!store.held(1).unwrap());
+    assert_eq!(count(&path), 1);
+    store.write(Durability::Disk, &mut another).unwrap();
+    assert_eq!(count(&path), 2);
+}

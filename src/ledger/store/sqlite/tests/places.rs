@@ -1,0 +1,171 @@
+//! Where a ledger can stand: nowhere, where nothing can be written, where no space is left.
+
+use std::{io::Write as _, process::Command};
+
+use super::*;
+use crate::ledger::store::sqlite::files::Files;
+
+#[test]
+fn to_look_nothing_is_made() {
+    let (dir, path) = nowhere();
+    let missing = SqliteStore::open(&path, Wish::Read).unwrap_err();
+    assert!(
+        matches!(missing, StoreError::Unreachable { .. }),
+        "{missing}"
+    );
+    assert!(missing.to_string().contains("No such file"), "{missing}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    fs::write(&path, "").unwrap();
+    let empty = SqliteStore::open(&path, Wish::Read).unwrap_err();
+    assert!(
+        empty.to_string().contains("nothing was recorded yet"),
+        "{empty}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"");
+}
+
+#[test]
+fn whoever_looks_changes_nothing() {
+    let (_dir, path) = nowhere();
+    drop(filled(&path, 1));
+    let mut store = SqliteStore::open(&path, Wish::Read).unwrap();
+    let error = store
+        .write(Durability::Disk, &mut |tx| tx.open_session(&session("x")))
+        .unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+}
+
+#[test]
+fn a_directory_is_no_ledger() {
+    let (_dir, path) = nowhere();
+    fs::create_dir_all(&path).unwrap();
+    for wish in [Wish::Write, Wish::Read] {
+        let error = SqliteStore::open(&path, wish).unwrap_err();
+        assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+    }
+}
+
+/// A file system of our own in memory; gone with this value. Only root can have one.
+struct Mounted(TempDir);
+
+impl Mounted {
+    fn new(options: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let mounted = Self::mount(&dir, options)?;
+        mounted.then_some(Self(dir))
+    }
+
+    fn mount(dir: &TempDir, options: &str) -> Option<bool> {
+        let at = dir.path().to_str().unwrap();
+        let done = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "tmpfs", at])
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !done {
+            let line = "NOT TESTED: a full or read-only file system: mount needs root";
+            writeln!(std::io::stderr(), "{line}").unwrap();
+        }
+        done.then_some(true)
+    }
+
+    fn path(&self) -> Utf8PathBuf {
+        self.0
+            .path()
+            .join("a ledger?#%/ledger.db")
+            .try_into()
+            .unwrap()
+    }
+
+    fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        let done = Command::new("mount")
+            .args(["-o", &options])
+            .arg(self.0.path())
+            .status();
+        assert!(done.unwrap().success());
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_ledger_is_read_where_nothing_can_be_written() {
+    let Some(mounted) = Mounted::new("size=8m") else {
+        return;
+    };
+    let path = mounted.path();
+    drop(filled(&path, 3));
+    // As it is left by a run: some of it is written ahead.
+    assert!(Files::of(&path).write_ahead_length() > 0);
+    mounted.remount("ro");
+    assert_eq!(count(&path), 3);
+    let error = SqliteStore::open(&path, Wish::Write).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    assert!(
+        !SqliteStore::open(&path, Wish::Read)
+            .unwrap()
+            .held(1)
+            .unwrap()
+    );
+    // As a copy or a commit has it: the database alone.
+    mounted.remount("rw");
+    by_hand(&path)
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    for beside in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{path}{beside}"));
+    }
+    mounted.remount("ro");
+    assert_eq!(count(&path), 3);
+    let error = SqliteStore::open(&path, Wish::Write).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+}
+
+#[test]
+fn nothing_can_be_made_where_nothing_can_be_written() {
+    let Some(mounted) = Mounted::new("size=1m,ro") else {
+        return;
+    };
+    let error = SqliteStore::open(&mounted.path(), Wish::Write).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+}
+
+#[test]
+fn a_full_disk_loses_nothing_that_was_kept() {
+    let Some(mounted) = Mounted::new("size=1m") else {
+        return;
+    };
+    let path = mounted.path();
+    let mut store = filled(&path, 1);
+    let mut kept = 1;
+    let full = loop {
+        match store.write(Durability::Disk, &mut another) {
+            Ok(()) => kept += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(full, StoreError::Full { .. }), "{full}");
+    assert_eq!(count(&path), kept);
+    drop(store);
+    mounted.remount("size=8m");
+    let mut store = opened(&path);
+    store.write(Durability::Disk, &mut another).unwrap();
+    assert_eq!(count(&path), kept + 1);
+}
+
+#[test]
+fn a_ledger_is_not_made_where_there_is_no_room() {
+    let Some(mounted) = Mounted::new("size=48k") else {
+        return;
+    };
+    let error = SqliteStore::open(&mounted.path(), Wish::Write).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error}");
+    mounted.remount("size=8m");
+    drop(filled(&mounted.path(), 1));
+    assert_eq!(count(&mounted.path()), 1);
+}

@@ -1,0 +1,220 @@
+//! What is no ledger, or one that cannot be used, is told apart, and left as it is.
+
+use std::time::Duration;
+
+use super::*;
+
+#[test]
+fn the_database_itself_refuses_to_change_what_was_written() {
+    let (_dir, path) = nowhere();
+    let mut store = filled(&path, 2);
+    written(&mut store, |tx| tx.secret_key(&|| [1; 32]));
+    let conn = by_hand(&path);
+    for (text, why) in [
+        (
+            "UPDATE ledger_events SET actor = 'x' WHERE seq = 1",
+            "append only",
+        ),
+        ("DELETE FROM ledger_events WHERE seq = 2", "append only"),
+        (
+            "INSERT OR REPLACE INTO ledger_events SELECT * FROM ledger_events WHERE seq = 2",
+            "not the next link",
+        ),
+        ("DELETE FROM agent_actions", "append only"),
+        (
+            "UPDATE agent_actions SET outcome = 'error'",
+            "only be pruned",
+        ),
+        ("UPDATE agent_actions SET response = '{}'", "only be pruned"),
+        (
+            "UPDATE agent_actions SET seq = NULL, state = NULL",
+            "only be pruned",
+        ),
+        (
+            "INSERT OR REPLACE INTO agent_actions SELECT * FROM agent_actions",
+            "there is such a row",
+        ),
+        ("DELETE FROM sessions", "append only"),
+        (
+            "UPDATE sessions SET principal = 'uid:0'",
+            "only the next step",
+        ),
+        ("UPDATE sessions SET next_step = 0", "only the next step"),
+        (
+            "INSERT OR REPLACE INTO sessions SELECT * FROM sessions",
+            "open already",
+        ),
+        (
+            "UPDATE ledger_keys SET key = zeroblob(32)",
+            "stays what it is",
+        ),
+        ("DELETE FROM ledger_keys", "stays what it is"),
+    ] {
+        let error = conn.execute(text, []).unwrap_err().to_string();
+        assert!(error.contains(why), "{text}: {error}");
+    }
+}
+
+#[test]
+fn every_column_of_a_row_is_guarded() {
+    let (_dir, path) = nowhere();
+    drop(filled(&path, 1));
+    let conn = by_hand(&path);
+    let mut names = conn
+        .prepare("SELECT name, type FROM pragma_table_info('agent_actions')")
+        .unwrap();
+    let names = names
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    for (name, kind) in names.map(|name: rusqlite::Result<(String, String)>| name.unwrap()) {
+        let value = match kind.as_str() {
+            "TEXT" => "'\"changed\"'",
+            _ => "1000",
+        };
+        // The link that takes it back is the one that may come.
+        if name != "revoked_by" {
+            let text = format!("UPDATE OR IGNORE agent_actions SET {name} = {value}");
+            let error = conn.execute(&text, []).unwrap_err().to_string();
+            assert!(error.contains("only be pruned"), "{name}: {error}");
+        }
+    }
+}
+
+fn refused(path: &Utf8Path, wish: Wish) -> StoreError {
+    match SqliteStore::open(path, wish) {
+        // Opening reads little; the rest is seen by whoever reads on.
+        Ok(mut store) => store
+            .read(&mut |tx| tx.rows(&Which::Newest, usize::MAX).map(drop))
+            .unwrap_err(),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn a_ledger_that_another_writes_for_too_long_is_busy() {
+    let (_dir, path) = nowhere();
+    let mut store = filled(&path, 1);
+    let other = by_hand(&path);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store.conn.busy_timeout(Duration::from_millis(20)).unwrap();
+    let busy = store.write(Durability::Disk, &mut |_| Ok(())).unwrap_err();
+    assert!(matches!(busy, StoreError::Busy { .. }), "{busy}");
+    assert_eq!(PATIENCE, Duration::from_secs(5));
+    other.execute_batch("COMMIT").unwrap();
+    store.write(Durability::Disk, &mut |_| Ok(())).unwrap();
+}
+
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    let (_dir, path) = nowhere();
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    let others = [
+        "PRAGMA application_id = 7; CREATE TABLE t (x)",
+        "PRAGMA application_id = 7",
+        "CREATE TABLE customers (id)",
+        "CREATE TABLE agent_actions (id, name)",
+    ];
+    for text in others {
+        by_hand(&path).execute_batch(text).unwrap();
+        let before = fs::read(&path).unwrap();
+        for wish in [Wish::Write, Wish::Read] {
+            let error = refused(&path, wish);
+            assert!(
+                matches!(error, StoreError::Foreign { .. }),
+                "{text}: {error}"
+            );
+        }
+        assert_eq!(fs::read(&path).unwrap(), before);
+        fs::remove_file(&path).unwrap();
+    }
+    fs::write(&path, "Dear diary, ".repeat(1000)).unwrap();
+    for wish in [Wish::Write, Wish::Read] {
+        let error = refused(&path, wish);
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_ledger_of_a_later_program_is_read_and_not_written() {
+    let (_dir, path) = nowhere();
+    drop(filled(&path, 3));
+    by_hand(&path)
+        .execute_batch(
+            "PRAGMA user_version = 2; ALTER TABLE agent_actions ADD COLUMN later TEXT;
+             INSERT INTO schema_migrations VALUES (2, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
+        )
+        .unwrap();
+    let error = refused(&path, Wish::Write);
+    assert!(
+        matches!(
+            error,
+            StoreError::Newer {
+                found: 2,
+                known: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(count(&path), 3);
+}
+
+#[test]
+fn a_ledger_whose_migrations_are_not_ours_is_half_migrated() {
+    for text in [
+        "UPDATE schema_migrations SET checksum = 'x'",
+        "DELETE FROM schema_migrations",
+        "DROP TABLE schema_migrations",
+        "PRAGMA user_version = 0",
+        "INSERT INTO schema_migrations VALUES (2, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
+        "DROP TABLE agent_actions",
+    ] {
+        let (_dir, path) = nowhere();
+        drop(opened(&path));
+        by_hand(&path)
+            .execute_batch(&format!("PRAGMA foreign_keys = OFF; {text}"))
+            .unwrap();
+        for wish in [Wish::Write, Wish::Read] {
+            let error = refused(&path, wish);
+            assert!(
+                matches!(error, StoreError::HalfMigrated { .. }),
+                "{text}: {error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_damaged_file_is_told_from_another_programs() {
+    let (_dir, path) = nowhere();
+    drop(filled(&path, 200));
+    by_hand(&path)
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    let whole = fs::read(&path).unwrap();
+    let mut pages = whole.clone();
+    for byte in &mut pages[8192..] {
+        *byte = 0xaa;
+    }
+    for damaged in [&pages[..], &whole[..whole.len() / 2]] {
+        fs::write(&path, damaged).unwrap();
+        for wish in [Wish::Write, Wish::Read] {
+            let error = refused(&path, wish);
+            assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_a_column_cannot_hold_is_damage() {
+    let (_dir, path) = nowhere();
+    drop(filled(&path, 1));
+    by_hand(&path)
+        .execute_batch(
+            "DROP TRIGGER agent_actions_prune_or_revoke_only; PRAGMA ignore_check_constraints = ON;
+             UPDATE agent_actions SET duration_ms = -1",
+        )
+        .unwrap();
+    let error = refused(&path, Wish::Read);
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+}

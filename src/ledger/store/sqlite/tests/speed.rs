@@ -1,0 +1,116 @@
+//! A million rows are as fast as a thousand: every question of the hot path uses an index.
+
+use rusqlite::{params_from_iter, types::Value};
+
+use super::*;
+use crate::ledger::store::{Delivery, sqlite::rows};
+
+/// How SQLite finds the answer, in its own words.
+fn plan(store: &SqliteStore, which: &Which<'_>) -> Vec<String> {
+    let (text, mut values) = rows::query(which);
+    values.push(Value::Integer(10));
+    let mut statement = store
+        .conn
+        .prepare(&format!("EXPLAIN QUERY PLAN {text}"))
+        .unwrap();
+    let lines = statement.query_map(params_from_iter(values), |row| row.get("detail"));
+    lines.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn every_question_is_answered_by_an_index() {
+    let (_dir, path) = nowhere();
+    let store = opened(&path);
+    let (session_id, task_id, action_type) = ("s", "t", "a");
+    let task = |request_id, attempt| {
+        Which::Delivery(Delivery::Task {
+            session_id,
+            request_id,
+            task_id,
+            attempt,
+        })
+    };
+    let request = Which::Request {
+        session_id,
+        action_type,
+        request_hash: "h",
+    };
+    let key = Which::Delivery(Delivery::Key {
+        session_id,
+        idempotency_key: "k",
+    });
+    let step = Which::Step {
+        session_id,
+        step_index: 1,
+    };
+    for (which, index) in [
+        (
+            request,
+            "agent_actions_request (session_id=? AND request_hash=? AND action_type=?)",
+        ),
+        (
+            key,
+            "agent_actions_key (session_id=? AND idempotency_key=?)",
+        ),
+        (
+            task(None, Some(1)),
+            "agent_actions_delivery (session_id=? AND task_id=? AND request_id=? AND attempt=?)",
+        ),
+        (
+            task(Some("r"), None),
+            "agent_actions_delivery (session_id=? AND task_id=? AND request_id=?)",
+        ),
+        (
+            Which::Task {
+                session_id,
+                task_id,
+            },
+            "agent_actions_delivery (session_id=? AND task_id=?)",
+        ),
+        (
+            Which::Operation("op_"),
+            "agent_actions_operation (operation_id>? AND operation_id<?)",
+        ),
+        (
+            Which::Id("0"),
+            "sqlite_autoindex_agent_actions_1 (id>? AND id<?)",
+        ),
+        (
+            Which::Session(session_id),
+            "sqlite_autoindex_agent_actions_3 (session_id=?)",
+        ),
+        (
+            step,
+            "sqlite_autoindex_agent_actions_3 (session_id=? AND step_index=?)",
+        ),
+        (Which::Seq(1), "sqlite_autoindex_agent_actions_2 (seq=?)"),
+        (Which::From(1), "sqlite_autoindex_agent_actions_2 (seq>?)"),
+        (
+            Which::ReusesOf("i"),
+            "agent_actions_reused_from (reused_from=?)",
+        ),
+    ] {
+        let lines = plan(&store, &which);
+        assert_eq!(
+            lines[0],
+            format!("SEARCH agent_actions USING INDEX {index}"),
+            "{which:?}"
+        );
+    }
+}
+
+#[test]
+fn what_can_be_many_is_read_in_order_and_not_sorted() {
+    let (_dir, path) = nowhere();
+    let store = opened(&path);
+    let request = Which::Request {
+        session_id: "s",
+        action_type: "a",
+        request_hash: "h",
+    };
+    for which in [request, Which::Session("s"), Which::From(1), Which::Newest] {
+        let lines = plan(&store, &which);
+        assert_eq!(lines.len(), 1, "{which:?}: {lines:?}");
+        assert!(lines[0].contains("USING INDEX"), "{lines:?}");
+    }
+}

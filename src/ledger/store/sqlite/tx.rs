@@ -1,0 +1,296 @@
+//! The steps of a transaction.
+
+use rusqlite::{Connection, OptionalExtension as _, Params, Result, params};
+
+use super::{
+    columns::{Columns, Count},
+    errors::told,
+    rows,
+};
+use crate::ledger::{
+    record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session},
+    store::{Dropped, StoreError, Tx, Which},
+};
+
+/// The transaction that is open on a connection.
+pub(super) struct Inside<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) place: &'a str,
+}
+
+const LINK: &str = "seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash";
+const SESSION: &str = "session_id, context, profile, principal, opened_at, next_step";
+const CLAIM: &str = "session_id, request_hash, operation_id, seq, state, effects";
+
+impl Inside<'_> {
+    fn told<T>(&self, done: Result<T>) -> std::result::Result<T, StoreError> {
+        done.map_err(|error| told(self.place, &error))
+    }
+
+    fn run(&self, text: &str, values: impl Params) -> std::result::Result<usize, StoreError> {
+        self.told(self.conn.execute(text, values))
+    }
+
+    fn one<T>(
+        &self,
+        text: &str,
+        values: impl Params,
+        read: fn(&mut Columns<'_, '_>) -> Result<T>,
+    ) -> std::result::Result<Option<T>, StoreError> {
+        let found = self
+            .conn
+            .query_row(text, values, |row| read(&mut Columns::of(row)));
+        self.told(found.optional())
+    }
+
+    fn all<T>(
+        &self,
+        text: &str,
+        values: impl Params,
+        read: fn(&mut Columns<'_, '_>) -> Result<T>,
+    ) -> std::result::Result<Vec<T>, StoreError> {
+        let found = || {
+            let mut statement = self.conn.prepare(text)?;
+            statement
+                .query_map(values, |row| read(&mut Columns::of(row)))?
+                .collect()
+        };
+        self.told(found())
+    }
+
+    /// A change of what is not there is none.
+    fn changed(&self, rows: usize, what: &str) -> std::result::Result<(), StoreError> {
+        if rows == 0 {
+            return Err(StoreError::Refused {
+                place: self.place.to_owned(),
+                why: format!("there is no {what}"),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Tx for Inside<'_> {
+    fn head(&mut self) -> std::result::Result<Option<Head>, StoreError> {
+        self.one(
+            "SELECT seq, entry_hash FROM ledger_events ORDER BY seq DESC LIMIT 1",
+            [],
+            |columns| {
+                Ok(Head {
+                    seq: columns.count()?,
+                    entry_hash: columns.next()?,
+                })
+            },
+        )
+    }
+
+    fn append(&mut self, link: &Link) -> std::result::Result<(), StoreError> {
+        self.run(
+            &format!(
+                "INSERT INTO ledger_events ({LINK}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+            ),
+            params![
+                Count(link.seq),
+                link.operation_id,
+                link.session_id,
+                link.event,
+                link.at,
+                link.actor,
+                link.body,
+                link.prev_hash,
+                link.entry_hash,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn links(&mut self, from: Seq, most: usize) -> std::result::Result<Vec<Link>, StoreError> {
+        self.all(
+            &format!("SELECT {LINK} FROM ledger_events WHERE seq >= ?1 ORDER BY seq LIMIT ?2"),
+            params![Count(from), limit(most)],
+            |columns| {
+                Ok(Link {
+                    seq: columns.count()?,
+                    operation_id: columns.next()?,
+                    session_id: columns.next()?,
+                    event: columns.next()?,
+                    at: columns.next()?,
+                    actor: columns.next()?,
+                    body: columns.next()?,
+                    prev_hash: columns.next()?,
+                    entry_hash: columns.next()?,
+                })
+            },
+        )
+    }
+
+    fn session(&mut self, id: &str) -> std::result::Result<Option<Session>, StoreError> {
+        self.one(
+            &format!("SELECT {SESSION} FROM sessions WHERE session_id = ?1"),
+            [id],
+            session,
+        )
+    }
+
+    fn open_session(&mut self, session: &Session) -> std::result::Result<(), StoreError> {
+        // A session of before oneact goes on where it stopped.
+        self.run(
+            &format!(
+                "INSERT INTO sessions ({SESSION}) VALUES (?1, ?2, ?3, ?4, ?5, max(?6, coalesce( \
+                 (SELECT max(step_index) + 1 FROM agent_actions WHERE session_id = ?1), 0)))"
+            ),
+            params![
+                session.session_id,
+                session.context,
+                session.profile,
+                session.principal,
+                session.opened_at,
+                Count(session.steps),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn next_step(&mut self, session_id: &str) -> std::result::Result<u64, StoreError> {
+        let given = self.one(
+            "UPDATE sessions SET next_step = next_step + 1 WHERE session_id = ?1 RETURNING next_step - 1",
+            [session_id],
+            |columns| columns.count(),
+        )?;
+        given.ok_or_else(|| StoreError::Refused {
+            place: self.place.to_owned(),
+            why: format!("nobody opened the session {session_id}"),
+        })
+    }
+
+    fn sessions(&mut self, most: usize) -> std::result::Result<Vec<Session>, StoreError> {
+        self.all(
+            &format!("SELECT {SESSION} FROM sessions ORDER BY rowid DESC LIMIT ?1"),
+            [limit(most)],
+            session,
+        )
+    }
+
+    fn insert(&mut self, row: &Row) -> std::result::Result<(), StoreError> {
+        self.told(rows::insert(self.conn, row))
+    }
+
+    fn rows(
+        &mut self,
+        which: &Which<'_>,
+        most: usize,
+    ) -> std::result::Result<Vec<Row>, StoreError> {
+        self.told(rows::select(self.conn, which, most))
+    }
+
+    fn revoke(&mut self, row_id: &str, by: Seq) -> std::result::Result<(), StoreError> {
+        let rows = self.run(
+            "UPDATE agent_actions SET revoked_by = ?2 WHERE id = ?1",
+            params![row_id, Count(by)],
+        )?;
+        self.changed(rows, "such row")
+    }
+
+    fn prune(&mut self, row_id: &str) -> std::result::Result<(), StoreError> {
+        let rows = self.run(
+            "UPDATE agent_actions SET request = NULL, response = NULL WHERE id = ?1",
+            [row_id],
+        )?;
+        self.changed(rows, "such row")
+    }
+
+    fn claim(&mut self, key: &ClaimKey) -> std::result::Result<Option<Claim>, StoreError> {
+        self.one(
+            &format!("SELECT {CLAIM} FROM claims WHERE session_id = ?1 AND request_hash = ?2"),
+            [&key.session_id, &key.request_hash],
+            claim,
+        )
+    }
+
+    fn claims(&mut self) -> std::result::Result<Vec<Claim>, StoreError> {
+        self.all(
+            &format!("SELECT {CLAIM} FROM claims ORDER BY seq"),
+            [],
+            claim,
+        )
+    }
+
+    fn put_claim(&mut self, claim: &Claim) -> std::result::Result<(), StoreError> {
+        self.run(
+            &format!(
+                "INSERT INTO claims ({CLAIM}) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                 ON CONFLICT (session_id, request_hash) DO UPDATE SET operation_id = excluded.operation_id, \
+                 seq = excluded.seq, state = excluded.state, effects = excluded.effects"
+            ),
+            params![
+                claim.key.session_id,
+                claim.key.request_hash,
+                claim.operation_id,
+                Count(claim.seq),
+                claim.state.name(),
+                claim.effects.name(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> std::result::Result<Dropped, StoreError> {
+        let rows = self.run(
+            "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2 AND seq = ?3",
+            params![key.session_id, key.request_hash, Count(seq)],
+        )?;
+        Ok(if rows == 0 {
+            Dropped::TakenOver
+        } else {
+            Dropped::Ours
+        })
+    }
+
+    fn secret_key(
+        &mut self,
+        fresh: &dyn Fn() -> [u8; 32],
+    ) -> std::result::Result<[u8; 32], StoreError> {
+        let found = self.one(
+            "SELECT key FROM ledger_keys WHERE name = 'secrets'",
+            [],
+            |columns| columns.next(),
+        )?;
+        if let Some(key) = found {
+            return Ok(key);
+        }
+        let key = fresh();
+        self.run(
+            "INSERT INTO ledger_keys (name, key) VALUES ('secrets', ?1)",
+            [key],
+        )?;
+        Ok(key)
+    }
+}
+
+fn limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+fn session(columns: &mut Columns<'_, '_>) -> Result<Session> {
+    Ok(Session {
+        session_id: columns.next()?,
+        context: columns.next()?,
+        profile: columns.next()?,
+        principal: columns.next()?,
+        opened_at: columns.next()?,
+        steps: columns.count()?,
+    })
+}
+
+fn claim(columns: &mut Columns<'_, '_>) -> Result<Claim> {
+    Ok(Claim {
+        key: ClaimKey {
+            session_id: columns.next()?,
+            request_hash: columns.next()?,
+        },
+        operation_id: columns.next()?,
+        seq: columns.count()?,
+        state: ClaimState::read(&columns.next::<String>()?),
+        effects: Effects::read(&columns.next::<String>()?),
+    })
+}

@@ -1,0 +1,28 @@
+//! The facts of the contract, told of every kind of store.
+
+mod contract;
+
+use tempfile::TempDir;
+
+use super::{SqliteStore, Store, Wish, memory::Memory};
+pub(crate) use contract::{Ledger, contract, given};
+
+impl Ledger for Memory {
+    fn open(&self) -> Box<dyn Store + Send> {
+        Box::new(Self::open(self))
+    }
+}
+
+/// A ledger in a file of a directory that goes with it.
+struct InFile(TempDir);
+
+impl Ledger for InFile {
+    fn open(&self) -> Box<dyn Store + Send> {
+        let path = self.0.path().join("ledger.db");
+        let path = path.as_path().try_into().unwrap();
+        Box::new(SqliteStore::open(path, Wish::Write).unwrap())
+    }
+}
+
+contract!(in_memory, || Some(Memory::default()));
+contract!(in_sqlite, || Some(InFile(tempfile::tempdir().unwrap())));

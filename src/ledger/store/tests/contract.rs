@@ -1,0 +1,70 @@
+//! What every kind of store does alike: facts, written once and told of each.
+//!
+//! A kind joins by one line in `tests.rs`: `contract!(name, || its ledger);`
+
+mod chain;
+mod claims;
+mod finding;
+pub(crate) mod given;
+mod rows;
+
+use super::super::Store;
+
+pub(crate) use {chain::*, claims::*, finding::*, rows::*};
+
+/// A ledger that is new at first and can be opened several times.
+pub(crate) trait Ledger: Sync {
+    fn open(&self) -> Box<dyn Store + Send>;
+}
+
+/// Tells every fact of this module of a kind of store. `$fresh` makes a new ledger of it, or none where
+/// that cannot be had here and has been said.
+macro_rules! contract {
+    ($kind:ident, $fresh:expr) => {
+        mod $kind {
+            #[allow(unused_imports, reason = "what makes a ledger stands beside")]
+            use super::*;
+
+            $crate::ledger::store::tests::contract::facts! {
+                $fresh =>
+                a_row_comes_back_as_it_was_written
+                a_very_large_answer_comes_back_as_it_was_written
+                links_follow_one_another
+                a_link_that_is_not_the_next_is_refused
+                a_link_that_is_none_is_refused
+                steps_are_counted_without_gaps_and_by_session
+                a_session_is_opened_once_and_its_opener_stays
+                a_row_that_breaks_a_rule_is_refused
+                a_transaction_that_fails_leaves_nothing
+                reading_leaves_nothing
+                a_row_is_pruned_or_taken_back_and_changed_in_nothing_else
+                what_is_not_there_is_not_changed
+                a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number
+                two_claims_never_have_one_number
+                whoever_holds_a_claim_is_seen_by_others_until_it_ends
+                a_delivery_is_found_by_its_key_or_its_task
+                only_what_succeeded_is_the_same_request
+                rows_are_found_in_their_order
+                ids_are_found_by_their_beginning
+                history_stands_before_the_first_link_and_its_sessions_go_on
+                the_key_for_secrets_is_made_once
+                stores_that_write_at_once_leave_a_chain_without_gaps
+            }
+        }
+    };
+}
+
+macro_rules! facts {
+    ($fresh:expr => $($fact:ident)*) => {
+        $(
+            #[test]
+            fn $fact() {
+                if let Some(ledger) = $fresh() {
+                    $crate::ledger::store::tests::contract::$fact(&ledger);
+                }
+            }
+        )*
+    };
+}
+
+pub(crate) use {contract, facts};

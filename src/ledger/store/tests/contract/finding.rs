@@ -1,0 +1,194 @@
+//! Facts about finding rows.
+
+use super::Ledger;
+use super::given::{SESSION, begun, full, hash, ids, session, written};
+use crate::ledger::{
+    record::{Row, RowOutcome, RowState, Seq},
+    store::{Delivery, Which},
+};
+
+const NONE: [Seq; 0] = [];
+
+pub(crate) fn a_delivery_is_found_by_its_key_or_its_task(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let key = |text: &str| Some(text.to_owned());
+    let rows = [
+        Row {
+            attempt: 1,
+            idempotency_key: None,
+            ..full(1, 0)
+        },
+        Row {
+            attempt: 2,
+            ..full(2, 1)
+        },
+        Row {
+            attempt: 1,
+            request_id: None,
+            idempotency_key: key("other"),
+            ..full(3, 2)
+        },
+        Row {
+            attempt: 2,
+            request_id: None,
+            idempotency_key: None,
+            ..full(4, 3)
+        },
+        Row {
+            task_id: key("task_2"),
+            ..full(5, 4)
+        },
+        Row {
+            session_id: "other".to_owned(),
+            ..full(6, 0)
+        },
+    ];
+    written(&mut *store, |tx| {
+        tx.open_session(&session("other"))?;
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    let mut found = |delivery| ids(&mut *store, &Which::Delivery(delivery), 10);
+    let by_key = |idempotency_key| Delivery::Key {
+        session_id: SESSION,
+        idempotency_key,
+    };
+    assert_eq!(found(by_key("key-1")), [5, 2]);
+    assert_eq!(found(by_key("other")), [3]);
+    assert_eq!(found(by_key("key")), NONE);
+    let by_task = |request_id, attempt| Delivery::Task {
+        session_id: SESSION,
+        request_id,
+        task_id: "task_1",
+        attempt,
+    };
+    assert_eq!(found(by_task(Some("req-1"), None)), [2, 1]);
+    assert_eq!(found(by_task(Some("req-1"), Some(1))), [1]);
+    assert_eq!(found(by_task(Some("req-2"), None)), NONE);
+    // Who sends no request id is not whoever sends one.
+    assert_eq!(found(by_task(None, None)), [4, 3]);
+    assert_eq!(found(by_task(None, Some(2))), [4]);
+    assert_eq!(found(by_task(None, Some(3))), NONE);
+    let task = Which::Task {
+        session_id: SESSION,
+        task_id: "task_1",
+    };
+    assert_eq!(ids(&mut *store, &task, 10), [4, 3, 2, 1]);
+    assert_eq!(ids(&mut *store, &task, 2), [4, 3]);
+}
+
+pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let rows = [
+        full(1, 0),
+        Row {
+            state: Some(RowState::Partial),
+            ..full(2, 1)
+        },
+        Row {
+            state: Some(RowState::Reused),
+            ..full(3, 2)
+        },
+        Row {
+            state: Some(RowState::Failed),
+            outcome: RowOutcome::Error,
+            ..full(4, 3)
+        },
+        Row {
+            request_hash: hash('b'),
+            ..full(5, 4)
+        },
+        Row {
+            action_type: Some("CAP-PRE-003".to_owned()),
+            ..full(6, 5)
+        },
+        Row {
+            session_id: "other".to_owned(),
+            ..full(7, 0)
+        },
+    ];
+    written(&mut *store, |tx| {
+        tx.open_session(&session("other"))?;
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    let which = Which::Request {
+        session_id: SESSION,
+        action_type: "CAP-PRE-002",
+        request_hash: &hash('a'),
+    };
+    assert_eq!(ids(&mut *store, &which, 10), [2, 1]);
+    assert_eq!(ids(&mut *store, &which, 1), [2]);
+}
+
+pub(crate) fn rows_are_found_in_their_order(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    // The order in which they are written is that of their links; steps and times need not be.
+    let first = full(2, 3).id;
+    let rows = [
+        full(2, 3),
+        Row {
+            reused_from: Some(first.clone()),
+            timestamp: "2020-01-01T00:00:00.000Z".to_owned(),
+            ..full(4, 1)
+        },
+        Row {
+            reused_from: Some(first.clone()),
+            ..full(7, 2)
+        },
+    ];
+    written(&mut *store, |tx| {
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
+    assert_eq!(found(Which::Newest), [7, 4, 2]);
+    assert_eq!(found(Which::ReusesOf(&first)), [7, 4]);
+    assert_eq!(found(Which::Session(SESSION)), [4, 7, 2]);
+    assert_eq!(
+        found(Which::Step {
+            session_id: SESSION,
+            step_index: 2
+        }),
+        [7]
+    );
+    assert_eq!(
+        found(Which::Step {
+            session_id: SESSION,
+            step_index: 0
+        }),
+        NONE
+    );
+    assert_eq!(found(Which::Seq(4)), [4]);
+    assert_eq!(found(Which::Seq(5)), NONE);
+    assert_eq!(found(Which::From(3)), [4, 7]);
+    assert_eq!(ids(&mut *store, &Which::From(0), 2), [2, 4]);
+    assert_eq!(ids(&mut *store, &Which::Newest, 1), [7]);
+    assert_eq!(ids(&mut *store, &Which::Newest, 0), NONE);
+}
+
+pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let rows = [
+        ("op_ab1", 1),
+        ("op_ab2", 2),
+        ("op_ac", 3),
+        ("OP_AB", 4),
+        ("op%", 5),
+        ("op_ab\u{1f600}", 6),
+    ];
+    written(&mut *store, |tx| {
+        rows.iter().zip(0..).try_for_each(|((id, seq), step)| {
+            let operation_id = (*id).to_owned();
+            tx.insert(&Row {
+                id: operation_id.replace("op", "id"),
+                operation_id,
+                ..full(*seq, step)
+            })
+        })
+    });
+    let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
+    assert_eq!(found(Which::Operation("op_ab")), [6, 2, 1]);
+    assert_eq!(found(Which::Operation("op_ab2")), [2]);
+    assert_eq!(found(Which::Operation("op_b")), NONE);
+    assert_eq!(found(Which::Operation("op%")), [5]);
+    assert_eq!(found(Which::Id("id_ab")), [1, 2, 6]);
+    assert_eq!(found(Which::Id("id_ac")), [3]);
+}

@@ -1,0 +1,193 @@
+//! What the facts begin with, and how they look at a ledger.
+
+use jiff::Timestamp;
+
+use super::Ledger;
+use crate::ledger::{
+    chain::{Body, Stamp, append},
+    record::{
+        Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
+        Session,
+    },
+    store::{Durability, Store, StoreError, Tx, Which, read, write},
+};
+
+/// A row in the middle of everything, with a value in every column.
+pub(crate) fn full(seq: Seq, step_index: u64) -> Row {
+    let some = |text: &str| Some(text.to_owned());
+    Row {
+        id: format!("00000000-0000-7000-8000-{seq:012}"),
+        agent_name: some("Äkta \"agent\" 'x'; DROP TABLE claims;--"),
+        action_type: some("CAP-PRE-002"),
+        target_type: some("ref"),
+        target_id: some("derived_1 \u{1f600}"),
+        outcome: RowOutcome::Success,
+        request: some(r#"{"a": 1.0, "b":[12345678901234567890, "\u0000"] , "a2":"é\n"}"#),
+        request_hash: hash('a'),
+        response: some("{\"success\":true,\"text\":\"\u{1f600}\u{e9} ' \\\" %_?\"}"),
+        confidence_score: Some(0.1),
+        session_id: "sess-20260224-1000".to_owned(),
+        step_index,
+        timestamp: "2026-02-24T10:00:00.123Z".to_owned(),
+        state: Some(RowState::Done),
+        operation_id: format!("op_{seq}"),
+        request_id: some("req-1"),
+        idempotency_key: some("key-1"),
+        task_id: some("task_1"),
+        attempt: 2,
+        entry_version: some("3"),
+        entry_digest: some("sha256:e"),
+        tool_pin: some("pin"),
+        oneact_version: "0.1.0".to_owned(),
+        inputs_hash: some("i"),
+        input_ids: some(r#"[{"uri":"file:///a","size":1}]"#),
+        output_ids: some("[]"),
+        adjusted: some(r#"{"sample_rate":8000}"#),
+        reused_from: None,
+        reason: some("expired"),
+        fault: some("tool_timeout"),
+        started_at: "2026-02-24T09:59:59.000Z".to_owned(),
+        duration_ms: 1123,
+        request_sha256: "1".repeat(64),
+        response_sha256: "2".repeat(64),
+        seq: Some(seq),
+        revoked_by: None,
+    }
+}
+
+/// A row with nothing in the columns that may be empty.
+pub(crate) fn bare(seq: Seq, step_index: u64) -> Row {
+    Row {
+        agent_name: None,
+        action_type: None,
+        target_type: None,
+        target_id: None,
+        outcome: RowOutcome::Error,
+        request: None,
+        response: None,
+        confidence_score: None,
+        state: Some(RowState::Failed),
+        request_id: None,
+        idempotency_key: None,
+        task_id: None,
+        entry_version: None,
+        entry_digest: None,
+        tool_pin: None,
+        inputs_hash: None,
+        input_ids: None,
+        output_ids: None,
+        adjusted: None,
+        reason: None,
+        fault: None,
+        ..full(seq, step_index)
+    }
+}
+
+/// A row of before oneact.
+pub(crate) fn history(id: &str, step_index: u64) -> Row {
+    Row {
+        id: id.to_owned(),
+        request_hash: String::new(),
+        state: None,
+        operation_id: String::new(),
+        attempt: 1,
+        oneact_version: String::new(),
+        request_sha256: String::new(),
+        response_sha256: String::new(),
+        seq: None,
+        ..bare(0, step_index)
+    }
+}
+
+pub(crate) fn hash(digit: char) -> String {
+    format!("sha256:{}", digit.to_string().repeat(64))
+}
+
+pub(crate) fn session(id: &str) -> Session {
+    Session {
+        session_id: id.to_owned(),
+        context: "AGENT_AUTONOMOUS".to_owned(),
+        profile: "default".to_owned(),
+        principal: "uid:1000".to_owned(),
+        opened_at: "2026-02-24T09:00:00.000Z".to_owned(),
+        steps: 0,
+    }
+}
+
+/// The session of [`full`].
+pub(crate) const SESSION: &str = "sess-20260224-1000";
+
+/// A ledger with that session and links 0 to 9.
+pub(crate) fn begun(ledger: &dyn Ledger) -> Box<dyn Store + Send> {
+    let mut store = ledger.open();
+    written(&mut *store, |tx| {
+        tx.open_session(&session(SESSION))?;
+        for _ in 0..9 {
+            link(tx, Event::Succeeded)?;
+        }
+        Ok(())
+    });
+    store
+}
+
+pub(crate) fn link(tx: &mut dyn Tx, event: Event) -> Result<Head, StoreError> {
+    let stamp = Stamp {
+        operation_id: "op_1",
+        session_id: SESSION,
+        at: Timestamp::UNIX_EPOCH,
+        actor: "uid:1000",
+    };
+    append(tx, event, stamp, &Body::default())
+}
+
+pub(crate) fn written<T>(
+    store: &mut dyn Store,
+    work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError>,
+) -> T {
+    write(store, Durability::Process, work).unwrap()
+}
+
+pub(crate) fn seen<T>(
+    store: &mut dyn Store,
+    work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError>,
+) -> T {
+    read(store, work).unwrap()
+}
+
+/// That it is refused as breaking a rule, and nothing is left of it.
+pub(crate) fn refused(
+    store: &mut dyn Store,
+    work: impl FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+) {
+    let before = everything(store);
+    let error = write(store, Durability::Process, work).unwrap_err();
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    assert_eq!(everything(store), before);
+}
+
+pub(crate) type Everything = (Vec<Link>, Vec<Row>, Vec<Session>, Vec<Claim>);
+
+pub(crate) fn everything(store: &mut dyn Store) -> Everything {
+    seen(store, |tx| {
+        let rows = tx.rows(&Which::Newest, 1000)?;
+        Ok((tx.links(0, 1000)?, rows, tx.sessions(1000)?, tx.claims()?))
+    })
+}
+
+pub(crate) fn ids(store: &mut dyn Store, which: &Which<'_>, most: usize) -> Vec<Seq> {
+    let rows = seen(store, |tx| tx.rows(which, most));
+    rows.into_iter().map(|row| row.seq.unwrap()).collect()
+}
+
+pub(crate) fn claim(request_hash: &str, seq: Seq) -> Claim {
+    Claim {
+        key: ClaimKey {
+            session_id: SESSION.to_owned(),
+            request_hash: request_hash.to_owned(),
+        },
+        operation_id: format!("op_{seq}"),
+        seq,
+        state: ClaimState::Reserved,
+        effects: Effects::Once,
+    }
+}

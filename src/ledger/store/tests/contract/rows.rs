@@ -1,0 +1,178 @@
+//! Facts about rows: what is kept, and what is refused.
+
+use super::Ledger;
+use super::given::{
+    SESSION, bare, begun, full, history, ids, link, refused, seen, session, written,
+};
+use crate::ledger::{
+    record::{Event, Row, RowState},
+    store::Which,
+};
+
+pub(crate) fn a_row_comes_back_as_it_was_written(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let rows = [full(1, 0), bare(2, 1)];
+    let reuse = Row {
+        reused_from: Some(rows[0].id.clone()),
+        revoked_by: Some(7),
+        state: Some(RowState::Reused),
+        ..full(3, 2)
+    };
+    let rows = [rows[0].clone(), rows[1].clone(), reuse];
+    written(&mut *store, |tx| {
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    drop(store);
+    let found = seen(&mut *ledger.open(), |tx| {
+        tx.rows(&Which::Session(SESSION), 10)
+    });
+    assert_eq!(found, rows);
+}
+
+pub(crate) fn a_very_large_answer_comes_back_as_it_was_written(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let row = Row {
+        response: Some(format!("[\"{}\"]", "é".repeat(8 << 20))),
+        ..full(1, 0)
+    };
+    written(&mut *store, |tx| tx.insert(&row));
+    assert!(seen(&mut *store, |tx| tx.rows(&Which::Seq(1), 1)) == [row]);
+}
+
+pub(crate) fn a_row_that_breaks_a_rule_is_refused(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    written(&mut *store, |tx| tx.insert(&full(1, 0)));
+    let good = full(2, 1);
+    let none = Some("{".to_owned());
+    for wrong in [
+        Row {
+            id: full(1, 0).id,
+            ..good.clone()
+        },
+        Row {
+            step_index: 0,
+            ..good.clone()
+        },
+        Row {
+            seq: Some(1),
+            ..good.clone()
+        },
+        // A link that is not there, or none.
+        Row {
+            seq: Some(10),
+            ..good.clone()
+        },
+        Row {
+            revoked_by: Some(10),
+            ..good.clone()
+        },
+        Row {
+            seq: None,
+            ..good.clone()
+        },
+        Row {
+            session_id: "nobody's".to_owned(),
+            ..good.clone()
+        },
+        Row {
+            reused_from: Some("no row".to_owned()),
+            ..good.clone()
+        },
+        Row {
+            request_hash: "sha256:a".to_owned(),
+            ..good.clone()
+        },
+        Row {
+            request: none.clone(),
+            ..good.clone()
+        },
+        Row {
+            response: none.clone(),
+            ..good.clone()
+        },
+        Row {
+            input_ids: none.clone(),
+            ..good.clone()
+        },
+        Row {
+            output_ids: none.clone(),
+            ..good.clone()
+        },
+        Row {
+            adjusted: none,
+            ..good.clone()
+        },
+        Row {
+            confidence_score: Some(1.5),
+            ..good.clone()
+        },
+        Row {
+            confidence_score: Some(-0.5),
+            ..good.clone()
+        },
+    ] {
+        refused(&mut *store, |tx| tx.insert(&wrong));
+    }
+    written(&mut *store, |tx| tx.insert(&good));
+}
+
+pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let (first, second) = (full(1, 0), full(2, 1));
+    written(&mut *store, |tx| {
+        tx.insert(&first)?;
+        tx.insert(&second)
+    });
+    written(&mut *store, |tx| tx.revoke(&first.id, 5));
+    // Who took it back stays.
+    refused(&mut *store, |tx| tx.revoke(&first.id, 6));
+    written(&mut *store, |tx| tx.prune(&first.id));
+    written(&mut *store, |tx| tx.prune(&first.id));
+    let changed = Row {
+        request: None,
+        response: None,
+        revoked_by: Some(5),
+        ..first
+    };
+    let rows = seen(&mut *store, |tx| tx.rows(&Which::Session(SESSION), 5));
+    assert_eq!(rows, [changed, second]);
+}
+
+pub(crate) fn what_is_not_there_is_not_changed(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    written(&mut *store, |tx| tx.insert(&full(1, 0)));
+    refused(&mut *store, |tx| tx.revoke("no row", 5));
+    refused(&mut *store, |tx| tx.prune("no row"));
+    refused(&mut *store, |tx| tx.revoke(&full(1, 0).id, 10));
+}
+
+pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger: &dyn Ledger) {
+    let mut store = ledger.open();
+    let rows = [history("a", 0), history("b", 1)];
+    written(&mut *store, |tx| {
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    let found = seen(&mut *store, |tx| tx.rows(&Which::Session(SESSION), 5));
+    assert_eq!(found, rows);
+    // Nobody is known to have opened it: whoever comes first does, and counts on.
+    assert_eq!(seen(&mut *store, |tx| tx.session(SESSION)), None);
+    written(&mut *store, |tx| {
+        tx.open_session(&session(SESSION))?;
+        link(tx, Event::Succeeded)?;
+        let step = tx.next_step(SESSION)?;
+        assert_eq!(step, 2);
+        tx.insert(&full(1, step))
+    });
+    refused(&mut *store, |tx| tx.insert(&history("c", 7)));
+    refused(&mut *store, |tx| {
+        tx.insert(&Row {
+            state: None,
+            ..full(0, 8)
+        })
+    });
+    let newest = seen(&mut *store, |tx| tx.rows(&Which::Newest, 5));
+    let newest: Vec<_> = newest.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(newest, [full(1, 2).id.as_str(), "b", "a"]);
+    // A walk along the chain does not meet it.
+    assert_eq!(ids(&mut *store, &Which::From(0), 5), [1]);
+}
