@@ -64,13 +64,6 @@ pub(crate) enum StoreError {
     Refused { place: String, why: String },
 }
 
-/// What it is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    Write,
-    Read,
-}
-
 /// How safe a transaction must be when it is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {

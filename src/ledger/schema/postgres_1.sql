@@ -6,10 +6,12 @@ CREATE TABLE public.ledger_events (
   seq bigint PRIMARY KEY CHECK (seq >= 0),
   operation_id text COLLATE "C" NOT NULL,
   session_id text COLLATE "C" NOT NULL,
-  event text NOT NULL,
+  event text NOT NULL CHECK (event IN ('genesis', 'rejected', 'pending', 'reserved', 'dispatched', 'taken_over',
+    'succeeded', 'failed', 'rolled_back', 'cancelled', 'unknown', 'resolved', 'replayed', 'reused', 'suppressed',
+    'late', 'reviewed', 'revoked', 'pruned')),
   at text NOT NULL,                                     -- hashed byte for byte
   actor text NOT NULL,
-  body text NOT NULL CHECK (octet_length(body) <= 4096),
+  body text NOT NULL CHECK (octet_length(body) <= 4096 AND body::json IS NOT NULL),
   prev_hash text NOT NULL CHECK (prev_hash ~ '^[0-9a-f]{64}$'),
   entry_hash text NOT NULL UNIQUE CHECK (entry_hash ~ '^[0-9a-f]{64}$')
 );
@@ -18,7 +20,7 @@ CREATE INDEX ledger_events_operation ON public.ledger_events (operation_id, seq)
 CREATE FUNCTION public.oneact_next_link() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE last record;
 BEGIN
-  PERFORM pg_catalog.pg_advisory_xact_lock(8025977485927645184);   -- as every writer; others may have forgotten it
+  PERFORM pg_catalog.pg_advisory_xact_lock(3414291467500257280);   -- as every writer; others may have forgotten it
   SELECT seq, entry_hash INTO last FROM public.ledger_events ORDER BY seq DESC LIMIT 1;
   IF NEW.seq <> COALESCE(last.seq + 1, 0) THEN
     RAISE EXCEPTION 'link % is not the next one, which is %', NEW.seq, COALESCE(last.seq + 1, 0);
@@ -107,7 +109,7 @@ ALTER TABLE public.agent_actions
   ADD COLUMN IF NOT EXISTS input_ids text,
   ADD COLUMN IF NOT EXISTS output_ids text,
   ADD COLUMN IF NOT EXISTS adjusted text,
-  ADD COLUMN IF NOT EXISTS reused_from uuid,
+  ADD COLUMN IF NOT EXISTS reused_from uuid REFERENCES public.agent_actions (id),
   ADD COLUMN IF NOT EXISTS reason text,
   ADD COLUMN IF NOT EXISTS fault text,
   ADD COLUMN IF NOT EXISTS started_at timestamptz,
@@ -115,7 +117,26 @@ ALTER TABLE public.agent_actions
   ADD COLUMN IF NOT EXISTS request_sha256 text,
   ADD COLUMN IF NOT EXISTS response_sha256 text,
   ADD COLUMN IF NOT EXISTS seq bigint REFERENCES public.ledger_events (seq),
-  ADD COLUMN IF NOT EXISTS revoked_by bigint REFERENCES public.ledger_events (seq);
+  ADD COLUMN IF NOT EXISTS revoked_by bigint REFERENCES public.ledger_events (seq),
+  ADD CONSTRAINT oneact_whole CHECK ((state IS NULL) = (seq IS NULL)),
+  ADD CONSTRAINT oneact_state CHECK (state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled', 'unknown',
+    'rejected', 'pending', 'reused', 'suppressed', 'replayed', 'late')),
+  ADD CONSTRAINT oneact_row CHECK (seq IS NULL OR (num_nulls(outcome, request_hash, session_id, step_index, timestamp,
+    operation_id, attempt, oneact_version, started_at, duration_ms, request_sha256, response_sha256) = 0
+    AND outcome IN ('success', 'error') AND request_hash ~ '^sha256:[0-9a-f]{64}$' AND step_index >= 0
+    AND coalesce(confidence_score BETWEEN 0 AND 1, true))),
+  ADD CONSTRAINT oneact_json CHECK (seq IS NULL OR (coalesce(request_text::json IS NOT NULL, true)
+    AND coalesce(response_text::json IS NOT NULL, true) AND coalesce(input_ids::json IS NOT NULL, true)
+    AND coalesce(output_ids::json IS NOT NULL, true) AND coalesce(adjusted::json IS NOT NULL, true)));
+
+-- Rows of before are counted by their time, after those of their session that are counted already.
+WITH counted AS (
+  SELECT a.id, COALESCE(last.step, -1) + row_number() OVER (PARTITION BY a.session_id ORDER BY a.timestamp, a.id) AS step
+  FROM public.agent_actions a
+  LEFT JOIN (SELECT session_id, max(step_index) AS step FROM public.agent_actions GROUP BY session_id) last
+    ON last.session_id IS NOT DISTINCT FROM a.session_id
+  WHERE a.step_index IS NULL)
+UPDATE public.agent_actions a SET step_index = counted.step FROM counted WHERE counted.id = a.id;
 
 CREATE UNIQUE INDEX agent_actions_seq ON public.agent_actions (seq DESC NULLS LAST);
 CREATE UNIQUE INDEX agent_actions_step ON public.agent_actions (COALESCE(session_key, session_id::text), step_index)
@@ -133,12 +154,17 @@ CREATE INDEX agent_actions_key ON public.agent_actions USING hash (idempotency_k
 -- What jsonb can keep of a JSON text: it has no U+0000. None where it can keep nothing.
 CREATE FUNCTION public.oneact_jsonb(json text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
+  IF position('\u0000' IN json) = 0 THEN RETURN json::jsonb; END IF;
   RETURN regexp_replace(json, '(?<!\\)((?:\\\\)*)\\u0000', '\1\\ufffd', 'g')::jsonb;
 EXCEPTION WHEN data_exception OR program_limit_exceeded OR statement_too_complex THEN
   RETURN NULL;
 END $$;
 CREATE FUNCTION public.oneact_fill() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  IF NEW.seq IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM public.oneact_sessions WHERE session_key = COALESCE(NEW.session_key, NEW.session_id::text)) THEN
+    RAISE EXCEPTION 'nobody opened the session of row %', NEW.id;
+  END IF;
   IF NEW.request_text IS NOT NULL THEN NEW.request := public.oneact_jsonb(NEW.request_text); END IF;
   IF NEW.response_text IS NOT NULL THEN NEW.response := public.oneact_jsonb(NEW.response_text); END IF;
   RETURN NEW;
@@ -171,30 +197,44 @@ CREATE TABLE public.oneact_sessions (
   session_key text COLLATE "C" PRIMARY KEY,             -- as received
   session_id uuid NOT NULL,                             -- as in agent_actions
   number bigint GENERATED ALWAYS AS IDENTITY,
-  context text NOT NULL,
+  context text NOT NULL CHECK (context IN (
+    'AGENT_CONVERSATION', 'AGENT_AUTONOMOUS', 'FSM_INTERNAL', 'ACTION_PROPOSAL', 'USER_INVOCATION')),
   profile text NOT NULL,
   principal text NOT NULL,
-  next_step bigint NOT NULL DEFAULT 0,
+  next_step bigint NOT NULL CHECK (next_step >= 0),
   opened_at timestamptz NOT NULL
 );
 CREATE INDEX oneact_sessions_newest ON public.oneact_sessions (number);
+CREATE FUNCTION public.oneact_count() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF to_jsonb(NEW) - 'next_step' IS DISTINCT FROM to_jsonb(OLD) - 'next_step' OR NEW.next_step <> OLD.next_step + 1 THEN
+    RAISE EXCEPTION 'update of oneact_sessions is refused: only the next step may change, by one';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER count BEFORE UPDATE ON public.oneact_sessions
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_count();
+CREATE TRIGGER keep BEFORE DELETE ON public.oneact_sessions
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_keep();
 
 -- The only rows that come and go.
 CREATE TABLE public.oneact_claims (
   session_id text COLLATE "C" NOT NULL,
   request_hash text COLLATE "C" NOT NULL,
   operation_id text NOT NULL,
-  seq bigint NOT NULL,                                  -- its owner holds the advisory lock of this number
-  state text NOT NULL,
-  effects text NOT NULL,
+  seq bigint NOT NULL UNIQUE REFERENCES public.ledger_events (seq),
+  state text NOT NULL CHECK (state IN ('reserved', 'dispatched', 'unknown')),
+  effects text NOT NULL CHECK (effects IN ('none', 'idempotent', 'once')),
   PRIMARY KEY (session_id, request_hash)
 );
 
 CREATE TABLE public.oneact_keys (
   name text PRIMARY KEY,
-  key bytea NOT NULL,
+  key bytea NOT NULL CHECK (length(key) = 32),
   made_at timestamptz NOT NULL DEFAULT now()
 );
+CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON public.oneact_keys
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_keep();
 
 CREATE TABLE public.oneact_migrations (
   version bigint PRIMARY KEY,

@@ -14,7 +14,7 @@ mod uri;
 mod value;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::{Durability, Store, StoreError, Tx, Wish};
 use crate::ledger::record::Seq;
@@ -26,9 +26,9 @@ use uri::Target;
 use value::Value;
 
 /// The advisory lock of every writing transaction; the trigger of the chain names it, too.
-const WRITER: i64 = 0x6F62 << 48;
-/// The advisory lock of claim 0.
-const CLAIM: i64 = 0x6F61 << 48;
+const WRITER: i64 = 0x2F62 << 48;
+/// The advisory lock of claim 0; the writers' has not this bit.
+const CLAIM: i64 = 1 << 62;
 
 /// A ledger in a PostgreSQL database.
 pub(crate) struct PostgresStore {
@@ -99,6 +99,16 @@ impl PostgresStore {
     }
 }
 
+/// Whoever looks after this sees no claim of ours held. The server would find out by itself, a moment
+/// later.
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        if !self.holds.is_empty() {
+            self.line.part("SELECT pg_catalog.pg_advisory_unlock_all()");
+        }
+    }
+}
+
 impl Store for PostgresStore {
     fn place(&self) -> &str {
         &self.target.place
@@ -166,7 +176,7 @@ const LOOK: &str = "SELECT 1 FROM pg_catalog.pg_locks \
     WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1::oid AND objid = $2::oid \
     AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) LIMIT 1";
 
-/// The number of a claim's advisory lock; there are never 2^48 links.
+/// The number of a claim's advisory lock.
 fn lock(claim: Seq) -> i64 {
-    CLAIM | (i64::try_from(claim).unwrap_or(i64::MAX) & ((1 << 48) - 1))
+    CLAIM | i64::try_from(claim & ((1 << 62) - 1)).unwrap_or_default()
 }

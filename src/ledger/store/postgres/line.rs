@@ -20,6 +20,8 @@ use super::{
 /// Longer than the server may take for a statement: after that it does not answer at all.
 const LONGEST: Duration = Duration::from_secs(45);
 
+const BRIEFLY: Duration = Duration::from_secs(1);
+
 /// What holds for every statement. A machine that vanishes is noticed by either side within a minute,
 /// and whoever stops in the middle of a transaction holds the others up for 30 s at most.
 const SETTINGS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
@@ -84,6 +86,14 @@ impl Line {
     /// Runs statements that answer nothing, in one round trip.
     pub(super) fn batch(&self, statements: &str) -> Result<(), Failure> {
         self.wait(self.client.batch_execute(statements))
+    }
+
+    /// A last statement, whose answer is waited for only briefly.
+    pub(super) fn part(&self, statement: &str) {
+        let answer = self.client.batch_execute(statement);
+        let _ = self
+            .runtime
+            .block_on(async { time::timeout(BRIEFLY, answer).await });
     }
 
     /// Runs one statement, in one round trip.

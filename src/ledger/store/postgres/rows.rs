@@ -204,7 +204,8 @@ pub(super) fn uuid(id: &str) -> String {
         .to_string()
 }
 
-const NEWEST: &str = "ORDER BY seq DESC NULLS LAST, timestamp DESC NULLS LAST, id";
+const NEWEST: &str =
+    "ORDER BY seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC";
 
 /// Condition and order of a question, with its parameters; none where nothing can fit.
 pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
@@ -263,7 +264,7 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         Which::Id(beginning) => {
             let (first, last) = (filled(beginning, '0')?, filled(beginning, 'f')?);
             (
-                format!("WHERE id BETWEEN $1::uuid AND $2::uuid {NEWEST}"),
+                "WHERE id BETWEEN $1::uuid AND $2::uuid ORDER BY id".to_owned(),
                 vec![owned(first), owned(last)],
             )
         }

@@ -1,6 +1,6 @@
 //! Facts about the ledger in PostgreSQL, against a real server.
 
-mod cluster;
+pub(crate) mod cluster;
 mod connecting;
 mod losing;
 mod migrating;
@@ -68,7 +68,7 @@ fn row(session_id: &str, seq: Seq) -> Row {
         target_id: Some("derived_1".to_owned()),
         outcome: RowOutcome::Success,
         request: Some(r#"{"b":1.0,"a":[1,  2]}"#.to_owned()),
-        request_hash: "sha256:00".to_owned(),
+        request_hash: format!("sha256:{}", "0".repeat(64)),
         response: Some(r#"{"success":true,"data":{"n":1.50}}"#.to_owned()),
         confidence_score: Some(0.1 + 0.2),
         session_id: session_id.to_owned(),
@@ -88,7 +88,7 @@ fn row(session_id: &str, seq: Seq) -> Row {
         input_ids: Some(r#"{"z":1, "a":2}"#.to_owned()),
         output_ids: Some("[]".to_owned()),
         adjusted: Some("{}".to_owned()),
-        reused_from: Some("0198a7c2-0000-7000-8000-000000000000".to_owned()),
+        reused_from: (seq > 0).then(|| "0198a7c2-0000-7000-8000-000000000000".to_owned()),
         reason: Some("first".to_owned()),
         fault: Some("none".to_owned()),
         started_at: "2026-02-24T09:59:59.000Z".to_owned(),

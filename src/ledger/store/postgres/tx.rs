@@ -162,7 +162,8 @@ impl Tx for PgTx<'_> {
         self.ask(
             "INSERT INTO public.oneact_sessions \
                (session_key, session_id, context, profile, principal, next_step, opened_at) \
-             VALUES ($1, $2::uuid, $3, $4, $5, $6, $7::timestamptz)",
+             SELECT $1, $2::uuid, $3, $4, $5, GREATEST($6, max(step_index) + 1), $7::timestamptz \
+             FROM public.agent_actions WHERE COALESCE(session_key, session_id::text) = $1",
             &values,
         )
         .map(drop)
@@ -183,6 +184,9 @@ impl Tx for PgTx<'_> {
     }
 
     fn insert(&mut self, row: &Row) -> Result<(), StoreError> {
+        if row.seq.is_none() && self.head()?.is_some() {
+            return Err(self.refused("history comes before the first link".to_owned()));
+        }
         let made = rows::Made::of(row);
         self.ask(rows::INSERT, &made.values(row)).map(drop)
     }

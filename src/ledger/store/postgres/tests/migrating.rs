@@ -90,12 +90,17 @@ fn rows_of_the_current_schema_stay_as_history() {
     );
     let mut store = open(&name);
     write(&mut store, |tx| {
+        tx.open_session(&session(SESSION))?;
         let seq = append(tx)?;
-        tx.insert(&row(SESSION, seq))
+        let step_index = tx.next_step(SESSION)?;
+        tx.insert(&Row {
+            step_index,
+            ..row(SESSION, seq)
+        })
     })
     .unwrap();
     let [old, new] = <[Row; 2]>::try_from(ask(&mut store, Which::Session(SESSION))).unwrap();
-    assert_eq!(new.seq, Some(0));
+    assert_eq!((old.step_index, new.step_index, new.seq), (0, 1, Some(0)));
     assert_eq!(
         (
             old.id.as_str(),

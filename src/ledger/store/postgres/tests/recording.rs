@@ -60,7 +60,7 @@ fn specification_004_finds_the_row_by_its_own_columns() {
         "SELECT response->'success', request->'a'->1, outcome, step_index, confidence_score, timestamp = '2026-02-24T10:00:00.12Z', \
            session_key IS NULL, target_id IS NULL \
          FROM public.agent_actions WHERE session_id = '0198a7c2-0000-7000-8000-00000000000a' \
-           AND action_type = 'CAP-PRE-002' AND request_hash = 'sha256:00' ORDER BY step_index",
+           AND action_type = 'CAP-PRE-002' AND request_hash LIKE 'sha256:0000%' ORDER BY step_index",
     );
     assert_eq!(seen, "true|2|success|0|0.30000000000000004|t|t|t");
 }
@@ -73,7 +73,6 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
         Which::Operation("op_a%b"),
         Which::Id("0198A7C2-00"),
         Which::Id(&row.id),
-        Which::ReusesOf("0198a7c2-0000-7000-8000-000000000000"),
         Which::Session("sess-20260224-1000"),
         Which::From(0),
     ] {
