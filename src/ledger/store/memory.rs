@@ -36,6 +36,15 @@ struct Kept {
     holds: Vec<(Seq, u64)>,
 }
 
+/// The invocation contexts of specification 003.
+const CONTEXTS: [&str; 5] = [
+    "AGENT_CONVERSATION",
+    "AGENT_AUTONOMOUS",
+    "FSM_INTERNAL",
+    "ACTION_PROPOSAL",
+    "USER_INVOCATION",
+];
+
 impl Memory {
     pub(crate) fn open(&self) -> MemoryStore {
         MemoryStore {
@@ -144,9 +153,8 @@ impl Kept {
     }
 }
 
-fn is_json(text: &Option<String>) -> bool {
-    text.as_ref()
-        .is_none_or(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
+fn is_json(text: Option<&str>) -> bool {
+    text.is_none_or(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
 }
 
 impl Tx for Kept {
@@ -165,7 +173,7 @@ impl Tx for Kept {
         let next = link.seq == seq && link.prev_hash == hash;
         must(next.then_some(()), "not the next link")?;
         let right = Event::ALL.iter().any(|event| event.name() == link.event)
-            && is_json(&Some(link.body.clone()))
+            && is_json(Some(&link.body))
             && link.body.len() <= 4096
             && link.entry_hash.len() == 64;
         must(right.then_some(()), "no link")?;
@@ -186,6 +194,8 @@ impl Tx for Kept {
     fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
         let new = self.session(&session.session_id)?.is_none();
         must(new.then_some(()), "it is open already")?;
+        let known = CONTEXTS.contains(&session.context.as_str());
+        must(known.then_some(()), "no context")?;
         let rows = self.rows.iter();
         let before = rows
             .filter(|row| row.session_id == session.session_id)
@@ -229,8 +239,8 @@ impl Tx for Kept {
         let known = source.is_none_or(|id| self.rows.iter().any(|other| other.id == *id));
         must(known.then_some(()), "it reuses nothing")?;
         let answered = row.state.is_none()
-            || (is_json(&row.request)
-                && is_json(&row.response)
+            || (is_json(row.request.as_deref())
+                && is_json(row.response.as_deref())
                 && row.request_hash.len() == 71
                 && row
                     .confidence_score
@@ -238,7 +248,7 @@ impl Tx for Kept {
         let right = answered
             && [&row.input_ids, &row.output_ids, &row.adjusted]
                 .into_iter()
-                .all(is_json);
+                .all(|text| is_json(text.as_deref()));
         must(right.then_some(()), "no row")?;
         self.rows.push(row.clone());
         Ok(())

@@ -155,7 +155,7 @@ impl Tx for Inside<'_> {
         let given = self.one(
             "UPDATE sessions SET next_step = next_step + 1 WHERE session_id = ?1 RETURNING next_step - 1",
             [session_id],
-            |columns| columns.count(),
+            number,
         )?;
         given.ok_or_else(|| StoreError::Refused {
             place: self.place.to_owned(),
@@ -253,7 +253,7 @@ impl Tx for Inside<'_> {
         let found = self.one(
             "SELECT key FROM ledger_keys WHERE name = 'secrets'",
             [],
-            |columns| columns.next(),
+            key,
         )?;
         if let Some(key) = found {
             return Ok(key);
@@ -265,6 +265,14 @@ impl Tx for Inside<'_> {
         )?;
         Ok(key)
     }
+}
+
+fn number(columns: &mut Columns<'_, '_>) -> Result<u64> {
+    columns.count()
+}
+
+fn key(columns: &mut Columns<'_, '_>) -> Result<[u8; 32]> {
+    columns.next()
 }
 
 fn limit(most: usize) -> i64 {

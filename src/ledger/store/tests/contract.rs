@@ -22,7 +22,6 @@ pub(crate) trait Ledger: Sync {
 macro_rules! contract {
     ($kind:ident, $fresh:expr) => {
         mod $kind {
-            #[allow(unused_imports, reason = "what makes a ledger stands beside")]
             use super::*;
 
             $crate::ledger::store::tests::contract::facts! {

@@ -8,18 +8,17 @@ use std::{
 
 use super::*;
 
-const PATH: &str = "ONEACT_TEST_HELD_LEDGER";
-
 /// This test program again, as [`another_process`].
 fn process(path: &Utf8Path) -> Child {
     let name = concat!(module_path!(), "::another_process");
     let name = name.split_once("::").unwrap().1;
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["--exact", name, "--ignored", "--nocapture"])
-        .env(PATH, path)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
+    writeln!(child.stdin.take().unwrap(), "{path}").unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().ends_with("it holds")));
     child
@@ -28,18 +27,19 @@ fn process(path: &Utf8Path) -> Child {
 #[test]
 #[ignore = "what another process does"]
 fn another_process() {
-    let Ok(path) = env::var(PATH) else {
+    let mut path = String::new();
+    if std::io::stdin().read_line(&mut path).unwrap() == 0 {
         return;
-    };
-    let mut store = opened(path.as_str().into());
+    }
+    let mut store = opened(path.trim_end().into());
     store.hold(1).unwrap();
-    written(&mut store, |tx| {
+    written(&mut store, |tx| -> Result<(), StoreError> {
         another(tx)?;
         writeln!(std::io::stdout(), "it holds").unwrap();
         loop {
             thread::park();
         }
-    })
+    });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::given::{
 use crate::ledger::{
     chain::NOTHING,
     record::{Event, Link, Session},
-    store::{Durability, Store, StoreError, Tx, read, write},
+    store::{Durability, Store, StoreError, read, write},
 };
 
 pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {

@@ -4,7 +4,7 @@ use super::Ledger;
 use super::given::{begun, claim, refused, seen, written};
 use crate::ledger::{
     record::{Claim, ClaimState, Effects},
-    store::{Dropped, Store, StoreError, Tx},
+    store::{Dropped, Store, StoreError},
 };
 
 pub(crate) fn a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number(
