@@ -125,9 +125,9 @@ ALTER TABLE public.agent_actions
     operation_id, attempt, oneact_version, started_at, duration_ms, request_sha256, response_sha256) = 0
     AND outcome IN ('success', 'error') AND request_hash ~ '^sha256:[0-9a-f]{64}$' AND step_index >= 0
     AND coalesce(confidence_score BETWEEN 0 AND 1, true))),
-  ADD CONSTRAINT oneact_json CHECK (seq IS NULL OR (coalesce(request_text::json IS NOT NULL, true)
-    AND coalesce(response_text::json IS NOT NULL, true) AND coalesce(input_ids::json IS NOT NULL, true)
-    AND coalesce(output_ids::json IS NOT NULL, true) AND coalesce(adjusted::json IS NOT NULL, true)));
+  ADD CONSTRAINT oneact_json CHECK (seq IS NULL OR ((request_text IS NULL OR request_text::json IS NOT NULL)
+    AND (response_text IS NULL OR response_text::json IS NOT NULL) AND (input_ids IS NULL OR input_ids::json IS NOT NULL)
+    AND (output_ids IS NULL OR output_ids::json IS NOT NULL) AND (adjusted IS NULL OR adjusted::json IS NOT NULL)));
 
 -- Rows of before are counted by their time, after those of their session that are counted already.
 WITH counted AS (

@@ -91,14 +91,19 @@ impl Trouble<'_> {
         match code.code().get(..2).unwrap_or_default() {
             _ if is_loss(code) => match self {
                 Self::Opening(_) => StoreError::Busy { place, why },
+                // Of what lies behind whoever said this, nothing is known.
+                Self::Keeping if code.code().starts_with("08") => {
+                    StoreError::Unconfirmed { place, why }
+                }
                 // The server has told that it ends the connection and not that it has kept anything.
                 Self::Working | Self::Keeping => StoreError::Lost { place, why },
             },
-            _ if *code == SqlState::CANNOT_CONNECT_NOW => StoreError::Busy { place, why },
             _ if *code == SqlState::DISK_FULL => StoreError::Full { place },
             // Others were there first: locks, deadlocks, statements and connections that took too long.
             "40" | "53" | "55" | "57" => StoreError::Busy { place, why },
-            "XX" => StoreError::Corrupt { place, why },
+            _ if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) => {
+                StoreError::Corrupt { place, why }
+            }
             _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::ReadOnly {
                 place,
                 why: format!("{why}. Name the primary server"),

@@ -80,10 +80,10 @@ impl<'a> PgTx<'a> {
 
     /// A change that must find something.
     fn change(&self, what: &str, statement: &str, values: &[Value<'_>]) -> Result<(), StoreError> {
-        match self.ask(statement, values)?.is_empty() {
-            false => Ok(()),
-            true => Err(self.refused(format!("there is no {what}"))),
+        if self.ask(statement, values)?.is_empty() {
+            return Err(self.refused(format!("there is no {what}")));
         }
+        Ok(())
     }
 }
 
@@ -276,16 +276,15 @@ impl Tx for PgTx<'_> {
     fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError> {
         let ask = "SELECT key FROM public.oneact_keys WHERE name = 'secrets'";
         let kept = |row: &Found| row.try_get::<_, Vec<u8>>(0);
-        let key = match self.first(ask, &[], kept)? {
-            Some(key) => key,
-            None => {
-                let made = fresh();
-                self.ask(
-                    "INSERT INTO public.oneact_keys (name, key) VALUES ('secrets', $1)",
-                    &[Value::Bytes(&made)],
-                )?;
-                made.to_vec()
-            }
+        let key = if let Some(key) = self.first(ask, &[], kept)? {
+            key
+        } else {
+            let made = fresh();
+            self.ask(
+                "INSERT INTO public.oneact_keys (name, key) VALUES ('secrets', $1)",
+                &[Value::Bytes(&made)],
+            )?;
+            made.to_vec()
         };
         key.try_into().map_err(|key: Vec<u8>| StoreError::Corrupt {
             place: self.place.to_owned(),

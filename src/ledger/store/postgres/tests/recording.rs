@@ -1,6 +1,9 @@
 //! Links, rows and sessions: what is kept, how it looks to specification 004's queries, what is refused.
 
-use super::{super::super::Which, *};
+use super::{
+    super::super::{Delivery, Which},
+    *,
+};
 
 /// A database with one session, one link and one row, whose fields `change` has changed.
 fn recorded(change: impl Fn(&mut Row)) -> (PostgresStore, String, Row) {
@@ -236,5 +239,52 @@ fn sixteen_writers_make_one_chain_and_steps_without_gaps() {
     for (number, link) in links.iter().enumerate() {
         assert_eq!((link.seq, &link.prev_hash), (number as u64, &before));
         before = link.hash();
+    }
+}
+
+#[test]
+fn every_question_is_answered_by_an_index() {
+    let (store, _) = fresh();
+    store.line.batch("SET enable_seqscan = off").unwrap();
+    let (session_id, task_id, id) = ("s", "t", "0198a7c2-0000-7000-8000-000000000000");
+    for which in [
+        Which::Delivery(Delivery::Key {
+            session_id,
+            idempotency_key: "k",
+        }),
+        Which::Delivery(Delivery::Task {
+            session_id,
+            request_id: Some("r"),
+            task_id,
+            attempt: None,
+        }),
+        Which::Request {
+            session_id,
+            action_type: "a",
+            request_hash: "h",
+        },
+        Which::Task {
+            session_id,
+            task_id,
+        },
+        Which::Operation("op_"),
+        Which::Id("01"),
+        Which::Session(session_id),
+        Which::Step {
+            session_id,
+            step_index: 1,
+        },
+        Which::Seq(1),
+        Which::From(1),
+        Which::ReusesOf(id),
+        Which::Newest,
+    ] {
+        let (condition, values) = rows::which(&which).unwrap();
+        let explain = format!("EXPLAIN SELECT * FROM public.agent_actions {condition} LIMIT 10");
+        let plan = store.line.rows(&explain, &values).unwrap();
+        let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
+        let plan = plan.join("\n");
+        let scanned = plan.contains("Index Scan") || plan.contains("Bitmap Index Scan");
+        assert!(scanned && !plan.contains("Seq Scan"), "{which:?}:\n{plan}");
     }
 }
