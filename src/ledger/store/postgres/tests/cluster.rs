@@ -122,6 +122,7 @@ impl Cluster {
                     stdin,
                 };
             }
+            keeper.wait().unwrap();
             // The port may have been taken in between.
             let log = fs::read_to_string(dir.join("log")).unwrap_or_default();
             let _ = fs::remove_dir_all(&dir);

@@ -3,7 +3,10 @@
 use std::{net::TcpListener, time::Instant};
 
 use super::{
-    super::uri::{Check, Roots, Trust},
+    super::uri::{
+        Check::{self, Nothing, Signer, SignerAndName},
+        Roots, Trust,
+    },
     cluster::PASSWORD,
     *,
 };
@@ -52,7 +55,6 @@ fn sslmode_and_sslrootcert_mean_what_libpq_says() {
         roots: roots.map_or(Roots::System, |path| Roots::File(path.into())),
         direct: false,
     };
-    use Check::{Nothing, Signer, SignerAndName};
     for (keys, mode, expected) in [
         ("", SslMode::Prefer, trust(Nothing, None)),
         ("?sslmode=disable", SslMode::Disable, trust(Nothing, None)),

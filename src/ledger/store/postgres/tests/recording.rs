@@ -79,7 +79,11 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
         Which::Session("sess-20260224-1000"),
         Which::From(0),
     ] {
-        assert_eq!(ask(&mut store, found), [row.clone()], "{found:?}");
+        assert_eq!(
+            ask(&mut store, found),
+            std::slice::from_ref(&row),
+            "{found:?}"
+        );
     }
     for absent in [
         Which::Operation("op_%"),
