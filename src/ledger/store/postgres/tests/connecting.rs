@@ -4,7 +4,7 @@ use std::{net::TcpListener, time::Instant};
 
 use super::{
     super::uri::{
-        Check::{self, Nothing, Signer, SignerAndName},
+        Check::{Nothing, Signer, SignerAndName},
         Roots, Trust,
     },
     cluster::PASSWORD,
