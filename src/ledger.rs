@@ -29,8 +29,8 @@ pub(crate) use record::{Effects, RowOutcome, RowState};
 pub(crate) use request::{Asked, AskedStep};
 pub(crate) use validity::{Still, World};
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Reuse, Running,
-    SeenInput, Target, Unless, Who,
+    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Recorded, Reuse,
+    Running, SeenInput, Target, Unless, Who, Why,
 };
 
 use store::Store;

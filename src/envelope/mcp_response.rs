@@ -75,7 +75,10 @@ struct NextAction<'a> {
 
 /// The response to that task, as one line of JSON. An old answer is given as it was stored (R-004-39).
 pub fn to_response(received: &Received, outcome: &Outcome) -> String {
-    let stored = outcome.record.as_ref().and_then(|record| record.response.clone());
+    let stored = outcome
+        .record
+        .as_ref()
+        .and_then(|record| record.response.clone());
     if let Some(stored) = stored {
         return stored;
     }

@@ -9,10 +9,7 @@ mod tests;
 
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "a room that nobody enters yet")
-)]
+pub(crate) use postgres::PostgresStore;
 pub(crate) use sqlite::{SqliteStore, Wish};
 
 #[cfg(test)]

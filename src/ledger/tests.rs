@@ -88,7 +88,8 @@ impl Place {
 
     fn rows(&self) -> Vec<Row> {
         let mut ledger = self.open();
-        let rows = read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&Which::Session("s"), 99));
+        let rows =
+            read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&Which::Session("s"), 99));
         rows.unwrap()
     }
 }
@@ -221,7 +222,10 @@ fn again(place: &Place, ask: &Ask<'_>, world: &Around) -> Result<Why, Again> {
 fn the_same_request_is_answered_from_the_record_while_everything_is_as_it_was() {
     let place = Place::new();
     done(&place, &ask("op_1"), &ended());
-    assert_eq!(again(&place, &ask("op_2"), &Around::default()), Err(Again::Reused));
+    assert_eq!(
+        again(&place, &ask("op_2"), &Around::default()),
+        Err(Again::Reused)
+    );
     let rows = place.rows();
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[1].response, rows[0].response);
@@ -263,10 +267,14 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
     done(&place, &was, &first);
     match wanted {
         Miss::Revoked => place.memory.change(|row| row.revoked_by = Some(3)),
-        Miss::LedgerDamaged => place.memory.change(|row| row.response = Some("{}".to_owned())),
+        Miss::LedgerDamaged => place
+            .memory
+            .change(|row| row.response = Some("{}".to_owned())),
         Miss::OneactChanged => {
             // Judged by other rules: sealed as such, so that only this differs.
-            place.memory.reseal(|row| row.oneact_version = "0.0.1+rules.0".to_owned());
+            place
+                .memory
+                .reseal(|row| row.oneact_version = "0.0.1+rules.0".to_owned());
         }
         _ => {}
     }
@@ -320,12 +328,18 @@ fn what_must_not_happen_twice_is_suppressed_unless_it_is_about_something_else_by
         reuse: Reuse::Off,
         ..once("op_2")
     };
-    assert_eq!(again(&place, &other_catalog, &Around::default()), Err(Again::Suppressed));
+    assert_eq!(
+        again(&place, &other_catalog, &Around::default()),
+        Err(Again::Suppressed)
+    );
     let changed = |uri| Around {
         still: HashMap::from([(uri, Still::Other)]),
         ..Around::default()
     };
-    assert_eq!(again(&place, &once("op_3"), &changed("out.wav")), Err(Again::Suppressed));
+    assert_eq!(
+        again(&place, &once("op_3"), &changed("out.wav")),
+        Err(Again::Suppressed)
+    );
     assert_eq!(
         again(&place, &once("op_4"), &changed("in.mp4")),
         Ok(Why::Miss(Miss::InputChanged))
@@ -350,7 +364,10 @@ fn duplicates_that_are_to_be_repeated_do_not_meet() {
     let (mut one, mut other) = (place.open(), place.open());
     let world = Around::default();
     assert_eq!(said(begin(&mut one, &repeat("op_1"), &world)), Ok(Why::New));
-    assert_eq!(said(begin(&mut other, &repeat("op_2"), &world)), Ok(Why::New));
+    assert_eq!(
+        said(begin(&mut other, &repeat("op_2"), &world)),
+        Ok(Why::New)
+    );
 }
 
 #[test]
@@ -365,7 +382,10 @@ fn the_same_delivery_is_replayed_success_or_failure() {
             },
             ..ask("op_1")
         };
-        assert_eq!(again(&place, &same, &Around::default()), Err(Again::Replayed));
+        assert_eq!(
+            again(&place, &same, &Around::default()),
+            Err(Again::Replayed)
+        );
     }
 }
 
@@ -378,11 +398,17 @@ fn a_key_of_the_callers_own_makes_two_deliveries_the_same() {
         ask
     };
     done(&place, &keyed("op_1"), &ended());
-    assert_eq!(again(&place, &keyed("op_2"), &Around::default()), Err(Again::Replayed));
+    assert_eq!(
+        again(&place, &keyed("op_2"), &Around::default()),
+        Err(Again::Replayed)
+    );
     let mut other = keyed("op_3");
     other.asked.outputs.clear();
     let refused = begin(&mut place.open(), &other, &Around::default());
-    assert!(matches!(refused, Err(LedgerError::Conflict { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(LedgerError::Conflict { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -404,7 +430,10 @@ fn a_live_owner_is_waited_for_and_a_dead_one_is_not() {
     let mut owner = place.open();
     running(begin(&mut owner, &ask("op_1"), &world));
     let waited = begin(&mut place.open(), &ask("op_2"), &world);
-    assert!(matches!(waited, Err(LedgerError::InFlight { .. })), "{waited:?}");
+    assert!(
+        matches!(waited, Err(LedgerError::InFlight { .. })),
+        "{waited:?}"
+    );
     drop(owner);
     assert_eq!(again(&place, &ask("op_3"), &world), Ok(Why::TakenOver));
 }
@@ -450,7 +479,10 @@ fn a_call_that_may_have_happened_stays_unknown_after_its_failure() {
     };
     done(&place, &once("op_1"), &end);
     let asked = begin(&mut place.open(), &once("op_2"), &Around::default());
-    assert!(matches!(asked, Err(LedgerError::Unknown { .. })), "{asked:?}");
+    assert!(
+        matches!(asked, Err(LedgerError::Unknown { .. })),
+        "{asked:?}"
+    );
 }
 
 #[test]
@@ -461,10 +493,16 @@ fn what_could_not_be_recorded_waits_in_the_outbox_and_is_taken_in_once() {
     let begun = running(begin(&mut owner, &first, &Around::default()));
     place.memory.break_down();
     let recorded = owner.finish(&first, begun, &ended());
-    assert!(recorded.head.is_none() && recorded.notes[0].contains("outbox"), "{recorded:?}");
+    assert!(
+        recorded.head.is_none() && recorded.notes[0].contains("outbox"),
+        "{recorded:?}"
+    );
     place.memory.mend();
     drop(owner);
-    assert_eq!(again(&place, &once("op_2"), &Around::default()), Err(Again::Suppressed));
+    assert_eq!(
+        again(&place, &once("op_2"), &Around::default()),
+        Err(Again::Suppressed)
+    );
     assert_eq!(place.rows().len(), 2);
     let outbox = place.dir.path().join("outbox");
     assert_eq!(outbox.read_dir().unwrap().count(), 0);
@@ -483,5 +521,8 @@ fn a_run_is_asked_whether_it_may_go_on_while_it_waits() {
         }
         Err(crate::task::Failure::new(Fault::Cancelled, "cancelled"))
     });
-    assert!(matches!(stopped, Err(LedgerError::Stopped(_))), "{stopped:?}");
+    assert!(
+        matches!(stopped, Err(LedgerError::Stopped(_))),
+        "{stopped:?}"
+    );
 }

@@ -1,11 +1,6 @@
 //! Once, and provably: many processes on one ledger, and processes that die at the wrong moment.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    os::unix::process::ExitStatusExt,
-    thread,
-};
+use std::{collections::BTreeMap, fs, os::unix::process::ExitStatusExt, thread};
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -56,25 +51,31 @@ fn fault(answer: &Answer) -> &str {
 }
 
 /// Every link, by its own hash and the one before; and the steps of each session, which have no gaps.
-fn whole(root: &Root) -> BTreeMap<String, u64> {
+fn whole(root: &Root) -> BTreeMap<String, i64> {
     let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     let mut before = "0".repeat(64);
     let mut links = ledger
         .prepare("SELECT seq, prev_hash, entry_hash FROM ledger_events ORDER BY seq")
         .unwrap();
     let links = links.query_map([], |row| {
-        Ok((row.get::<_, u64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+        Ok((
+            row.get::<_, i64>(0)?,
+            row.get::<_, String>(1)?,
+            row.get::<_, String>(2)?,
+        ))
     });
     for (at, link) in links.unwrap().enumerate() {
         let (seq, prev, hash) = link.unwrap();
-        assert_eq!((seq, prev), (at as u64, before));
+        assert_eq!((seq, prev), (i64::try_from(at).unwrap(), before));
         before = hash;
     }
-    let mut steps = BTreeMap::<String, u64>::new();
+    let mut steps = BTreeMap::<String, i64>::new();
     let mut rows = ledger
         .prepare("SELECT session_id, step_index FROM agent_actions ORDER BY session_id, step_index")
         .unwrap();
-    let rows = rows.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)));
+    let rows = rows.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+    });
     for row in rows.unwrap() {
         let (session, step) = row.unwrap();
         let next = steps.entry(session).or_default();
@@ -133,7 +134,10 @@ fn the_same_delivery_is_answered_as_before_failures_too() {
     let second = root.run(&fails);
     assert_eq!((first.exit, second.exit), (75, 75));
     assert_eq!(state(&second), "replayed");
-    assert_eq!(first.at("/error/error_message"), second.at("/error/error_message"));
+    assert_eq!(
+        first.at("/error/error_message"),
+        second.at("/error/error_message")
+    );
     assert_eq!(happened(&root), ["fails"]);
     let mut again = fails.clone();
     again["dispatch"]["attempt"] = json!(2);
@@ -158,7 +162,13 @@ fn what_must_not_happen_twice_is_suppressed_and_a_salt_repeats_it() {
     assert_eq!(state(&root.run(&ask("t1"))), "done");
     let second = root.run(&ask("t2"));
     assert_eq!((state(&second), second.exit), ("suppressed", 0));
-    assert!(second.stderr.contains("it was not done again. Send `salt` to repeat it"), "{}", second.stderr);
+    assert!(
+        second
+            .stderr
+            .contains("it was not done again. Send `salt` to repeat it"),
+        "{}",
+        second.stderr
+    );
     let mut salted = ask("t3");
     salted["dispatch"]["salt"] = json!("yes, again");
     assert_eq!(state(&root.run(&salted)), "done");
@@ -195,10 +205,17 @@ fn no_reuse_does_it_again_but_never_what_must_not_happen_twice() {
         for task in ["t1", "t2"] {
             let mut command = root.command();
             command.arg("--no-reuse");
-            let task = request(capability, &format!("{capability}-{task}"), &json!({"what": capability}));
+            let task = request(
+                capability,
+                &format!("{capability}-{task}"),
+                &json!({"what": capability}),
+            );
             run(command, task.to_string().as_bytes());
         }
-        let done = happened(&root).iter().filter(|what| *what == capability).count();
+        let done = happened(&root)
+            .iter()
+            .filter(|what| *what == capability)
+            .count();
         assert_eq!(done, times, "{capability}");
     }
 }
@@ -222,7 +239,11 @@ fn killed_at(point: &str, capability: &str) -> (Root, Answer) {
 fn whoever_died_before_it_could_happen_is_taken_over() {
     for capability in ["look", "again", "once"] {
         let (root, next) = killed_at("reserved", capability);
-        assert_eq!((state(&next), why(&next)), ("done", "taken_over"), "{capability}");
+        assert_eq!(
+            (state(&next), why(&next)),
+            ("done", "taken_over"),
+            "{capability}"
+        );
         assert_eq!(happened(&root), ["a"]);
         whole(&root);
     }
@@ -233,7 +254,11 @@ fn what_may_be_repeated_is_repeated_when_whoever_did_it_died() {
     for point in ["dispatched", "done"] {
         for capability in ["look", "again"] {
             let (root, next) = killed_at(point, capability);
-            assert_eq!((state(&next), why(&next)), ("done", "taken_over"), "{point} {capability}");
+            assert_eq!(
+                (state(&next), why(&next)),
+                ("done", "taken_over"),
+                "{point} {capability}"
+            );
             whole(&root);
         }
     }
@@ -271,7 +296,12 @@ fn a_server_that_dies_with_a_once_only_call_leaves_it_unknown() {
     child.kill().unwrap();
     child.wait().unwrap();
     let next = root.run(&ask);
-    assert_eq!((next.exit, fault(&next)), (1, "outcome_unknown"), "{}", next.envelope);
+    assert_eq!(
+        (next.exit, fault(&next)),
+        (1, "outcome_unknown"),
+        "{}",
+        next.envelope
+    );
     assert_eq!(happened(&root), ["a"]);
 }
 
@@ -298,7 +328,10 @@ fn who_waits_too_long_is_told_who_is_at_work() {
     let mut command = root.command();
     command.args(["--timeout", "1"]);
     let second = run(command, ask("t2").to_string().as_bytes());
-    assert_eq!((second.exit, state(&second), fault(&second)), (3, "pending", "request_in_flight"));
+    assert_eq!(
+        (second.exit, state(&second), fault(&second)),
+        (3, "pending", "request_in_flight")
+    );
     assert_eq!(second.at("/error/recoverable"), &json!(true));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -326,9 +359,17 @@ fn nothing_is_done_that_cannot_be_recorded_unless_it_only_reads_and_the_catalog_
     ] {
         let root = Root::with_catalog(&format!("{CATALOG}{rule}"));
         fs::create_dir(root.path.join(".oneact")).unwrap();
-        fs::write(root.path.join(".oneact/ledger.db"), "no database, but long enough to be told from one").unwrap();
+        fs::write(
+            root.path.join(".oneact/ledger.db"),
+            "no database, but long enough to be told from one",
+        )
+        .unwrap();
         let answer = root.run(&request(capability, "t1", &json!({"what": "a"})));
-        assert_eq!(answer.exit, exit, "{rule} {capability}: {}", answer.envelope);
+        assert_eq!(
+            answer.exit, exit,
+            "{rule} {capability}: {}",
+            answer.envelope
+        );
         if exit == 75 {
             assert_eq!(fault(&answer), "ledger_unavailable");
             assert_eq!(happened(&root), Vec::<String>::new());

@@ -68,7 +68,10 @@ impl Memory {
     /// Changes the newest row, and its link as if it had always been so.
     pub(crate) fn reseal(&self, change: impl FnOnce(&mut Row)) {
         self.with(|kept| {
-            let (row, link) = (kept.rows.last_mut().unwrap(), kept.links.last_mut().unwrap());
+            let (row, link) = (
+                kept.rows.last_mut().unwrap(),
+                kept.links.last_mut().unwrap(),
+            );
             change(row);
             let mut body = link.body().unwrap();
             body.row = Some(row.seal());
