@@ -12,6 +12,7 @@ mod begin;
 mod canonical;
 mod chain;
 mod finish;
+mod look;
 mod place;
 mod record;
 mod request;
