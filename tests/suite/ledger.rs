@@ -514,3 +514,153 @@ fn sixteen_processes_that_begin_a_ledger_at_once_begin_one() {
         whole(&root);
     }
 }
+
+#[test]
+fn secrets_tokens_and_signatures_are_in_no_file_of_the_ledger_and_in_no_log() {
+    let (secret, token, signature) = (
+        "s3cr3t-of-the-caller",
+        "t0k3n-of-the-server",
+        "deadbeef0123456789",
+    );
+    let entry = r#"
+[server.told]
+command = ["python3", "servers/counter.py", "counted"]
+env_pass = ["SERVER_TOKEN"]
+[capability.told]
+effects = { idempotent = true, open_world = false }
+mcp = { server = "told", tool = "happen" }
+secret = ["/what"]
+result = { kind = "metadata" }
+"#;
+    let root = Root::with_catalog(&format!("{CATALOG}{entry}"));
+    let link = format!(
+        "https://b.s3.amazonaws.com/a.mp4?X-Amz-Date=20260101T000000Z&X-Amz-Signature={signature}"
+    );
+    for (task, parameters) in [
+        ("t1", json!({"what": secret, "link": link})),
+        (
+            "t2",
+            json!({"what": format!("fails {token}"), "link": link}),
+        ),
+        ("t1", json!({"what": secret, "link": link})),
+    ] {
+        let mut command = root.command();
+        command.args(["-vv"]).env("SERVER_TOKEN", token);
+        let answer = run(
+            command,
+            request("told", task, &parameters).to_string().as_bytes(),
+        );
+        let said =
+            answer.at("/output").to_string() + &answer.at("/audit").to_string() + &answer.stderr;
+        for hidden in [secret, token, signature] {
+            assert!(!said.contains(hidden), "{task}: {hidden} in {said}");
+        }
+    }
+    // What the server itself wrote is its own.
+    fs::remove_file(root.path.join("counted")).unwrap();
+    let mut looked_at = 0;
+    for dir in [".oneact", "agent_logs", "agent_outputs"] {
+        for file in walk(&root.path.join(dir)) {
+            let bytes = fs::read(&file).unwrap();
+            for hidden in [secret, token, signature] {
+                let found = bytes
+                    .windows(hidden.len())
+                    .any(|window| window == hidden.as_bytes());
+                assert!(!found, "{hidden} in {file}");
+            }
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at >= 1);
+}
+
+fn walk(dir: &camino::Utf8Path) -> Vec<camino::Utf8PathBuf> {
+    let Ok(entries) = dir.read_dir_utf8() else {
+        return Vec::new();
+    };
+    let entries = entries.flatten().map(|entry| entry.path().to_owned());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn a_plan_is_done_once_and_again_after_it_was_undone() {
+    let root = Root::with_catalog(CATALOG);
+    fs::write(root.path.join("a.txt"), "one\n").unwrap();
+    let plan = |task: &str| {
+        json!({
+            "task_plan": {"plan_id": "p", "action_plan": [{
+                "action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+                "operation": {"type": "line_insert", "line": 1, "content": "zero"},
+            }]},
+            "protocol_validation": true, "task_id": task, "metadata": {"session_id": "s", "request_id": task},
+        })
+    };
+    let text = || fs::read_to_string(root.path.join("a.txt")).unwrap();
+    let first = root.run(&plan("t1"));
+    assert_eq!(
+        (state(&first), text().as_str()),
+        ("done", "zero\none\n"),
+        "{}",
+        first.envelope
+    );
+    assert_eq!(state(&root.run(&plan("t2"))), "suppressed");
+    assert_eq!(state(&root.run(&plan("t1"))), "replayed");
+    assert_eq!(text(), "zero\none\n");
+    let reports = first
+        .at("/output/content/oneact/reports/directory")
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let undone = root
+        .command()
+        .args(["rollback", &reports])
+        .output()
+        .unwrap();
+    assert!(undone.status.success(), "{undone:?}");
+    assert_eq!(text(), "one\n");
+    let again = root.run(&plan("t1"));
+    assert_eq!(
+        (state(&again), text().as_str()),
+        ("done", "zero\none\n"),
+        "{}",
+        again.envelope
+    );
+}
+
+#[test]
+fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
+    for (point, wanted) in [("dispatched", "done"), ("done", "done")] {
+        let root = Root::with_catalog(CATALOG);
+        fs::write(root.path.join("a.txt"), "one\n").unwrap();
+        let plan = json!({
+            "task_plan": {"plan_id": "p", "action_plan": [{
+                "action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+                "operation": {"type": "line_insert", "line": 1, "content": "zero"},
+            }]},
+            "protocol_validation": true, "task_id": "t", "metadata": {"session_id": "s", "request_id": "r"},
+        });
+        let mut command = root.command();
+        command.env("ONEACT_FAULTS", format!("ledger:{point}"));
+        let mut child = command.spawn().unwrap();
+        feed(&mut child, &plan);
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        let next = root.run(&plan);
+        assert_eq!(
+            (state(&next), why(&next)),
+            (wanted, "taken_over"),
+            "{point}: {}",
+            next.envelope
+        );
+        let text = fs::read_to_string(root.path.join("a.txt")).unwrap();
+        assert_eq!(text, "zero\none\n", "{point}");
+        assert_eq!(state(&root.run(&plan)), "replayed");
+    }
+}
