@@ -11,8 +11,10 @@
 mod begin;
 mod canonical;
 mod chain;
+mod decision;
 mod finish;
 mod place;
+mod reading;
 mod record;
 mod request;
 mod row;
@@ -24,13 +26,15 @@ use camino::Utf8PathBuf;
 
 use crate::host::Host;
 
+pub(crate) use decision::{Decision, Difference, Fact};
 pub(crate) use place::Place;
-pub(crate) use record::{Effects, RowOutcome, RowState};
+pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, SCRATCH, Step, Whole};
+pub(crate) use record::{Effects, Link, Row, RowOutcome, RowState, Session};
 pub(crate) use request::{Asked, AskedStep};
 pub(crate) use validity::{Still, World};
 pub(crate) use words::{
     Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Reuse, Running,
-    SeenInput, Target, Unless, Who,
+    SeenInput, Target, Unless, Who, Why,
 };
 
 use store::Store;

@@ -9,6 +9,7 @@
 
 mod answer;
 mod broken;
+mod look;
 mod prepare;
 mod record;
 mod recover;
@@ -32,6 +33,10 @@ use prepare::prepare;
 pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
+pub(crate) use look::{
+    Decision, Difference, Fact, How, Link, LookError, Made, Most, Open, Page, ReadError, Reading, Row, RowOutcome,
+    RowState, Step, Whole, look,
+};
 pub use recover::recover;
 pub use settings::{Mode, Reply, Reuse, Settings};
 
