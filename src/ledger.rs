@@ -26,15 +26,16 @@ use camino::Utf8PathBuf;
 
 use crate::host::Host;
 
+pub(crate) use canonical::same_json;
 pub(crate) use decision::{Decision, Difference, Fact};
 pub(crate) use place::Place;
 pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, SCRATCH, Step, Whole};
-pub(crate) use record::{Effects, Link, Row, RowOutcome, RowState, Session};
+pub(crate) use record::{Effects, Row, RowOutcome, RowState};
 pub(crate) use request::{Asked, AskedStep};
 pub(crate) use validity::{Still, World};
 pub(crate) use words::{
     Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Reuse, Running,
-    SeenInput, Target, Unless, Who, Why,
+    SeenInput, Target, Unless, Who,
 };
 
 use store::Store;

@@ -9,10 +9,12 @@
 
 mod answer;
 mod broken;
+mod exhibit;
 mod look;
 mod prepare;
 mod record;
 mod recover;
+mod replay;
 mod scratch;
 mod settings;
 mod story;
@@ -33,10 +35,13 @@ use prepare::prepare;
 pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
+pub(crate) use exhibit::{Exhibit, Room, Shown, Still, exhibit};
 pub(crate) use look::{
-    Decision, Difference, Fact, How, Link, LookError, Made, Most, Open, Page, ReadError, Reading, Row, RowOutcome,
+    Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, ReadError, Reading, Row, RowOutcome,
     RowState, Step, Whole, look,
 };
+pub(crate) use replay::{Comparison, Repeated, repeat};
+pub(crate) use crate::catalog::Acts;
 pub use recover::recover;
 pub use settings::{Mode, Reply, Reuse, Settings};
 

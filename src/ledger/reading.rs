@@ -322,6 +322,11 @@ impl Reading {
         })
     }
 
+    /// Who opened a session, and for what; none of those of before oneact.
+    pub(crate) fn opened(&mut self, session_id: &str) -> Result<Option<Session>, ReadError> {
+        read(&mut *self.store, |tx| Ok(tx.session(session_id)?))
+    }
+
     /// Everything about one answer.
     pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, ReadError> {
         let session = row.session_id.clone();

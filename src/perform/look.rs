@@ -9,7 +9,7 @@ use crate::{
 use super::{Settings, record::place};
 
 pub(crate) use crate::ledger::{
-    Decision, Difference, Fact, How, Link, Made, Most, Open, Page, ReadError, Reading, Row,
+    Decision, Difference, Fact, How, Made, Most, Open, Page, ReadError, Reading, Row,
     RowOutcome, RowState, Step, Whole,
 };
 
