@@ -122,7 +122,8 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
         0 | 1 => desk.clock(instant),
         _ => desk.date(instant).chars().skip(5).collect(),
     };
-    let mut lines = vec![["#", "time", "task", "action", "state", "took", "note"].map(str::to_owned)];
+    let mut lines =
+        vec![["#", "time", "task", "action", "state", "took", "note"].map(str::to_owned)];
     lines.extend(page.steps.iter().map(|step| {
         let row = &step.row;
         let action = row.action_type.as_deref().unwrap_or("–");

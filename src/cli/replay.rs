@@ -1,12 +1,7 @@
 //! `oneact replay`: a session, or one answer of it, as it was recorded; and on demand done again, to see
 //! whether it comes out the same.
 
-use std::{
-    fs, io,
-    io::Write as _,
-    os::unix::fs::PermissionsExt as _,
-    process::ExitCode,
-};
+use std::{fs, io, io::Write as _, os::unix::fs::PermissionsExt as _, process::ExitCode};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
@@ -102,9 +97,14 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<String, L
     write(&path, text.as_bytes())
         .map_err(|error| LookFailure::Said(format!("cannot write {path}: {error}")))?;
     Ok(if args.look.json {
-        json!({"file": path.as_str(), "session_id": session, "steps": whole.len()}).to_string() + "\n"
+        json!({"file": path.as_str(), "session_id": session, "steps": whole.len()}).to_string()
+            + "\n"
     } else {
-        format!("Wrote {path}: {}, {} steps.\n", words::line(&session), whole.len())
+        format!(
+            "Wrote {path}: {}, {} steps.\n",
+            words::line(&session),
+            whole.len()
+        )
     })
 }
 
@@ -112,7 +112,9 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<String, L
 fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Utf8Path::new("."));
     let mode = fs::Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(dir)?;
+    let mut file = tempfile::Builder::new()
+        .permissions(mode)
+        .tempfile_in(dir)?;
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())
@@ -158,7 +160,11 @@ fn refused_or_compared(row: &Row, repeated: &Repeated, args: &ReplayArgs) -> Str
                 .iter()
                 .map(|differing| json!({"what": differing.what, "then": differing.then, "now": differing.now}))
                 .collect();
-            let verdict = if differs.is_empty() { "same" } else { "differs" };
+            let verdict = if differs.is_empty() {
+                "same"
+            } else {
+                "differs"
+            };
             let document = json!({
                 "step_index": row.step_index, "operation_id": row.operation_id, "verdict": verdict,
                 "session_id": found.session_id, "same": found.same, "differs": differs,
@@ -168,6 +174,8 @@ fn refused_or_compared(row: &Row, repeated: &Repeated, args: &ReplayArgs) -> Str
     }
 }
 
+/// The longest that something equal is before its middle is left out, in columns.
+const SAME: usize = 60;
 /// The longest that a value is before its middle is left out, in columns.
 const VALUE: usize = 120;
 
@@ -177,8 +185,15 @@ fn compared(row: &Row, found: &Comparison) -> String {
         Acts::Idempotent | Acts::Once => "is idempotent",
     };
     let action = words::line(row.action_type.as_deref().unwrap_or("the step"));
-    let mut lines = vec![format!("{action} {acts}; done again in the session {}", found.session_id)];
-    let same: Vec<String> = found.same.iter().map(|same| words::line(same)).collect();
+    let mut lines = vec![format!(
+        "{action} {acts}; done again in the session {}",
+        found.session_id
+    )];
+    let same: Vec<String> = found
+        .same
+        .iter()
+        .map(|same| fit(&words::line(same), SAME))
+        .collect();
     lines.push(match same.as_slice() {
         [] => "same: nothing".to_owned(),
         same => format!("same: {}", same.join("; ")),

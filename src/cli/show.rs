@@ -53,11 +53,24 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, LookFailure> {
             text.push_str(&format!("  {}  {line}\n", padded(label, 7)));
         }
     };
-    say("asked", vec![asked(row, opened.as_ref().map(|session| session.profile.as_str()), desk)]);
-    say("session", vec![format!("{} #{}", words::line(&row.session_id), row.step_index)]);
+    say(
+        "asked",
+        vec![asked(
+            row,
+            opened.as_ref().map(|session| session.profile.as_str()),
+            desk,
+        )],
+    );
+    say(
+        "session",
+        vec![format!(
+            "{} #{}",
+            words::line(&row.session_id),
+            row.step_index
+        )],
+    );
     say("request", request(whole));
     say("params", parameters(row));
-    say("changed", words::adjusted(row).map(|text| words::line(&text)).into_iter().collect());
     say("made", made(row));
     if let Some(answer) = &answer {
         say("checks", vec![checks(answer)]);
@@ -67,7 +80,10 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, LookFailure> {
     }
     say("ledger", ledger(whole));
     if words::pruned(row) {
-        say("pruned", vec!["request and answer were removed; their hashes stay".to_owned()]);
+        say(
+            "pruned",
+            vec!["request and answer were removed; their hashes stay".to_owned()],
+        );
     }
     if !whole.again.is_empty() {
         let again: Vec<String> = whole.again.iter().map(|step| format!("#{step}")).collect();
@@ -90,13 +106,20 @@ fn title(row: &Row, answer: Option<&OldAnswer>) -> String {
         .map(|call| format!("{} @ {}", call.tool_name, call.mcp_server))
         .collect();
     let took = match row.state {
-        None | Some(RowState::Pending) => String::new(),
+        None
+        | Some(RowState::Pending | RowState::Reused | RowState::Replayed | RowState::Suppressed) => {
+            String::new()
+        }
         Some(_) => format!(" in {}", duration(row.duration_ms)),
     };
     let tools = tools.join(", ");
     let parts = [id, action, &tools];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    format!("{}   {}{took}\n", words::line(&parts.join("  ")), words::state(row))
+    format!(
+        "{}   {}{took}\n",
+        words::line(&parts.join("  ")),
+        words::state(row)
+    )
 }
 
 fn asked(row: &Row, profile: Option<&str>, desk: &Desk) -> String {
@@ -120,10 +143,17 @@ fn request(whole: &Whole) -> Vec<String> {
     let before = words::about(&whole.decision)
         .map(|row| format!(" (#{})", row.step_index))
         .unwrap_or_default();
-    let mut lines = vec![format!("{hash}   {}{before}", words::reason(&whole.decision))];
+    let mut lines = vec![format!(
+        "{hash}   {}{before}",
+        words::reason(&whole.decision)
+    )];
     if let Decision::Ran { differences, .. } = &whole.decision {
         lines.extend(differences.iter().map(|difference| {
-            format!("{}   {}", words::line(&difference.what), words::difference(difference))
+            format!(
+                "{}   {}",
+                words::line(&difference.what),
+                words::difference(difference)
+            )
         }));
     }
     lines
@@ -135,7 +165,10 @@ fn parameters(row: &Row) -> Vec<String> {
     let Some(Ok(request)) = request else {
         return Vec::new();
     };
-    let several = row.action_type.as_deref().is_some_and(|id| id.contains('+'));
+    let several = row
+        .action_type
+        .as_deref()
+        .is_some_and(|id| id.contains('+'));
     let args = request.get("args").and_then(Value::as_object);
     let mut named: Vec<(String, &Value)> = Vec::new();
     for (name, value) in args.into_iter().flatten() {
@@ -147,9 +180,17 @@ fn parameters(row: &Row) -> Vec<String> {
             value => named.push((name.clone(), value)),
         }
     }
-    let adjusted = row.adjusted.as_deref().map(serde_json::from_str::<Map<_, _>>);
+    let adjusted = row
+        .adjusted
+        .as_deref()
+        .map(serde_json::from_str::<Map<_, _>>);
     let adjusted = adjusted.and_then(Result::ok).unwrap_or_default();
-    let room = named.iter().map(|(name, _)| width(name)).max().unwrap_or(0).min(24);
+    let room = named
+        .iter()
+        .map(|(name, _)| width(name))
+        .max()
+        .unwrap_or(0)
+        .min(24);
     let told = |(name, value): &(String, &Value)| {
         let shown = fit(&words::line(&words::plain(value)), VALUE);
         let origin = origin(name, value, &request, &adjusted);
@@ -203,9 +244,9 @@ fn checks(answer: &OldAnswer) -> String {
         ("format_valid", Some(checks.format_valid)),
         ("result_complete", checks.result_complete),
     ];
-    let told = all.into_iter().filter_map(|(name, held)| {
-        Some(format!("{name} {}", if held? { '✓' } else { '✗' }))
-    });
+    let told = all
+        .into_iter()
+        .filter_map(|(name, held)| Some(format!("{name} {}", if held? { '✓' } else { '✗' })));
     told.collect::<Vec<_>>().join("  ")
 }
 

@@ -101,9 +101,7 @@ fn before(tx: &mut dyn Tx, row: &Row, why: Why) -> Result<Option<Row>, ReadError
     let rows = tx.rows(&which, usize::MAX)?;
     let earlier = |other: &Row| other.seq < row.seq && other.id != row.id;
     let fits = |other: &Row| why != Why::Retry || other.outcome == RowOutcome::Error;
-    Ok(rows
-        .into_iter()
-        .find(|other| earlier(other) && fits(other)))
+    Ok(rows.into_iter().find(|other| earlier(other) && fits(other)))
 }
 
 /// What of the old answer did not hold any more, as far as it was recorded.
@@ -128,11 +126,7 @@ fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
             Some(&before.oneact_version),
             Some(&row.oneact_version),
         ),
-        Miss::Expired => said(
-            "answered",
-            Some(&before.timestamp),
-            Some(&row.started_at),
-        ),
+        Miss::Expired => said("answered", Some(&before.timestamp), Some(&row.started_at)),
         Miss::InputChanged | Miss::InputUnknown => changed(inputs(before), &inputs(row)),
         Miss::OutputMissing | Miss::OutputChanged | Miss::OutputExpiring => {
             changed(outputs(before), &outputs(row))

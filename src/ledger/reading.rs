@@ -146,8 +146,8 @@ impl Reading {
                     place: place.clone(),
                 });
             };
-            let known = tx.session(session)?.is_some()
-                || !tx.rows(&Which::Session(session), 1)?.is_empty();
+            let known =
+                tx.session(session)?.is_some() || !tx.rows(&Which::Session(session), 1)?.is_empty();
             match (known, last) {
                 (true, _) => Ok(session.to_owned()),
                 (false, None) => Err(ReadError::Empty {

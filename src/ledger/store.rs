@@ -1,18 +1,14 @@
 //! Where the record is kept: one trait of small steps, so that every rule is written once above it.
 
 #[cfg(test)]
-mod memory;
+pub(super) mod memory;
 mod postgres;
 mod sqlite;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "a room that nobody enters yet")
-)]
 pub(crate) use sqlite::{SqliteStore, Wish};
 
 /// Why the ledger cannot be used.
@@ -114,7 +110,11 @@ pub(crate) trait Tx {
                 return Ok(found);
             };
             from = last.seq + 1;
-            found.extend(links.into_iter().filter(|link| link.session_id == session_id));
+            found.extend(
+                links
+                    .into_iter()
+                    .filter(|link| link.session_id == session_id),
+            );
         }
     }
 

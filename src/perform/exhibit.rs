@@ -180,7 +180,9 @@ mod tests {
     #[test]
     fn a_picture_is_known_by_its_bytes_and_shown() {
         let exhibit = shown_as("a.txt", PNG, ROOM);
-        assert!(matches!(&exhibit.shown, Shown::Media { media_type: "image/png", bytes } if bytes == PNG));
+        assert!(
+            matches!(&exhibit.shown, Shown::Media { media_type: "image/png", bytes } if bytes == PNG)
+        );
     }
 
     #[test]
@@ -190,22 +192,37 @@ mod tests {
         assert!(matches!(exhibit.shown, Shown::TooLarge));
         assert!(exhibit.link.unwrap().ends_with("/a%20b%231.png"));
         let room = Room { left: 4, ..ROOM };
-        assert!(matches!(shown_as("a.png", PNG, room).shown, Shown::TooLarge));
+        assert!(matches!(
+            shown_as("a.png", PNG, room).shown,
+            Shown::TooLarge
+        ));
     }
 
     #[test]
     fn a_text_is_shown_by_its_beginning_and_other_bytes_not_at_all() {
         let long = "ä".repeat(WORDS);
-        assert!(matches!(shown_as("a", long.as_bytes(), ROOM).shown, Shown::Words(text) if text.ends_with("ä\n…")));
-        assert!(matches!(shown_as("a", b"\x00\x01\x02", ROOM).shown, Shown::Nothing));
-        assert!(matches!(shown_as("a", b"abc\xff", ROOM).shown, Shown::Nothing));
+        assert!(
+            matches!(shown_as("a", long.as_bytes(), ROOM).shown, Shown::Words(text) if text.ends_with("ä\n…"))
+        );
+        assert!(matches!(
+            shown_as("a", b"\x00\x01\x02", ROOM).shown,
+            Shown::Nothing
+        ));
+        assert!(matches!(
+            shown_as("a", b"abc\xff", ROOM).shown,
+            Shown::Nothing
+        ));
     }
 
     #[test]
     fn nothing_but_files_and_the_web_is_linked_to() {
-        let link = |uri: &str| exhibit(&made(uri), Utf8Path::new("/nowhere"), &mut ROOM.clone()).link;
+        let link =
+            |uri: &str| exhibit(&made(uri), Utf8Path::new("/nowhere"), &mut ROOM.clone()).link;
         assert_eq!(link("javascript:alert(1)"), None);
         assert_eq!(link("s3://bucket/a"), None);
-        assert_eq!(link("https://example.com/a").unwrap(), "https://example.com/a");
+        assert_eq!(
+            link("https://example.com/a").unwrap(),
+            "https://example.com/a"
+        );
     }
 }

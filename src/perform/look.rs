@@ -9,8 +9,8 @@ use crate::{
 use super::{Settings, record::place};
 
 pub(crate) use crate::ledger::{
-    Decision, Difference, Fact, How, Made, Most, Open, Page, ReadError, Reading, Row,
-    RowOutcome, RowState, Step, Whole,
+    Decision, Difference, Fact, How, Made, Most, Open, Page, ReadError, Reading, Row, RowOutcome,
+    RowState, Step, Whole,
 };
 
 /// Why nothing can be looked at.

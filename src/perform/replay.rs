@@ -66,10 +66,21 @@ pub(crate) fn repeat(row: &Row, settings: &Settings, host: &Host) -> Repeated {
     let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();
     let operation = envelope.pointer("/output/content/oneact/operation_id");
     let names = Names {
-        new: [&again.session_id, operation.and_then(Value::as_str).unwrap_or(&again.session_id)],
+        new: [
+            &again.session_id,
+            operation
+                .and_then(Value::as_str)
+                .unwrap_or(&again.session_id),
+        ],
         old: [&row.session_id, &row.operation_id],
     };
-    Repeated::Compared(compare(row, outcome, &names, again.acts, settings.root.as_path()))
+    Repeated::Compared(compare(
+        row,
+        outcome,
+        &names,
+        again.acts,
+        settings.root.as_path(),
+    ))
 }
 
 /// What is to be sent.
@@ -91,7 +102,9 @@ fn again(row: &Row, settings: &Settings, host: &Host) -> Result<Once, String> {
     let request: Value = serde_json::from_str(text).map_err(unreadable)?;
     let acts = acts(action, settings)?;
     if let Acts::Once = acts.worst {
-        return Err(format!("{action} happens in the world; replay never repeats it."));
+        return Err(format!(
+            "{action} happens in the world; replay never repeats it."
+        ));
     }
     let around = |name: &str| request.pointer(&format!("/context/{name}")).cloned();
     let said = parameters(request.get("args"), &acts.each)?;
@@ -160,7 +173,10 @@ fn acts(action: &str, settings: &Settings) -> Result<All, String> {
 }
 
 /// The recorded arguments without those that oneact fills itself.
-fn parameters(args: Option<&Value>, each: &[(String, Nature)]) -> Result<Map<String, Value>, String> {
+fn parameters(
+    args: Option<&Value>,
+    each: &[(String, Nature)],
+) -> Result<Map<String, Value>, String> {
     let own = |args: Option<&Value>, nature: &Nature| {
         let args = args.and_then(Value::as_object);
         let mut args = args.ok_or("its request holds no parameters")?.clone();
@@ -279,7 +295,7 @@ fn sight(sight: &Sight) -> String {
 impl Comparison {
     fn add(&mut self, what: &str, then: &str, now: &str) {
         if then == now {
-            self.same.push(format!("{what} {now}"));
+            self.same.push(format!("{what}: {now}"));
         } else {
             self.differs.push(Differing {
                 what: what.to_owned(),
@@ -301,7 +317,11 @@ impl Comparison {
         let added = new.keys().filter(|key| !old.contains_key(*key));
         for key in old.keys().chain(added) {
             let what = format!("result_data.{key}");
-            self.value(&what, old.get(key).unwrap_or(&null), new.get(key).unwrap_or(&null));
+            self.value(
+                &what,
+                old.get(key).unwrap_or(&null),
+                new.get(key).unwrap_or(&null),
+            );
         }
     }
 
@@ -344,8 +364,15 @@ mod tests {
         let now = json!({"b": "new", "a": {"y": [2], "x": 1}, "more": 1});
         found.results(&then, &now);
         assert_eq!(found.same, ["result_data.a"]);
-        let differs: Vec<&str> = found.differs.iter().map(|differing| differing.what.as_str()).collect();
-        assert_eq!(differs, ["result_data.b", "result_data.gone", "result_data.more"]);
+        let differs: Vec<&str> = found
+            .differs
+            .iter()
+            .map(|differing| differing.what.as_str())
+            .collect();
+        assert_eq!(
+            differs,
+            ["result_data.b", "result_data.gone", "result_data.more"]
+        );
     }
 
     #[test]

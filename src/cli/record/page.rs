@@ -7,7 +7,10 @@ use serde_json::Value;
 
 use crate::{
     envelope::{OldAnswer, read_response},
-    perform::{Decision, Exhibit, Made, Page, Room, Row, RowOutcome, RowState, Shown, Still, Whole, exhibit},
+    perform::{
+        Decision, Exhibit, Made, Page, Room, Row, RowOutcome, RowState, Shown, Still, Whole,
+        exhibit,
+    },
     task::Sight,
 };
 
@@ -69,7 +72,9 @@ fn escaped(text: &str) -> String {
 fn header(page: &Page, desk: &Desk) -> String {
     let mut facts = Vec::new();
     if let Some(opened) = &page.opened {
-        facts.extend([&opened.profile, &opened.context, &opened.principal].map(|fact| escaped(fact)));
+        facts.extend(
+            [&opened.profile, &opened.context, &opened.principal].map(|fact| escaped(fact)),
+        );
         facts.push(desk.date(&opened.opened_at));
     }
     facts.push(match page.count {
@@ -77,14 +82,18 @@ fn header(page: &Page, desk: &Desk) -> String {
         count => format!("{count} steps"),
     });
     let of = |states: &[RowState]| {
-        let fits = |step: &&crate::perform::Step| step.row.state.is_some_and(|state| states.contains(&state));
+        let fits = |step: &&crate::perform::Step| {
+            step.row.state.is_some_and(|state| states.contains(&state))
+        };
         page.steps.iter().filter(fits).count()
     };
     let again = of(&[RowState::Reused, RowState::Replayed, RowState::Suppressed]);
     let failed = page
         .steps
         .iter()
-        .filter(|step| step.row.outcome == RowOutcome::Error && step.row.state != Some(RowState::Pending))
+        .filter(|step| {
+            step.row.outcome == RowOutcome::Error && step.row.state != Some(RowState::Pending)
+        })
         .count();
     let counts = [
         (failed, "bad", "failed"),
@@ -92,7 +101,9 @@ fn header(page: &Page, desk: &Desk) -> String {
         (page.waiting(), "wait", "waiting"),
     ];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
-    facts.extend(counts.map(|(count, class, what)| format!("<span class=\"{class}\">{count} {what}</span>")));
+    facts.extend(
+        counts.map(|(count, class, what)| format!("<span class=\"{class}\">{count} {what}</span>")),
+    );
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"facts\">{}</p>\n</header>\n",
         escaped(&page.session_id),
@@ -122,7 +133,10 @@ fn timeline(page: &Page, desk: &Desk) -> String {
             n = row.step_index,
         )
     });
-    format!("<nav aria-label=\"Timeline\"><ol>\n{}</ol></nav>\n", items.collect::<String>())
+    format!(
+        "<nav aria-label=\"Timeline\"><ol>\n{}</ol></nav>\n",
+        items.collect::<String>()
+    )
 }
 
 fn took(row: &Row) -> String {
@@ -159,14 +173,20 @@ impl Span {
 }
 
 fn ends(row: &Row) -> (i64, i64) {
-    let read = |text: &str| text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond);
+    let read = |text: &str| {
+        text.parse::<Timestamp>()
+            .ok()
+            .map(Timestamp::as_millisecond)
+    };
     let end = read(&row.timestamp).unwrap_or_default();
     (read(&row.started_at).unwrap_or(end).min(end), end)
 }
 
 fn class(row: &Row) -> &'static str {
     match (row.state, row.outcome) {
-        (Some(RowState::Pending | RowState::Partial | RowState::Unknown | RowState::Late), _) => "wait",
+        (Some(RowState::Pending | RowState::Partial | RowState::Unknown | RowState::Late), _) => {
+            "wait"
+        }
         (_, RowOutcome::Error) => "bad",
         (Some(RowState::Reused | RowState::Replayed | RowState::Suppressed), _) => "again",
         (_, RowOutcome::Success) => "good",
@@ -174,7 +194,11 @@ fn class(row: &Row) -> &'static str {
 }
 
 fn badge(row: &Row) -> String {
-    format!("<span class=\"state {}\">{}</span>", class(row), words::state(row))
+    format!(
+        "<span class=\"state {}\">{}</span>",
+        class(row),
+        words::state(row)
+    )
 }
 
 fn section(whole: &Whole, desk: &Desk, room: &mut Room) -> String {
@@ -222,30 +246,50 @@ fn asked(row: &Row) -> String {
     if let Some(action) = action.filter(|action| !action.is_empty()) {
         facts.push(("in words".to_owned(), escaped(action)));
     }
-    let value = |value: &Value| match value {
-        Value::String(text) => escaped(text),
-        Value::Array(_) | Value::Object(_) => block(&pretty(value)),
-        other => escaped(&other.to_string()),
-    };
-    let each = args.into_iter().flatten();
-    facts.extend(each.map(|(name, of)| (escaped(name), value(of))));
     let inputs = request.pointer("/context/inputs").and_then(Value::as_array);
-    for input in inputs.into_iter().flatten() {
-        let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
-        facts.push((escaped(text("ref_id")), escaped(text("storage_uri"))));
+    let inputs: Vec<(&str, &str)> = inputs
+        .into_iter()
+        .flatten()
+        .filter_map(|input| {
+            Some((
+                input.get("ref_id")?.as_str()?,
+                input.get("storage_uri")?.as_str()?,
+            ))
+        })
+        .collect();
+    let mut named = Vec::new();
+    for (name, value) in args.into_iter().flatten() {
+        let from = inputs.iter().find(|(_, uri)| value.as_str() == Some(uri));
+        let shown = match value {
+            Value::String(text) => escaped(text),
+            Value::Array(_) | Value::Object(_) => block(&pretty(value)),
+            other => escaped(&other.to_string()),
+        };
+        let from = from.map(|(id, _)| {
+            named.push(*id);
+            format!(" <span class=\"soft\">from {}</span>", escaped(id))
+        });
+        facts.push((escaped(name), shown + &from.unwrap_or_default()));
     }
+    let others = inputs.iter().filter(|(id, _)| !named.contains(id));
+    facts.extend(others.map(|(id, uri)| (escaped(id), escaped(uri))));
     if let Some(adjusted) = words::adjusted(row) {
         facts.push(("this attempt".to_owned(), escaped(&adjusted)));
     }
     let list = list(&facts);
-    format!("{list}<details><summary>The whole request</summary>{}</details>\n", block(&pretty(&request)))
+    format!(
+        "{list}<details><summary>The whole request</summary>{}</details>\n",
+        block(&pretty(&request))
+    )
 }
 
 fn list(facts: &[(String, String)]) -> String {
     if facts.is_empty() {
         return String::new();
     }
-    let each = facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+    let each = facts
+        .iter()
+        .map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
     format!("<dl>\n{}</dl>\n", each.collect::<String>())
 }
 
@@ -264,13 +308,19 @@ fn decided(whole: &Whole) -> String {
     let mut text = format!("<p>{ran}: {reason}{}.</p>\n", about.unwrap_or_default());
     let mut facts = Vec::new();
     if let Decision::Ran { differences, .. } = &whole.decision {
-        let told = differences
-            .iter()
-            .map(|difference| (escaped(&difference.what), escaped(&words::difference(difference))));
+        let told = differences.iter().map(|difference| {
+            (
+                escaped(&difference.what),
+                escaped(&words::difference(difference)),
+            )
+        });
         facts.extend(told);
     }
     if !row.request_hash.is_empty() {
-        facts.push(("request hash".to_owned(), format!("<code>{}</code>", escaped(&row.request_hash))));
+        facts.push((
+            "request hash".to_owned(),
+            format!("<code>{}</code>", escaped(&row.request_hash)),
+        ));
     }
     if !whole.links.is_empty() {
         let links: Vec<String> = whole
@@ -289,7 +339,10 @@ fn decided(whole: &Whole) -> String {
         facts.push(("given again to".to_owned(), again.join(", ")));
     }
     if let Some(seq) = row.revoked_by {
-        facts.push(("revoked".to_owned(), format!("<span class=\"bad\">by link {seq}</span>")));
+        facts.push((
+            "revoked".to_owned(),
+            format!("<span class=\"bad\">by link {seq}</span>"),
+        ));
     }
     text.push_str(&list(&facts));
     text
@@ -320,7 +373,10 @@ fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room)
         Some(response) => {
             let shown = serde_json::from_str::<Value>(response);
             let shown = shown.map_or_else(|_| response.clone(), |value| pretty(&value));
-            text.push_str(&format!("<details><summary>The whole answer</summary>{}</details>\n", block(&shown)));
+            text.push_str(&format!(
+                "<details><summary>The whole answer</summary>{}</details>\n",
+                block(&shown)
+            ));
         }
     }
     text
@@ -334,8 +390,12 @@ fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
         Shown::Media { media_type, bytes } => {
             let source = format!("data:{media_type};base64,{}", STANDARD.encode(bytes));
             match media_type.split('/').next() {
-                Some("audio") => format!("<audio controls preload=\"metadata\" src=\"{source}\"></audio>"),
-                Some("video") => format!("<video controls preload=\"metadata\" src=\"{source}\"></video>"),
+                Some("audio") => {
+                    format!("<audio controls preload=\"metadata\" src=\"{source}\"></audio>")
+                }
+                Some("video") => {
+                    format!("<video controls preload=\"metadata\" src=\"{source}\"></video>")
+                }
                 _ => format!("<img alt=\"{name}\" src=\"{source}\">"),
             }
         }
@@ -358,7 +418,9 @@ fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
         Still::Gone => " · <span class=\"bad\">gone since</span>",
     };
     let kind = escaped(&made.asset_type);
-    format!("<figure>{inside}<figcaption><strong>{name}</strong> · {kind}{weight}{since}<br>{place}</figcaption></figure>\n")
+    format!(
+        "<figure>{inside}<figcaption><strong>{name}</strong> · {kind}{weight}{since}<br>{place}</figcaption></figure>\n"
+    )
 }
 
 fn pretty(value: &Value) -> String {
@@ -377,7 +439,10 @@ fn block(text: &str) -> String {
         length if length <= TEXT => (text, String::new()),
         length => (
             text.get(..end).unwrap_or_default(),
-            format!("<p class=\"soft\">{} more, not shown here.</p>", size((length - end) as u64)),
+            format!(
+                "<p class=\"soft\">{} more, not shown here.</p>",
+                size((length - end) as u64)
+            ),
         ),
     };
     format!("<pre>{}</pre>{rest}", escaped(shown))
@@ -401,7 +466,11 @@ mod tests {
     fn a_long_text_is_cut_at_a_character_and_says_so() {
         let text = "ä".repeat(TEXT);
         let shown = block(&text);
-        assert!(shown.ends_with("</pre><p class=\"soft\">200 kB more, not shown here.</p>"), "{}", &shown[shown.len() - 90..]);
+        assert!(
+            shown.ends_with("</pre><p class=\"soft\">200 kB more, not shown here.</p>"),
+            "{}",
+            &shown[shown.len() - 90..]
+        );
         assert_eq!(block("short"), "<pre>short</pre>");
     }
 }
