@@ -24,6 +24,10 @@ mod json_conformance;
 #[cfg(test)]
 mod large_results;
 #[cfg(test)]
+mod looking;
+#[cfg(test)]
+mod looking_page;
+#[cfg(test)]
 mod misbehaving_servers;
 #[cfg(test)]
 mod mutations;
