@@ -34,8 +34,8 @@ pub(crate) use record::{Effects, Row, RowOutcome, RowState};
 pub(crate) use request::{Asked, AskedStep};
 pub(crate) use validity::{Still, World};
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Reuse, Running,
-    SeenInput, Target, Unless, Who,
+    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Recorded, Reuse,
+    Running, SeenInput, Target, Unless, Who, Why,
 };
 
 use store::Store;
@@ -49,3 +49,6 @@ pub(crate) struct Ledger<'a> {
     actor: String,
     host: &'a Host,
 }
+
+#[cfg(test)]
+mod tests;

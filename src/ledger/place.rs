@@ -6,7 +6,7 @@ use crate::host::{self, Host};
 
 use super::{
     Ledger, LedgerError,
-    store::{SqliteStore, Store, StoreError, Wish},
+    store::{PostgresStore, SqliteStore, Store, Wish},
 };
 
 /// Where the record lies.
@@ -52,12 +52,7 @@ impl<'a> Ledger<'a> {
     ) -> Result<Self, LedgerError> {
         let store: Box<dyn Store> = match place {
             Place::File(path) => Box::new(SqliteStore::open(path, Wish::Write)?),
-            Place::Postgres(_) => {
-                return Err(LedgerError::Store(StoreError::Unreachable {
-                    place: "postgres".to_owned(),
-                    why: "not built in".to_owned(),
-                }));
-            }
+            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Write)?),
         };
         Ok(Self {
             store,

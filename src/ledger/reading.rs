@@ -8,7 +8,7 @@ use super::{
     begin::lock_of,
     decision::Decision,
     record::{ClaimState, Event, Link, Row, RowState, Session},
-    store::{SqliteStore, Store, StoreError, Tx, Which, Wish, read},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Tx, Which, Wish, read},
 };
 
 /// A ledger that is only looked at.
@@ -121,12 +121,7 @@ impl Reading {
                 });
             }
             Place::File(path) => Box::new(SqliteStore::open(path, Wish::Read)?),
-            Place::Postgres(_) => {
-                return Err(ReadError::Store(StoreError::Unreachable {
-                    place: "postgres".to_owned(),
-                    why: "not built in".to_owned(),
-                }));
-            }
+            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Read)?),
         };
         Ok(Self { store })
     }
@@ -134,6 +129,11 @@ impl Reading {
     #[cfg(test)]
     pub(crate) fn of(store: Box<dyn Store>) -> Self {
         Self { store }
+    }
+
+    /// Where it is, for people.
+    pub(crate) fn place(&self) -> &str {
+        self.store.place()
     }
 
     /// The session of that id, or the one that was used last.

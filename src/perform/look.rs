@@ -25,8 +25,9 @@ pub(crate) enum LookError {
 /// Opens the ledger of a project, where there is one.
 pub(crate) fn look(settings: &Settings) -> Result<Reading, LookError> {
     let place = ledger_place(settings).map_err(LookError::Place)?;
-    tracing::info!("The ledger is {place:?}.");
-    Ok(Reading::open(&place)?)
+    let reading = Reading::open(&place)?;
+    tracing::info!("The ledger is {}.", reading.place());
+    Ok(reading)
 }
 
 /// Where the ledger of a project is, with or without a catalog.

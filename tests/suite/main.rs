@@ -24,6 +24,8 @@ mod json_conformance;
 #[cfg(test)]
 mod large_results;
 #[cfg(test)]
+mod ledger;
+#[cfg(test)]
 mod looking;
 #[cfg(test)]
 mod looking_page;

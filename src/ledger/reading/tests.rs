@@ -6,7 +6,7 @@ use crate::{
         Fact,
         record::RowOutcome,
         store::{
-            memory::Memory,
+            Memory,
             tests::given::{SESSION, full, history, link, session, written},
         },
         words::{Again, Miss, Why},
