@@ -180,29 +180,32 @@ fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String 
 
 /// What else there is to know.
 fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> String {
-    let mut text = String::new();
     let shown = page.steps.len() as u64;
-    match (&args.grep, page.count.saturating_sub(shown)) {
-        (Some(word), _) if shown == 0 => {
-            text = format!("no step holds `{}`\n", words::line(word));
-        }
-        (None, earlier @ 1..) => {
-            text = format!("{earlier} earlier steps are not shown; --limit 0 shows all\n");
-        }
-        _ => {}
-    }
+    let mut lines = match (&args.grep, page.count.saturating_sub(shown)) {
+        (Some(word), _) if shown == 0 => vec![format!("no step holds `{}`", words::line(word))],
+        (None, earlier @ 1..) => vec![format!(
+            "{earlier} earlier steps are not shown; --limit 0 shows all"
+        )],
+        _ => Vec::new(),
+    };
     for open in &page.open {
         let (operation, since) = (words::line(&open.operation_id), desk.clock(&open.since));
-        text.push_str(&match open.how {
-            How::AtWork => format!("at work since {since}: {operation}\n"),
-            How::Died => format!("died at work, begun {since}: {operation}; the same task can be sent again\n"),
-            How::Unknown => format!(
-                "may or may not have happened, begun {since}: {operation}\n  look, then: oneact resolve {operation} \
-                 --happened | --did-not\n"
-            ),
+        lines.push(match open.how {
+            How::AtWork => format!("at work since {since}: {operation}"),
+            How::Died => {
+                format!("died at work, begun {since}: {operation}; the same task can be sent again")
+            }
+            How::Unknown => {
+                format!("may or may not have happened, begun {since}: {operation}")
+            }
         });
+        if open.how == How::Unknown {
+            lines.push(format!(
+                "  look, then: oneact resolve {operation} --happened | --did-not"
+            ));
+        }
     }
-    text
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFailure> {
@@ -248,9 +251,12 @@ fn because(whole: &Whole) -> String {
     let room = room.min(30);
     let lines: Vec<String> = lines
         .iter()
-        .map(|(name, said)| match width(name) > room {
-            false => format!("  {}   {said}", padded(name, room)),
-            true => format!("  {name}\n  {}   {said}", padded("", room)),
+        .map(|(name, said)| {
+            if width(name) > room {
+                format!("  {name}\n  {}   {said}", padded("", room))
+            } else {
+                format!("  {}   {said}", padded(name, room))
+            }
         })
         .collect();
     format!("{subject} {verb}\n{}\n", lines.join("\n"))

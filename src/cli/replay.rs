@@ -65,18 +65,16 @@ fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<String, LookFa
         let whole = desk.reading.whole_of(row)?;
         return Ok(json::line(&json::whole_step(&whole)));
     }
-    match row.response {
-        Some(response) => Ok(response + "\n"),
-        None => {
-            let why = if words::pruned(&row) {
-                format!("was pruned; its SHA-256 was {}", row.response_sha256)
-            } else {
-                "is not in the record".to_owned()
-            };
-            let step = row.step_index;
-            Err(LookFailure::Said(format!("the answer of #{step} {why}")))
-        }
+    if let Some(response) = row.response {
+        return Ok(response + "\n");
     }
+    let why = if words::pruned(&row) {
+        format!("was pruned; its SHA-256 was {}", row.response_sha256)
+    } else {
+        "is not in the record".to_owned()
+    };
+    let step = row.step_index;
+    Err(LookFailure::Said(format!("the answer of #{step} {why}")))
 }
 
 /// The whole session (R-004-59).

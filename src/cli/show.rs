@@ -46,11 +46,11 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, LookFailure> {
     let row = &whole.step.row;
     let answer = row.response.as_deref().and_then(read_response);
     let opened = desk.reading.opened(&row.session_id)?;
-    let mut text = title(row, answer.as_ref());
+    let mut told = vec![title(row, answer.as_ref())];
     let mut say = |label: &str, lines: Vec<String>| {
         for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
-            text.push_str(&format!("  {}  {line}\n", padded(label, 7)));
+            told.push(format!("  {}  {line}\n", padded(label, 7)));
         }
     };
     say(
@@ -89,7 +89,7 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, LookFailure> {
         let again: Vec<String> = whole.again.iter().map(|step| format!("#{step}")).collect();
         say("given", vec![format!("again to {}", again.join(", "))]);
     }
-    Ok(text)
+    Ok(told.concat())
 }
 
 /// `op_01J8…  CAP-PRE-002 audio_extractor @ media-processing   done in 3.4 s`

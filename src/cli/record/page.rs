@@ -349,37 +349,34 @@ fn decided(whole: &Whole) -> String {
 }
 
 fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room) -> String {
-    let mut text = String::new();
+    let mut parts = Vec::new();
     if let Some(failure) = answer.and_then(|answer| answer.failure.as_ref()) {
         let again = if failure.recoverable {
             "may be sent again"
         } else {
             "not to be sent again"
         };
-        text.push_str(&format!(
+        parts.push(format!(
             "<div class=\"failure\"><p><strong>{}</strong> <span class=\"soft\">· {again}</span></p><p>{}</p></div>\n",
             failure.fault.name(),
             escaped(&failure.message)
         ));
     }
-    for made in words::made(row) {
-        text.push_str(&figure(&made, desk, room));
-    }
+    let made = words::made(row);
+    parts.extend(made.iter().map(|made| figure(made, desk, room)));
     if let Some(data) = answer.and_then(|answer| answer.result_data.as_ref()) {
-        text.push_str(&block(&pretty(data)));
+        parts.push(block(&pretty(data)));
     }
-    match &row.response {
-        None => text.push_str("<p class=\"soft\">The answer is not in the record any more.</p>\n"),
-        Some(response) => {
-            let shown = serde_json::from_str::<Value>(response);
-            let shown = shown.map_or_else(|_| response.clone(), |value| pretty(&value));
-            text.push_str(&format!(
-                "<details><summary>The whole answer</summary>{}</details>\n",
-                block(&shown)
-            ));
-        }
-    }
-    text
+    let whole = row.response.as_ref().map(|response| {
+        let shown = serde_json::from_str::<Value>(response);
+        let shown = shown.map_or_else(|_| response.clone(), |value| pretty(&value));
+        let shown = block(&shown);
+        format!("<details><summary>The whole answer</summary>{shown}</details>\n")
+    });
+    parts.push(whole.unwrap_or_else(|| {
+        "<p class=\"soft\">The answer is not in the record any more.</p>\n".to_owned()
+    }));
+    parts.concat()
 }
 
 /// Something that was made: it plays, it shows, or there is a link to it.
