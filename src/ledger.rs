@@ -13,6 +13,7 @@ mod canonical;
 mod chain;
 mod decision;
 mod finish;
+mod look;
 mod place;
 mod reading;
 mod record;

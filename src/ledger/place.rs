@@ -6,7 +6,7 @@ use crate::host::{self, Host};
 
 use super::{
     Ledger, LedgerError,
-    store::{PostgresStore, SqliteStore, Store, Wish},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Wish},
 };
 
 /// Where the record lies.
@@ -16,6 +16,8 @@ pub(crate) enum Place {
     File(Utf8PathBuf),
     /// A PostgreSQL database, as libpq spells it: `postgres://…`.
     Postgres(String),
+    /// Nothing is recorded, and nothing is known again: `none`, the operator's own choice.
+    Nowhere,
 }
 
 /// The file in the state directory.
@@ -25,13 +27,17 @@ const OUTBOX: &str = "outbox";
 impl Place {
     /// What `[ledger] uri` or `$ONEACT_LEDGER` says; a relative path is taken from `root`.
     pub(crate) fn parse(text: &str, root: &Utf8Path) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::Nowhere);
+        }
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
         if path.is_empty() || path.contains("://") {
             return Err(
-                "write `sqlite:PATH`, a path, or `postgres://USER@HOST/DATABASE`".to_owned(),
+                "write `sqlite:PATH`, a path, `postgres://USER@HOST/DATABASE`, or `none`"
+                    .to_owned(),
             );
         }
         Ok(Self::File(root.join(path)))
@@ -53,6 +59,12 @@ impl<'a> Ledger<'a> {
         let store: Box<dyn Store> = match place {
             Place::File(path) => Box::new(SqliteStore::open(path, Wish::Write)?),
             Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Write)?),
+            Place::Nowhere => {
+                return Err(LedgerError::Store(StoreError::Unreachable {
+                    place: "none".to_owned(),
+                    why: "the catalog or $ONEACT_LEDGER says that there is none".to_owned(),
+                }));
+            }
         };
         Ok(Self {
             store,

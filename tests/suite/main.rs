@@ -26,6 +26,8 @@ mod large_results;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod ledger_shared;
+#[cfg(test)]
 mod looking;
 #[cfg(test)]
 mod looking_page;

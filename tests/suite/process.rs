@@ -86,6 +86,7 @@ fn clock_and_seed_make_every_byte_of_the_answer_the_same() {
             "--seed",
             "7",
         ]);
+        command.env("ONEACT_LEDGER", "none");
         run(command, download("good").to_string().as_bytes())
             .envelope
             .to_string()

@@ -267,13 +267,13 @@ fn a_retry_names_the_failure_before_it() {
 
 #[test]
 fn rows_of_before_oneact_are_shown_and_nothing_is_said_of_why() {
-    let rows = [history("h-1", 0), history("h-2", 1)];
+    let rows = [history('1', 0), history('2', 1)];
     assert!(matches!(decided(&rows, "1"), Decision::History));
     let mut reading = ledger(&rows);
     let page = reading.page(SESSION, Most::Newest(1), &|_| true).unwrap();
     assert_eq!((page.opened, page.count), (None, 2));
-    assert_eq!(page.steps[0].row.id, "h-2");
-    let row = reading.find("h-1", None).unwrap();
+    assert_eq!(page.steps[0].row.id, rows[1].id);
+    let row = reading.find(&rows[0].id, None).unwrap();
     assert!(reading.whole_of(row).unwrap().links.is_empty());
 }
 
