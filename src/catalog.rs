@@ -37,6 +37,6 @@ pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan};
 pub(crate) use job::{Delivery, Job, Places, PlanSource, Step, StepOutput, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ReuseRule, ledger_rule, profile};
 pub(crate) use raw::{CallContext, PlanOperation, PlanValidation, ProtectionRule};
-pub(crate) use resolve::{plan_entry, resolve};
+pub(crate) use resolve::{Acts, Nature, nature, plan_entry, resolve};
 pub(crate) use schema::{Misfit, Schema, Values};
 pub(crate) use server::{PrivateNetwork, Server, ServerProtocol};

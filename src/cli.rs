@@ -5,11 +5,14 @@ mod checkup;
 mod completions;
 mod doctor;
 mod flags;
+mod history;
 mod init;
 mod logs;
 mod man;
 mod preview;
+mod record;
 mod recover;
+mod replay;
 mod report;
 mod rollback;
 mod run;
@@ -17,8 +20,10 @@ mod schema;
 mod selftest;
 mod serve;
 mod settings;
+mod show;
 mod stderr;
 mod stdin;
+mod tame;
 
 use std::{
     ffi::OsString,
@@ -68,6 +73,13 @@ enum Verb {
     Rollback(rollback::RollbackArgs),
     /// Settle file plans that a crash interrupted (every run does it first)
     Recover(recover::RecoverArgs),
+    /// Print what was done in a session, and why a step was done or not
+    History(history::HistoryArgs),
+    /// Print everything about one answer
+    Show(show::ShowArgs),
+    /// Print a recorded session or answer; write it as a web page; do a step again and compare
+    #[command(after_help = replay::EXIT_CODES)]
+    Replay(replay::ReplayArgs),
     /// Be a built-in tool server on stdio, for any MCP client
     Serve(serve::ServeArgs),
     /// Print the JSON Schema of a document that goes in or out
@@ -111,10 +123,17 @@ pub fn main() -> ExitCode {
 
 /// Runs the verb. A signal cancels what works on files or servers, and ends the others where they are.
 fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
-    let heeds = matches!(
-        verb,
-        Verb::Run(_) | Verb::Rollback(_) | Verb::Recover(_) | Verb::Doctor(_) | Verb::Selftest(_)
-    );
+    let heeds = match &verb {
+        Verb::Replay(args) => args.executes(),
+        verb => matches!(
+            verb,
+            Verb::Run(_)
+                | Verb::Rollback(_)
+                | Verb::Recover(_)
+                | Verb::Doctor(_)
+                | Verb::Selftest(_)
+        ),
+    };
     if !heeds {
         interrupts.stand_down();
         if let Some(interrupt) = interrupts.caught() {
@@ -126,6 +145,9 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
         Verb::Run(args) => run::run(&args, interrupts),
         Verb::Rollback(args) => rollback::run(&args, interrupts),
         Verb::Recover(args) => recover::run(&args, interrupts),
+        Verb::History(args) => history::run(&args, interrupts),
+        Verb::Show(args) => show::run(&args, interrupts),
+        Verb::Replay(args) => replay::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args),
         Verb::Schema(args) => schema::run(&args),
         Verb::Init(args) => init::run(&args),

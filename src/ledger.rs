@@ -11,9 +11,11 @@
 mod begin;
 mod canonical;
 mod chain;
+mod decision;
 mod finish;
 mod look;
 mod place;
+mod reading;
 mod record;
 mod request;
 mod row;
@@ -25,8 +27,11 @@ use camino::Utf8PathBuf;
 
 use crate::host::Host;
 
+pub(crate) use canonical::same_json;
+pub(crate) use decision::{Decision, Difference, Fact};
 pub(crate) use place::Place;
-pub(crate) use record::{Effects, RowOutcome, RowState};
+pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, SCRATCH, Step, Whole};
+pub(crate) use record::{Effects, Row, RowOutcome, RowState};
 pub(crate) use request::{Asked, AskedStep};
 pub(crate) use validity::{Still, World};
 pub(crate) use words::{

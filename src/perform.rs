@@ -9,9 +9,12 @@
 
 mod answer;
 mod broken;
+mod exhibit;
+mod look;
 mod prepare;
 mod record;
 mod recover;
+mod replay;
 mod scratch;
 mod settings;
 mod story;
@@ -29,10 +32,17 @@ use crate::{
 
 use prepare::prepare;
 
+pub(crate) use crate::catalog::Acts;
 pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
+pub(crate) use exhibit::{Exhibit, Room, Shown, Still, exhibit};
+pub(crate) use look::{
+    Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, ReadError, Reading, Row,
+    RowOutcome, RowState, Step, Whole, look,
+};
 pub use recover::recover;
+pub(crate) use replay::{Comparison, Repeated, repeat};
 pub use settings::{Mode, Reply, Reuse, Settings};
 
 /// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).

@@ -8,7 +8,7 @@ use crate::task::{CapabilityTask, Failure, Fault, decided};
 use super::{
     compile, configure,
     document::{CatalogError, Tables, nearest},
-    entry::{Capability, Entry},
+    entry::{Capability, Entry, Repeatable},
     file_plan::{APPLY_FILE_PLAN, FilePlan},
     fill::Sources,
     input,
@@ -121,6 +121,42 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
             Err(Failure::new(Fault::CatalogInvalid, message))
         }
     }
+}
+
+/// What a capability does to the world, and which of its parameters no task can set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Nature {
+    pub(crate) acts: Acts,
+    pub(crate) bound: Vec<String>,
+}
+
+/// What doing it once more means, the gravest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Acts {
+    /// Nothing: it changes nothing.
+    ReadOnly,
+    /// Twice is as good as once.
+    Idempotent,
+    /// It happens once more.
+    Once,
+}
+
+/// What kind of capability that is.
+pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
+    Ok(match look_up(tables, id)? {
+        Capability::FilePlan(_) => Nature {
+            acts: Acts::Once,
+            bound: Vec::new(),
+        },
+        Capability::Tool(entry) => Nature {
+            acts: match (entry.effects.read_only, entry.repeatable) {
+                (Some(true), _) => Acts::ReadOnly,
+                (_, Repeatable::Yes) => Acts::Idempotent,
+                (_, Repeatable::Once) => Acts::Once,
+            },
+            bound: entry.bind.into_iter().map(|(name, _)| name).collect(),
+        },
+    })
 }
 
 /// Where assets are kept.

@@ -15,7 +15,7 @@ pub(super) struct SchemaArgs {
 }
 
 /// Name, what it describes, text.
-const SCHEMAS: [(&str, &str, &str); 4] = [
+const SCHEMAS: [(&str, &str, &str); 5] = [
     (
         "task",
         "what goes in: a dispatch message, a wrapped task, or a bare one",
@@ -35,6 +35,11 @@ const SCHEMAS: [(&str, &str, &str); 4] = [
         "doctor",
         "what `oneact doctor --json` prints",
         include_str!("../../schemas/doctor.schema.json"),
+    ),
+    (
+        "ledger",
+        "what `oneact history`, `show` and `replay` print as JSON",
+        include_str!("../../schemas/ledger.schema.json"),
     ),
 ];
 

@@ -64,6 +64,11 @@ pub(crate) fn canonical(value: &Value) -> String {
     serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string())
 }
 
+/// Whether two values are the same JSON, however they are written.
+pub(crate) fn same_json(one: &Value, other: &Value) -> bool {
+    canonical(&exact(one)) == canonical(&exact(other))
+}
+
 /// SHA-256 in lower-case hexadecimal.
 pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> String {
     hexadecimal(&Sha256::digest(bytes))

@@ -5,7 +5,7 @@ mod memory;
 mod postgres;
 mod sqlite;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
@@ -122,6 +122,9 @@ pub(crate) trait Store {
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError>;
 }
 
+/// So many links are looked at together where all of them are.
+const WALK: usize = 4096;
+
 /// Inside a transaction.
 pub(crate) trait Tx {
     // --- the chain ---
@@ -131,6 +134,22 @@ pub(crate) trait Tx {
     fn append(&mut self, link: &Link) -> Result<(), StoreError>;
     /// Up to `most` links from that number on, ascending.
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError>;
+    /// Those of a session, ascending.
+    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
+        let (mut found, mut from) = (Vec::new(), 0);
+        loop {
+            let links = self.links(from, WALK)?;
+            let Some(last) = links.last() else {
+                return Ok(found);
+            };
+            from = last.seq + 1;
+            found.extend(
+                links
+                    .into_iter()
+                    .filter(|link| link.session_id == session_id),
+            );
+        }
+    }
 
     // --- sessions ---
 

@@ -251,6 +251,44 @@ impl Why {
             Self::TakenOver => "taken_over",
         }
     }
+
+    /// What is stored, read back.
+    pub(crate) fn read(name: &str) -> Option<Self> {
+        let plain = [Self::New, Self::Retry, Self::Repeat, Self::TakenOver];
+        let mut all = plain.into_iter().chain(Miss::ALL.map(Self::Miss));
+        all.find(|why| why.name() == name)
+    }
+
+    /// For people: what is behind the name.
+    pub(crate) const fn sentence(self) -> &'static str {
+        match self {
+            Self::New => "nothing like it had been done in this session",
+            Self::Retry => "the attempt before it had failed",
+            Self::Repeat => "the catalog has it done as often as it is asked for",
+            Self::Miss(miss) => miss.sentence(),
+            Self::TakenOver => "whoever was doing it had died",
+        }
+    }
+}
+
+impl Again {
+    /// As it is stored.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Replayed => "replayed",
+            Self::Reused => "reused",
+            Self::Suppressed => "suppressed",
+        }
+    }
+
+    /// For people: what is behind the name.
+    pub(crate) const fn sentence(self) -> &'static str {
+        match self {
+            Self::Replayed => "the same delivery had been answered before",
+            Self::Reused => "the same request had been answered, and the answer was still good",
+            Self::Suppressed => "it had been done already, and must not be done twice",
+        }
+    }
 }
 
 /// How something that was done ended.

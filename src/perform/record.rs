@@ -33,6 +33,22 @@ pub(super) struct Book<'h> {
     open: Option<Ledger<'h>>,
 }
 
+/// Where the ledger is: `$ONEACT_LEDGER`, else `[ledger] uri`, else a file in the state directory.
+pub(super) fn place(settings: &Settings, rule: &LedgerRule) -> Result<Place, Failure> {
+    let said = [
+        (settings.ledger.as_ref(), "$ONEACT_LEDGER"),
+        (rule.uri.as_ref(), "`[ledger] uri`"),
+    ];
+    let said = said.into_iter().find_map(|(text, who)| Some((text?, who)));
+    let Some((text, who)) = said else {
+        return Ok(Place::default_in(&settings.state_dir));
+    };
+    Place::parse(text, &settings.root).map_err(|problem| {
+        let message = format!("{who} cannot be used: {problem}");
+        Failure::new(Fault::CatalogInvalid, message)
+    })
+}
+
 impl<'h> Book<'h> {
     pub(super) fn of(settings: &Settings, tables: &CatalogTables<'_>) -> Result<Self, Failure> {
         let rule = ledger_rule(tables)?;
@@ -56,18 +72,7 @@ impl<'h> Book<'h> {
     }
 
     fn new(settings: &Settings, rule: LedgerRule, context: CallContext) -> Result<Self, Failure> {
-        let said = [
-            (settings.ledger.as_ref(), "$ONEACT_LEDGER"),
-            (rule.uri.as_ref(), "`[ledger] uri`"),
-        ];
-        let said = said.into_iter().find_map(|(text, who)| Some((text?, who)));
-        let place = match said {
-            None => Place::default_in(&settings.state_dir),
-            Some((text, who)) => Place::parse(text, &settings.root).map_err(|problem| {
-                let message = format!("{who} cannot be used: {problem}");
-                Failure::new(Fault::CatalogInvalid, message)
-            })?,
-        };
+        let place = place(settings, &rule)?;
         Ok(Self {
             place,
             rule,

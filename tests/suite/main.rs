@@ -28,6 +28,10 @@ mod ledger;
 #[cfg(test)]
 mod ledger_shared;
 #[cfg(test)]
+mod looking;
+#[cfg(test)]
+mod looking_page;
+#[cfg(test)]
 mod misbehaving_servers;
 #[cfg(test)]
 mod mutations;

@@ -108,19 +108,15 @@ impl Tx for Inside<'_> {
         self.all(
             &format!("SELECT {LINK} FROM ledger_events WHERE seq >= ?1 ORDER BY seq LIMIT ?2"),
             params![Count(from), limit(most)],
-            |columns| {
-                Ok(Link {
-                    seq: columns.count()?,
-                    operation_id: columns.next()?,
-                    session_id: columns.next()?,
-                    event: columns.next()?,
-                    at: columns.next()?,
-                    actor: columns.next()?,
-                    body: columns.next()?,
-                    prev_hash: columns.next()?,
-                    entry_hash: columns.next()?,
-                })
-            },
+            link,
+        )
+    }
+
+    fn links_of(&mut self, session_id: &str) -> std::result::Result<Vec<Link>, StoreError> {
+        self.all(
+            &format!("SELECT {LINK} FROM ledger_events WHERE session_id = ?1 ORDER BY seq"),
+            [session_id],
+            link,
         )
     }
 
@@ -277,6 +273,20 @@ fn key(columns: &mut Columns<'_, '_>) -> Result<[u8; 32]> {
 
 fn limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+fn link(columns: &mut Columns<'_, '_>) -> Result<Link> {
+    Ok(Link {
+        seq: columns.count()?,
+        operation_id: columns.next()?,
+        session_id: columns.next()?,
+        event: columns.next()?,
+        at: columns.next()?,
+        actor: columns.next()?,
+        body: columns.next()?,
+        prev_hash: columns.next()?,
+        entry_hash: columns.next()?,
+    })
 }
 
 fn session(columns: &mut Columns<'_, '_>) -> Result<Session> {

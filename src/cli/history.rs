@@ -1,0 +1,263 @@
+//! `oneact history`: what was done in a session, and why a step was done or not.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::{
+    host::Interrupts,
+    perform::{Decision, How, Most, Page, Row, RowState, Whole},
+};
+
+use super::{
+    record::{Desk, LookArgs, LookFailure, columns, duration, json, task, told, words},
+    tame::{fit, padded, width, wrapped},
+};
+
+/// Which steps.
+#[derive(Debug, Args)]
+pub(super) struct HistoryArgs {
+    /// The newest N steps; 0: all
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    limit: usize,
+    /// Only steps that hold this word in their request, their answer or their names
+    #[arg(long, value_name = "WORD")]
+    grep: Option<String>,
+    /// Why that task or step was done although its request was there, or was answered from the record
+    #[arg(long, value_name = "TASK|STEP", conflicts_with_all = ["grep", "limit"])]
+    why: Option<String>,
+    #[command(flatten)]
+    look: LookArgs,
+}
+
+/// Tells.
+pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> ExitCode {
+    told(&args.look, interrupts, |desk| match &args.why {
+        Some(what) => why(what, args, desk),
+        None => history(args, desk),
+    })
+}
+
+fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFailure> {
+    let session = desk.reading.session(args.look.session.as_deref())?;
+    let most = match args.limit {
+        0 => Most::All,
+        limit => Most::Newest(limit),
+    };
+    let word = args.grep.as_ref().map(|word| word.to_lowercase());
+    let fits = |row: &Row| word.as_ref().is_none_or(|word| holds(row, word));
+    let page = desk.reading.page(&session, most, &fits)?;
+    if args.look.json {
+        return Ok(json::line(&json::history(&page)));
+    }
+    let mut text = head(&page, desk) + "\n";
+    text.push_str(&table(&page, desk, columns()));
+    text.push_str(&foot(&page, args, desk));
+    Ok(text)
+}
+
+/// Whether a word stands anywhere in it.
+fn holds(row: &Row, word: &str) -> bool {
+    let texts = [
+        row.action_type.as_deref(),
+        row.task_id.as_deref(),
+        row.request_id.as_deref(),
+        row.target_id.as_deref(),
+        row.state.map(RowState::name),
+        Some(row.outcome.name()),
+        row.fault.as_deref(),
+        row.reason.as_deref(),
+        Some(row.operation_id.as_str()),
+        row.request.as_deref(),
+        row.response.as_deref(),
+        row.output_ids.as_deref(),
+    ];
+    let mut texts = texts.into_iter().flatten();
+    texts.any(|text| text.to_lowercase().contains(word))
+}
+
+/// `session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 7 steps · 1 waiting`
+fn head(page: &Page, desk: &Desk) -> String {
+    let mut parts = vec![format!("session {}", words::line(&page.session_id))];
+    let first = page.steps.first().map(|step| step.row.timestamp.as_str());
+    match &page.opened {
+        Some(opened) => {
+            parts.push(words::line(&opened.profile));
+            parts.push(opened.context.clone());
+        }
+        None => parts.push("before oneact".to_owned()),
+    }
+    let opened = page.opened.as_ref().map(|opened| opened.opened_at.as_str());
+    if let Some(day) = first.or(opened).and_then(|at| desk.moment(at)) {
+        parts.push(day.strftime("%Y-%m-%d").to_string());
+    }
+    parts.push(match page.count {
+        0 => "no steps yet".to_owned(),
+        1 => "1 step".to_owned(),
+        count => format!("{count} steps"),
+    });
+    match page.waiting() {
+        0 => {}
+        waiting => parts.push(format!("{waiting} waiting")),
+    }
+    parts.join(" · ")
+}
+
+/// The longest that names are before their middle is left out, in columns.
+const TASK: usize = 18;
+const ACTION: usize = 24;
+/// The narrowest column that a note is wrapped in.
+const NOTE: usize = 16;
+
+fn table(page: &Page, desk: &Desk, columns: usize) -> String {
+    if page.steps.is_empty() {
+        return String::new();
+    }
+    let days = page
+        .steps
+        .iter()
+        .filter_map(|step| Some(desk.moment(&step.row.timestamp)?.date()));
+    let days: std::collections::BTreeSet<_> = days.collect();
+    let time = |instant: &str| match days.len() {
+        0 | 1 => desk.clock(instant),
+        _ => desk.date(instant).chars().skip(5).collect(),
+    };
+    let mut lines =
+        vec![["#", "time", "task", "action", "state", "took", "note"].map(str::to_owned)];
+    lines.extend(page.steps.iter().map(|step| {
+        let row = &step.row;
+        let action = row.action_type.as_deref().unwrap_or("–");
+        [
+            row.step_index.to_string(),
+            time(&row.timestamp),
+            fit(&words::line(&task(step)), TASK),
+            fit(&words::line(action), ACTION),
+            words::state(row).to_owned(),
+            match row.state {
+                None | Some(RowState::Pending) => String::new(),
+                Some(_) => duration(row.duration_ms),
+            },
+            words::note(step),
+        ]
+    }));
+    let mut widths = [0; 7];
+    for line in &lines {
+        for (widest, cell) in widths.iter_mut().zip(line) {
+            *widest = width(cell).max(*widest);
+        }
+    }
+    let mut text = String::new();
+    for line in &lines {
+        text.push_str(&told_line(line, widths, columns));
+    }
+    text
+}
+
+/// One line, and more where its note is long.
+fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String {
+    let mut text = String::new();
+    let mut used = 0;
+    for (at, (cell, width_of)) in cells.iter().zip(widths).enumerate().take(6) {
+        let blanks = " ".repeat(width_of.saturating_sub(width(cell)));
+        let gap = if at == 0 { "" } else { "  " };
+        text.push_str(gap);
+        // Numbers stand to the right.
+        match at {
+            0 | 5 => text.extend([blanks.as_str(), cell]),
+            _ => text.extend([cell, blanks.as_str()]),
+        }
+        used += gap.len() + width_of;
+    }
+    let [.., note] = cells;
+    let room = columns.saturating_sub(used + 2).max(NOTE);
+    let indent = format!("\n{}", " ".repeat(used + 2));
+    text.push_str("  ");
+    text.push_str(&wrapped(note, room).join(&indent));
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// What else there is to know.
+fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> String {
+    let shown = page.steps.len() as u64;
+    let mut lines = match (&args.grep, page.count.saturating_sub(shown)) {
+        (Some(word), _) if shown == 0 => vec![format!("no step holds `{}`", words::line(word))],
+        (None, earlier @ 1..) => vec![format!(
+            "{earlier} earlier steps are not shown; --limit 0 shows all"
+        )],
+        _ => Vec::new(),
+    };
+    for open in &page.open {
+        let (operation, since) = (words::line(&open.operation_id), desk.clock(&open.since));
+        lines.push(match open.how {
+            How::AtWork => format!("at work since {since}: {operation}"),
+            How::Died => {
+                format!("died at work, begun {since}: {operation}; the same task can be sent again")
+            }
+            How::Unknown => {
+                format!("may or may not have happened, begun {since}: {operation}")
+            }
+        });
+        if open.how == How::Unknown {
+            lines.push(format!(
+                "  look, then: oneact resolve {operation} --happened | --did-not"
+            ));
+        }
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFailure> {
+    let row = desk.reading.task(what, args.look.session.as_deref())?;
+    let whole = desk.reading.whole_of(row)?;
+    if args.look.json {
+        return Ok(json::line(&json::whole_step(&whole)));
+    }
+    Ok(because(&whole))
+}
+
+/// `task_8 CAP-PRE-002 (#7) ran, although #3 has the same request, because …`
+fn because(whole: &Whole) -> String {
+    let row = &whole.step.row;
+    let action = row.action_type.as_deref().unwrap_or("a step");
+    let subject = format!("{} {action} (#{})", task(&whole.step), row.step_index);
+    let subject = words::line(&subject);
+    let before = words::about(&whole.decision).map(|row| row.step_index);
+    let reason = words::reason(&whole.decision);
+    let name = words::reason_name(&whole.decision).unwrap_or_default();
+    let verb = match (&whole.decision, before) {
+        (Decision::Ran { why, .. }, Some(before)) if why.name() == "retry" => {
+            format!("ran again after #{before}, because")
+        }
+        (Decision::Ran { .. }, Some(before)) => {
+            format!("ran, although #{before} has the same request, because")
+        }
+        (Decision::Answered { .. }, Some(before)) => {
+            format!("did not run: its answer is that of #{before}, because")
+        }
+        (Decision::Answered { .. }, None) => "did not run, because".to_owned(),
+        (Decision::History, _) => return format!("{subject}: {reason}\n"),
+        (Decision::Ran { .. } | Decision::Other(_), _) => "ran, because".to_owned(),
+    };
+    let mut lines = vec![(name.to_owned(), reason)];
+    if let Decision::Ran { differences, .. } = &whole.decision {
+        let told = differences
+            .iter()
+            .map(|difference| (words::line(&difference.what), words::difference(difference)));
+        lines.extend(told);
+    }
+    let room = lines.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let room = room.min(30);
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|(name, said)| {
+            if width(name) > room {
+                format!("  {name}\n  {}   {said}", padded("", room))
+            } else {
+                format!("  {}   {said}", padded(name, room))
+            }
+        })
+        .collect();
+    format!("{subject} {verb}\n{}\n", lines.join("\n"))
+}

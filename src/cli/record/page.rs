@@ -1,0 +1,473 @@
+//! A session as one web page that needs nothing else: no script, no request, everything inside. What others
+//! wrote stays text, whatever it looks like.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::{
+    envelope::{OldAnswer, read_response},
+    perform::{
+        Decision, Exhibit, Made, Page, Room, Row, RowOutcome, RowState, Shown, Still, Whole,
+        exhibit,
+    },
+    task::Sight,
+};
+
+use super::{super::tame::tame, Desk, duration, size, task, words};
+
+/// What one exhibit, and all of them, may weigh before base64, in bytes.
+const ROOM: Room = Room {
+    each: 20_000_000,
+    left: 100_000_000,
+};
+
+/// Of a text so many bytes are shown.
+const TEXT: usize = 200_000;
+
+const STYLE: &str = include_str!("page.css");
+
+/// Nothing is fetched, nothing runs; what is inside may be shown and played.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; base-uri 'none'; \
+    form-action 'none'";
+
+/// The page of a session.
+pub(in crate::cli) fn page(page: &Page, whole: &[Whole], desk: &Desk) -> String {
+    let title = escaped(&page.session_id);
+    let mut room = ROOM;
+    let sections: Vec<String> = whole
+        .iter()
+        .map(|whole| section(whole, desk, &mut room))
+        .collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+         http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}<main>\n{}{}</main>\n<footer><p>oneact {} \
+         · from the ledger; nothing ran to write this page</p></footer>\n</body>\n</html>\n",
+        header(page, desk),
+        timeline(page, desk),
+        sections.concat(),
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+/// A text of others as HTML: it can be no tag, no attribute's end, and turns no direction of writing.
+fn escaped(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(tame).collect();
+    let mut shown = String::with_capacity(text.len());
+    for c in lines.join("\n").chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&#39;"),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn header(page: &Page, desk: &Desk) -> String {
+    let mut facts = Vec::new();
+    if let Some(opened) = &page.opened {
+        facts.extend(
+            [&opened.profile, &opened.context, &opened.principal].map(|fact| escaped(fact)),
+        );
+        facts.push(desk.date(&opened.opened_at));
+    }
+    facts.push(match page.count {
+        1 => "1 step".to_owned(),
+        count => format!("{count} steps"),
+    });
+    let of = |states: &[RowState]| {
+        let fits = |step: &&crate::perform::Step| {
+            step.row.state.is_some_and(|state| states.contains(&state))
+        };
+        page.steps.iter().filter(fits).count()
+    };
+    let again = of(&[RowState::Reused, RowState::Replayed, RowState::Suppressed]);
+    let failed = page
+        .steps
+        .iter()
+        .filter(|step| {
+            step.row.outcome == RowOutcome::Error && step.row.state != Some(RowState::Pending)
+        })
+        .count();
+    let counts = [
+        (failed, "bad", "failed"),
+        (again, "again", "answered from the record"),
+        (page.waiting(), "wait", "waiting"),
+    ];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    facts.extend(
+        counts.map(|(count, class, what)| format!("<span class=\"{class}\">{count} {what}</span>")),
+    );
+    format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"facts\">{}</p>\n</header>\n",
+        escaped(&page.session_id),
+        facts.join(" · ")
+    )
+}
+
+/// Each step with when it was and how long it took, beside the others.
+fn timeline(page: &Page, desk: &Desk) -> String {
+    if page.steps.is_empty() {
+        return "<p>Nothing was done in this session yet.</p>\n".to_owned();
+    }
+    let span = Span::of(page);
+    let items = page.steps.iter().map(|step| {
+        let row = &step.row;
+        let (left, wide) = span.place(row);
+        let action = escaped(row.action_type.as_deref().unwrap_or("–"));
+        let took = took(row);
+        format!(
+            "<li><a href=\"#step-{n}\"><span class=\"number\">{n}</span><span class=\"time\">{}</span><span>{action} \
+             <span class=\"soft\">{}</span></span>{}<span class=\"took\">{took}</span><span class=\"bar \
+             {}\"><i style=\"margin-left:{left}%;width:{wide}%\"></i></span></a></li>\n",
+            desk.clock(&row.timestamp),
+            escaped(&task(step)),
+            badge(row),
+            class(row),
+            n = row.step_index,
+        )
+    });
+    format!(
+        "<nav aria-label=\"Timeline\"><ol>\n{}</ol></nav>\n",
+        items.collect::<String>()
+    )
+}
+
+fn took(row: &Row) -> String {
+    match row.state {
+        None | Some(RowState::Pending) => String::new(),
+        Some(_) => duration(row.duration_ms),
+    }
+}
+
+/// From the beginning of the first step to the end of the last, in milliseconds.
+struct Span {
+    from: i64,
+    long: i64,
+}
+
+impl Span {
+    fn of(page: &Page) -> Self {
+        let rows = || page.steps.iter().map(|step| ends(&step.row));
+        let from = rows().map(|(begin, _)| begin).min().unwrap_or_default();
+        let to = rows().map(|(_, end)| end).max().unwrap_or_default();
+        Self {
+            from,
+            long: (to - from).max(1),
+        }
+    }
+
+    /// Percent from the left, and percent in width.
+    fn place(&self, row: &Row) -> (i64, i64) {
+        let (begin, end) = ends(row);
+        let left = ((begin - self.from) * 100 / self.long).clamp(0, 99);
+        let wide = ((end - begin) * 100 / self.long).clamp(0, 100 - left);
+        (left, wide)
+    }
+}
+
+fn ends(row: &Row) -> (i64, i64) {
+    let read = |text: &str| {
+        text.parse::<Timestamp>()
+            .ok()
+            .map(Timestamp::as_millisecond)
+    };
+    let end = read(&row.timestamp).unwrap_or_default();
+    (read(&row.started_at).unwrap_or(end).min(end), end)
+}
+
+fn class(row: &Row) -> &'static str {
+    match (row.state, row.outcome) {
+        (Some(RowState::Pending | RowState::Partial | RowState::Unknown | RowState::Late), _) => {
+            "wait"
+        }
+        (_, RowOutcome::Error) => "bad",
+        (Some(RowState::Reused | RowState::Replayed | RowState::Suppressed), _) => "again",
+        (_, RowOutcome::Success) => "good",
+    }
+}
+
+fn badge(row: &Row) -> String {
+    format!(
+        "<span class=\"state {}\">{}</span>",
+        class(row),
+        words::state(row)
+    )
+}
+
+fn section(whole: &Whole, desk: &Desk, room: &mut Room) -> String {
+    let row = &whole.step.row;
+    let answer = row.response.as_deref().and_then(read_response);
+    format!(
+        "<section id=\"step-{n}\">\n<h2><span class=\"soft\">#{n}</span> {} {} <span \
+         class=\"soft\">{}</span></h2>\n<p class=\"soft\">{}</p>\n<h3>Asked</h3>\n{}<h3>Decided</h3>\n{}<h3>Answered</h3>\n{}</section>\n",
+        escaped(row.action_type.as_deref().unwrap_or("–")),
+        badge(row),
+        escaped(&task(&whole.step)),
+        about(row, answer.as_ref(), desk),
+        asked(row),
+        decided(whole),
+        answered(row, answer.as_ref(), desk, room),
+        n = row.step_index,
+    )
+}
+
+fn about(row: &Row, answer: Option<&OldAnswer>, desk: &Desk) -> String {
+    let mut parts = vec![desk.date(&row.timestamp)];
+    let took = took(row);
+    if !took.is_empty() {
+        parts.push(took);
+    }
+    let calls = answer.map(|answer| answer.invocations.as_slice());
+    let calls = calls.unwrap_or_default().iter();
+    parts.extend(calls.map(|call| escaped(&format!("{} @ {}", call.tool_name, call.mcp_server))));
+    if !row.operation_id.is_empty() {
+        parts.push(format!("<code>{}</code>", escaped(&row.operation_id)));
+    }
+    parts.join(" · ")
+}
+
+fn asked(row: &Row) -> String {
+    let Some(text) = &row.request else {
+        return "<p class=\"soft\">The request is not in the record any more.</p>\n".to_owned();
+    };
+    let Ok(request) = serde_json::from_str::<Value>(text) else {
+        return block(text);
+    };
+    let args = request.get("args").and_then(Value::as_object);
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let action = request.pointer("/context/action").and_then(Value::as_str);
+    if let Some(action) = action.filter(|action| !action.is_empty()) {
+        facts.push(("in words".to_owned(), escaped(action)));
+    }
+    let inputs = request.pointer("/context/inputs").and_then(Value::as_array);
+    let inputs: Vec<(&str, &str)> = inputs
+        .into_iter()
+        .flatten()
+        .filter_map(|input| {
+            Some((
+                input.get("ref_id")?.as_str()?,
+                input.get("storage_uri")?.as_str()?,
+            ))
+        })
+        .collect();
+    let mut named = Vec::new();
+    for (name, value) in args.into_iter().flatten() {
+        let from = inputs.iter().find(|(_, uri)| value.as_str() == Some(uri));
+        let shown = match value {
+            Value::String(text) => escaped(text),
+            Value::Array(_) | Value::Object(_) => block(&pretty(value)),
+            other => escaped(&other.to_string()),
+        };
+        let from = from.map(|(id, _)| {
+            named.push(*id);
+            format!(" <span class=\"soft\">from {}</span>", escaped(id))
+        });
+        facts.push((escaped(name), shown + &from.unwrap_or_default()));
+    }
+    let others = inputs.iter().filter(|(id, _)| !named.contains(id));
+    facts.extend(others.map(|(id, uri)| (escaped(id), escaped(uri))));
+    if let Some(adjusted) = words::adjusted(row) {
+        facts.push(("this attempt".to_owned(), escaped(&adjusted)));
+    }
+    let list = list(&facts);
+    format!(
+        "{list}<details><summary>The whole request</summary>{}</details>\n",
+        block(&pretty(&request))
+    )
+}
+
+fn list(facts: &[(String, String)]) -> String {
+    if facts.is_empty() {
+        return String::new();
+    }
+    let each = facts
+        .iter()
+        .map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+    format!("<dl>\n{}</dl>\n", each.collect::<String>())
+}
+
+fn decided(whole: &Whole) -> String {
+    let row = &whole.step.row;
+    let ran = match &whole.decision {
+        Decision::Ran { .. } | Decision::Other(_) => "It ran",
+        Decision::Answered { .. } => "It did not run",
+        Decision::History => "Not known",
+    };
+    let about = words::about(&whole.decision).map(|row| {
+        let n = row.step_index;
+        format!(" (<a href=\"#step-{n}\">#{n}</a>)")
+    });
+    let reason = escaped(&words::reason(&whole.decision));
+    let mut text = format!("<p>{ran}: {reason}{}.</p>\n", about.unwrap_or_default());
+    let mut facts = Vec::new();
+    if let Decision::Ran { differences, .. } = &whole.decision {
+        let told = differences.iter().map(|difference| {
+            (
+                escaped(&difference.what),
+                escaped(&words::difference(difference)),
+            )
+        });
+        facts.extend(told);
+    }
+    if !row.request_hash.is_empty() {
+        facts.push((
+            "request hash".to_owned(),
+            format!("<code>{}</code>", escaped(&row.request_hash)),
+        ));
+    }
+    if !whole.links.is_empty() {
+        let links: Vec<String> = whole
+            .links
+            .iter()
+            .map(|link| format!("{} {}", escaped(&link.event), link.seq))
+            .collect();
+        facts.push(("ledger".to_owned(), links.join(" → ")));
+    }
+    if !whole.again.is_empty() {
+        let again: Vec<String> = whole
+            .again
+            .iter()
+            .map(|n| format!("<a href=\"#step-{n}\">#{n}</a>"))
+            .collect();
+        facts.push(("given again to".to_owned(), again.join(", ")));
+    }
+    if let Some(seq) = row.revoked_by {
+        facts.push((
+            "revoked".to_owned(),
+            format!("<span class=\"bad\">by link {seq}</span>"),
+        ));
+    }
+    text.push_str(&list(&facts));
+    text
+}
+
+fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room) -> String {
+    let mut parts = Vec::new();
+    if let Some(failure) = answer.and_then(|answer| answer.failure.as_ref()) {
+        let again = if failure.recoverable {
+            "may be sent again"
+        } else {
+            "not to be sent again"
+        };
+        parts.push(format!(
+            "<div class=\"failure\"><p><strong>{}</strong> <span class=\"soft\">· {again}</span></p><p>{}</p></div>\n",
+            failure.fault.name(),
+            escaped(&failure.message)
+        ));
+    }
+    let made = words::made(row);
+    parts.extend(made.iter().map(|made| figure(made, desk, room)));
+    if let Some(data) = answer.and_then(|answer| answer.result_data.as_ref()) {
+        parts.push(block(&pretty(data)));
+    }
+    let whole = row.response.as_ref().map(|response| {
+        let shown = serde_json::from_str::<Value>(response);
+        let shown = shown.map_or_else(|_| response.clone(), |value| pretty(&value));
+        let shown = block(&shown);
+        format!("<details><summary>The whole answer</summary>{shown}</details>\n")
+    });
+    parts.push(whole.unwrap_or_else(|| {
+        "<p class=\"soft\">The answer is not in the record any more.</p>\n".to_owned()
+    }));
+    parts.concat()
+}
+
+/// Something that was made: it plays, it shows, or there is a link to it.
+fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
+    let Exhibit { still, shown, link } = exhibit(made, &desk.settings.root, room);
+    let name = escaped(&made.ref_id);
+    let inside = match shown {
+        Shown::Media { media_type, bytes } => {
+            let source = format!("data:{media_type};base64,{}", STANDARD.encode(bytes));
+            match media_type.split('/').next() {
+                Some("audio") => {
+                    format!("<audio controls preload=\"metadata\" src=\"{source}\"></audio>")
+                }
+                Some("video") => {
+                    format!("<video controls preload=\"metadata\" src=\"{source}\"></video>")
+                }
+                _ => format!("<img alt=\"{name}\" src=\"{source}\">"),
+            }
+        }
+        Shown::Words(words) => block(&words),
+        Shown::TooLarge => "<p class=\"soft\">Too large to be shown here.</p>".to_owned(),
+        Shown::Nothing => String::new(),
+    };
+    let place = escaped(&made.storage_uri);
+    let place = match link {
+        Some(link) => format!("<a href=\"{}\">{place}</a>", escaped(&link)),
+        None => place,
+    };
+    let weight = match &made.print.sight {
+        Sight::Content(content) => format!(" · {}", size(content.bytes)),
+        Sight::Absent | Sight::Unknown => String::new(),
+    };
+    let since = match still {
+        Still::Same | Still::Unknown => "",
+        Still::Other => " · <span class=\"bad\">changed since</span>",
+        Still::Gone => " · <span class=\"bad\">gone since</span>",
+    };
+    let kind = escaped(&made.asset_type);
+    format!(
+        "<figure>{inside}<figcaption><strong>{name}</strong> · {kind}{weight}{since}<br>{place}</figcaption></figure>\n"
+    )
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// A longer text.
+fn block(text: &str) -> String {
+    let end = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .take_while(|at| *at <= TEXT)
+        .last()
+        .unwrap_or_default();
+    let (shown, rest) = match text.len() {
+        length if length <= TEXT => (text, String::new()),
+        length => (
+            text.get(..end).unwrap_or_default(),
+            format!(
+                "<p class=\"soft\">{} more, not shown here.</p>",
+                size((length - end) as u64)
+            ),
+        ),
+    };
+    format!("<pre>{}</pre>{rest}", escaped(shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_stays_text() {
+        let hostile = "</script><img src=x onerror=\"alert('1')\">\u{202e}&\0";
+        assert_eq!(
+            escaped(hostile),
+            "&lt;/script&gt;&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&lt;U+202E&gt;&amp;^@"
+        );
+        assert_eq!(escaped("a\nb"), "a\nb");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character_and_says_so() {
+        let text = "ä".repeat(TEXT);
+        let shown = block(&text);
+        assert!(
+            shown.ends_with("</pre><p class=\"soft\">200 kB more, not shown here.</p>"),
+            "{}",
+            &shown[shown.len() - 90..]
+        );
+        assert_eq!(block("short"), "<pre>short</pre>");
+    }
+}

@@ -1,0 +1,153 @@
+//! The words for a step of the record: how it ended, what came of it, why it was done.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    envelope::read_response,
+    perform::{Decision, Difference, Fact, Made, Row, RowOutcome, RowState, Step},
+    task::Sight,
+};
+
+use super::super::tame::tame;
+use super::size;
+
+/// A text of others in one line.
+pub(in crate::cli) fn line(text: &str) -> String {
+    tame(&text.replace('\t', " "))
+}
+
+/// How it ended: a word.
+pub(in crate::cli) fn state(row: &Row) -> &'static str {
+    row.state.map_or(row.outcome.name(), RowState::name)
+}
+
+/// What was made.
+pub(in crate::cli) fn made(row: &Row) -> Vec<Made> {
+    let read = |text: &str| serde_json::from_str(text).ok();
+    row.output_ids.as_deref().and_then(read).unwrap_or_default()
+}
+
+/// Whether the same task may be sent again; none where nothing failed or nobody knows.
+pub(in crate::cli) fn recoverable(row: &Row) -> Option<bool> {
+    if row.outcome == RowOutcome::Success {
+        return None;
+    }
+    let answer = row.response.as_deref().and_then(read_response)?;
+    Some(answer.failure?.recoverable)
+}
+
+/// Whether request and response were removed.
+pub(in crate::cli) fn pruned(row: &Row) -> bool {
+    row.state.is_some() && row.request.is_none() && row.response.is_none()
+}
+
+/// What stands behind a step in a table.
+pub(in crate::cli) fn note(step: &Step) -> String {
+    let row = &step.row;
+    let mut notes = Vec::new();
+    if row.state.is_none() {
+        notes.push("before oneact".to_owned());
+    }
+    if let Some(from) = step.from {
+        notes.push(format!("from #{from}"));
+    }
+    if let Some(fault) = &row.fault {
+        notes.push(match recoverable(row) {
+            Some(true) => format!("{fault}, recoverable"),
+            Some(false) | None => fault.clone(),
+        });
+    }
+    if let Some(adjusted) = adjusted(row) {
+        notes.push(adjusted);
+    }
+    let made = made(row);
+    if step.from.is_none() && !made.is_empty() {
+        let names: Vec<&str> = made.iter().map(|made| made.ref_id.as_str()).collect();
+        notes.push(format!("→ {}", names.join(", ")));
+    }
+    match (row.state, row.reason.as_deref()) {
+        (None | Some(RowState::Reused | RowState::Replayed | RowState::Suppressed), _)
+        | (_, None | Some("new" | "retry")) => {}
+        (_, Some(reason)) => notes.push(format!("again: {reason}")),
+    }
+    if row.state == Some(RowState::Unknown) {
+        notes.push("may have happened".to_owned());
+    }
+    if row.revoked_by.is_some() {
+        notes.push("revoked".to_owned());
+    }
+    if pruned(row) {
+        notes.push("pruned".to_owned());
+    }
+    line(&notes.join("; "))
+}
+
+/// What a retry changed: `adjusted sample_rate 8000`.
+pub(in crate::cli) fn adjusted(row: &Row) -> Option<String> {
+    let changed: Map<String, Value> = serde_json::from_str(row.adjusted.as_deref()?).ok()?;
+    let each = changed
+        .values()
+        .filter_map(Value::as_object)
+        .flatten()
+        .map(|(name, value)| format!("{name} {}", plain(value)));
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| format!("adjusted {}", each.join(", ")))
+}
+
+/// A value as people write it: texts without quotes.
+pub(in crate::cli) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Why it was done or not, in one sentence without its end.
+pub(in crate::cli) fn reason(decision: &Decision) -> String {
+    match decision {
+        Decision::Ran { why, .. } => why.sentence().to_owned(),
+        Decision::Answered { how, .. } => how.sentence().to_owned(),
+        Decision::History => "it was recorded before oneact, and why is not known".to_owned(),
+        Decision::Other(name) => format!("`{name}`, which this oneact does not know"),
+    }
+}
+
+/// The name of the reason.
+pub(in crate::cli) fn reason_name(decision: &Decision) -> Option<&str> {
+    match decision {
+        Decision::Ran { why, .. } => Some(why.name()),
+        Decision::Answered { how, .. } => Some(how.name()),
+        Decision::History => None,
+        Decision::Other(name) => Some(name),
+    }
+}
+
+/// The answer that it was decided by.
+pub(in crate::cli) fn about(decision: &Decision) -> Option<&Row> {
+    match decision {
+        Decision::Ran { although, .. } => although.as_deref(),
+        Decision::Answered { original, .. } => original.as_deref(),
+        Decision::History | Decision::Other(_) => None,
+    }
+}
+
+/// What differs: `file:///… 1.4 MB 9b2c… then, not there now`.
+pub(in crate::cli) fn difference(difference: &Difference) -> String {
+    let then = fact(&difference.then);
+    match &difference.now {
+        Some(now) => format!("{then} then, {} now", fact(now)),
+        None => then,
+    }
+}
+
+fn fact(fact: &Fact) -> String {
+    match fact {
+        Fact::Said(text) => line(text),
+        Fact::Seen(Sight::Absent) => "not there".to_owned(),
+        Fact::Seen(Sight::Unknown) => "not looked at".to_owned(),
+        Fact::Seen(Sight::Content(content)) => {
+            let begin: String = content.blake3.chars().take(8).collect();
+            format!("{} {begin}…", size(content.bytes))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Texts that others wrote, on a terminal: shown, never obeyed; and how wide they are.
+
+use std::fmt::Write as _;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What others wrote must not steer the terminal, nor look like something else: control characters are
+/// shown as `^X`, those that turn the direction of writing by their number.
+pub(super) fn tame(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c {
+            '\t' => shown.push(c),
+            '\0'..='\x1f' => {
+                shown.push('^');
+                shown.push(char::from((c as u8) ^ 0x40));
+            }
+            '\x7f' => shown.push_str("^?"),
+            '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                // Writing to a String cannot fail.
+                let _ = write!(shown, "<U+{:04X}>", u32::from(c));
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// How many columns a text takes.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A text in at most that many columns: its middle is left out if it is longer, since ids differ at their
+/// ends.
+pub(super) fn fit(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(1);
+    let head = take(text.chars(), room.div_ceil(2));
+    let tail = take(text.chars().rev(), room / 2);
+    head.into_iter()
+        .chain(['…'])
+        .chain(tail.into_iter().rev())
+        .collect()
+}
+
+fn take(chars: impl Iterator<Item = char>, columns: usize) -> Vec<char> {
+    let mut used = 0;
+    chars
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= columns
+        })
+        .collect()
+}
+
+/// A text with blanks behind it, to that many columns.
+pub(super) fn padded(text: &str, columns: usize) -> String {
+    let blanks = columns.saturating_sub(width(text));
+    format!("{text}{}", " ".repeat(blanks))
+}
+
+/// Words in lines of at most that many columns; a word that is longer has a line of its own.
+pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_does_not_steer_the_terminal() {
+        assert_eq!(tame("a\u{202e}b\tc\r"), "a<U+202E>b\tc^M");
+        assert_eq!(tame("\x1b[2J"), "^[[2J");
+    }
+
+    #[test]
+    fn wide_characters_count_as_two() {
+        assert_eq!(padded("音声", 6), "音声  ");
+        assert_eq!(fit("音声認識タスク", 7), "音…ク");
+        assert!(width(&fit("音声認識タスク", 7)) <= 7);
+        assert_eq!(fit("task_123456789", 9), "task…6789");
+        assert_eq!(fit("short", 9), "short");
+    }
+
+    #[test]
+    fn notes_are_broken_between_words_and_lose_none() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("unbreakable", 3), ["unbreakable"]);
+    }
+}

@@ -1,0 +1,296 @@
+//! What can be seen of a ledger: sessions and their steps, answers by their ids, and why each was given.
+
+use super::*;
+use crate::{
+    ledger::{
+        Fact,
+        record::RowOutcome,
+        store::{
+            Memory,
+            tests::given::{SESSION, full, history, link, session, written},
+        },
+        words::{Again, Miss, Why},
+    },
+    task::Sight,
+};
+
+/// A ledger of these rows; each has its link. Sessions are opened.
+fn ledger(rows: &[Row]) -> Reading {
+    let memory = Memory::default();
+    let mut store = memory.open();
+    written(&mut store, |tx| {
+        for row in rows.iter().filter(|row| row.state.is_none()) {
+            tx.insert(row)?;
+        }
+        for row in rows.iter().filter(|row| row.state.is_some()) {
+            if tx.session(&row.session_id)?.is_none() {
+                tx.open_session(&session(&row.session_id))?;
+            }
+            while tx.head()?.map_or(0, |head| head.seq) < row.seq.unwrap_or_default() {
+                link(tx, Event::Succeeded)?;
+            }
+            tx.next_step(&row.session_id)?;
+            tx.insert(row)?;
+        }
+        Ok(())
+    });
+    Reading::of(Box::new(memory.open()))
+}
+
+fn row(seq: u64, step: u64) -> Row {
+    Row {
+        task_id: Some(format!("task_{step}")),
+        input_ids: None,
+        adjusted: None,
+        reason: Some("new".to_owned()),
+        ..full(seq, step)
+    }
+}
+
+fn failed(seq: u64, step: u64) -> Row {
+    Row {
+        outcome: RowOutcome::Error,
+        state: Some(RowState::Failed),
+        ..row(seq, step)
+    }
+}
+
+fn steps(page: &Page) -> Vec<u64> {
+    page.steps.iter().map(|step| step.row.step_index).collect()
+}
+
+#[test]
+fn a_ledger_that_is_not_there_is_not_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = camino::Utf8PathBuf::try_from(dir.path().join("ledger.db")).unwrap();
+    let error = Reading::open(&Place::File(path.clone())).err().unwrap();
+    assert!(matches!(error, ReadError::Missing { .. }), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn the_session_that_was_used_last_is_the_one_of_the_newest_answer() {
+    let other = Row {
+        session_id: "sess-other".to_owned(),
+        ..row(3, 0)
+    };
+    let mut reading = ledger(&[row(2, 0), other, row(4, 1)]);
+    assert_eq!(reading.session(None).unwrap(), SESSION);
+    assert_eq!(reading.session(Some("sess-other")).unwrap(), "sess-other");
+    let error = reading.session(Some("none")).unwrap_err();
+    assert!(error.to_string().contains(SESSION), "{error}");
+}
+
+#[test]
+fn a_session_that_only_tried_something_is_not_the_last() {
+    let scratch = Row {
+        session_id: "replay-01J".to_owned(),
+        ..row(3, 0)
+    };
+    let mut reading = ledger(&[row(2, 0), scratch]);
+    assert_eq!(reading.session(None).unwrap(), SESSION);
+}
+
+#[test]
+fn an_empty_ledger_says_so() {
+    let error = ledger(&[]).session(None).unwrap_err();
+    assert!(matches!(error, ReadError::Empty { .. }), "{error}");
+}
+
+#[test]
+fn a_session_of_no_steps_is_shown_as_one() {
+    let memory = Memory::default();
+    written(&mut memory.open(), |tx| tx.open_session(&session("sess-0")));
+    let mut reading = Reading::of(Box::new(memory.open()));
+    let last = reading.session(None).unwrap();
+    let page = reading.page(&last, Most::All, &|_| true).unwrap();
+    assert_eq!(
+        (last.as_str(), page.count, page.steps.len()),
+        ("sess-0", 0, 0)
+    );
+    let error = reading.find("0", None).unwrap_err();
+    assert!(error.to_string().contains("none yet"), "{error}");
+}
+
+#[test]
+fn the_newest_steps_come_in_their_order() {
+    let mut reading = ledger(&[row(1, 0), failed(2, 1), row(3, 2), row(4, 3)]);
+    let mut page = |most, fits: &dyn Fn(&Row) -> bool| {
+        let page = reading.page(SESSION, most, fits).unwrap();
+        steps(&page)
+    };
+    assert_eq!(page(Most::All, &|_| true), [0, 1, 2, 3]);
+    assert_eq!(page(Most::Newest(2), &|_| true), [2, 3]);
+    let good = |row: &Row| row.outcome == RowOutcome::Success;
+    assert_eq!(page(Most::Newest(3), &good), [0, 2, 3]);
+    assert_eq!(page(Most::Newest(0), &good), Vec::<u64>::new());
+}
+
+#[test]
+fn an_answer_is_found_by_its_step_and_by_the_beginning_of_an_id() {
+    let one = Row {
+        operation_id: "op_01A".to_owned(),
+        id: "aaaa".to_owned(),
+        ..row(1, 0)
+    };
+    let other = Row {
+        operation_id: "op_01AB".to_owned(),
+        id: "bbbb".to_owned(),
+        ..row(2, 1)
+    };
+    let mut reading = ledger(&[one, other]);
+    let mut found = |id: &str| reading.find(id, None).map(|row| row.step_index);
+    for (id, step) in [
+        ("1", 1),
+        ("#0", 0),
+        ("op_01AB", 1),
+        ("op_01A", 0),
+        ("a", 0),
+        ("bb", 1),
+    ] {
+        assert_eq!(found(id).unwrap(), step, "{id}");
+    }
+    let error = found("op_01").unwrap_err().to_string();
+    assert!(error.contains("op_01A, op_01AB"), "{error}");
+    assert!(matches!(found("zz"), Err(ReadError::NoId { .. })));
+    assert!(matches!(found(""), Err(ReadError::NoId { .. })));
+    let error = found("7").unwrap_err().to_string();
+    assert!(error.contains("from 0 to 1"), "{error}");
+}
+
+#[test]
+fn a_task_is_found_by_its_newest_answer() {
+    let again = Row {
+        task_id: Some("task_0".to_owned()),
+        ..row(3, 2)
+    };
+    let mut reading = ledger(&[row(1, 0), row(2, 1), again]);
+    assert_eq!(reading.task("task_0", None).unwrap().step_index, 2);
+    assert_eq!(reading.task("1", None).unwrap().step_index, 1);
+    let error = reading.task("task_9", None).unwrap_err();
+    assert!(matches!(error, ReadError::NoTask { .. }), "{error}");
+}
+
+fn decided(rows: &[Row], step: &str) -> Decision {
+    let mut reading = ledger(rows);
+    let row = reading.find(step, None).unwrap();
+    reading.whole_of(row).unwrap().decision
+}
+
+#[test]
+fn what_was_given_again_names_whose_answer_it_is() {
+    let reused = Row {
+        state: Some(RowState::Reused),
+        reused_from: Some(row(1, 0).id),
+        ..row(2, 1)
+    };
+    let Decision::Answered { how, original } = decided(&[row(1, 0), reused.clone()], "1") else {
+        panic!("it was answered from the record");
+    };
+    assert_eq!((how, original.unwrap().step_index), (Again::Reused, 0));
+    let mut reading = ledger(&[row(1, 0), reused]);
+    let page = reading.page(SESSION, Most::All, &|_| true).unwrap();
+    assert_eq!(page.steps[1].from, Some(0));
+    let first = reading.find("0", None).unwrap();
+    assert_eq!(reading.whole_of(first).unwrap().again, [1]);
+}
+
+#[test]
+fn a_file_that_was_changed_is_told_as_it_was_and_as_it_is() {
+    let seen = |hash: char| {
+        let blake3 = hash.to_string().repeat(64);
+        let content = format!(r#"{{"content":{{"bytes":3,"blake3":"{blake3}","stat":null}}}}"#);
+        Some(format!(
+            r#"[{{"print":{{"uri":"file:///a","sight":{content}}},"changed_meanwhile":false}},
+                {{"print":{{"uri":"file:///b","sight":"unknown"}},"changed_meanwhile":false}}]"#
+        ))
+    };
+    let old = Row {
+        input_ids: seen('1'),
+        ..row(1, 0)
+    };
+    let new = Row {
+        input_ids: seen('2'),
+        reason: Some("input_changed".to_owned()),
+        ..row(2, 1)
+    };
+    let Decision::Ran {
+        why,
+        although,
+        differences,
+    } = decided(&[old, new], "1")
+    else {
+        panic!("it ran");
+    };
+    assert_eq!(why, Why::Miss(Miss::InputChanged));
+    assert_eq!(although.unwrap().step_index, 0);
+    let [difference] = differences.as_slice() else {
+        panic!("{differences:?}");
+    };
+    assert_eq!(difference.what, "file:///a");
+    let hash = |fact: &Fact| match fact {
+        Fact::Seen(Sight::Content(content)) => content.blake3.chars().next(),
+        _ => None,
+    };
+    let now = difference.now.as_ref().and_then(hash);
+    assert_eq!((hash(&difference.then), now), (Some('1'), Some('2')));
+}
+
+#[test]
+fn a_later_answer_is_not_why_an_earlier_one_was_given() {
+    let changed = Row {
+        reason: Some("expired".to_owned()),
+        ..row(2, 1)
+    };
+    let Decision::Ran { although, .. } = decided(&[row(1, 0), changed, row(3, 2)], "1") else {
+        panic!("it ran");
+    };
+    assert_eq!(although.unwrap().step_index, 0);
+}
+
+#[test]
+fn a_retry_names_the_failure_before_it() {
+    let before = Row {
+        task_id: Some("task".to_owned()),
+        ..failed(1, 0)
+    };
+    let retry = Row {
+        task_id: Some("task".to_owned()),
+        reason: Some("retry".to_owned()),
+        ..row(2, 1)
+    };
+    let Decision::Ran { why, although, .. } = decided(&[before, retry], "1") else {
+        panic!("it ran");
+    };
+    assert_eq!((why, although.unwrap().step_index), (Why::Retry, 0));
+}
+
+#[test]
+fn rows_of_before_oneact_are_shown_and_nothing_is_said_of_why() {
+    let rows = [history('1', 0), history('2', 1)];
+    assert!(matches!(decided(&rows, "1"), Decision::History));
+    let mut reading = ledger(&rows);
+    let page = reading.page(SESSION, Most::Newest(1), &|_| true).unwrap();
+    assert_eq!((page.opened, page.count), (None, 2));
+    assert_eq!(page.steps[0].row.id, rows[1].id);
+    let row = reading.find(&rows[0].id, None).unwrap();
+    assert!(reading.whole_of(row).unwrap().links.is_empty());
+}
+
+#[test]
+fn a_reason_of_a_later_oneact_is_told_as_it_stands() {
+    let strange = Row {
+        reason: Some("moon_phase".to_owned()),
+        ..row(1, 0)
+    };
+    assert!(matches!(decided(&[strange], "0"), Decision::Other(name) if name == "moon_phase"));
+}
+
+#[test]
+fn every_reason_is_read_back_as_it_was_written() {
+    let plain = [Why::New, Why::Retry, Why::Repeat, Why::TakenOver];
+    for why in plain.into_iter().chain(Miss::ALL.map(Why::Miss)) {
+        assert_eq!(Why::read(why.name()), Some(why));
+    }
+    assert_eq!(Why::read(""), None);
+}

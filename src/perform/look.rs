@@ -1,0 +1,41 @@
+//! For people who look at the record: where it is, opened to be read.
+
+use crate::{
+    catalog::{Catalog, CatalogError, LedgerRule, ledger_rule},
+    ledger::Place,
+    task::Failure,
+};
+
+use super::{Settings, record::place};
+
+pub(crate) use crate::ledger::{
+    Decision, Difference, Fact, How, Made, Most, Open, Page, ReadError, Reading, Row, RowOutcome,
+    RowState, Step, Whole,
+};
+
+/// Why nothing can be looked at.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookError {
+    #[error("{}", .0.message)]
+    Place(Failure),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// Opens the ledger of a project, where there is one.
+pub(crate) fn look(settings: &Settings) -> Result<Reading, LookError> {
+    let place = ledger_place(settings).map_err(LookError::Place)?;
+    let reading = Reading::open(&place)?;
+    tracing::info!("The ledger is {}.", reading.place());
+    Ok(reading)
+}
+
+/// Where the ledger of a project is, with or without a catalog.
+pub(crate) fn ledger_place(settings: &Settings) -> Result<Place, Failure> {
+    let rule = match (&settings.ledger, Catalog::load(&settings.catalog)) {
+        // What the environment says stands above the catalog, also above a broken one.
+        (Some(_), _) | (None, Err(CatalogError::Missing { .. })) => LedgerRule::default(),
+        (None, catalog) => ledger_rule(&catalog?.tables()?)?,
+    };
+    place(settings, &rule)
+}

@@ -1,0 +1,421 @@
+//! `history`, `show` and `replay`: what people see of what was done, at 80 columns and as JSON.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::program::{Answer, Root, run};
+
+/// What a command that only looks came to.
+pub(crate) struct Seen {
+    pub(crate) exit: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Seen {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap()
+    }
+
+    fn lines(&self) -> Vec<&str> {
+        self.out.lines().collect()
+    }
+}
+
+impl Root {
+    pub(crate) fn look(&self, args: &[&str]) -> Seen {
+        let done = self.command().args(args).output().unwrap();
+        Seen {
+            exit: done.status.code().unwrap(),
+            out: String::from_utf8(done.stdout).unwrap(),
+            err: String::from_utf8(done.stderr).unwrap(),
+        }
+    }
+
+    /// Runs at that minute after ten, with ids from that number.
+    pub(crate) fn at(&self, minute: u64, task: &Value) -> Answer {
+        let mut command = self.command();
+        let clock = format!("2026-02-24T10:{minute:02}:02+00:00[UTC]");
+        command.args(["run", "--clock", &clock, "--seed", &minute.to_string()]);
+        run(command, task.to_string().as_bytes())
+    }
+
+    fn asset(&self, name: &str) -> String {
+        format!("{}/agent_outputs/assets/sess-1/{name}", self.path)
+    }
+}
+
+/// A task of session `sess-1`.
+pub(crate) fn dispatch(task: &str, capability: &str, input: &Value, expected: &[&str]) -> Value {
+    json!({
+        "dispatch": {
+            "task_id": task, "action": "", "capability_ids": [capability], "attempt": 1,
+            "input_refs_resolved": input, "output_refs_expected": expected,
+        },
+        "metadata": {"session_id": "sess-1", "request_id": "req-1"},
+    })
+}
+
+pub(crate) fn download(task: &str, what: &str) -> Value {
+    let uri = format!("https://example-source.com/{what}");
+    let input = json!([{"ref_id": "src_1", "storage_uri": uri, "status": "reference"}]);
+    dispatch(task, "CAP-ACQ-002", &input, &["store_1"])
+}
+
+fn stored(id: &str, path: &str) -> Value {
+    json!([{"ref_id": id, "storage_uri": format!("file://{path}"), "status": "stored"}])
+}
+
+fn with(mut task: Value, name: &str, value: Value) -> Value {
+    task["dispatch"][name] = value;
+    task
+}
+
+/// A session in which about everything happens: a failure, its retry, a conversion, its reuse, a retry that
+/// works with less, something that must not happen twice, and an input that changes.
+pub(crate) fn eventful() -> Root {
+    let root = Root::new();
+    let convert = |task: &str| {
+        let input = stored("store_1", &root.asset("store_1.mp4"));
+        dispatch(task, "CAP-PRE-001", &input, &["derived_1"])
+    };
+    let keep = |task: &str| {
+        let task = dispatch(task, "CAP-DAT-002", &json!([]), &[]);
+        with(task, "parameters", json!({"target_path": "/a/report.txt"}))
+    };
+    let listen = dispatch(
+        "音声認識タスク_5",
+        "CAP-AUD-001",
+        &stored("derived_1", &root.asset("derived_1.wav")),
+        &["derived_2"],
+    );
+    assert_eq!(root.at(0, &download("task_1", "video")).exit, 75);
+    assert_eq!(
+        root.at(1, &with(download("task_1", "fox"), "attempt", json!(2)))
+            .exit,
+        0
+    );
+    assert_eq!(root.at(2, &convert("task_3")).exit, 0);
+    assert_eq!(root.at(3, &convert("task_4")).exit, 0);
+    assert_eq!(root.at(4, &with(listen, "attempt", json!(2))).exit, 0);
+    assert_eq!(root.at(5, &keep("task_6")).exit, 0);
+    assert_eq!(root.at(6, &keep("task_7")).exit, 0);
+    let mut video = fs::read(root.asset("store_1.mp4")).unwrap();
+    video.extend(b"more");
+    fs::write(root.asset("store_1.mp4"), video).unwrap();
+    assert_eq!(root.at(7, &convert("task_8")).exit, 0);
+    root
+}
+
+#[test]
+fn a_session_reads_well_at_80_columns() {
+    let root = eventful();
+    let seen = root.look(&["history", "--utc"]);
+    assert_eq!((seen.exit, seen.err.as_str()), (0, ""));
+    let expected = "\
+session sess-1 · default · AGENT_AUTONOMOUS · 2026-02-24 · 8 steps
+#  time      task               action       state        took  note
+0  10:00:02  task_1             CAP-ACQ-002  failed      0.0 s  timeout,
+                                                                recoverable
+1  10:01:02  task_1²            CAP-ACQ-002  done        0.0 s  → store_1
+2  10:02:02  task_3             CAP-PRE-001  done        0.0 s  → derived_1
+3  10:03:02  task_4             CAP-PRE-001  reused      0.0 s  from #2
+4  10:04:02  音声認識タスク_5²  CAP-AUD-001  done        0.0 s  adjusted
+                                                                beam_size 1,
+                                                                batch_size 8; →
+                                                                derived_2
+5  10:05:02  task_6             CAP-DAT-002  done        0.0 s
+6  10:06:02  task_7             CAP-DAT-002  suppressed  0.0 s  from #5
+7  10:07:02  task_8             CAP-PRE-001  done        0.0 s  → derived_1;
+                                                                again:
+                                                                input_changed
+";
+    assert_eq!(seen.out, expected);
+    let few = root.look(&["history", "--utc", "--limit", "2"]);
+    assert_eq!(few.lines().len(), 5, "{}", few.out);
+    assert!(
+        few.out.contains("6 earlier steps are not shown"),
+        "{}",
+        few.out
+    );
+    let found = root
+        .look(&["history", "--utc", "--grep", "REPORT.txt", "--json"])
+        .json();
+    let steps: Vec<&Value> = found["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| &step["step_index"])
+        .collect();
+    assert_eq!(steps, [5, 6]);
+    let none = root.look(&["history", "--grep", "nowhere"]);
+    assert!(none.out.contains("no step holds `nowhere`"), "{}", none.out);
+}
+
+#[test]
+fn why_a_step_ran_or_did_not_is_told_with_the_file_that_changed() {
+    let root = eventful();
+    let because = root.look(&["history", "--why", "task_8"]);
+    let [first, reason, file] = because.lines()[..] else {
+        panic!("{}", because.out);
+    };
+    assert_eq!(
+        first,
+        "task_8 CAP-PRE-001 (#7) ran, although #2 has the same request, because"
+    );
+    assert!(
+        reason.contains("input_changed") && reason.ends_with("an input has changed since"),
+        "{reason}"
+    );
+    assert!(
+        file.contains("store_1.mp4") && file.contains(" then, ") && file.ends_with(" now"),
+        "{file}"
+    );
+    let answered = root.look(&["history", "--why", "3"]).out;
+    assert!(answered.contains("its answer is that of #2"), "{answered}");
+    let once = root.look(&["history", "--why", "task_7"]).out;
+    assert!(once.contains("must not be done twice"), "{once}");
+    let retried = root.look(&["history", "--why", "task_1"]).out;
+    assert!(retried.contains("ran again after #0"), "{retried}");
+}
+
+#[test]
+fn an_answer_is_shown_with_where_its_parameters_came_from_and_its_links() {
+    let root = eventful();
+    let shown = root.look(&["show", "2", "--utc"]);
+    assert_eq!(shown.exit, 0, "{}", shown.err);
+    for part in [
+        "CAP-PRE-001  format_converter @ media-processing   done in 0.0 s",
+        "default, task_3, attempt 1, 2026-02-24 10:02:02",
+        "nothing like it had been done in this session",
+        "store_1.mp4   from store_1",
+        "target_format  wav",
+        "derived_1  audio_track  file://",
+        "output_exists ✓",
+        "reserved ",
+        " · dispatched ",
+        " · succeeded ",
+        "again to #3",
+    ] {
+        assert!(shown.out.contains(part), "{part}: {}", shown.out);
+    }
+    let retry = root.look(&["show", "4"]).out;
+    assert!(retry.contains("8   changed by this attempt"), "{retry}");
+    let operation = root.look(&["show", "2", "--json"]).json()["step"]["operation_id"].clone();
+    let operation = operation.as_str().unwrap();
+    let by_id = root.look(&["show", operation, "--utc"]);
+    assert_eq!(by_id.out, shown.out);
+    let several = root.look(&["show", "op_"]);
+    assert_eq!((several.exit, several.out.as_str()), (1, ""));
+    assert!(
+        several.err.contains("the beginning of several ids"),
+        "{}",
+        several.err
+    );
+    let unknown = root.look(&["show", "op_ZZ"]);
+    assert_eq!(unknown.exit, 1);
+    assert!(
+        unknown.err.contains("begins with `op_ZZ`"),
+        "{}",
+        unknown.err
+    );
+}
+
+#[test]
+fn the_stored_answer_is_printed_byte_for_byte_and_the_session_with_every_decision_r_004_59() {
+    let root = eventful();
+    let stored = root.look(&["replay", "2"]).out;
+    assert_eq!(root.look(&["replay", "3"]).out, stored);
+    let session = root.look(&["replay"]);
+    assert!(
+        session
+            .out
+            .contains(&format!("\"response\":{}", stored.trim_end()))
+    );
+    let session = session.json();
+    let decided: Vec<&str> = session["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["decision"]["reason"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        decided,
+        [
+            "new",
+            "retry",
+            "new",
+            "reused",
+            "new",
+            "new",
+            "suppressed",
+            "input_changed"
+        ]
+    );
+    let last = &session["steps"][7];
+    assert_eq!(last["request"]["actionId"], "CAP-PRE-001");
+    assert_eq!(last["decision"]["about"]["step_index"], 2);
+    let events: Vec<&Value> = last["links"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|link| &link["event"])
+        .collect();
+    assert_eq!(events, ["reserved", "dispatched", "succeeded"]);
+}
+
+#[test]
+fn what_is_printed_as_json_fits_its_schema() {
+    let root = eventful();
+    let schema: Value = serde_json::from_str(&root.look(&["schema", "ledger"]).out).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    for args in [
+        ["history", "--json"].as_slice(),
+        &["history", "--why", "task_8", "--json"],
+        &["show", "0", "--json"],
+        &["replay"],
+        &["replay", "4", "--json"],
+        &["replay", "2", "--execute", "--json"],
+        &["replay", "5", "--execute", "--json"],
+    ] {
+        let seen = root.look(args);
+        let problems: Vec<String> = schema
+            .iter_errors(&seen.json())
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert_eq!(problems, Vec::<String>::new(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_step_done_again_comes_out_the_same_or_otherwise_and_nothing_happens_twice() {
+    let root = eventful();
+    let same = root.look(&["replay", "4", "--execute"]);
+    assert_eq!(same.exit, 0, "{}{}", same.out, same.err);
+    assert!(
+        same.out
+            .contains("CAP-AUD-001 is idempotent; done again in the session replay-"),
+        "{}",
+        same.out
+    );
+    assert!(same.out.ends_with("differs: nothing\n"), "{}", same.out);
+    let refused = root.look(&["replay", "5", "--execute"]);
+    let sentence = "refused: CAP-DAT-002 happens in the world; replay never repeats it.\n";
+    assert_eq!((refused.exit, refused.out.as_str()), (2, sentence));
+    // What it makes now is another file.
+    let catalog = fs::read_to_string(root.path.join("catalog.toml")).unwrap();
+    let catalog = catalog.replace("tool = \"video_downloader\"", "tool = \"format_converter\"");
+    let catalog = catalog.replacen(
+        "defaults = { format = \"mp4\" }",
+        "defaults = { target_format = \"mp3\" }",
+        1,
+    );
+    fs::write(root.path.join("catalog.toml"), catalog).unwrap();
+    let otherwise = root.look(&["replay", "1", "--execute"]);
+    assert_eq!(otherwise.exit, 1, "{}{}", otherwise.out, otherwise.err);
+    assert!(otherwise.out.contains("differs: "), "{}", otherwise.out);
+    // The session that was looked at is still the last one.
+    let history = root.look(&["history", "--json"]).json();
+    assert_eq!(history["session"]["session_id"], "sess-1");
+    assert_eq!(history["session"]["steps"], 8);
+}
+
+#[test]
+fn looking_makes_no_ledger() {
+    let root = Root::new();
+    for args in [
+        ["history"].as_slice(),
+        &["show", "0"],
+        &["replay"],
+        &["replay", "0", "--execute"],
+    ] {
+        let seen = root.look(args);
+        assert_eq!((seen.exit, seen.out.as_str()), (1, ""), "{args:?}");
+        assert!(seen.err.contains("there is no ledger at"), "{}", seen.err);
+    }
+    assert!(!root.path.join(".oneact").exists());
+}
+
+#[test]
+fn a_session_that_is_not_there_names_the_last_one() {
+    let root = Root::new();
+    root.at(0, &download("task_1", "fox"));
+    let seen = root.look(&["history", "--session", "sess-2"]);
+    assert_eq!(seen.exit, 1);
+    assert!(
+        seen.err
+            .contains("no session `sess-2`; the last one that was used is `sess-1`"),
+        "{}",
+        seen.err
+    );
+    let seen = root.look(&["show", "7"]);
+    assert!(
+        seen.err.contains("has no step 7; its only one is 0"),
+        "{}",
+        seen.err
+    );
+}
+
+#[test]
+fn what_was_pruned_is_said_to_be() {
+    let root = Root::new();
+    root.at(0, &download("task_1", "fox"));
+    let ledger = rusqlite::Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    ledger
+        .execute(
+            "UPDATE agent_actions SET request = NULL, response = NULL",
+            [],
+        )
+        .unwrap();
+    let answer = root.look(&["replay", "0"]);
+    assert_eq!((answer.exit, answer.out.as_str()), (1, ""));
+    assert!(
+        answer.err.contains("the answer of #0 was pruned"),
+        "{}",
+        answer.err
+    );
+    assert!(root.look(&["history"]).out.contains("→ store_1; pruned"));
+    assert!(root.look(&["show", "0"]).out.contains("their hashes stay"));
+    assert_eq!(
+        root.look(&["replay"]).json()["steps"][0]["response"],
+        Value::Null
+    );
+    let refused = root.look(&["replay", "0", "--execute"]);
+    assert_eq!(refused.exit, 2);
+    assert!(
+        refused.out.starts_with("refused: its request was pruned"),
+        "{}",
+        refused.out
+    );
+}
+
+#[test]
+fn steps_of_before_oneact_are_history() {
+    let root = Root::new();
+    fs::create_dir(root.path.join(".oneact")).unwrap();
+    let path = root.path.join(".oneact/ledger.db");
+    let ledger = rusqlite::Connection::open(&path).unwrap();
+    ledger
+        .execute_batch(
+            "CREATE TABLE agent_actions (id TEXT PRIMARY KEY, agent_name TEXT, action_type TEXT, target_type TEXT,
+               target_id TEXT, outcome TEXT, payload TEXT, confidence_score REAL, session_id TEXT, timestamp TEXT);
+             INSERT INTO agent_actions VALUES ('h-1', 'planner', 'findUser', 'profile', NULL, 'success',
+               '{\"success\": true }', 0.5, 'sess-1', '2025-01-01T00:00:00Z');",
+        )
+        .unwrap();
+    drop(ledger);
+    root.at(0, &download("task_1", "fox"));
+    let seen = root.look(&["history", "--utc", "--json"]).json();
+    assert_eq!(seen["steps"][0]["state"], Value::Null);
+    let table = root.look(&["history", "--utc"]).out;
+    assert!(
+        table.contains("findUser") && table.contains("before oneact"),
+        "{table}"
+    );
+    assert_eq!(root.look(&["replay", "0"]).out, "{\"success\": true }\n");
+    let why = root.look(&["history", "--why", "0"]).out;
+    assert!(why.contains("recorded before oneact"), "{why}");
+    let refused = root.look(&["replay", "0", "--execute"]);
+    assert_eq!(refused.exit, 2);
+}

@@ -1,0 +1,110 @@
+//! `replay --html`: the page, opened in a real browser. It needs no request and no script, and what tools
+//! said stays text.
+
+use std::{fs, process::Command};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{
+    looking::{dispatch, eventful},
+    program::Root,
+};
+
+/// What a browser made of a page.
+struct Opened {
+    dom: String,
+    console: Vec<String>,
+}
+
+fn opened(root: &Root, file: &str) -> Opened {
+    let user = TempDir::with_prefix("oneact-suite-").unwrap();
+    let done = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ])
+        .args(["--enable-logging=stderr", "--v=0", "--window-size=390,844"])
+        .arg(format!("--user-data-dir={}", user.path().display()))
+        .args(["--dump-dom", &format!("file://{}/{file}", root.path)])
+        .output()
+        .expect("scripts/setup-tests installs chromium");
+    let log = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{log}");
+    Opened {
+        dom: String::from_utf8(done.stdout).unwrap(),
+        console: log
+            .lines()
+            .filter(|line| line.contains("CONSOLE"))
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+#[test]
+fn a_session_is_a_page_that_a_browser_shows_without_a_complaint() {
+    let root = eventful();
+    let wrote = root.look(&["replay", "--html", "page.html"]);
+    assert_eq!(wrote.exit, 0, "{}", wrote.err);
+    assert!(
+        wrote.out.ends_with("page.html: sess-1, 8 steps.\n"),
+        "{}",
+        wrote.out
+    );
+    let page = opened(&root, "page.html");
+    assert_eq!(page.console, Vec::<String>::new());
+    for part in [
+        "<h1>sess-1</h1>",
+        "1 failed",
+        "2 answered from the record",
+        "音声認識タスク_5²",
+        "It did not run: the same request had been answered",
+        "Connection timeout after 30s",
+        "src=\"data:audio/x-wav;base64,UklGR",
+        "<video controls",
+        "changed since",
+        "Good morning everyone",
+    ] {
+        assert!(page.dom.contains(part), "{part}");
+    }
+    let text = fs::read_to_string(root.path.join("page.html")).unwrap();
+    assert!(!text.contains("<script") && !text.contains("<link") && !text.contains("src=\"http"));
+}
+
+#[test]
+fn what_a_tool_says_stays_text_in_a_browser() {
+    let root = Root::new();
+    let hostile = "</script></pre><img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>";
+    let mut task = dispatch("task_1", "CAP-DAT-003", &json!([]), &[]);
+    task["dispatch"]["parameters"] = json!({"note": hostile, "<b>name</b>": 1});
+    task["dispatch"]["action"] = json!(hostile);
+    assert_eq!(root.at(0, &task).exit, 0);
+    root.look(&["replay", "--html", "page.html"]);
+    let page = opened(&root, "page.html");
+    assert_eq!(page.console, Vec::<String>::new());
+    assert!(page.dom.contains("<title>sess-1</title>"));
+    assert!(
+        page.dom
+            .contains("&lt;/script&gt;&lt;/pre&gt;&lt;img src=x onerror=")
+    );
+    assert!(
+        !page.dom.contains("<img") && !page.dom.contains("<script") && !page.dom.contains("<b>")
+    );
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_an_error_and_leaves_nothing() {
+    let root = eventful();
+    let failed = root.look(&["replay", "--html", "nowhere/page.html"]);
+    assert_eq!((failed.exit, failed.out.as_str()), (1, ""));
+    assert!(failed.err.contains("cannot write"), "{}", failed.err);
+    assert!(!root.path.join("nowhere").exists());
+}
