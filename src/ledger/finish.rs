@@ -76,10 +76,13 @@ impl Ledger<'_> {
             claim: running.claim,
         };
         let recorded = match self.take_in(&letter) {
-            Ok(head) => Recorded {
-                head: Some(head),
-                notes: Vec::new(),
-            },
+            Ok(head) => {
+                self.publish(&head);
+                Recorded {
+                    head: Some(head),
+                    notes: Vec::new(),
+                }
+            }
             Err(error) => {
                 let kept = keep(&self.outbox, &letter);
                 let what = match &kept {
@@ -111,8 +114,16 @@ impl Ledger<'_> {
                 request_hash: letter.claimed_hash.clone(),
             };
             let mut row = letter.row.clone();
+            let claim = tx.claim(&key)?;
             let event = match tx.drop_claim(&key, letter.claim)? {
-                Dropped::Ours => event(row.state),
+                Dropped::Ours => {
+                    // Nobody knows whether it happened: until a person says so nobody does it again.
+                    if let (Some(RowState::Unknown), Some(claim)) = (row.state, claim) {
+                        let state = ClaimState::Unknown;
+                        tx.put_claim(&Claim { state, ..claim })?;
+                    }
+                    event(row.state)
+                }
                 Dropped::TakenOver => {
                     row.state = Some(RowState::Late);
                     Event::Late

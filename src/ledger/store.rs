@@ -9,10 +9,6 @@ mod tests;
 
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "a room that nobody enters yet")
-)]
 pub(crate) use sqlite::{SqliteStore, Wish};
 
 /// Why the ledger cannot be used.
@@ -120,6 +116,9 @@ pub(crate) trait Tx {
     fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError>;
     /// Removes request and response of a row; their hashes stay.
     fn prune(&mut self, row_id: &str) -> Result<(), StoreError>;
+
+    /// How many rows are of before oneact: they have no link.
+    fn outside(&mut self) -> Result<u64, StoreError>;
 
     // --- claims ---
 
