@@ -121,6 +121,7 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
             return ExitCode::from(128 + interrupt.number());
         }
     }
+    // Those with large frames are never inlined here: a run would touch the stack that they need.
     match verb {
         Verb::Run(args) => run::run(&args, interrupts),
         Verb::Rollback(args) => rollback::run(&args, interrupts),

@@ -14,12 +14,15 @@ use std::{
     os::unix::process::CommandExt,
     path::PathBuf,
     process::Command,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use camino::Utf8PathBuf;
-use jiff::{Timestamp, Zoned};
+use jiff::{Timestamp, Zoned, tz::TimeZone};
 use rustix::{
     fs::Mode,
     process::{Signal, getpid, getppid, set_parent_process_death_signal, umask},
@@ -38,6 +41,8 @@ pub struct Host {
     clock: Clock,
     random: Random,
     interrupts: Interrupts,
+    /// Of this machine, once it has been read.
+    zone: OnceLock<TimeZone>,
 }
 
 /// Where the time comes from.
@@ -76,7 +81,19 @@ impl Host {
                 drawn: AtomicUsize::new(0),
             }),
             interrupts,
+            zone: OnceLock::new(),
         }
+    }
+
+    /// Reads what the answer will need: for a moment at which something else is waited for anyway.
+    pub fn prepare(&self) {
+        if let Clock::System = self.clock {
+            self.zone();
+        }
+    }
+
+    fn zone(&self) -> &TimeZone {
+        self.zone.get_or_init(zone::local)
     }
 
     /// Now, in the local time zone.
@@ -97,11 +114,10 @@ impl Host {
         self.clock.timestamp()
     }
 
-    /// A moment in the local time zone. Files are read for it: better while something else is
-    /// waited for.
+    /// A moment in the local time zone. Files are read for the first; see [`Host::prepare`].
     pub fn local(&self, at: Timestamp) -> Zoned {
         match &self.clock {
-            Clock::System => at.to_zoned(zone::local()),
+            Clock::System => at.to_zoned(self.zone().clone()),
             Clock::Fixed(fixed) => at.to_zoned(fixed.time_zone().clone()),
         }
     }
@@ -194,6 +210,14 @@ pub fn file_time() -> i64 {
     now.tv_sec
         .saturating_mul(1_000_000_000)
         .saturating_add(now.tv_nsec)
+}
+
+/// Dies here as by `kill -9`, where `ONEACT_FAULTS` names this point: for tests of what a crash leaves.
+pub fn die_at(point: &str) {
+    if variable("ONEACT_FAULTS").as_deref() == Some(point) {
+        // Where even this fails, the test that asked for it notices.
+        let _ = rustix::process::kill_process(getpid(), Signal::KILL);
+    }
 }
 
 /// The effective user of this process.

@@ -63,3 +63,6 @@ pub(crate) struct Ledger<'a> {
     actor: String,
     host: &'a Host,
 }
+
+#[cfg(test)]
+mod tests;

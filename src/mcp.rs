@@ -179,9 +179,9 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
         operation: "start an event loop",
         source,
     };
-    room(host).map_err(failed)?;
     let started = Started::new(server, host)?;
     // It takes its time to start: the rest is made in that.
+    room(host).map_err(failed)?;
     let runtime = Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -191,13 +191,13 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
         let _inside = runtime.enter();
         Session::with(started, server)?
     };
+    host.prepare();
     Ok((runtime, session))
 }
 
-/// An error if so few files can still be opened that tokio would panic for want of them, once the
-/// server has its pipes.
+/// An error if so few files can still be opened that tokio would panic for want of them.
 fn room(host: &Host) -> io::Result<()> {
-    const NEEDED: usize = 11;
+    const NEEDED: usize = 8;
     let wake = host.interrupts().wake()?;
     let spare: io::Result<Vec<_>> = (0..NEEDED).map(|_| wake.try_clone()).collect();
     spare.map(drop)

@@ -1,28 +1,30 @@
 //! A private scratch directory for one operation, gone when the operation is, however it ended.
 //!
-//! `<state>/staging/<id>/` belongs to whoever holds the lock on `<state>/staging/<id>.lock`; if
-//! nobody does, a dead process left it, and the next [`Staging::open`] removes it. These locks are
-//! made, tried and removed only by the holder of `<state>/staging/lock`, so nobody ever meets a
-//! directory that is half made or half removed.
+//! `<state>/staging/<id>/` belongs to whoever holds the lock on it ([`Held`]); if nobody does, a dead
+//! process left it, and the next [`Staging::open`] removes it. These directories are made, tried and
+//! taken over only by the holder of the lock on `<state>/staging`, so nobody ever meets one that is
+//! half made.
 //!
 //! A directory that is empty in the end is set aside as `<state>/spare`, and is the next run's: on
 //! a disk, to rename one takes a fifth of the time that removing and making one takes.
 
+mod held;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
+    fs::{self, DirBuilder, File, Permissions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     thread,
     time::Duration,
 };
 
 use base64::{engine::general_purpose::STANDARD, read::DecoderReader};
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use self::held::Held;
 use super::error::{StoreError, component};
 
 /// A live scratch directory, mode 0700; dropping it removes it.
@@ -31,8 +33,8 @@ pub(crate) struct Staging {
     dir: Utf8PathBuf,
     /// Where the directory goes if it is empty in the end.
     spare: Option<Utf8PathBuf>,
-    /// The locked file: dropped last, it gives the directory up.
-    _owned: File,
+    /// Dropped last, it gives the directory up.
+    held: Held,
 }
 
 /// Who may use a directory: we.
@@ -61,48 +63,39 @@ impl Staging {
 
     fn make(parent: &Utf8Path, id: &str, spare: Option<Utf8PathBuf>) -> Result<Self, StoreError> {
         let id = component("operation id", id)?;
-        private_dir()
-            .recursive(true)
-            .create(parent)
-            .map_err(StoreError::io("create", parent))?;
-        let _turn = take_turn(parent)?;
-        sweep(parent);
-        let dir = parent.join(id);
-        let lock = lock_path(&dir);
-        let Some(owned) = try_lock(&lock)? else {
-            return Err(StoreError::Busy { path: dir });
+        let turn = match take_turn(parent)? {
+            Some(turn) => turn,
+            None => {
+                private_dir()
+                    .recursive(true)
+                    .create(parent)
+                    .map_err(StoreError::io("create", parent))?;
+                take_turn(parent)?.ok_or_else(|| StoreError::Busy {
+                    path: parent.to_owned(),
+                })?
+            }
         };
-        remove_tree(&dir)?;
-        if !take_spare(spare.as_deref(), &dir)? {
-            private_dir()
-                .create(&dir)
-                .map_err(StoreError::io("create", &dir))?;
-        }
-        Ok(Self {
-            dir,
-            spare,
-            _owned: owned,
-        })
+        sweep(parent, &turn);
+        let dir = parent.join(id);
+        let held = match take_spare(spare.as_deref(), &dir)? {
+            Some(held) => held,
+            None => fresh(&dir)?,
+        };
+        Ok(Self { dir, spare, held })
     }
 
     /// What dead processes left, which the next [`Staging::open`] removes. Makes nothing where
     /// there has been no run yet.
     pub(crate) fn left_over(state_dir: &Utf8Path) -> Result<Vec<Utf8PathBuf>, StoreError> {
         let parent = state_dir.join("staging");
-        if !parent.is_dir() {
+        let Some(turn) = take_turn(&parent)? else {
             return Ok(Vec::new());
-        }
-        let _turn = take_turn(&parent)?;
-        let entries = parent
-            .read_dir_utf8()
-            .map_err(StoreError::io("read", &parent))?;
+        };
+        let names = turn.names().map_err(StoreError::io("read", &parent))?;
         let mut dead = Vec::new();
-        for entry in entries.flatten() {
-            let Some(name) = entry.file_name().strip_suffix(LOCK_SUFFIX) else {
-                continue;
-            };
+        for name in names {
             let dir = parent.join(name);
-            if try_lock(&lock_path(&dir))?.is_some() {
+            if Held::take(&dir).is_ok_and(|held| held.is_some()) {
                 dead.push(dir);
             }
         }
@@ -147,12 +140,15 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        let removed = if set_aside(&self.dir, self.spare.as_deref()) {
+        let removed = if set_aside(&self.dir, self.spare.as_deref(), &self.held) {
             Ok(())
         } else {
             remove_tree(&self.dir)
         };
-        let removed = removed.and_then(|()| remove_lock(&self.dir));
+        if self.held.has_a_file() {
+            let _turn = self.dir.parent().map(take_turn);
+            self.held.clear();
+        }
         if let Err(error) = removed {
             tracing::warn!(dir = %self.dir, %error, "staging stays until the next run removes it");
         }
@@ -160,47 +156,59 @@ impl Drop for Staging {
 }
 
 /// Gives the directory up to the next run, if there is nothing of this one in it.
-fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>) -> bool {
-    // In the place of another spare one, too: it is as empty.
-    spare.is_some_and(|spare| is_pristine(dir) && fs::rename(dir, spare).is_ok())
+fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>, held: &Held) -> bool {
+    // In the place of another spare one, too: it is as empty. Given up first, so that whoever takes it
+    // there finds it free.
+    spare.is_some_and(|spare| {
+        held.is_pristine() && held.give_up().is_ok() && fs::rename(dir, spare).is_ok()
+    })
 }
 
-/// Makes the spare directory the one at `dir`, where nothing is; tells whether there was one that
-/// is as good as new.
-fn take_spare(spare: Option<&Utf8Path>, dir: &Utf8Path) -> Result<bool, StoreError> {
-    if spare.is_none_or(|spare| fs::rename(spare, dir).is_err()) {
-        return Ok(false);
+/// Makes the spare directory the one at `dir`, if nothing is there and the spare one is as good as
+/// new.
+fn take_spare(spare: Option<&Utf8Path>, dir: &Utf8Path) -> Result<Option<Held>, StoreError> {
+    let taken = spare.is_some_and(|spare| {
+        let (from, to) = (spare.as_std_path(), dir.as_std_path());
+        renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).is_ok()
+    });
+    if !taken {
+        return Ok(None);
     }
-    if is_pristine(dir) {
-        return Ok(true);
+    match Held::take(dir) {
+        Ok(Some(held)) if held.is_pristine() => Ok(Some(held)),
+        _ => remove_tree(dir).map(|()| None),
     }
-    remove_tree(dir).map(|()| false)
 }
 
-/// Whether this is a directory as we make them, with nothing in it.
-fn is_pristine(dir: &Utf8Path) -> bool {
-    let as_made = fs::symlink_metadata(dir)
-        .is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o7777 == PRIVATE);
-    as_made
-        && dir
-            .read_dir()
-            .is_ok_and(|mut entries| entries.next().is_none())
+/// Makes the directory, in the place of one that a dead process left.
+fn fresh(dir: &Utf8Path) -> Result<Held, StoreError> {
+    let make = || private_dir().create(dir);
+    let busy = || StoreError::Busy {
+        path: dir.to_owned(),
+    };
+    let made = match make() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let _dead = Held::take(dir)?.ok_or_else(busy)?;
+            remove_tree(dir)?;
+            make()
+        }
+        made => made,
+    };
+    made.map_err(StoreError::io("create", dir))?;
+    Held::take(dir)?.ok_or_else(busy)
 }
 
 /// Removes the directories beside ours whose owner is dead. Failures are logged and left to the
 /// next run: they harm nobody but the disk.
-fn sweep(parent: &Utf8Path) {
-    let entries = match parent.read_dir_utf8() {
-        Ok(entries) => entries,
+fn sweep(parent: &Utf8Path, turn: &Held) {
+    let names = match turn.names() {
+        Ok(names) => names,
         Err(error) => {
             return tracing::warn!(dir = %parent, %error, "cannot look for left-over staging");
         }
     };
-    for entry in entries.flatten() {
-        let Some(name) = entry.file_name().strip_suffix(LOCK_SUFFIX) else {
-            continue;
-        };
-        if let Err(error) = remove_if_dead(&parent.join(name)) {
+    for name in names {
+        if let Err(error) = remove_if_dead(&parent.join(&name)) {
             tracing::warn!(dir = name, %error, "left-over staging stays until the next run");
         }
     }
@@ -208,65 +216,40 @@ fn sweep(parent: &Utf8Path) {
 
 /// Called by the holder of the turn.
 fn remove_if_dead(dir: &Utf8Path) -> Result<(), StoreError> {
-    let lock = lock_path(dir);
-    match try_lock(&lock)? {
-        None => Ok(()),
-        Some(_owned) => {
+    match Held::take(dir) {
+        Ok(Some(dead)) => {
             remove_tree(dir)?;
-            gone(fs::remove_file(&lock)).map_err(StoreError::io("remove", &lock))
+            dead.clear();
+            Ok(())
         }
+        Ok(None) => Ok(()),
+        // Its owner has just removed it.
+        Err(_) if !dir.exists() => Ok(()),
+        Err(error) => Err(error),
     }
-}
-
-fn remove_lock(dir: &Utf8Path) -> Result<(), StoreError> {
-    let lock = lock_path(dir);
-    let _turn = lock.parent().map(take_turn).transpose()?;
-    gone(fs::remove_file(&lock)).map_err(StoreError::io("remove", &lock))
-}
-
-const LOCK_SUFFIX: &str = ".lock";
-
-fn lock_path(dir: &Utf8Path) -> Utf8PathBuf {
-    Utf8PathBuf::from(format!("{dir}{LOCK_SUFFIX}"))
 }
 
 /// How long one waits for one's turn: 10 s, where moments are usual.
 const TURN_ROUNDS: u32 = 1000;
 const TURN_ROUND: Duration = Duration::from_millis(10);
 
-/// Waits for the right to make, try and remove locks here; held for moments only.
-fn take_turn(parent: &Utf8Path) -> Result<File, StoreError> {
-    let path = parent.join("lock");
+/// Waits for the right to make and try directories here; held for moments only. None where there is
+/// no such directory.
+fn take_turn(parent: &Utf8Path) -> Result<Option<Held>, StoreError> {
     for _ in 0..TURN_ROUNDS {
-        if let Some(turn) = try_lock(&path)? {
-            return Ok(turn);
+        match Held::take(parent) {
+            Ok(Some(turn)) => return Ok(Some(turn)),
+            Ok(None) => thread::sleep(TURN_ROUND),
+            Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
         }
-        thread::sleep(TURN_ROUND);
     }
     // A holder that was stopped: nobody should wait for it.
-    Err(StoreError::Busy { path })
-}
-
-/// The locked file, or nothing if another holds it.
-fn try_lock(path: &Utf8Path) -> Result<Option<File>, StoreError> {
-    let file = open_lock(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(StoreError::io("lock", path)(error)),
-    }
-}
-
-fn open_lock(path: &Utf8Path) -> Result<File, StoreError> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        // Neither somebody's link nor a pipe without a reader.
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-        .open(path)
-        .map_err(StoreError::io("open the lock", path))
+    Err(StoreError::Busy {
+        path: parent.to_owned(),
+    })
 }
 
 fn private_dir() -> DirBuilder {

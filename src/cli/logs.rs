@@ -1,12 +1,14 @@
 //! stderr: people and logs.
 
-use std::io::IsTerminal;
+use std::{io::IsTerminal, sync::OnceLock};
 
 use clap::{Args, ValueEnum};
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::{
-    Layer, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+use tracing::{
+    Dispatch, Event, Level, Metadata, Subscriber,
+    level_filters::LevelFilter,
+    span::{Attributes, Id, Record},
 };
+use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, registry::Registry};
 
 use super::stderr::Stderr;
 
@@ -30,25 +32,70 @@ enum LogForm {
     Json,
 }
 
-/// Sends what is said from here on to stderr. Only oneact's own words: libraries would print whole
-/// requests and answers, and with them secrets (invariant 6).
+/// The words that are ours begin so. Libraries would print whole requests and answers, and with them
+/// secrets (invariant 6).
+const OWN: &str = "oneact";
+
+/// Sends what is said from here on to stderr: only oneact's own words.
 pub(super) fn start(args: LogArgs) {
-    let level = match args.verbose {
-        0 => LevelFilter::WARN,
-        1 => LevelFilter::INFO,
-        2 => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
+    let dispatch = match args.verbose {
+        0 => Dispatch::new(Quiet {
+            form: args.log,
+            lines: OnceLock::new(),
+        }),
+        1 => lines(args.log, LevelFilter::INFO),
+        2 => lines(args.log, LevelFilter::DEBUG),
+        _ => lines(args.log, LevelFilter::TRACE),
     };
-    let own = Targets::new().with_target("oneact", level);
+    // It fails only where another has been set, and this is the one place that does.
+    let _ = tracing::dispatcher::set_global_default(dispatch);
+}
+
+/// Writes a line for each event of that level or above.
+fn lines(form: LogForm, level: LevelFilter) -> Dispatch {
+    let own = Targets::new().with_target(OWN, level);
     let lines = fmt::layer()
         .with_writer(|| Stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
-    let registry = tracing_subscriber::registry();
-    match args.log {
-        LogForm::Text => registry
-            .with(lines.without_time().compact().with_filter(own))
-            .init(),
-        LogForm::Json => registry.with(lines.json().with_filter(own)).init(),
+    let registry = Registry::default();
+    match form {
+        LogForm::Text => {
+            Dispatch::new(registry.with(lines.without_time().compact().with_filter(own)))
+        }
+        LogForm::Json => Dispatch::new(registry.with(lines.json().with_filter(own))),
     }
+}
+
+/// Most runs say nothing: what writes lines is made when there is a first one.
+struct Quiet {
+    form: LogForm,
+    lines: OnceLock<Dispatch>,
+}
+
+impl Subscriber for Quiet {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+            && metadata.target().starts_with(OWN)
+            && metadata.is_event()
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::WARN)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        self.lines
+            .get_or_init(|| lines(self.form, LevelFilter::WARN))
+            .event(event);
+    }
+
+    // There are no spans, since none is enabled.
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
 }

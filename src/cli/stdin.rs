@@ -1,12 +1,13 @@
 //! The task on stdin: read to its end, or to a signal, or to the end of the run's time.
 
 use std::{
-    io::{self, IsTerminal, Read},
+    io::{self, IsTerminal},
     os::{fd::AsFd, unix::net::UnixStream},
     time::Duration,
 };
 
 use rustix::{
+    buffer::spare_capacity,
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
@@ -17,8 +18,7 @@ use crate::{
     task::{Failure, Fault},
 };
 
-/// What is read at once. Most tasks fit; a page that is never touched costs nothing, but a zeroed one
-/// does.
+/// What is read at once, at first. Most tasks fit; a page that is never touched costs nothing.
 const BLOCK: usize = 16 * 1024;
 
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or it is too much.
@@ -30,7 +30,7 @@ pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Fai
         );
         Failure::new(Fault::InvalidUsage, message)
     })?;
-    let mut stdin = io::stdin().lock();
+    let stdin = rustix::stdio::stdin();
     if stdin.is_terminal() {
         tracing::warn!(
             "reading a task from this terminal; end it with Ctrl-D (`oneact --help` explains)"
@@ -42,8 +42,7 @@ pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Fai
             format!("cannot read the task from stdin: {error}"),
         )
     };
-    let mut bytes = Vec::new();
-    let mut block = vec![0; BLOCK];
+    let mut bytes = Vec::with_capacity(BLOCK);
     loop {
         if wait(wake, stdin.as_fd(), left(begun, budget)).map_err(failed)? == Waited::InVain {
             let message = "the task did not arrive whole within --timeout; close stdin after it";
@@ -55,16 +54,18 @@ pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Fai
                 format!("cancelled by {} before the task was read", interrupt.name()),
             ));
         }
-        let read = match stdin.read(&mut block) {
-            // Somebody made the pipe non-blocking, and another reader was quicker.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-            read => read.map_err(failed)?,
+        bytes.reserve(1);
+        let read = match rustix::io::read(stdin, spare_capacity(&mut bytes)) {
+            // A signal; or somebody made the pipe non-blocking, and another reader was quicker.
+            Err(Errno::INTR | Errno::WOULDBLOCK) => continue,
+            // Closed, or open for writing only: nothing will come.
+            Err(Errno::BADF) => 0,
+            read => read.map_err(|errno| failed(errno.into()))?,
         };
         if read == 0 || bytes.len() > MAX_BYTES {
             // One byte too many is enough: the reader of JSON refuses it by its size.
             return Ok(bytes);
         }
-        bytes.extend(block.iter().take(read));
     }
 }
 

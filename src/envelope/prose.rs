@@ -14,6 +14,9 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
             "Task execution complete. Returning to dispatch agent for workflow state update."
         }
         State::Planned => "Dry run complete; nothing was started. Returning to dispatch agent.",
+        State::Pending if outcome.waiting.is_none() => {
+            "The same task is being done by another run. Returning to dispatch agent."
+        }
         State::Pending => "Task is waiting for input. Returning to dispatch agent.",
         State::Rejected | State::Failed | State::Partial | State::RolledBack | State::Cancelled => {
             "Task failed. Returning to dispatch agent for error handling."
@@ -36,6 +39,9 @@ pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
         State::Failed => format!("{task} failed: {class}"),
         State::Partial => format!("{task} was done in part: {class}"),
         State::RolledBack => format!("{task} was rolled back: {class}"),
+        State::Pending if outcome.waiting.is_none() => {
+            format!("{task} is being done by another run")
+        }
         State::Pending => format!("{task} waits for input"),
         State::Cancelled => format!("{task} was cancelled"),
         State::Reused => format!("{task} completed successfully; the result is an earlier one"),
@@ -75,6 +81,7 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
             format!("Execution of {executed} was completed in part; what was done stays done.")
         }
         State::RolledBack => format!("Execution of {executed} failed; its changes were undone."),
+        State::Pending if outcome.waiting.is_none() => "Nothing was executed.".to_owned(),
         State::Pending => format!("Execution of {executed} waits for input; nothing was stored."),
         State::Cancelled => "Execution was cancelled; nothing was stored.".to_owned(),
         State::Reused | State::Suppressed | State::Replayed => {

@@ -1,19 +1,14 @@
 //! Signals that ask the run to stop, and the few that must not end it by themselves.
 
 use std::{
-    io::{self, Write},
+    io,
     mem::MaybeUninit,
-    os::unix::net::UnixStream,
+    os::{fd::AsRawFd, unix::net::UnixStream},
     ptr,
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        OnceLock,
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
-};
-
-use signal_hook::{
-    flag,
-    iterator::{backend::SignalDelivery, exfiltrator::SignalOnly},
 };
 
 /// Sent when a file grows past `RLIMIT_FSIZE`.
@@ -69,33 +64,63 @@ impl Interrupt {
 
 /// The signals that ask this run to stop. They never end the process by themselves: each stage
 /// looks here, undoes what it began, and the envelope says `cancelled`.
+///
+/// Signals are the process's, and so is what is noted of them: every value of this type is the same.
 #[derive(Debug)]
-pub struct Interrupts {
-    /// The number of the last signal caught; 0 while there is none.
-    caught: Arc<AtomicUsize>,
-    /// Its socket becomes readable with the first signal and stays so: nobody reads from it.
-    alarm: io::Result<SignalDelivery<UnixStream, SignalOnly>>,
-    /// Once set, a signal ends the process as it does by default.
-    done: Arc<AtomicBool>,
+pub struct Interrupts(());
+
+/// The number of the last signal caught; 0 while there is none.
+static CAUGHT: AtomicUsize = AtomicUsize::new(0);
+/// Once set, a signal ends the process as it does by default.
+static DONE: AtomicBool = AtomicBool::new(false);
+/// The signals that [`handle`] handles, a bit for each number.
+static HANDLED: AtomicU32 = AtomicU32::new(0);
+/// Rung by the first signal, and never silenced: nobody reads from it.
+static ALARM: OnceLock<io::Result<Alarm>> = OnceLock::new();
+
+/// The signals that are handled here.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Handled(u32);
+
+impl Handled {
+    pub(super) fn now() -> Self {
+        Self(HANDLED.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn numbers(self) -> impl Iterator<Item = i32> {
+        (1..32).filter(move |number| self.0 & (1 << number) != 0)
+    }
+}
+
+/// Two ends of a wire.
+#[derive(Debug)]
+struct Alarm {
+    wake: UnixStream,
+    ring: UnixStream,
 }
 
 impl Interrupts {
     /// Catches them from here on: the first thing a process does, since a signal that comes before
     /// ends it without an answer.
     pub fn catch() -> Self {
-        let caught = Arc::new(AtomicUsize::new(0));
-        let done = Arc::new(AtomicBool::new(false));
-        let alarm = register(&caught, &done);
-        Self {
-            caught,
-            alarm,
-            done,
+        // Before there is a handler to ring it; and once.
+        if ALARM.set(Alarm::new()).is_ok() {
+            let wanted = Interrupt::ALL
+                .into_iter()
+                .map(|each| (i32::from(each.number), each.may_be_ignored()))
+                .filter(|(number, may_be_ignored)| !(*may_be_ignored && is_ignored(*number)));
+            for (number, _) in wanted {
+                install(number);
+            }
+            // A file that grows past the limit of this process is an error of the write, not its end.
+            install(SIGXFSZ);
         }
+        Self(())
     }
 
     /// The last signal caught, if any.
     pub fn caught(&self) -> Option<Interrupt> {
-        let number = self.caught.load(Ordering::Relaxed);
+        let number = CAUGHT.load(Ordering::Relaxed);
         Interrupt::ALL
             .into_iter()
             .find(|each| usize::from(each.number) == number)
@@ -104,46 +129,81 @@ impl Interrupts {
     /// From here on nothing is left to undo: a signal may end the process, even while it waits for
     /// somebody to read its answer.
     pub fn stand_down(&self) {
-        self.done.store(true, Ordering::Relaxed);
+        DONE.store(true, Ordering::Relaxed);
     }
 
-    /// A socket that becomes readable with the first signal: for `poll` and async waits. Do not
-    /// read from it; look at [`Interrupts::caught`] instead. An error if there was no descriptor
+    /// A socket that becomes readable with the first signal and stays so: for `poll` and async waits.
+    /// Do not read from it; look at [`Interrupts::caught`] instead. An error if there was no descriptor
     /// left for it.
     pub fn wake(&self) -> io::Result<&UnixStream> {
-        match &self.alarm {
-            Ok(alarm) => Ok(alarm.get_read()),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        match ALARM.get() {
+            Some(Ok(alarm)) => Ok(&alarm.wake),
+            Some(Err(error)) => Err(io::Error::new(error.kind(), error.to_string())),
+            None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 }
 
-fn register(
-    caught: &Arc<AtomicUsize>,
-    done: &Arc<AtomicBool>,
-) -> io::Result<SignalDelivery<UnixStream, SignalOnly>> {
-    // A file that grows past the limit of this process is an error of the write, not its end.
-    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-    let wanted = Interrupt::ALL
-        .into_iter()
-        .filter(|each| !(each.may_be_ignored() && is_ignored(i32::from(each.number))));
-    let mut numbers = Vec::with_capacity(Interrupt::ALL.len());
-    for interrupt in wanted {
-        let number = i32::from(interrupt.number);
-        flag::register_conditional_default(number, Arc::clone(done))?;
-        flag::register_usize(number, Arc::clone(caught), usize::from(interrupt.number))?;
-        numbers.push(number);
+impl Alarm {
+    fn new() -> io::Result<Self> {
+        let (wake, ring) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        Ok(Self { wake, ring })
     }
-    // Last: whoever is woken finds the signal noted.
-    let (wake, ring) = UnixStream::pair()?;
-    wake.set_nonblocking(true)?;
-    let mut by_hand = ring.try_clone()?;
-    let alarm = SignalDelivery::with_pipe(wake, ring, SignalOnly, numbers)?;
-    if caught.load(Ordering::Relaxed) != 0 {
-        // It came before there was an alarm to ring.
-        by_hand.write_all(b"!")?;
+}
+
+/// Notes the signal, and rings the alarm the first time; or lets it end the process.
+///
+/// It may run between any two instructions of this process: it only loads, stores and makes system
+/// calls, and leaves `errno` as it was.
+#[expect(
+    unsafe_code,
+    reason = "what runs when a signal comes can use nothing that locks or allocates"
+)]
+extern "C" fn handle(number: i32) {
+    if number == SIGXFSZ {
+        return;
     }
-    Ok(alarm)
+    if DONE.load(Ordering::Relaxed) {
+        // SAFETY: both are async-signal-safe (signal-safety(7)). It is blocked while it is handled
+        // here, and comes again, to end the process, as soon as that is over.
+        unsafe {
+            libc::signal(number, libc::SIG_DFL);
+            libc::raise(number);
+        }
+        return;
+    }
+    let noted = CAUGHT.swap(
+        usize::try_from(number).unwrap_or_default(),
+        Ordering::Relaxed,
+    );
+    if let Some(Ok(alarm)) = ALARM.get()
+        && noted == 0
+    {
+        // SAFETY: `write` is async-signal-safe and reads one byte that is there; `errno` is this
+        // thread's own. One byte in an empty socket does not block.
+        unsafe {
+            let errno = libc::__errno_location();
+            let before = *errno;
+            libc::write(alarm.ring.as_raw_fd(), c"!".as_ptr().cast(), 1);
+            *errno = before;
+        }
+    }
+}
+
+/// Has the signal handled here from now on.
+#[expect(unsafe_code, reason = "the standard library knows no signal handlers")]
+fn install(number: i32) {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    HANDLED.fetch_or(1 << number, Ordering::Relaxed);
+    // SAFETY: all zeros are an action, with an empty mask; the handler is one for its flags. It can
+    // fail only for a number that is no signal.
+    unsafe {
+        let action = action.assume_init_mut();
+        action.sa_sigaction = handle as extern "C" fn(i32) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(number, action, ptr::null_mut());
+    }
 }
 
 /// Whether this process was started to ignore the signal.

@@ -16,6 +16,8 @@ use std::{
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
 
+use super::interrupts::Handled;
+
 /// A program to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Program<'a> {
@@ -58,6 +60,8 @@ struct Plan {
     parent: Pid,
     /// The signals to be blocked in the program.
     mask: libc::sigset_t,
+    /// The signals that we handle.
+    handled: Handled,
     /// Why there is no program.
     error: AtomicI32,
 }
@@ -86,6 +90,7 @@ pub fn spawn(program: Program<'_>) -> io::Result<Spawned> {
         streams: [stdin.as_raw_fd(), stdout.as_raw_fd(), stderr.as_raw_fd()],
         parent: getpid(),
         mask: block_signals()?,
+        handled: Handled::now(),
         error: AtomicI32::new(0),
     };
     let cloned = vfork(&mut plan);
@@ -206,29 +211,20 @@ fn become_program(plan: &mut Plan) -> io::Error {
         if libc::getppid() != plan.parent.as_raw_pid() {
             return io::Error::from_raw_os_error(libc::ESRCH);
         }
-        forget_handlers();
+        forget_handlers(plan.handled);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const plan.mask, ptr::null_mut());
     }
     exec(plan)
 }
 
-/// Signals do again what they do by default, in the child alone; so does SIGPIPE, which the standard
-/// library ignores. What whoever started us has us ignore, the program ignores too.
+/// Signals that we handle do again what they do by default, in the child alone; so does SIGPIPE, which
+/// the standard library ignores. What whoever started us has us ignore, the program ignores too.
 #[expect(unsafe_code, reason = "the standard library knows no signal handlers")]
-fn forget_handlers() {
-    const STANDARD: c_int = 31;
-    for signal in 1..=STANDARD {
-        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: all zeros are an action, the default one; where there is one, it is written over.
-        unsafe {
-            libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
-            let handler = action.assume_init_ref().sa_sigaction;
-            let caught = handler != libc::SIG_DFL && handler != libc::SIG_IGN;
-            if caught || signal == libc::SIGPIPE {
-                let default = MaybeUninit::<libc::sigaction>::zeroed();
-                libc::sigaction(signal, default.as_ptr(), ptr::null_mut());
-            }
-        }
+fn forget_handlers(handled: Handled) {
+    let default = MaybeUninit::<libc::sigaction>::zeroed();
+    for signal in handled.numbers().chain([libc::SIGPIPE]) {
+        // SAFETY: all zeros are an action, the default one.
+        unsafe { libc::sigaction(signal, default.as_ptr(), ptr::null_mut()) };
     }
 }
 

@@ -117,7 +117,6 @@ impl Ledger<'_> {
 
     fn look(&mut self, ask: &Ask<'_>, hashes: &Hashes, known: &Known) -> Result<Step, LedgerError> {
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
-        let random = self.host.random_bytes();
         // What is decided here is only ever needed while this machine runs: nothing has happened yet.
         write(&mut *self.store, Durability::Process, |tx| {
             let mut look = Look {
@@ -131,7 +130,6 @@ impl Ledger<'_> {
                     at: now,
                     actor: &actor,
                 },
-                random,
             };
             look.session()?;
             if let Some(step) = look.same_delivery()? {
@@ -207,7 +205,6 @@ struct Look<'t, 'a> {
     hashes: &'t Hashes,
     known: &'t Known,
     stamp: chain::Stamp<'t>,
-    random: [u8; 16],
 }
 
 enum Found {
@@ -354,7 +351,7 @@ impl Look<'_, '_> {
             Again::Suppressed => (Event::Suppressed, RowState::Suppressed),
         };
         let row = row::again(self.ask, self.hashes, &original, state, self.stamp.at);
-        let (head, step_index) = row::record(self.tx, event, self.stamp, row, self.random)?;
+        let (head, step_index) = row::record(self.tx, event, self.stamp, row)?;
         Ok(Step::Answered(Box::new(Answered {
             how,
             original,

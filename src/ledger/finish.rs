@@ -106,7 +106,6 @@ impl Ledger<'_> {
 
     /// Settles the claim and records the answer, in one transaction.
     fn take_in(&mut self, letter: &Letter) -> Result<Head, LedgerError> {
-        let random = self.host.random_bytes();
         let at = jiff::Timestamp::from_millisecond(letter.at).unwrap_or_default();
         write(&mut *self.store, Durability::Disk, |tx| {
             let key = ClaimKey {
@@ -114,13 +113,16 @@ impl Ledger<'_> {
                 request_hash: letter.claimed_hash.clone(),
             };
             let mut row = letter.row.clone();
-            let claim = tx.claim(&key)?;
+            let stays = row.state == Some(RowState::Unknown);
+            let claim = tx.claim(&key)?.filter(|claim| claim.seq == letter.claim);
             let event = match tx.drop_claim(&key, letter.claim)? {
                 Dropped::Ours => {
-                    // Nobody knows whether it happened: until a person says so nobody does it again.
-                    if let (Some(RowState::Unknown), Some(claim)) = (row.state, claim) {
-                        let state = ClaimState::Unknown;
-                        tx.put_claim(&Claim { state, ..claim })?;
+                    // Whether it happened nobody knows: nobody does it again until a person has said.
+                    if let Some(claim) = claim.filter(|_| stays) {
+                        tx.put_claim(&Claim {
+                            state: ClaimState::Unknown,
+                            ..claim
+                        })?;
                     }
                     event(row.state)
                 }
@@ -135,7 +137,7 @@ impl Ledger<'_> {
                 at,
                 actor: &letter.actor,
             };
-            Ok(row::record(tx, event, stamp, row, random)?.0)
+            Ok(row::record(tx, event, stamp, row)?.0)
         })
     }
 

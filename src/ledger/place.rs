@@ -7,7 +7,7 @@ use crate::host::{self, Host};
 use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
-    store::{SqliteStore, Store, StoreError, Wish},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Wish},
 };
 
 /// Where the record lies.
@@ -55,12 +55,7 @@ impl<'a> Ledger<'a> {
     ) -> Result<Self, LedgerError> {
         let store: Box<dyn Store> = match place {
             Place::File(path) => Box::new(SqliteStore::open(path, Wish::Write)?),
-            Place::Postgres(_) => {
-                return Err(LedgerError::Store(StoreError::Unreachable {
-                    place: "postgres".to_owned(),
-                    why: "not built in".to_owned(),
-                }));
-            }
+            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Write)?),
         };
         Ok(Self::of(store, place, state_dir, host))
     }
@@ -72,19 +67,17 @@ impl<'a> Ledger<'a> {
         wish: Wish,
         host: &'a Host,
     ) -> Result<Self, LedgerError> {
-        match place {
+        let store: Box<dyn Store> = match place {
             Place::File(path) if !path.exists() => {
-                Err(LedgerError::Store(StoreError::Unreachable {
+                return Err(LedgerError::Store(StoreError::Unreachable {
                     place: path.to_string(),
                     why: "there is none: nothing was recorded here yet".to_owned(),
-                }))
+                }));
             }
-            Place::File(path) => {
-                let store = Box::new(SqliteStore::open(path, wish)?);
-                Ok(Self::of(store, place, state_dir, host))
-            }
-            Place::Postgres(_) => Self::open(place, state_dir, host),
-        }
+            Place::File(path) => Box::new(SqliteStore::open(path, wish)?),
+            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
+        };
+        Ok(Self::of(store, place, state_dir, host))
     }
 
     pub(super) fn of(

@@ -339,6 +339,10 @@ impl Effects {
 
 /// A session: who may use it is fixed by whoever opened it, never by a payload (R-004-03).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the name that it has everywhere else"
+)]
 pub(crate) struct Session {
     pub(crate) session_id: String,
     /// The invocation context, e.g. `AGENT_AUTONOMOUS`.

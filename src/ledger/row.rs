@@ -219,9 +219,8 @@ pub(super) fn record(
     event: Event,
     stamp: Stamp<'_>,
     row: Row,
-    random: [u8; 16],
 ) -> Result<(Head, u64), StoreError> {
-    record_noted(tx, event, stamp, row, random, None)
+    record_noted(tx, event, stamp, row, None)
 }
 
 /// The same, with a person's words.
@@ -230,12 +229,11 @@ pub(super) fn record_noted(
     event: Event,
     stamp: Stamp<'_>,
     mut row: Row,
-    random: [u8; 16],
     note: Option<&str>,
 ) -> Result<(Head, u64), StoreError> {
     row.step_index = tx.next_step(&row.session_id)?;
     let seq = chain::next(tx)?;
-    row.id = id(&row, seq, random);
+    row.id = id(&row, seq);
     row.seq = Some(seq);
     let body = Body {
         request_hash: Some(row.request_hash.clone()),
@@ -251,13 +249,12 @@ pub(super) fn record_noted(
     Ok((head, row.step_index))
 }
 
-/// A UUID that no other row has: also where ids are made from a seed, and two runs from the
-/// same one.
-fn id(row: &Row, seq: u64, random: [u8; 16]) -> String {
+/// A UUID that no other row of this ledger has, also where operation ids are made from a seed, and two
+/// runs from the same one.
+fn id(row: &Row, seq: u64) -> String {
     let mut hash = blake3::Hasher::new();
-    hash.update(&random);
-    hash.update(&seq.to_be_bytes());
     hash.update(row.operation_id.as_bytes());
+    hash.update(&seq.to_be_bytes());
     let bytes = hash
         .finalize()
         .as_bytes()

@@ -9,7 +9,11 @@ mod tests;
 
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
+pub(crate) use postgres::PostgresStore;
 pub(crate) use sqlite::{SqliteStore, Wish};
+
+#[cfg(test)]
+pub(crate) use memory::Memory;
 
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +49,16 @@ pub(crate) enum StoreError {
     Corrupt { place: String, why: String },
     #[error("no space is left for the ledger {place}")]
     Full { place: String },
+    /// The connection ended before the transaction was asked to be kept: none of it was.
+    #[error(
+        "the connection to the ledger {place} was lost: {why}. Nothing was recorded; try again"
+    )]
+    Lost { place: String, why: String },
+    /// The connection ended after that and before the answer: it may have been kept.
+    #[error(
+        "the connection to the ledger {place} was lost while a record was being kept: {why}. Whether it was kept is not known: read it again"
+    )]
+    Unconfirmed { place: String, why: String },
     /// The chain or a row would break a rule of the database.
     #[error("the ledger {place} refused a record: {why}")]
     Refused { place: String, why: String },

@@ -161,6 +161,3 @@ pub(super) fn list<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Option
         Some(text) => serde_json::from_str(text).ok(),
     }
 }
-
-#[cfg(test)]
-mod tests;

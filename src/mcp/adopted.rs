@@ -5,7 +5,10 @@
 
 use std::{fs, thread, time::Duration};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid},
+};
 
 use super::report::Killed;
 
@@ -62,6 +65,11 @@ impl Adopted {
 
 /// The children of our first thread, zombies included (proc(5), `/proc/PID/task/TID/children`).
 fn children() -> Vec<Pid> {
+    // Mostly there are none, and the kernel says so sooner than that file does.
+    let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if let Err(Errno::CHILD) = waitid(WaitId::All, any) {
+        return Vec::new();
+    }
     let own = getpid().as_raw_pid();
     fs::read_to_string(format!("/proc/self/task/{own}/children"))
         .unwrap_or_default()

@@ -32,12 +32,12 @@ impl Stderr {
         let (done, reading) = watch::channel(());
         let shared = Arc::clone(&kept);
         tokio::spawn(async move {
-            let mut block = vec![0; BLOCK_BYTES];
-            while let Ok(count @ 1..) = stderr.read(&mut block).await {
+            // Not zeroed: most servers say little, and touch little of it.
+            let mut block = Vec::with_capacity(BLOCK_BYTES);
+            while let Ok(count @ 1..) = stderr.read_buf(&mut block).await {
                 let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.total += count as u64;
-                kept.bytes
-                    .extend_from_slice(block.get(..count).unwrap_or_default());
+                kept.bytes.append(&mut block);
                 let surplus = kept.bytes.len().saturating_sub(window);
                 kept.bytes.drain(..surplus);
             }

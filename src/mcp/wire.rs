@@ -8,7 +8,7 @@
 
 use std::{
     future::poll_fn,
-    io,
+    io::{self, BufRead, Read},
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::Poll,
@@ -20,7 +20,7 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, BufReader},
+    io::{AsyncReadExt, AsyncWrite},
     process::{ChildStdin, ChildStdout},
     sync::{Mutex as Turn, mpsc, watch},
 };
@@ -170,15 +170,14 @@ async fn read(
     to_rmcp: &mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
     desk: &Desk,
 ) -> End {
-    let mut stdout = BufReader::with_capacity(PIPE_BYTES, stdout);
-    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let mut lines = Lines::new(stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
         // A pipe that fails is as good as closed. A last line without a newline counts.
-        match (&mut stdout).take(most).read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return End::Closed,
-            Ok(_) => {}
+        match lines.next(&mut line, limit.saturating_add(1)).await {
+            Ok(()) if !line.is_empty() => {}
+            Ok(()) | Err(_) => return End::Closed,
         }
         if line.len() > limit {
             return End::TooBig;
@@ -191,6 +190,44 @@ async fn read(
             }
             Ok(None) => {}
             Err(end) => return end,
+        }
+    }
+}
+
+/// A pipe, line by line. Its block is never zeroed: of most only the first page is used.
+struct Lines {
+    pipe: ChildStdout,
+    block: Vec<u8>,
+    /// How much of the block is in lines already.
+    taken: usize,
+}
+
+impl Lines {
+    fn new(pipe: ChildStdout) -> Self {
+        Self {
+            pipe,
+            block: Vec::with_capacity(PIPE_BYTES),
+            taken: 0,
+        }
+    }
+
+    /// Adds the next line with its newline, or `most` bytes of it; nothing at the end of the pipe.
+    async fn next(&mut self, line: &mut Vec<u8>, most: usize) -> io::Result<()> {
+        loop {
+            if self.taken == self.block.len() {
+                self.block.clear();
+                self.taken = 0;
+                if self.pipe.read_buf(&mut self.block).await? == 0 {
+                    return Ok(());
+                }
+            }
+            let rest = self.block.get(self.taken..).unwrap_or_default();
+            let room = most.saturating_sub(line.len());
+            let room = u64::try_from(room).unwrap_or(u64::MAX);
+            self.taken += Read::take(rest, room).read_until(b'\n', line)?;
+            if line.len() >= most || line.ends_with(b"\n") {
+                return Ok(());
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     catalog::{CallContext, CatalogTables, LedgerRule, Need, ReuseRule, ledger_rule, profile},
     envelope::{Received, read_response},
     executor::{self, Context, Executed, Rejection},
-    host::Host,
+    host::{self, Host},
     ledger::{Again, Answered, Ask, Begun, Ledger, LedgerError, Made, Place, Reuse, Running},
     task::{
         Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, Produced, Record, RefId,
@@ -162,16 +162,20 @@ pub(super) fn recorded<'h>(
         return done(work, context);
     };
     tell(&running);
+    host::die_at("ledger:reserved");
     if let Err(error) = ledger.dispatch(&ask, &running) {
         return Ok(refused(error));
     }
+    host::die_at("ledger:dispatched");
     let before = ended::inputs_before(&work, context.root);
     let request_hash = running.request_hash.clone();
     let why = running.why;
     let attempt = running.attempt;
     let mut executed = done(work, context).unwrap_or_else(Executed::rejected);
     let end = ended::of(&executed.outcome, received, before, &ask, context);
+    host::die_at("ledger:done");
     let recorded = ledger.finish(&ask, running, &end);
+    host::die_at("ledger:recorded");
     let outcome = &mut executed.outcome;
     outcome.notes.extend(recorded.notes);
     outcome.record = Some(Record {
@@ -186,6 +190,7 @@ pub(super) fn recorded<'h>(
             seq: head.seq,
             entry_hash: head.entry_hash,
         }),
+        response: None,
     });
     tracing::debug!("recorded as attempt {attempt}");
     Ok(executed)
@@ -271,6 +276,7 @@ fn old_answer(answered: Answered) -> Outcome {
             seq: head.seq,
             entry_hash: head.entry_hash,
         }),
+        response: original.response.clone(),
     };
     let produced = original
         .output_ids

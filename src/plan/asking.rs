@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::{
     host,
-    task::{Effect, Failure, Fault, PlanName, ReportFiles},
+    task::{Failure, Fault, PlanName, ReportFiles},
 };
 
 use super::{
-    Desk, Finished, Rejected,
+    Desk, Finished,
     carry::refused,
     engine::{Folder, REPORTS, finished, mark_of, unfinished},
     files::{Faults, Root},
@@ -39,7 +39,7 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
                 "Plan {} is under way in process {} ({REPORTS}/{name}).",
                 mark.plan_id, mark.pid
             );
-            return Ok(answer(sentence));
+            return Ok(Finished::nothing_done(sentence));
         }
         let name = find(&root, plan)?;
         let folder = Folder::open(&root, &name)?;
@@ -63,7 +63,7 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
                 rollback_manifest: has_manifest.then(|| file(MANIFEST)),
             }),
             report,
-            ..answer(sentence)
+            ..Finished::nothing_done(sentence)
         })
     };
     told().unwrap_or_else(refused)
@@ -80,7 +80,7 @@ pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
         let (_, mark) = under_way(&root, plan)?.ok_or_else(none)?;
         let pid = Pid::from_raw(mark.pid).ok_or_else(none)?;
         kill_process(pid, Signal::TERM).map_err(|_| none())?;
-        Ok(answer(format!(
+        Ok(Finished::nothing_done(format!(
             "Asked process {} to stop and undo plan {}; its own answer tells how it ended.",
             mark.pid, mark.plan_id
         )))
@@ -157,20 +157,4 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
     let rest = below.strip_prefix(REPORTS)?.strip_prefix('/')?;
     let name = rest.split('/').next()?;
     (!name.is_empty() && !name.starts_with('.')).then_some(name)
-}
-
-/// Nothing was done; a sentence says what there is to say.
-pub(super) fn answer(sentence: String) -> Finished {
-    Finished {
-        status: None,
-        rejected: Rejected::No,
-        failure: None,
-        effect: Effect::None,
-        report: Value::Null,
-        files: None,
-        preview: None,
-        changed: Vec::new(),
-        reasoning: vec![sentence],
-        notes: Vec::new(),
-    }
 }

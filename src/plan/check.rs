@@ -15,7 +15,7 @@ use crate::{
 };
 
 use super::{
-    files::{Attributes, FileError, Located, Root},
+    files::{Attributes, FileError, Located, Root, View},
     graph,
     model::{Action, ActionId, OnError, Operation, Plan},
     record::{ActionEnd, Verdict},
@@ -112,15 +112,16 @@ pub(crate) fn check(
         .iter()
         .filter_map(|at| plan.actions.get(*at))
         .collect();
+    let view = View::of(root);
     let located: Vec<Places> = actions
         .iter()
-        .map(|action| places(root, plan, action))
+        .map(|action| places(&view, plan, action))
         .collect();
     plan.limits
         .fits_backups(originals(&actions, &located))
         .map_err(Broken::Failed)?;
     let groups = Groups::of(&located);
-    let mut overlay = Overlay::new(plan, root);
+    let mut overlay = Overlay::new(plan, &view);
     let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
     let mut verdicts = BTreeMap::new();
     let mut halted: Option<&ActionId> = None;
@@ -207,9 +208,9 @@ struct Place {
 type Places = Result<Place, Failure>;
 
 /// Rules about names hold for the places they lead to as well (R-001-25, R-001-157).
-fn places(root: &Root, plan: &Plan, action: &Action) -> Places {
+fn places(view: &View<'_>, plan: &Plan, action: &Action) -> Places {
     let place = |path: &RelPath| -> Result<Located, Failure> {
-        let located = root.locate(path).map_err(outside)?;
+        let located = view.locate(path).map_err(outside)?;
         if let Some(link) = &located.link {
             plan.limits.admits(link)?;
         }

@@ -10,7 +10,9 @@ mod transaction;
 mod undo;
 
 pub(crate) use entry::{Entry, Way};
-pub(crate) use folder::{Folder, REPORTS, finished, interrupted, mark_of, unfinished};
+pub(crate) use folder::{
+    Folder, REPORTS, finished, interrupted, mark_of, never_planned, unfinished,
+};
 pub(crate) use journal::{State, state};
 pub(crate) use recover::{End, Recovered, recover};
 pub(crate) use stage::{Seen, Stage, Written, hash};

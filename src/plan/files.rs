@@ -10,6 +10,7 @@ mod facts;
 mod faults;
 mod jail;
 mod root;
+mod view;
 
 use std::io;
 
@@ -23,7 +24,8 @@ pub(crate) use dir::Dir;
 pub(crate) use facts::{Facts, Kind};
 pub(crate) use faults::Faults;
 pub(crate) use jail::jailed;
-pub(crate) use root::{Located, Root};
+pub(crate) use root::Root;
+pub(crate) use view::{Located, View};
 
 /// What the file system answered, with the operation and the path.
 #[derive(Debug, thiserror::Error)]

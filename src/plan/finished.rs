@@ -30,6 +30,24 @@ pub(crate) struct Finished {
     pub(crate) notes: Vec<String>,
 }
 
+impl Finished {
+    /// Nothing was done; a sentence says what there is to say.
+    pub(super) fn nothing_done(sentence: String) -> Self {
+        Self {
+            status: None,
+            rejected: Rejected::No,
+            failure: None,
+            effect: Effect::None,
+            report: Value::Null,
+            files: None,
+            preview: None,
+            changed: Vec::new(),
+            reasoning: vec![sentence],
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// Whether the request was refused before anything was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rejected {

@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     Bounds, Desk, Finished,
-    asking::{answer, find},
+    asking::find,
     carry::{
         Staging, Teller, broken, committed_end, directory, expiry, locked, make, refused,
         settle_others, stopped, undone_end,
@@ -72,7 +72,7 @@ fn undo(
         manifest.restored(&already, &desk.host.now());
         let text = bytes(&manifest).unwrap_or_default();
         finished.put(&[(MANIFEST, text)])?;
-        return Ok(answer(
+        return Ok(Finished::nothing_done(
             "Every file is already as it was before the plan.".to_owned(),
         ));
     }

@@ -110,6 +110,8 @@ pub struct Record {
     pub reuse: Option<ReuseReport>,
     /// Where it is recorded; none where it could not be.
     pub ledger: Option<LedgerRef>,
+    /// The stored `MCPResponse` of an old answer, byte for byte (R-004-39).
+    pub response: Option<String>,
 }
 
 /// Why an answer is an old one, or why the old one was not given.

@@ -121,6 +121,11 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Whether the task holds paths of this machine.
+    pub(crate) fn names_root(&self) -> bool {
+        String::from_utf8_lossy(&self.task).contains("[ROOT]")
+    }
+
     /// The whole root at the end, if it was so at the start.
     pub(crate) fn wanted(&self, start: &Tree) -> Tree {
         let mut wanted = self.after.as_ref().unwrap_or(start).clone();

@@ -409,7 +409,6 @@ fn what_a_killed_run_left_is_told_and_cleared_away() {
     let root = root(&[]);
     let staging = root.path.join(".oneact/staging");
     fs::create_dir_all(staging.join("op_dead")).unwrap();
-    fs::write(staging.join("op_dead.lock"), "").unwrap();
     let diagnosis = examine(&root, &[]);
     diagnosis.says("scratch_left_over", "warning", &["op_dead"]);
     assert!(!staging.join("op_dead").exists());

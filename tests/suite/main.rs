@@ -24,6 +24,8 @@ mod json_conformance;
 #[cfg(test)]
 mod large_results;
 #[cfg(test)]
+mod ledger;
+#[cfg(test)]
 mod misbehaving_servers;
 #[cfg(test)]
 mod mutations;

@@ -91,13 +91,11 @@ impl Root {
         child
     }
 
-    /// What is in the staging directory beside its lock.
+    /// What is in the staging directory.
     pub(crate) fn scratch(&self) -> impl Iterator<Item = Utf8PathBuf> {
         let entries = self.path.join(".oneact/staging").read_dir_utf8();
         let entries = entries.into_iter().flatten().flatten();
-        entries
-            .filter(|entry| entry.file_name() != "lock")
-            .map(|entry| entry.path().to_owned())
+        entries.map(|entry| entry.path().to_owned())
     }
 
     /// The processes that work in this root, or were told of it.

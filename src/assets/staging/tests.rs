@@ -14,12 +14,11 @@ fn state() -> (tempfile::TempDir, Utf8PathBuf) {
     (dir, path)
 }
 
-/// The names in a directory, but for the lock that stays.
+/// The names in a directory.
 fn names(dir: &Utf8Path) -> Vec<String> {
     dir.read_dir_utf8()
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_owned())
-        .filter(|name| name != "lock")
         .collect()
 }
 
@@ -65,12 +64,11 @@ fn what_a_killed_process_left_is_removed_by_the_next_run_and_not_before() {
     let left = state.join("staging/left");
     fs::create_dir_all(&left).unwrap();
     fs::write(left.join("half.wav"), "RIFF").unwrap();
-    // flock(1) opens and locks the file as we do, then becomes the sleeper.
-    let lock = lock_path(&left);
+    // flock(1) opens and locks the directory as we do, then becomes the sleeper.
     let mut owner = Command::new("flock")
         .args([
             "--no-fork",
-            lock.as_str(),
+            left.as_str(),
             "sh",
             "-c",
             "echo locked; exec sleep 1000",
@@ -147,7 +145,7 @@ fn a_spare_directory_that_is_not_as_it_was_made_is_not_used() {
     assert!(outside.exists());
 }
 
-/// Each opens the lock file for itself, so that flock(2) treats the threads as processes.
+/// Each opens the directories for itself, so that flock(2) treats the threads as processes.
 #[test]
 fn sixteen_runs_at_once_never_remove_one_that_lives() {
     let (_keep, state) = state();
@@ -161,10 +159,9 @@ fn sixteen_runs_at_once_never_remove_one_that_lives() {
                     let path = staging.write("asset", id.as_bytes()).unwrap();
                     thread::yield_now();
                     assert_eq!(fs::read_to_string(&path).unwrap(), id);
-                    // One that died: its lock file is there and nobody holds it.
+                    // One that died: it is there and nobody holds it.
                     let dead = state.join("staging").join(format!("dead-{runner}-{round}"));
                     fs::create_dir(&dead).unwrap();
-                    fs::write(lock_path(&dead), "").unwrap();
                 }
             });
         }

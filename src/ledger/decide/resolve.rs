@@ -67,7 +67,7 @@ impl Ledger<'_> {
         let actor = self.actor.clone();
         let found = read(&mut *self.store, |tx| find(tx, operation, &actor))?;
         self.must_be_open(&found.claim)?;
-        let (random, at) = (self.host.random_bytes(), self.host.timestamp());
+        let at = self.host.timestamp();
         let answer = match happened {
             Happened::Yes(answer) => {
                 let link = found.claim.seq;
@@ -95,8 +95,7 @@ impl Ledger<'_> {
             match &answer {
                 Some(answer) => {
                     let row = vouched(&found, answer, at);
-                    let (head, step) =
-                        row::record_noted(tx, Event::Resolved, stamp, row, random, note)?;
+                    let (head, step) = row::record_noted(tx, Event::Resolved, stamp, row, note)?;
                     Ok((head, Some(step)))
                 }
                 None => {

@@ -7,6 +7,7 @@ use std::sync::{
 
 use super::{Delivery, Dropped, Durability, Store, StoreError, Tx, Which};
 use crate::ledger::{
+    canonical::canonical,
     chain::NOTHING,
     record::{Claim, ClaimKey, Event, Head, Link, Row, RowOutcome, RowState, Seq, Session},
 };
@@ -32,6 +33,8 @@ struct Kept {
     rows: Vec<Row>,
     claims: Vec<Claim>,
     key: Option<[u8; 32]>,
+    /// It cannot be written for now.
+    broken: bool,
     /// Who holds which.
     holds: Vec<(Seq, u64)>,
 }
@@ -51,6 +54,39 @@ impl Memory {
             memory: self.clone(),
             me: self.stores.fetch_add(1, Ordering::Relaxed),
         }
+    }
+
+    fn with(&self, work: impl FnOnce(&mut Kept)) {
+        work(&mut self.kept.lock().unwrap());
+    }
+
+    /// Changes the rows behind the ledger's back.
+    pub(crate) fn change(&self, change: impl FnMut(&mut Row)) {
+        self.with(|kept| kept.rows.iter_mut().for_each(change));
+    }
+
+    /// Changes the newest row, and its link as if it had always been so.
+    pub(crate) fn reseal(&self, change: impl FnOnce(&mut Row)) {
+        self.with(|kept| {
+            let (row, link) = (
+                kept.rows.last_mut().unwrap(),
+                kept.links.last_mut().unwrap(),
+            );
+            change(row);
+            let mut body = link.body().unwrap();
+            body.row = Some(row.seal());
+            link.body = canonical(&serde_json::to_value(body).unwrap());
+            link.entry_hash = link.hash();
+        });
+    }
+
+    /// From now on nothing can be written.
+    pub(crate) fn break_down(&self) {
+        self.with(|kept| kept.broken = true);
+    }
+
+    pub(crate) fn mend(&self) {
+        self.with(|kept| kept.broken = false);
     }
 }
 
@@ -82,6 +118,12 @@ impl Store for MemoryStore {
         work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut kept = self.kept();
+        if kept.broken {
+            return Err(StoreError::Unreachable {
+                place: "memory".to_owned(),
+                why: "it is broken".to_owned(),
+            });
+        }
         let mut next = kept.clone();
         work(&mut next)?;
         next.check()?;

@@ -1,1 +1,182 @@
 //! A ledger in PostgreSQL, for many machines.
+//!
+//! One writer at a time, by an advisory lock that every writing transaction takes first. The owner of a
+//! claim is alive as long as its connection, by another one. Both are session-level, so a pooler that
+//! gives every transaction another connection cannot stand in between.
+
+mod line;
+mod migrate;
+mod rows;
+mod tls;
+mod trouble;
+mod tx;
+mod uri;
+mod value;
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use super::{Durability, Store, StoreError, Tx, Wish};
+use crate::ledger::record::Seq;
+
+use line::Line;
+use trouble::{Failure, Trouble};
+use tx::PgTx;
+use uri::Target;
+use value::Value;
+
+/// The advisory lock of every writing transaction; the trigger of the chain names it, too.
+const WRITER: i64 = 0x2F62 << 48;
+/// The advisory lock of claim 0; the writers' has not this bit.
+const CLAIM: i64 = 1 << 62;
+
+/// A ledger in a PostgreSQL database.
+pub(crate) struct PostgresStore {
+    target: Target,
+    line: Line,
+    /// The claims whose lock this program has.
+    holds: Vec<Seq>,
+}
+
+impl PostgresStore {
+    /// Opens the ledger of a database, `postgres://user@host/name`. For writing, its tables are made or
+    /// brought up to date first; what is there of another program is refused.
+    pub(crate) fn open(uri: &str, wish: Wish) -> Result<Self, StoreError> {
+        let target = Target::parse(uri)?;
+        let (line, versions) = Line::open(&target, migrate::VERSIONS)?;
+        migrate::ensure(&line, &target.place, versions, wish)?;
+        Ok(Self {
+            target,
+            line,
+            holds: Vec::new(),
+        })
+    }
+
+    /// Starts with a statement that has changed nothing where its connection turns out to be lost: then
+    /// once more, over another one.
+    fn start<T>(&mut self, ask: impl Fn(&Line) -> Result<T, Failure>) -> Result<T, StoreError> {
+        let failure = match ask(&self.line) {
+            Ok(value) => return Ok(value),
+            Err(failure) => failure,
+        };
+        if !failure.is_loss() {
+            return Err(Trouble::Working.of(&self.target.place, &failure));
+        }
+        (self.line, _) = Line::open(&self.target, "SELECT")?;
+        for claim in &self.holds {
+            // Whoever has it by now has found its owner gone, and the claim says so.
+            let _ = self.line.rows(TAKE, &[Value::int(lock(*claim))]);
+        }
+        ask(&self.line).map_err(|failure| Trouble::Working.of(&self.target.place, &failure))
+    }
+
+    fn transaction(
+        &mut self,
+        begin: &str,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let begun = self.start(|line| line.batch(begin));
+        if let Err(error) = begun {
+            self.take_back();
+            return Err(error);
+        }
+        let mut tx = PgTx::new(&self.line, &self.target.place);
+        match work(&mut tx).and_then(|()| tx.sound()) {
+            Ok(()) => self
+                .line
+                .batch("COMMIT")
+                .map_err(|failure| Trouble::Keeping.of(&self.target.place, &failure)),
+            Err(error) => {
+                self.take_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Where this fails, the connection is lost and the transaction with it.
+    fn take_back(&self) {
+        let _ = self.line.batch("ROLLBACK");
+    }
+}
+
+/// Whoever looks after this sees no claim of ours held. The server would find out by itself, a moment
+/// later.
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        if !self.holds.is_empty() {
+            self.line.part("SELECT pg_catalog.pg_advisory_unlock_all()");
+        }
+    }
+}
+
+impl Store for PostgresStore {
+    fn place(&self) -> &str {
+        &self.target.place
+    }
+
+    fn write(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.transaction(&begin(durability), work)
+    }
+
+    fn read(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", work)
+    }
+
+    fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
+        let taken = self.start(|line| line.rows(TAKE, &[Value::int(lock(claim))]))?;
+        let ours = taken
+            .first()
+            .is_some_and(|row| row.try_get::<_, bool>(0).unwrap_or_default());
+        if !ours {
+            return Err(StoreError::Busy {
+                place: self.target.place.clone(),
+                why: format!("somebody else has the lock of claim {claim}"),
+            });
+        }
+        self.holds.push(claim);
+        Ok(())
+    }
+
+    fn release(&mut self, claim: Seq) {
+        self.holds.retain(|held| *held != claim);
+        let give = "SELECT pg_catalog.pg_advisory_unlock($1)";
+        // Where the connection is lost, so is the lock.
+        let _ = self.line.rows(give, &[Value::int(lock(claim))]);
+    }
+
+    fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
+        let lock = lock(claim);
+        let halves = [Value::int(lock >> 32), Value::int(lock & 0xFFFF_FFFF)];
+        Ok(!self.start(|line| line.rows(LOOK, &halves))?.is_empty())
+    }
+}
+
+/// Begins a transaction that no other writer comes between.
+fn begin(durability: Durability) -> String {
+    let wait = match durability {
+        Durability::Disk => "on",
+        Durability::Process => "off",
+    };
+    format!(
+        "BEGIN; SET LOCAL synchronous_commit = {wait}; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
+    )
+}
+
+const TAKE: &str = "SELECT pg_catalog.pg_try_advisory_lock($1)";
+
+/// Looking takes nothing, so that two who look at once do not see each other.
+const LOOK: &str = "SELECT 1 FROM pg_catalog.pg_locks \
+    WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1::oid AND objid = $2::oid \
+    AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) LIMIT 1";
+
+/// The number of a claim's advisory lock.
+fn lock(claim: Seq) -> i64 {
+    CLAIM | i64::try_from(claim & ((1 << 62) - 1)).unwrap_or_default()
+}

@@ -4,7 +4,11 @@ mod contract;
 
 use tempfile::TempDir;
 
-use super::{SqliteStore, Store, Wish, memory::Memory};
+use super::{
+    SqliteStore, Store, Wish,
+    memory::Memory,
+    postgres::{PostgresStore, tests::cluster::Cluster},
+};
 pub(crate) use contract::{Ledger, contract, given};
 
 impl Ledger for Memory {
@@ -24,5 +28,18 @@ impl Ledger for InFile {
     }
 }
 
+/// A database of the server that the test process has.
+struct InPostgres(String);
+
+impl Ledger for InPostgres {
+    fn open(&self) -> Box<dyn Store + Send> {
+        let uri = Cluster::shared().uri(&self.0);
+        Box::new(PostgresStore::open(&uri, Wish::Write).unwrap())
+    }
+}
+
 contract!(in_memory, || Some(Memory::default()));
 contract!(in_sqlite, || Some(InFile(tempfile::tempdir().unwrap())));
+contract!(in_postgres, || Some(InPostgres(
+    Cluster::shared().database()
+)));

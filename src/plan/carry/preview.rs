@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::{
     plan::{
-        Bounds, Desk, Finished, Rejected,
+        Bounds, Desk, Finished,
         check::{self, Broken, Change, Sink, What},
         diff,
         engine::hash,
@@ -15,7 +13,7 @@ use crate::{
         record::ChangeKind,
         report::{Foreseen, PreviewHash},
     },
-    task::{Effect, Failure, PlanOrder, Preview, RelPath},
+    task::{Failure, PlanOrder, Preview, RelPath},
 };
 
 use super::{refused, staging, stopped, telling};
@@ -55,19 +53,12 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
             );
             let hash = PreviewHash::of(&telling::canonical(&order.plan), foreseen);
             Finished {
-                status: None,
-                rejected: Rejected::No,
-                failure: None,
-                effect: Effect::None,
-                report: Value::Null,
-                files: None,
                 preview: Some(Preview {
                     hash: hash.to_string(),
                     diff,
                 }),
-                changed: Vec::new(),
-                reasoning: vec![reasoning],
                 notes: plan.notes,
+                ..Finished::nothing_done(reasoning)
             }
         }
     }

@@ -25,6 +25,9 @@ const THREADS: usize = 4;
 /// Settles what a crash interrupted, before anything else is begun: a sentence for each plan. Where
 /// another plan is at work, there is nothing to settle: it did so itself.
 pub(crate) fn recover(desk: Desk<'_>) -> Vec<String> {
+    if engine::never_planned(desk.root) {
+        return Vec::new();
+    }
     let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
     let settled = || -> Result<Vec<String>, Failure> {
         let root = Root::open(desk.root, Arc::new(Faults::parse(&faults)))?;

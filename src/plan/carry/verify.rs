@@ -6,7 +6,7 @@ use crate::{
     plan::{
         edit::{self, Language},
         engine::{Entry, hash},
-        files::{FileError, Root},
+        files::{FileError, Root, View},
         model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
     },
     task::{Failure, Fault, RelPath},
@@ -30,7 +30,8 @@ pub(super) fn verify(
     completed: &dyn Fn(&ActionId) -> bool,
 ) -> Result<Findings, Failure> {
     if plan.instructions.hashes == Hashes::Verify {
-        entries.iter().try_for_each(|entry| as_made(root, entry))?;
+        let view = View::of(root);
+        entries.iter().try_for_each(|entry| as_made(&view, entry))?;
     }
     let mut findings = Findings::default();
     let most = plan.limits.max_file_bytes;
@@ -60,7 +61,7 @@ pub(super) fn verify(
 }
 
 /// R-001-82: what is at its place is what was made ready, to the byte.
-fn as_made(root: &Root, entry: &Entry) -> Result<(), Failure> {
+fn as_made(view: &View<'_>, entry: &Entry) -> Result<(), Failure> {
     let changed = || {
         let message = format!(
             "`{}` was changed by somebody else right after the plan changed it",
@@ -71,12 +72,12 @@ fn as_made(root: &Root, entry: &Entry) -> Result<(), Failure> {
     let found = match entry {
         Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return Ok(()),
         Entry::Create { path, post, .. } | Entry::Modify { path, post, .. } => {
-            let dir = root.parent(path)?;
+            let dir = view.parent(path)?;
             let (bytes, _) = dir.read(path.name(), post.bytes).map_err(|_| changed())?;
             hash(&bytes) == post.sha256
         }
-        Entry::Delete { path, .. } => root.look(path)?.is_none(),
-        Entry::Rename { to, pre, .. } => root
+        Entry::Delete { path, .. } => view.look(path)?.is_none(),
+        Entry::Rename { to, pre, .. } => view
             .look(to)?
             .is_some_and(|facts| facts.ino == pre.facts.ino),
     };
@@ -103,7 +104,7 @@ fn holds(root: &Root, rule: &Rule, most: u64) -> Result<Result<(), String>, File
     if !there {
         return Ok(Err("it does not exist".to_owned()));
     }
-    let located = root.locate(path)?;
+    let located = View::of(root).locate(path)?;
     let (bytes, _) = root
         .parent(&located.path)?
         .read(located.path.name(), most)?;

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rustix::fs::Access;
-
 use crate::{
     plan::{
         edit,
-        files::{Attributes, Facts, FileError, Kind, Located, Root},
+        files::{Attributes, Facts, FileError, Kind, Located, View},
         model::{Action, ActionId, Edit, Operation, Permissions, Plan},
     },
     task::{Failure, Fault, RelPath},
@@ -18,7 +16,7 @@ use super::{Change, Original, Place, Sink, What};
 /// The files a plan has named so far.
 pub(super) struct Overlay<'a> {
     plan: &'a Plan,
-    root: &'a Root,
+    view: &'a View<'a>,
     files: BTreeMap<RelPath, Entry>,
     /// Directories that will have been made.
     dirs: BTreeSet<RelPath>,
@@ -45,10 +43,10 @@ struct Now {
 }
 
 impl<'a> Overlay<'a> {
-    pub(super) fn new(plan: &'a Plan, root: &'a Root) -> Self {
+    pub(super) fn new(plan: &'a Plan, view: &'a View<'a>) -> Self {
         Self {
             plan,
-            root,
+            view,
             files: BTreeMap::new(),
             dirs: BTreeSet::new(),
             changed: 0,
@@ -165,8 +163,8 @@ impl<'a> Overlay<'a> {
                 ),
             ));
         }
-        let dir = self.root.parent(path)?;
-        dir.may(Access::WRITE_OK | Access::EXEC_OK)?;
+        let dir = self.view.parent(path)?;
+        self.view.may_change(path.parent().as_ref())?;
         let before = Original::read(&dir, path.name(), self.plan.limits.max_file_bytes)?;
         let entry = Entry {
             before: Some(before),
@@ -217,7 +215,7 @@ impl<'a> Overlay<'a> {
                     format!("`{dir}` is a file of this plan and cannot be a directory of `{path}`"),
                 ));
             }
-            match self.root.look(&dir)? {
+            match self.view.look(&dir)? {
                 Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
                 Some(_) => {
                     return Err(Failure::new(
@@ -228,9 +226,7 @@ impl<'a> Overlay<'a> {
                 None => break,
             }
         }
-        self.root
-            .dir(nearest.as_ref())?
-            .may(Access::WRITE_OK | Access::EXEC_OK)?;
+        self.view.may_change(nearest.as_ref())?;
         Ok(())
     }
 
@@ -272,7 +268,7 @@ impl<'a> Overlay<'a> {
             return Ok(());
         }
         for dir in path.ancestors() {
-            if !self.dirs.contains(&dir) && self.root.look(&dir)?.is_none() {
+            if !self.dirs.contains(&dir) && self.view.look(&dir)?.is_none() {
                 let dev = self.dev_of(&dir)?;
                 sink.dir(&dir, dev)?;
                 self.dirs.insert(dir);
@@ -374,9 +370,9 @@ impl<'a> Overlay<'a> {
 
     /// The innermost directory on the way to a path that is there.
     fn nearest(&self, path: &RelPath) -> Result<Facts, FileError> {
-        let mut facts = self.root.dir(None)?.facts()?;
+        let mut facts = self.view.dir(None)?.facts()?;
         for dir in path.ancestors() {
-            match self.root.look(&dir)? {
+            match self.view.look(&dir)? {
                 Some(found) => facts = found,
                 None => break,
             }

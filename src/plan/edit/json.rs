@@ -156,7 +156,7 @@ fn finish(
         ));
     }
     Ok(Edited {
-        bytes: text.with(&body),
+        bytes: text.with(body),
         said,
     })
 }

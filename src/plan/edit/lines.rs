@@ -27,7 +27,7 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
         _ => format!("{count} lines inserted from line {line}"),
     };
     if all.is_empty() {
-        let bytes = text.with(content);
+        let bytes = text.with(content.to_owned());
         return Ok(Edited { bytes, said });
     }
     let (before, after) = all.split_at(index);
@@ -46,7 +46,7 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
     } else {
         [&before, end, &content].concat()
     };
-    let bytes = text.with(&body);
+    let bytes = text.with(body);
     Ok(Edited { bytes, said })
 }
 
@@ -79,7 +79,7 @@ pub(super) fn delete(text: Text<'_>, first: u64, last: u64) -> Result<Edited, Ed
     } else {
         format!("Lines {first} to {last} deleted")
     };
-    let bytes = text.with(&body);
+    let bytes = text.with(body);
     Ok(Edited { bytes, said })
 }
 

@@ -126,7 +126,7 @@ pub(super) fn replace(
         }
     };
     Ok(Edited {
-        bytes: text.with(&after),
+        bytes: text.with(after),
         said: format!("{times} replaced{how}"),
     })
 }

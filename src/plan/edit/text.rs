@@ -23,9 +23,12 @@ impl<'a> Text<'a> {
         Ok(Self { mark, body })
     }
 
-    /// The file with another body.
-    pub(super) fn with(&self, body: &str) -> Vec<u8> {
-        [self.mark, body].concat().into_bytes()
+    /// The file with another body; a large one is not copied.
+    pub(super) fn with(&self, mut body: String) -> Vec<u8> {
+        if !self.mark.is_empty() {
+            body.insert_str(0, self.mark);
+        }
+        body.into_bytes()
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn update(text: Text<'_>, path: &JsonPath, value: &Value) -> Result<E
     if !place.holds(&body, &after) {
         return Err(wrong("differs outside the lines of the value"));
     }
-    let bytes = text.with(&ends::restore(text.body, &after));
+    let bytes = text.with(ends::restore(text.body, &after));
     Ok(Edited { bytes, said })
 }
 

@@ -10,7 +10,10 @@ use crate::{
     task::RelPath,
 };
 
-use super::entry::{Entry, Pre, Way};
+use super::{
+    entry::{Entry, Pre, Way},
+    folder::Folder,
+};
 
 /// Why a change was not made.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +26,8 @@ pub(crate) enum ApplyError {
 }
 
 /// Makes the change; what somebody else did meanwhile is never destroyed.
-pub(crate) fn apply(root: &Root, entry: &Entry) -> Result<Capture, ApplyError> {
-    let path = entry.path();
+pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, ApplyError> {
+    let (root, path) = (folder.root(), entry.path());
     let dir = root.parent(path)?;
     let changed = || ApplyError::Changed(path.to_string());
     match entry {
@@ -33,7 +36,7 @@ pub(crate) fn apply(root: &Root, entry: &Entry) -> Result<Capture, ApplyError> {
             Ok(Capture::Strong)
         }
         Entry::MakeDir { slot, .. } | Entry::Create { slot, .. } => {
-            let from = root.parent(slot)?;
+            let from = folder.beside(slot)?;
             match from.move_to(slot.name(), &dir, path.name()) {
                 Err(error) if error.errno == Errno::EXIST => Err(changed()),
                 moved => Ok(moved.map(|()| Capture::Strong)?),
@@ -45,7 +48,7 @@ pub(crate) fn apply(root: &Root, entry: &Entry) -> Result<Capture, ApplyError> {
             way: Way::Exchange,
             ..
         } => {
-            let aside = root.parent(slot)?;
+            let aside = folder.beside(slot)?;
             match aside.exchange(slot.name(), &dir, path.name()) {
                 Ok(()) => {}
                 Err(error) if error.errno == Errno::NOENT => return Err(changed()),
@@ -67,7 +70,7 @@ pub(crate) fn apply(root: &Root, entry: &Entry) -> Result<Capture, ApplyError> {
             way: Way::InPlace,
             ..
         } => {
-            let (bytes, _) = root.parent(slot)?.read(slot.name(), u64::MAX - 1)?;
+            let (bytes, _) = folder.beside(slot)?.read(slot.name(), u64::MAX - 1)?;
             if !is(&dir, path.name(), pre)? {
                 return Err(changed());
             }
@@ -75,7 +78,7 @@ pub(crate) fn apply(root: &Root, entry: &Entry) -> Result<Capture, ApplyError> {
             Ok(Capture::Weak)
         }
         Entry::Delete { slot, pre, .. } => {
-            let aside = root.parent(slot)?;
+            let aside = folder.beside(slot)?;
             moved_from(&dir, path.name(), &aside, slot.name(), pre)
                 .map_err(|error| error.unwrap_or_else(changed))
         }

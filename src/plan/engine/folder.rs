@@ -5,12 +5,15 @@
 //! agent_outputs/reports/.unfinished/{the same}   while the plan is under way
 //! ```
 
+use std::{cell::RefCell, collections::HashSet, rc::Rc};
+
+use camino::Utf8Path;
 use rustix::io::Errno;
 
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, FileError, Kind, Root},
+        files::{Dir, Facts, FileError, Kind, Root},
         report::SCRIPT,
     },
     task::RelPath,
@@ -37,6 +40,27 @@ pub(crate) struct Folder<'a> {
     root: &'a Root,
     path: RelPath,
     dir: Dir<'a>,
+    /// The directory of the slots, once it was needed.
+    slots: RefCell<Option<Rc<Dir<'a>>>>,
+}
+
+/// The names that backups have so far, and the directories on the way to them.
+#[derive(Debug, Default)]
+pub(crate) struct BackupNames {
+    files: HashSet<RelPath>,
+    dirs: HashSet<RelPath>,
+}
+
+impl BackupNames {
+    fn fits(&self, backup: &RelPath) -> bool {
+        let taken = self.files.contains(backup) || self.dirs.contains(backup);
+        !taken && !backup.ancestors().any(|dir| self.files.contains(&dir))
+    }
+
+    fn take(&mut self, backup: &RelPath) {
+        self.dirs.extend(backup.ancestors());
+        self.files.insert(backup.clone());
+    }
 }
 
 impl<'a> Folder<'a> {
@@ -65,7 +89,12 @@ impl<'a> Folder<'a> {
         let path = format!("{REPORTS}/{name}");
         let path = RelPath::parse(&path).map_err(|_| FileError::of("open", path)(Errno::INVAL))?;
         let dir = root.dir(Some(&path))?;
-        Ok(Self { root, path, dir })
+        Ok(Self {
+            root,
+            path,
+            dir,
+            slots: RefCell::default(),
+        })
     }
 
     pub(crate) fn root(&self) -> &'a Root {
@@ -89,6 +118,28 @@ impl<'a> Folder<'a> {
     /// Makes the directory of the slots.
     pub(crate) fn make_slots(&self) -> Result<(), FileError> {
         self.dir.ensure_dir(STAGED, PRIVATE)
+    }
+
+    /// The directory that a slot is in. Our own is opened once: nobody else has business there.
+    pub(crate) fn beside(&self, slot: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
+        if slot.parent() != Some(self.below(STAGED)?) {
+            return self.root.parent(slot).map(Rc::new);
+        }
+        if let Some(slots) = &*self.slots.borrow() {
+            return Ok(Rc::clone(slots));
+        }
+        let slots = Rc::new(self.root.parent(slot)?);
+        *self.slots.borrow_mut() = Some(Rc::clone(&slots));
+        Ok(slots)
+    }
+
+    /// What is in a slot; a crash may have left no directory for it.
+    pub(crate) fn look(&self, slot: &RelPath) -> Result<Option<Facts>, FileError> {
+        match self.beside(slot) {
+            Ok(dir) => dir.look(slot.name()),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The slot of that number.
@@ -136,33 +187,28 @@ impl<'a> Folder<'a> {
     }
 
     /// Where the original of a file is kept: its path again, with `.bak` (R-001-65, C-20).
-    pub(crate) fn backup(&self, path: &RelPath, taken: &[RelPath]) -> Result<RelPath, FileError> {
-        let fits = |backup: &RelPath| {
-            !taken.iter().any(|other| {
-                other == backup
-                    || other.ancestors().any(|dir| dir == *backup)
-                    || backup.ancestors().any(|dir| dir == *other)
-            })
-        };
+    pub(crate) fn backup(
+        &self,
+        path: &RelPath,
+        taken: &mut BackupNames,
+    ) -> Result<RelPath, FileError> {
         let mirrored = self.below(&format!("{BACKUPS}/{path}.bak"));
-        match mirrored {
-            Ok(backup) if fits(&backup) => Ok(backup),
+        let backup = match mirrored {
+            Ok(backup) if taken.fits(&backup) => backup,
             // A name that is too long, or taken by a directory.
-            _ => self.below(&format!("{BACKUPS}/{}.bak", taken.len())),
-        }
+            _ => self.below(&format!("{BACKUPS}/{}.bak", taken.files.len()))?,
+        };
+        taken.take(&backup);
+        Ok(backup)
     }
 
-    /// The directory that a backup lies in; it is made if need be.
-    pub(crate) fn room_for(&self, backup: &RelPath) -> Result<Dir<'a>, FileError> {
-        match self.root.parent(backup) {
-            Err(error) if error.errno == Errno::NOENT => {}
-            found => return found,
-        }
+    /// Makes the directories on the way to a backup.
+    pub(crate) fn make_room(&self, backup: &RelPath) -> Result<(), FileError> {
         let own = self.path.as_str().len();
         for dir in backup.ancestors().filter(|dir| dir.as_str().len() > own) {
             self.root.parent(&dir)?.ensure_dir(dir.name(), PRIVATE)?;
         }
-        self.root.parent(backup)
+        Ok(())
     }
 
     /// Writes documents of the plan.
@@ -232,6 +278,7 @@ impl<'a> Folder<'a> {
     }
 
     fn clear_part(&self, part: &str, spared: &[RelPath]) -> Result<(), FileError> {
+        self.slots.take();
         if self.dir.look(part)?.is_some()
             && remove_tree(self.root, &self.below(part)?, spared)? == Left::Nothing
         {
@@ -252,6 +299,11 @@ pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
         Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether no plan was ever begun below this root: all that most runs have to know, for one call.
+pub(crate) fn never_planned(root: &Utf8Path) -> bool {
+    Root::lacks(root, &format!("{REPORTS}/{UNFINISHED}"))
 }
 
 /// Whether a crash left anything: a plan under way, or the note of one that was never finished.

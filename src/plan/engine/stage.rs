@@ -9,7 +9,7 @@ use crate::{
 
 use super::{
     entry::{Entry, Post, Pre, Way},
-    folder::Folder,
+    folder::{BackupNames, Folder},
 };
 
 /// The entries of a plan, collected while their content is made.
@@ -22,7 +22,7 @@ pub(crate) struct Stage<'a> {
     dev: u64,
     /// How many slots lie in the folder: a rename needs none.
     slots: usize,
-    backups: Vec<RelPath>,
+    backups: BackupNames,
 }
 
 /// A file as it was read, before anything was changed.
@@ -55,14 +55,14 @@ impl<'a> Stage<'a> {
             made: Vec::new(),
             dev,
             slots: 0,
-            backups: Vec::new(),
+            backups: BackupNames::default(),
         })
     }
 
     /// A directory that is to be made. `dev` is the file system it will be on.
     pub(crate) fn make_dir(&mut self, path: RelPath, dev: u64) -> Result<(), FileError> {
         let slot = self.slot(&path, dev)?;
-        let dir = self.folder.root().parent(&slot)?;
+        let dir = self.folder.beside(&slot)?;
         dir.make_dir(slot.name(), 0o777)?;
         let ino = dir.look(slot.name())?.map_or(0, |facts| facts.ino);
         self.entries.push(Entry::MakeDir { path, slot, ino });
@@ -170,7 +170,7 @@ impl<'a> Stage<'a> {
         bytes: &[u8],
         attributes: &Attributes,
     ) -> Result<Written, FileError> {
-        let dir = self.folder.root().parent(slot)?;
+        let dir = self.folder.beside(slot)?;
         let new = dir.write_new(slot.name(), bytes, attributes.initial_mode())?;
         let kept = attributes.give(&dir, slot.name(), &new.file, &new.facts)?;
         self.made.push(slot.clone());
@@ -184,8 +184,7 @@ impl<'a> Stage<'a> {
     }
 
     fn pre(&mut self, path: &RelPath, seen: Seen) -> Result<Pre, FileError> {
-        let backup = self.folder.backup(path, &self.backups)?;
-        self.backups.push(backup.clone());
+        let backup = self.folder.backup(path, &mut self.backups)?;
         Ok(Pre {
             facts: seen.facts,
             sha256: seen.sha256,

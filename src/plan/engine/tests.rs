@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use tempfile::TempDir;
 
 use super::{
-    apply::apply,
+    apply,
     entry::{Entry, Post, Pre, Way},
     folder::Folder,
     undo::{Undone, is_between, undo},
@@ -33,6 +33,12 @@ fn place() -> Place {
     }
 }
 
+/// Makes a change as a plan does.
+fn make(place: &Place, entry: &Entry) {
+    let folder = Folder::create(&place.root, "plan").unwrap();
+    apply::apply(&folder, entry).unwrap();
+}
+
 fn path(name: &str) -> RelPath {
     RelPath::parse(name).unwrap()
 }
@@ -50,7 +56,7 @@ fn an_empty_directory_is_removed_and_the_same_one_comes_back() {
     let made = place.path.join("made");
     fs::create_dir(&made).unwrap();
     let before = fs::metadata(&made).unwrap().ino();
-    apply(&place.root, &gone()).unwrap();
+    make(&place, &gone());
     assert!(!made.exists());
     for _ in 0..2 {
         assert_eq!(undo(&place.root, &gone()).unwrap(), Undone::Restored);
@@ -63,7 +69,7 @@ fn a_directory_in_which_others_have_files_stays() {
     let place = place();
     fs::create_dir(place.path.join("made")).unwrap();
     fs::write(place.path.join("made/theirs"), "theirs").unwrap();
-    apply(&place.root, &gone()).unwrap();
+    make(&place, &gone());
     assert!(place.path.join("made/theirs").exists());
     assert_eq!(undo(&place.root, &gone()).unwrap(), Undone::Restored);
 }
@@ -72,7 +78,7 @@ fn a_directory_in_which_others_have_files_stays() {
 fn a_directory_that_others_have_made_anew_is_not_replaced() {
     let place = place();
     fs::create_dir(place.path.join("made")).unwrap();
-    apply(&place.root, &gone()).unwrap();
+    make(&place, &gone());
     fs::write(place.path.join("made"), "theirs").unwrap();
     let undone = undo(&place.root, &gone()).unwrap();
     assert!(matches!(undone, Undone::Conflict(_)), "{undone:?}");
@@ -146,7 +152,7 @@ fn what_others_wrote_to_a_file_of_ours_while_it_was_taken_back_is_not_lost() {
             sha256: super::hash(b"new"),
         },
     };
-    apply(&place.root, &entry).unwrap();
+    make(&place, &entry);
     fs::write(place.path.join("made.txt"), "new and theirs").unwrap();
     let undone = undo(&place.root, &entry).unwrap();
     assert!(matches!(undone, Undone::Conflict(_)), "{undone:?}");

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::{
     plan::{
-        files::{Barrier, FileError, durable},
+        files::{Barrier, FileError, View, durable},
         record::{Capture, Durability},
     },
     task::{Failure, Fault, RelPath},
@@ -121,16 +121,20 @@ impl<'a> Stage<'a> {
     /// Keeps every original at its backup location: the same inode where it can have a second name and
     /// leaves its first, else a copy with everything that belongs to it (R-001-99 … R-001-101).
     fn checkpoint(&self) -> Result<Vec<RelPath>, ApplyError> {
-        let root = self.folder.root();
+        let view = View::of(self.folder.root());
         let mut backups = Vec::new();
         for entry in &self.entries {
             let Some(pre) = entry.pre() else {
                 continue;
             };
-            let (from, to) = (
-                root.parent(entry.path())?,
-                self.folder.room_for(&pre.backup)?,
-            );
+            let from = view.parent(entry.path())?;
+            let to = match view.parent(&pre.backup) {
+                Err(error) if error.errno == Errno::NOENT => {
+                    self.folder.make_room(&pre.backup)?;
+                    view.parent(&pre.backup)?
+                }
+                room => room?,
+            };
             let (name, new) = (entry.path().name(), pre.backup.name());
             // A renamed file stays in use, and one that is written over is: their backups must be
             // files of their own.
@@ -173,7 +177,7 @@ impl<'a> Armed<'a> {
         for (before, entry) in work.entries.iter().enumerate() {
             let (failure, made) = match stopped() {
                 Some(failure) => (failure, before),
-                None => match apply(work.folder.root(), entry) {
+                None => match apply(&work.folder, entry) {
                     Ok(capture) => {
                         captures.push(capture);
                         continue;
@@ -335,7 +339,6 @@ pub(super) fn tidy(
             }
         );
         let late = folder
-            .root()
             .look(slot)?
             .is_some_and(|facts| !in_place && !facts.same_later(&pre.facts));
         if late {

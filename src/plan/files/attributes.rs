@@ -33,6 +33,24 @@ pub(crate) type Kept = Vec<String>;
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const LONGEST: usize = 65_536;
 
+/// The names of a file's extended attributes, each with a NUL behind it.
+fn names(file: &File) -> Result<Vec<u8>, Errno> {
+    // Most files have none, or few.
+    for room in [256, LONGEST] {
+        let mut names = vec![0; room];
+        match flistxattr(file, &mut names[..]) {
+            Ok(length) => {
+                names.truncate(length);
+                return Ok(names);
+            }
+            Err(Errno::OPNOTSUPP) => break,
+            Err(Errno::RANGE) if room < LONGEST => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(Vec::new())
+}
+
 impl Attributes {
     /// A new file's. `group` where its directory hands its own on (set-group-ID).
     pub(crate) fn fresh(mode: Option<u32>, group: Option<u32>) -> Self {
@@ -53,14 +71,8 @@ impl Attributes {
         facts: &Facts,
     ) -> Result<Self, FileError> {
         let failed = || FileError::of("read the attributes of", dir.name(name));
-        let mut names = vec![0; LONGEST];
-        let length = match flistxattr(file, &mut names[..]) {
-            Ok(length) => length,
-            Err(Errno::OPNOTSUPP) => 0,
-            Err(errno) => return Err(failed()(errno)),
-        };
         let mut extended = Vec::new();
-        let listed = names.get(..length).unwrap_or_default();
+        let listed = names(file).map_err(failed())?;
         for attribute in listed
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty())

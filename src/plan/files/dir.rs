@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Read, Write},
+    io::Write,
     os::{
         fd::{AsFd, OwnedFd},
         unix::fs::FileExt,
@@ -10,6 +10,7 @@ use std::{
 };
 
 use rustix::{
+    buffer::spare_capacity,
     fs::{
         Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps,
         UTIME_OMIT, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate, futimens,
@@ -105,15 +106,19 @@ impl<'a> Dir<'a> {
         name: &str,
         most: u64,
     ) -> Result<(Vec<u8>, Facts, File), FileError> {
-        let (mut file, before) = self.open(name)?;
-        let room = usize::try_from(before.bytes.min(most)).unwrap_or_default();
-        let mut bytes = Vec::with_capacity(room + 1);
-        (&mut file)
-            .take(most.saturating_add(1))
-            .read_to_end(&mut bytes)
-            .map_err(FileError::io("read", self.name(name)))?;
-        if bytes.len() as u64 > most {
+        let (file, before) = self.open(name)?;
+        if before.bytes > most {
             return Err(FileError::of("read", self.name(name))(Errno::FBIG));
+        }
+        // Room for one byte more, so that a file that grows meanwhile is noticed.
+        let room = usize::try_from(before.bytes).unwrap_or_default() + 1;
+        let mut bytes = Vec::with_capacity(room);
+        while bytes.len() < room {
+            match rustix::io::read(&file, spare_capacity(&mut bytes)) {
+                Ok(0) => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(FileError::of("read", self.name(name))(errno)),
+            }
         }
         let stat = fstat(&file).map_err(FileError::of("look at", self.name(name)))?;
         let after = Facts::of(&stat);

@@ -7,13 +7,16 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
-    fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2, readlinkat},
+    fs::{
+        AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2,
+        readlinkat, statat,
+    },
     io::Errno,
 };
 
 use crate::task::RelPath;
 
-use super::{Dir, Facts, FileError, Kind, faults::Faults};
+use super::{Dir, Facts, FileError, faults::Faults};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -22,19 +25,6 @@ pub(crate) struct Root {
     path: Utf8PathBuf,
     pub(crate) faults: Arc<Faults>,
 }
-
-/// Where a path of a plan really leads: without links, inside the root.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Located {
-    pub(crate) path: RelPath,
-    /// `None` where nothing is.
-    pub(crate) facts: Option<Facts>,
-    /// The link that stands at the end of the path, if one does.
-    pub(crate) link: Option<RelPath>,
-}
-
-/// How many links may follow each other, as in Linux.
-const MOST_LINKS: u32 = 40;
 
 impl Root {
     pub(crate) fn open(path: &Utf8Path, faults: Arc<Faults>) -> Result<Self, FileError> {
@@ -46,6 +36,16 @@ impl Root {
             path: path.to_owned(),
             faults,
         })
+    }
+
+    /// Whether nothing is there below a root that need not be opened for that.
+    pub(crate) fn lacks(root: &Utf8Path, below: &str) -> bool {
+        let there = statat(
+            CWD,
+            root.join(below).as_std_path(),
+            AtFlags::SYMLINK_NOFOLLOW,
+        );
+        matches!(there, Err(Errno::NOENT))
     }
 
     pub(crate) fn path(&self) -> &Utf8Path {
@@ -88,39 +88,10 @@ impl Root {
         }
     }
 
-    /// Follows links as far as they stay inside, and says where the path really leads: rules about
-    /// names hold for that.
-    pub(crate) fn locate(&self, path: &RelPath) -> Result<Located, FileError> {
-        let mut here = path.clone();
-        let mut link = None;
-        for _ in 0..MOST_LINKS {
-            let real = self.real_parent(&here)?;
-            let facts = match &real {
-                Some(real) => self.look(real)?,
-                None => None,
-            };
-            let real = real.unwrap_or_else(|| here.clone());
-            match facts {
-                Some(facts) if facts.kind == Kind::Link => {
-                    here = self.target_of(&real, path)?;
-                    link.get_or_insert(real);
-                }
-                facts => {
-                    return Ok(Located {
-                        path: real,
-                        facts,
-                        link,
-                    });
-                }
-            }
-        }
-        Err(FileError::of("follow the links of", path)(Errno::LOOP))
-    }
-
-    /// The path with the directories on its way resolved; `None` where one of them is not there.
-    fn real_parent(&self, path: &RelPath) -> Result<Option<RelPath>, FileError> {
+    /// The path with the directories on its way resolved, as far as there are some.
+    pub(super) fn real(&self, path: &RelPath) -> Result<RelPath, FileError> {
         let Some(parent) = path.parent() else {
-            return Ok(Some(path.clone()));
+            return Ok(path.clone());
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = match self.open_beneath(parent.as_str(), flags, ResolveFlags::empty()) {
@@ -136,16 +107,11 @@ impl Root {
                 || RelPath::parse(name),
                 |dir| RelPath::parse(&format!("{dir}/{name}")),
             )
-            .map(Some)
             .map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
     }
 
     /// A directory on the way is missing: as far as there are some, they are resolved.
-    fn real_of_missing(
-        &self,
-        path: &RelPath,
-        parent: &RelPath,
-    ) -> Result<Option<RelPath>, FileError> {
+    fn real_of_missing(&self, path: &RelPath, parent: &RelPath) -> Result<RelPath, FileError> {
         let mut seen = None;
         for dir in parent.ancestors().chain([parent.clone()]) {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -156,7 +122,7 @@ impl Root {
             }
         }
         let Some(seen) = seen else {
-            return Ok(Some(path.clone()));
+            return Ok(path.clone());
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // A dangling link on the way: nothing can be made below it.
@@ -170,9 +136,7 @@ impl Root {
             Some(dir) => format!("{dir}/{rest}"),
             None => rest.to_owned(),
         };
-        RelPath::parse(&real)
-            .map(Some)
-            .map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
+        RelPath::parse(&real).map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
     }
 
     /// The path of an open directory below the root; `None` for the root itself.
@@ -197,7 +161,7 @@ impl Root {
     }
 
     /// Where a link leads, as a path below the root.
-    fn target_of(&self, link: &RelPath, asked: &RelPath) -> Result<RelPath, FileError> {
+    pub(super) fn target_of(&self, link: &RelPath, asked: &RelPath) -> Result<RelPath, FileError> {
         let outside = |()| FileError::of("follow the links of", asked)(Errno::XDEV);
         let dir = self.parent(link)?;
         let target = dir.read_link(link.name())?;

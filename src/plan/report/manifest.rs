@@ -348,42 +348,71 @@ impl Point {
 
 /// The checkpoints, each with those that rest on it.
 fn points(run: &Run, undo: &Undo) -> Vec<Point> {
-    let dependants = dependants(&run.actions);
-    let rests_on = |later: &Change, earlier: &Change| {
-        let mut actions = earlier.record.actions.iter();
-        actions.any(|action| {
-            let waiting = dependants.get(action);
-            waiting.is_some_and(|waiting| {
-                let mut actions = later.record.actions.iter();
-                actions.any(|action| waiting.contains(action))
-            })
-        })
-    };
+    let waiting = dependants(&run.actions);
+    let (mut places, mut changed_by) = (Places::default(), HashMap::<&ActionId, Vec<usize>>::new());
+    for (at, change) in undo.changes.iter().enumerate() {
+        for path in paths(&change.record) {
+            places.add(path.as_str(), at);
+        }
+        for action in &change.record.actions {
+            changed_by.entry(action).or_default().push(at);
+        }
+    }
     let each = undo.changes.iter().enumerate();
     each.map(|(at, change)| {
-        let others = undo.changes.iter().enumerate();
+        let beside = paths(&change.record)
+            .into_iter()
+            .flat_map(|path| places.sharing(path.as_str()))
+            .filter(|other| *other > at);
+        let after = change.record.actions.iter().flat_map(|action| {
+            let waiting = waiting.get(action).into_iter().flatten();
+            waiting
+                .filter_map(|action| changed_by.get(*action))
+                .flatten()
+                .copied()
+        });
+        let others: BTreeSet<usize> = beside.chain(after).filter(|other| *other != at).collect();
         let depends_on = others
-            .filter(|(other_at, other)| {
-                let later = *other_at > at && share_a_place(&other.record, &change.record);
-                *other_at != at && (later || rests_on(other, change))
-            })
-            .map(|(_, other)| other.checkpoint.id)
+            .into_iter()
+            .filter_map(|other| undo.changes.get(other))
+            .map(|other| other.checkpoint.id)
             .collect();
         Point::of(change, depends_on)
     })
     .collect()
 }
 
-/// Whether the two cannot be taken back in any order: a path of one is a path of the other, or lies below it.
-fn share_a_place(one: &ChangeRecord, other: &ChangeRecord) -> bool {
-    let paths = |record: &ChangeRecord| [record.path.clone(), record.target().clone()];
-    let others = paths(other);
-    paths(one).iter().any(|a| {
-        others.iter().any(|b| {
-            let (a, b) = (a.as_path(), b.as_path());
-            a.starts_with(b) || b.starts_with(a)
-        })
-    })
+fn paths(record: &ChangeRecord) -> [&RelPath; 2] {
+    [&record.path, record.target()]
+}
+
+/// Which changes are at a path, and which below it.
+#[derive(Default)]
+struct Places<'a> {
+    at: HashMap<&'a str, Vec<usize>>,
+    below: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Places<'a> {
+    fn add(&mut self, path: &'a str, change: usize) {
+        self.at.entry(path).or_default().push(change);
+        for dir in directories(path) {
+            self.below.entry(dir).or_default().push(change);
+        }
+    }
+
+    /// Changes that cannot be taken back in any order with one at this path: a path of theirs is this one,
+    /// lies below it, or is a directory on its way.
+    fn sharing(&self, path: &str) -> Vec<usize> {
+        let here = self.at.get(path).into_iter().chain(self.below.get(path));
+        let above = directories(path).filter_map(|dir| self.at.get(dir));
+        here.chain(above).flatten().copied().collect()
+    }
+}
+
+/// The directories on the way to a path.
+fn directories(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
 /// Of each action all that wait for it, be it through others.

@@ -176,10 +176,8 @@ pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
     ];
     written(&mut *store, |tx| {
         rows.iter().zip(0..).try_for_each(|((id, seq), step)| {
-            let operation_id = (*id).to_owned();
             tx.insert(&Row {
-                id: operation_id.replace("op", "id"),
-                operation_id,
+                operation_id: (*id).to_owned(),
                 ..full(*seq, step)
             })
         })
@@ -189,6 +187,11 @@ pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
     assert_eq!(found(Which::Operation("op_ab2")), [2]);
     assert_eq!(found(Which::Operation("op_b")), NONE);
     assert_eq!(found(Which::Operation("op%")), [5]);
-    assert_eq!(found(Which::Id("id_ab")), [1, 2, 6]);
-    assert_eq!(found(Which::Id("id_ac")), [3]);
+    assert_eq!(
+        found(Which::Id("00000000-0000-7000-8000-00000000000")),
+        [1, 2, 3, 4, 5, 6]
+    );
+    assert_eq!(found(Which::Id(&full(3, 2).id)), [3]);
+    assert_eq!(found(Which::Id("00000000-0000-7000-8000-1")), NONE);
+    assert_eq!(found(Which::Id("%")), NONE);
 }

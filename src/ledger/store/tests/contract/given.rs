@@ -83,10 +83,10 @@ pub(crate) fn bare(seq: Seq, step_index: u64) -> Row {
     }
 }
 
-/// A row of before oneact.
-pub(crate) fn history(id: &str, step_index: u64) -> Row {
+/// A row of before oneact; its id ends in that digit.
+pub(crate) fn history(digit: char, step_index: u64) -> Row {
     Row {
-        id: id.to_owned(),
+        id: format!("00000000-0000-4000-8000-00000000000{digit}"),
         request_hash: String::new(),
         state: None,
         operation_id: String::new(),

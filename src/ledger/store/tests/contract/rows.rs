@@ -148,7 +148,7 @@ pub(crate) fn what_is_not_there_is_not_changed(ledger: &dyn Ledger) {
 
 pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger: &dyn Ledger) {
     let mut store = ledger.open();
-    let rows = [history("a", 0), history("b", 1)];
+    let rows = [history('a', 0), history('b', 1)];
     written(&mut *store, |tx| {
         rows.iter().try_for_each(|row| tx.insert(row))
     });
@@ -163,7 +163,7 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
         assert_eq!(step, 2);
         tx.insert(&full(1, step))
     });
-    refused(&mut *store, |tx| tx.insert(&history("c", 7)));
+    refused(&mut *store, |tx| tx.insert(&history('c', 7)));
     refused(&mut *store, |tx| {
         tx.insert(&Row {
             state: None,
@@ -172,7 +172,8 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
     });
     let newest = seen(&mut *store, |tx| tx.rows(&Which::Newest, 5));
     let newest: Vec<_> = newest.iter().map(|row| row.id.as_str()).collect();
-    assert_eq!(newest, [full(1, 2).id.as_str(), "b", "a"]);
+    let [first, second] = &rows;
+    assert_eq!(newest, [&full(1, 2).id, &second.id, &first.id]);
     // A walk along the chain does not meet it.
     assert_eq!(ids(&mut *store, &Which::From(0), 5), [1]);
 }

@@ -1,0 +1,175 @@
+//! A directory that is locked: by a lock on itself, which takes no file beside it.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    mem::MaybeUninit,
+    os::unix::fs::OpenOptionsExt,
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::{
+    fs::{FileType, OFlags, RawDir, SeekFrom, fstat, seek},
+    io::Errno,
+};
+
+use super::{PRIVATE, StoreError};
+
+/// The names that are listed at once, in bytes.
+const LISTED: usize = 2048;
+
+/// The lock on a directory; released with the process, however it ends.
+#[derive(Debug)]
+pub(super) struct Held {
+    dir: File,
+    /// Locked in its stead, where a directory cannot be locked.
+    beside: Option<Beside>,
+}
+
+#[derive(Debug)]
+struct Beside {
+    path: Utf8PathBuf,
+    _file: File,
+}
+
+impl Held {
+    /// Locks the directory; none if another holds it.
+    pub(super) fn take(path: &Utf8Path) -> Result<Option<Self>, StoreError> {
+        let dir = open(path).map_err(StoreError::io("open", path))?;
+        match dir.try_lock() {
+            Ok(()) => Ok(Some(Self { dir, beside: None })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // NFS locks only what is open for writing, which a directory never is (flock(2)).
+            Err(TryLockError::Error(error)) if is(&error, Errno::BADF) => Self::beside(path, dir),
+            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", path)(error)),
+        }
+    }
+
+    /// The same by a file beside it.
+    fn beside(path: &Utf8Path, dir: File) -> Result<Option<Self>, StoreError> {
+        let path = Utf8PathBuf::from(format!("{path}.lock"));
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            // Neither somebody's link nor a pipe without a reader.
+            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+            .open(&path)
+            .map_err(StoreError::io("open the lock", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self {
+                dir,
+                beside: Some(Beside { path, _file: file }),
+            })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path)(error)),
+        }
+    }
+
+    /// Whether there is a file to be cleared away with it.
+    pub(super) fn has_a_file(&self) -> bool {
+        self.beside.is_some()
+    }
+
+    /// Removes that file. Called by the holder of the turn: whoever waits for the lock must not get
+    /// one that nobody else will find.
+    pub(super) fn clear(&self) {
+        if let Some(Beside { path, .. }) = &self.beside {
+            // If it stays, it is in nobody's way.
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Unlocks the directory before its time, so that it can be locked under another name. A file
+    /// beside it is none of that name.
+    pub(super) fn give_up(&self) -> io::Result<()> {
+        match self.beside {
+            Some(_) => Ok(()),
+            None => self.dir.unlock(),
+        }
+    }
+
+    /// The directories in it.
+    pub(super) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        self.each(|name, kind| {
+            if matches!(kind, FileType::Directory | FileType::Unknown) {
+                names.push(name.to_owned());
+            }
+        })?;
+        Ok(names)
+    }
+
+    /// Whether it is as we make them, with nothing in it.
+    pub(super) fn is_pristine(&self) -> bool {
+        let as_made = fstat(&self.dir).is_ok_and(|found| found.st_mode & 0o7777 == PRIVATE);
+        let mut empty = true;
+        as_made && self.each(|_, _| empty = false).is_ok() && empty
+    }
+
+    fn each(&self, mut see: impl FnMut(&str, FileType)) -> io::Result<()> {
+        seek(&self.dir, SeekFrom::Start(0))?;
+        let mut block = [MaybeUninit::uninit(); LISTED];
+        let mut entries = RawDir::new(&self.dir, &mut block);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            match entry.file_name().to_str() {
+                Ok("." | "..") => {}
+                // Nothing of ours has a name that is no text.
+                name => see(name.unwrap_or_default(), entry.file_type()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open(path: &Utf8Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        // Not through a link that stands in its place.
+        .custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed())
+        .open(path)
+}
+
+fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_directory_cannot_be_locked_a_file_beside_it_is_and_goes_with_it() {
+        let keep = tempfile::tempdir().unwrap();
+        let dir = Utf8Path::from_path(keep.path()).unwrap().join("dir");
+        fs::create_dir(&dir).unwrap();
+        let take = || Held::beside(&dir, open(&dir).unwrap()).unwrap();
+        let held = take().unwrap();
+        assert!(take().is_none());
+        held.give_up().unwrap();
+        assert!(
+            take().is_none(),
+            "another name of the directory is another lock"
+        );
+        held.clear();
+        assert!(!keep.path().join("dir.lock").exists());
+        assert!(take().is_some());
+    }
+
+    #[test]
+    fn a_directory_is_locked_once_and_only_what_is_no_link() {
+        let keep = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(keep.path()).unwrap();
+        let (dir, link) = (root.join("dir"), root.join("link"));
+        fs::create_dir(&dir).unwrap();
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        let held = Held::take(&dir).unwrap().unwrap();
+        assert!(!held.has_a_file());
+        assert!(Held::take(&dir).unwrap().is_none());
+        assert!(Held::take(&link).is_err());
+        held.give_up().unwrap();
+        assert!(Held::take(&dir).unwrap().is_some());
+    }
+}

@@ -1,0 +1,282 @@
+-- The ledger in PostgreSQL (13 or later), schema version 1. Run once, in one transaction, by the first
+-- program that opens the database for writing and may create tables in it.
+
+-- Links: append only.
+CREATE TABLE public.ledger_events (
+  seq bigint PRIMARY KEY CHECK (seq >= 0),
+  operation_id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  event text NOT NULL CHECK (event IN ('genesis', 'rejected', 'pending', 'reserved', 'dispatched', 'taken_over',
+    'succeeded', 'failed', 'rolled_back', 'cancelled', 'unknown', 'resolved', 'replayed', 'reused', 'suppressed',
+    'late', 'reviewed', 'revoked', 'pruned')),
+  at text NOT NULL,                                     -- hashed byte for byte
+  actor text NOT NULL,
+  body text NOT NULL CHECK (octet_length(body) <= 4096 AND body::json IS NOT NULL),
+  prev_hash text NOT NULL CHECK (prev_hash ~ '^[0-9a-f]{64}$'),
+  entry_hash text NOT NULL UNIQUE CHECK (entry_hash ~ '^[0-9a-f]{64}$')
+);
+CREATE INDEX ledger_events_operation ON public.ledger_events (operation_id, seq);
+
+CREATE FUNCTION public.oneact_next_link() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE last record;
+BEGIN
+  PERFORM pg_catalog.pg_advisory_xact_lock(3414291467500257280);   -- as every writer; others may have forgotten it
+  SELECT seq, entry_hash INTO last FROM public.ledger_events ORDER BY seq DESC LIMIT 1;
+  IF NEW.seq <> COALESCE(last.seq + 1, 0) THEN
+    RAISE EXCEPTION 'link % is not the next one, which is %', NEW.seq, COALESCE(last.seq + 1, 0);
+  END IF;
+  IF NEW.prev_hash <> COALESCE(last.entry_hash, repeat('0', 64)) THEN
+    RAISE EXCEPTION 'link % does not hold the hash of the one before', NEW.seq;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE FUNCTION public.oneact_keep() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% of % is refused: what is recorded stays', lower(TG_OP), TG_TABLE_NAME;
+END $$;
+CREATE TRIGGER next_link BEFORE INSERT ON public.ledger_events
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_next_link();
+CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON public.ledger_events
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_keep();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON public.ledger_events
+  FOR EACH STATEMENT EXECUTE FUNCTION public.oneact_keep();
+
+-- Rows. `uuid_generate_v4` is an extension's; where it cannot be had, PostgreSQL's own stands in.
+DO $$ BEGIN
+  IF to_regprocedure('uuid_generate_v4()') IS NULL THEN
+    BEGIN
+      CREATE EXTENSION IF NOT EXISTS "uuid-ossp";
+    EXCEPTION WHEN OTHERS THEN
+      CREATE FUNCTION public.uuid_generate_v4() RETURNS uuid LANGUAGE sql AS 'SELECT pg_catalog.gen_random_uuid()';
+    END;
+  END IF;
+END $$;
+
+-- Specification 004's 'Updated Schema', word for word …
+CREATE TABLE IF NOT EXISTS public.agent_actions (
+  id uuid PRIMARY KEY DEFAULT uuid_generate_v4(),
+  agent_name text,
+  action_type text,
+  target_type text,
+  target_id uuid,
+  outcome text,
+  request jsonb,        -- structured inputs
+  request_hash text,     -- hash of normalized inputs
+  response jsonb,        -- result in MCPResponse format
+  confidence_score numeric,
+  session_id uuid,
+  step_index integer,    -- index in session loop
+  timestamp timestamptz DEFAULT now()
+);
+
+-- … and what leads to it from its 'Current Schema': the old rows stay.
+DO $$
+DECLARE
+  had text[] := ARRAY(SELECT attname::text FROM pg_catalog.pg_attribute
+    WHERE attrelid = 'public.agent_actions'::regclass AND attnum > 0 AND NOT attisdropped);
+BEGIN
+  IF 'payload' = ANY (had) AND NOT 'response' = ANY (had) THEN
+    ALTER TABLE public.agent_actions RENAME COLUMN payload TO response;
+  END IF;
+  IF 'input' = ANY (had) AND NOT 'request' = ANY (had) THEN
+    ALTER TABLE public.agent_actions RENAME COLUMN input TO request;
+  END IF;
+  IF 'input_hash' = ANY (had) AND NOT 'request_hash' = ANY (had) THEN
+    ALTER TABLE public.agent_actions RENAME COLUMN input_hash TO request_hash;
+  END IF;
+END $$;
+ALTER TABLE public.agent_actions
+  ADD COLUMN IF NOT EXISTS request jsonb,
+  ADD COLUMN IF NOT EXISTS request_hash text,
+  ADD COLUMN IF NOT EXISTS response jsonb,
+  ADD COLUMN IF NOT EXISTS step_index integer,
+  -- Ours. Rows of before have no state and no link: they are history, and are never given as an answer.
+  ADD COLUMN IF NOT EXISTS session_key text COLLATE "C",   -- ids that are no uuids; the uuid column has their version 5
+  ADD COLUMN IF NOT EXISTS target_key text,
+  ADD COLUMN IF NOT EXISTS request_text text,              -- byte for byte, which jsonb cannot
+  ADD COLUMN IF NOT EXISTS response_text text,
+  ADD COLUMN IF NOT EXISTS state text,
+  ADD COLUMN IF NOT EXISTS operation_id text COLLATE "C",
+  ADD COLUMN IF NOT EXISTS request_id text,
+  ADD COLUMN IF NOT EXISTS idempotency_key text,
+  ADD COLUMN IF NOT EXISTS task_id text COLLATE "C",
+  ADD COLUMN IF NOT EXISTS attempt bigint,
+  ADD COLUMN IF NOT EXISTS entry_version text,
+  ADD COLUMN IF NOT EXISTS entry_digest text,
+  ADD COLUMN IF NOT EXISTS tool_pin text,
+  ADD COLUMN IF NOT EXISTS oneact_version text,
+  ADD COLUMN IF NOT EXISTS inputs_hash text,
+  ADD COLUMN IF NOT EXISTS input_ids text,
+  ADD COLUMN IF NOT EXISTS output_ids text,
+  ADD COLUMN IF NOT EXISTS adjusted text,
+  ADD COLUMN IF NOT EXISTS reused_from uuid REFERENCES public.agent_actions (id),
+  ADD COLUMN IF NOT EXISTS reason text,
+  ADD COLUMN IF NOT EXISTS fault text,
+  ADD COLUMN IF NOT EXISTS started_at timestamptz,
+  ADD COLUMN IF NOT EXISTS duration_ms bigint,
+  ADD COLUMN IF NOT EXISTS request_sha256 text,
+  ADD COLUMN IF NOT EXISTS response_sha256 text,
+  ADD COLUMN IF NOT EXISTS seq bigint REFERENCES public.ledger_events (seq),
+  ADD COLUMN IF NOT EXISTS revoked_by bigint REFERENCES public.ledger_events (seq),
+  ADD CONSTRAINT oneact_whole CHECK ((state IS NULL) = (seq IS NULL)),
+  ADD CONSTRAINT oneact_state CHECK (state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled', 'unknown',
+    'rejected', 'pending', 'reused', 'suppressed', 'replayed', 'late')),
+  ADD CONSTRAINT oneact_row CHECK (seq IS NULL OR (num_nulls(outcome, request_hash, session_id, step_index, timestamp,
+    operation_id, attempt, oneact_version, started_at, duration_ms, request_sha256, response_sha256) = 0
+    AND outcome IN ('success', 'error') AND request_hash ~ '^sha256:[0-9a-f]{64}$' AND step_index >= 0
+    AND coalesce(confidence_score BETWEEN 0 AND 1, true))),
+  ADD CONSTRAINT oneact_json CHECK (seq IS NULL OR ((request_text IS NULL OR request_text::json IS NOT NULL)
+    AND (response_text IS NULL OR response_text::json IS NOT NULL) AND (input_ids IS NULL OR input_ids::json IS NOT NULL)
+    AND (output_ids IS NULL OR output_ids::json IS NOT NULL) AND (adjusted IS NULL OR adjusted::json IS NOT NULL)));
+
+-- Rows of before are counted by their time, after those of their session that are counted already.
+WITH counted AS (
+  SELECT a.id, COALESCE(last.step, -1) + row_number() OVER (PARTITION BY a.session_id ORDER BY a.timestamp, a.id) AS step
+  FROM public.agent_actions a
+  LEFT JOIN (SELECT session_id, max(step_index) AS step FROM public.agent_actions GROUP BY session_id) last
+    ON last.session_id IS NOT DISTINCT FROM a.session_id
+  WHERE a.step_index IS NULL)
+UPDATE public.agent_actions a SET step_index = counted.step FROM counted WHERE counted.id = a.id;
+
+CREATE UNIQUE INDEX agent_actions_seq ON public.agent_actions (seq DESC NULLS LAST);
+CREATE UNIQUE INDEX agent_actions_step ON public.agent_actions (COALESCE(session_key, session_id::text), step_index)
+  WHERE seq IS NOT NULL;
+CREATE INDEX agent_actions_session ON public.agent_actions (COALESCE(session_key, session_id::text), step_index);
+CREATE INDEX agent_actions_task ON public.agent_actions (COALESCE(session_key, session_id::text), task_id, seq DESC NULLS LAST);
+CREATE INDEX agent_actions_operation ON public.agent_actions (operation_id);
+CREATE INDEX agent_actions_reused ON public.agent_actions (reused_from) WHERE reused_from IS NOT NULL;
+CREATE INDEX agent_actions_request
+  ON public.agent_actions (COALESCE(session_key, session_id::text), request_hash, seq DESC NULLS LAST)
+  WHERE outcome = 'success' AND state IN ('done', 'partial');
+-- By hash: a caller's key may be longer than a b-tree takes.
+CREATE INDEX agent_actions_key ON public.agent_actions USING hash (idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+-- What jsonb can keep of a JSON text: it has no U+0000. None where it can keep nothing.
+CREATE FUNCTION public.oneact_jsonb(json text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF position('\u0000' IN json) = 0 THEN RETURN json::jsonb; END IF;
+  RETURN regexp_replace(json, '(?<!\\)((?:\\\\)*)\\u0000', '\1\\ufffd', 'g')::jsonb;
+EXCEPTION WHEN data_exception OR program_limit_exceeded OR statement_too_complex THEN
+  RETURN NULL;
+END $$;
+CREATE FUNCTION public.oneact_fill() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.seq IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM public.oneact_sessions WHERE session_key = COALESCE(NEW.session_key, NEW.session_id::text)) THEN
+    RAISE EXCEPTION 'nobody opened the session of row %', NEW.id;
+  END IF;
+  IF NEW.request_text IS NOT NULL THEN NEW.request := public.oneact_jsonb(NEW.request_text); END IF;
+  IF NEW.response_text IS NOT NULL THEN NEW.response := public.oneact_jsonb(NEW.response_text); END IF;
+  RETURN NEW;
+END $$;
+CREATE FUNCTION public.oneact_row_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  free CONSTANT text[] := ARRAY['request', 'request_text', 'response', 'response_text', 'revoked_by'];
+BEGIN
+  IF to_jsonb(NEW) - free IS DISTINCT FROM to_jsonb(OLD) - free
+     OR (NEW.request IS NOT NULL AND NEW.request IS DISTINCT FROM OLD.request)
+     OR (NEW.request_text IS NOT NULL AND NEW.request_text IS DISTINCT FROM OLD.request_text)
+     OR (NEW.response IS NOT NULL AND NEW.response IS DISTINCT FROM OLD.response)
+     OR (NEW.response_text IS NOT NULL AND NEW.response_text IS DISTINCT FROM OLD.response_text)
+     OR (OLD.revoked_by IS NOT NULL AND NEW.revoked_by IS DISTINCT FROM OLD.revoked_by) THEN
+    RAISE EXCEPTION 'update of agent_actions is refused: a row may only be pruned or revoked';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER fill BEFORE INSERT ON public.agent_actions
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_fill();
+-- Rows without a link are another program's, and none can be given one.
+CREATE TRIGGER row_change BEFORE UPDATE ON public.agent_actions
+  FOR EACH ROW WHEN (OLD.seq IS NOT NULL OR NEW.seq IS NOT NULL) EXECUTE FUNCTION public.oneact_row_change();
+CREATE TRIGGER keep BEFORE DELETE ON public.agent_actions
+  FOR EACH ROW WHEN (OLD.seq IS NOT NULL) EXECUTE FUNCTION public.oneact_keep();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON public.agent_actions
+  FOR EACH STATEMENT EXECUTE FUNCTION public.oneact_keep();
+
+CREATE TABLE public.oneact_sessions (
+  session_key text COLLATE "C" PRIMARY KEY,             -- as received
+  session_id uuid NOT NULL,                             -- as in agent_actions
+  number bigint GENERATED ALWAYS AS IDENTITY,
+  context text NOT NULL CHECK (context IN (
+    'AGENT_CONVERSATION', 'AGENT_AUTONOMOUS', 'FSM_INTERNAL', 'ACTION_PROPOSAL', 'USER_INVOCATION')),
+  profile text NOT NULL,
+  principal text NOT NULL,
+  next_step bigint NOT NULL CHECK (next_step >= 0),
+  opened_at timestamptz NOT NULL
+);
+CREATE INDEX oneact_sessions_newest ON public.oneact_sessions (number);
+CREATE FUNCTION public.oneact_count() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF to_jsonb(NEW) - 'next_step' IS DISTINCT FROM to_jsonb(OLD) - 'next_step' OR NEW.next_step <> OLD.next_step + 1 THEN
+    RAISE EXCEPTION 'update of oneact_sessions is refused: only the next step may change, by one';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER count BEFORE UPDATE ON public.oneact_sessions
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_count();
+CREATE TRIGGER keep BEFORE DELETE ON public.oneact_sessions
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_keep();
+
+-- The only rows that come and go.
+CREATE TABLE public.oneact_claims (
+  session_id text COLLATE "C" NOT NULL,
+  request_hash text COLLATE "C" NOT NULL,
+  operation_id text NOT NULL,
+  seq bigint NOT NULL UNIQUE REFERENCES public.ledger_events (seq),
+  state text NOT NULL CHECK (state IN ('reserved', 'dispatched', 'unknown')),
+  effects text NOT NULL CHECK (effects IN ('none', 'idempotent', 'once')),
+  PRIMARY KEY (session_id, request_hash)
+);
+
+CREATE TABLE public.oneact_keys (
+  name text PRIMARY KEY,
+  key bytea NOT NULL CHECK (length(key) = 32),
+  made_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON public.oneact_keys
+  FOR EACH ROW EXECUTE FUNCTION public.oneact_keep();
+
+CREATE TABLE public.oneact_migrations (
+  version bigint PRIMARY KEY,
+  name text NOT NULL,
+  checksum text NOT NULL,                               -- SHA-256 of this text
+  oneact_version text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Least privilege. What the database grants to others by default is taken back, but for agent_actions,
+-- which may have been here before and is only closed to PUBLIC.
+DO $$
+DECLARE
+  given record;
+BEGIN
+  REVOKE ALL ON public.agent_actions FROM PUBLIC;
+  FOR given IN
+    SELECT DISTINCT c.oid::regclass AS place,
+           CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS grantee
+    FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a
+    WHERE c.oid IN ('public.ledger_events'::regclass, 'public.oneact_sessions'::regclass, 'public.oneact_claims'::regclass,
+                    'public.oneact_keys'::regclass, 'public.oneact_migrations'::regclass)
+      AND a.grantee <> c.relowner
+  LOOP
+    EXECUTE format('REVOKE ALL ON %s FROM %s', given.place, given.grantee);
+  END LOOP;
+  BEGIN
+    IF to_regrole('oneact_writer') IS NULL THEN CREATE ROLE oneact_writer NOLOGIN; END IF;
+    IF to_regrole('oneact_reader') IS NULL THEN CREATE ROLE oneact_reader NOLOGIN; END IF;
+  EXCEPTION
+    WHEN insufficient_privilege THEN RAISE NOTICE 'the roles oneact_writer and oneact_reader are not made: no right to make roles';
+    WHEN duplicate_object OR unique_violation THEN NULL;   -- made in another database at the same time
+  END;
+  IF to_regrole('oneact_writer') IS NOT NULL THEN
+    GRANT SELECT, INSERT ON public.ledger_events, public.agent_actions, public.oneact_keys TO oneact_writer;
+    GRANT UPDATE (request, request_text, response, response_text, revoked_by) ON public.agent_actions TO oneact_writer;
+    GRANT SELECT, INSERT, UPDATE ON public.oneact_sessions TO oneact_writer;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON public.oneact_claims TO oneact_writer;
+    GRANT SELECT ON public.oneact_migrations TO oneact_writer;
+  END IF;
+  IF to_regrole('oneact_reader') IS NOT NULL THEN
+    GRANT SELECT ON public.ledger_events, public.agent_actions, public.oneact_sessions, public.oneact_claims,
+      public.oneact_migrations TO oneact_reader;
+  END IF;
+END $$;

@@ -1,0 +1,134 @@
+//! A connection: opened once, asked one thing after the other.
+
+use std::{future::Future, time::Duration};
+
+use tokio::{runtime, time};
+use tokio_postgres::{
+    Client, Error, Row,
+    config::{Config, SslMode},
+    error::SqlState,
+};
+
+use super::{
+    super::StoreError,
+    tls,
+    trouble::{Failure, Trouble},
+    uri::Target,
+    value::Value,
+};
+
+/// Longer than the server may take for a statement: after that it does not answer at all.
+const LONGEST: Duration = Duration::from_secs(45);
+
+const BRIEFLY: Duration = Duration::from_secs(1);
+
+/// What holds for every statement. A machine that vanishes is noticed by either side within a minute,
+/// and whoever stops in the middle of a transaction holds the others up for 30 s at most.
+const SETTINGS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
+    SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 15; \
+    SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; SET tcp_user_timeout = 35000";
+
+/// An open connection. Dropping it closes it, and every lock that it holds is free.
+pub(super) struct Line {
+    client: Client,
+    runtime: runtime::Runtime,
+}
+
+impl Line {
+    /// Connects, within the target's time, and asks the first question along with the settings: in one
+    /// round trip.
+    pub(super) fn open(
+        target: &Target,
+        ask: &str,
+    ) -> Result<(Self, Result<Vec<Row>, Failure>), StoreError> {
+        let trouble = |failure: &Failure| Trouble::Opening(target).of(&target.place, failure);
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| target.unreachable(format!("the event loop: {error}")))?;
+        let tls = tls::connector(&target.trust).map_err(|why| target.unreachable(why))?;
+        let connected = runtime.block_on(async {
+            let connect = async {
+                match connect(&target.config, tls.clone()).await {
+                    Err(error) if worth_trying_plain(target, &error) => {
+                        connect(target.config.clone().ssl_mode(SslMode::Disable), tls).await
+                    }
+                    other => other,
+                }
+            };
+            time::timeout(target.patience(), connect).await
+        });
+        let opened = match connected {
+            Ok(Ok(client)) => Ok(Self { client, runtime }),
+            Ok(Err(error)) => {
+                // A look-up of a name that nobody waits for any longer cannot be ended.
+                runtime.shutdown_background();
+                Err(Failure::Told(error))
+            }
+            Err(_) => {
+                runtime.shutdown_background();
+                Err(Failure::Silent(target.patience()))
+            }
+        };
+        let line = opened.map_err(|failure| trouble(&failure))?;
+        let (set, answer) = line
+            .wait(async {
+                Ok(tokio::join!(
+                    line.client.batch_execute(SETTINGS),
+                    line.client.query_typed(ask, &[])
+                ))
+            })
+            .map_err(|failure| trouble(&failure))?;
+        set.map_err(|error| trouble(&Failure::Told(error)))?;
+        Ok((line, answer.map_err(Failure::Told)))
+    }
+
+    /// Runs statements that answer nothing, in one round trip.
+    pub(super) fn batch(&self, statements: &str) -> Result<(), Failure> {
+        self.wait(self.client.batch_execute(statements))
+    }
+
+    /// A last statement, whose answer is waited for only briefly.
+    pub(super) fn part(&self, statement: &str) {
+        let answer = self.client.batch_execute(statement);
+        let _ = self
+            .runtime
+            .block_on(async { time::timeout(BRIEFLY, answer).await });
+    }
+
+    /// Runs one statement, in one round trip.
+    pub(super) fn rows(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {
+        let values: Vec<_> = values.iter().map(Value::typed).collect();
+        self.wait(self.client.query_typed(statement, &values))
+    }
+
+    fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+        match self
+            .runtime
+            .block_on(async { time::timeout(LONGEST, answer).await })
+        {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(Failure::Told(error)),
+            Err(_) => Err(Failure::Silent(LONGEST)),
+        }
+    }
+}
+
+async fn connect(
+    config: &Config,
+    tls: tokio_postgres_rustls::MakeRustlsConnect,
+) -> Result<Client, Error> {
+    let (client, connection) = config.connect(tls).await?;
+    // It ends when the client does.
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// `prefer` takes TLS where it can be had and what there is otherwise.
+fn worth_trying_plain(target: &Target, error: &Error) -> bool {
+    target.config.get_ssl_mode() == SslMode::Prefer
+        && match error.as_db_error() {
+            Some(told) => *told.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+            None => error.to_string().contains("TLS"),
+        }
+}

@@ -1,0 +1,292 @@
+//! The tables: whether they are there and of which version, made or brought up to date where they are not.
+
+use sha2::{Digest, Sha256};
+use tokio_postgres::{Row, error::SqlState};
+
+use super::{
+    super::{StoreError, Wish},
+    WRITER,
+    line::Line,
+    trouble::{Failure, Trouble},
+    value::Value,
+};
+use crate::task::hexadecimal;
+
+/// Asked at every opening: all that has been applied.
+pub(super) const VERSIONS: &str =
+    "SELECT version, checksum FROM public.oneact_migrations ORDER BY version";
+
+/// One step of the schema. A step that has been released never changes.
+struct Migration {
+    version: i64,
+    name: &'static str,
+    sql: &'static str,
+}
+
+const MIGRATIONS: [Migration; 1] = [Migration {
+    version: 1,
+    name: "the ledger",
+    sql: include_str!("../../schema/postgres_1.sql"),
+}];
+
+impl Migration {
+    fn checksum(&self) -> String {
+        hexadecimal(&Sha256::digest(self.sql))
+    }
+}
+
+/// How far the database has come.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    Nothing,
+    Current,
+    Older(i64),
+}
+
+/// Makes sure that the tables are this program's. `versions` is the answer to [`VERSIONS`].
+pub(super) fn ensure(
+    line: &Line,
+    place: &str,
+    versions: Result<Vec<Row>, Failure>,
+    wish: Wish,
+) -> Result<(), StoreError> {
+    match (standing(place, versions, wish)?, wish) {
+        (Standing::Current, _) | (Standing::Older(_), Wish::Read) => Ok(()),
+        (Standing::Nothing, Wish::Read) => Err(StoreError::Unreachable {
+            place: place.to_owned(),
+            why: "there is no ledger in it yet: the first run makes it".to_owned(),
+        }),
+        (Standing::Nothing | Standing::Older(_), Wish::Write) => {
+            let done = migrate(line, place);
+            if done.is_err() {
+                // Where this fails, the connection is lost and the transaction with it.
+                let _ = line.batch("ROLLBACK");
+            }
+            done
+        }
+    }
+}
+
+fn standing(
+    place: &str,
+    versions: Result<Vec<Row>, Failure>,
+    wish: Wish,
+) -> Result<Standing, StoreError> {
+    let rows = match versions {
+        Ok(rows) => rows,
+        Err(failure) if failure.is(&SqlState::UNDEFINED_TABLE) => return Ok(Standing::Nothing),
+        Err(failure) => return Err(Trouble::Working.of(place, &failure)),
+    };
+    let half = |why: String| StoreError::HalfMigrated {
+        place: place.to_owned(),
+        why,
+    };
+    let known = MIGRATIONS.last().map_or(0, |last| last.version);
+    let mut found = 0;
+    for row in rows {
+        let read = |_| StoreError::Foreign {
+            place: place.to_owned(),
+            why: "its table oneact_migrations is another program's".to_owned(),
+        };
+        found = row.try_get(0).map_err(read)?;
+        let checksum: String = row.try_get(1).map_err(read)?;
+        let migration = MIGRATIONS.iter().find(|known| known.version == found);
+        if migration.is_some_and(|migration| migration.checksum() != checksum) {
+            return Err(half(format!(
+                "what made version {found} of its schema is not what this program knows as that"
+            )));
+        }
+    }
+    if found > known {
+        return match wish {
+            Wish::Read => Ok(Standing::Current),
+            Wish::Write => Err(StoreError::Newer {
+                place: place.to_owned(),
+                found,
+                known,
+            }),
+        };
+    }
+    match found {
+        0 => Err(half("oneact_migrations is empty".to_owned())),
+        found if found == known => Ok(Standing::Current),
+        found => Ok(Standing::Older(found)),
+    }
+}
+
+/// Applies what is missing, in one transaction that no other writer comes between.
+fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
+    let trouble = |failure: Failure| refused(place, &failure);
+    line.batch(&format!(
+        "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
+    ))
+    .map_err(trouble)?;
+    // Somebody else may have done it while we waited. A question that fails ends the transaction, so
+    // this one cannot.
+    let there = "SELECT to_regclass('public.oneact_migrations') IS NOT NULL, current_setting('server_encoding')";
+    let asked = line.rows(there, &[]).map_err(trouble)?;
+    let there = asked
+        .first()
+        .is_some_and(|row| row.try_get(0).unwrap_or_default());
+    let encoding = asked.first().and_then(|row| row.try_get(1).ok());
+    if encoding.is_some_and(|encoding: &str| encoding != "UTF8") {
+        return Err(StoreError::Foreign {
+            place: place.to_owned(),
+            why: "its encoding is not UTF8".to_owned(),
+        });
+    }
+    let from = if there {
+        match standing(place, line.rows(VERSIONS, &[]), Wish::Write)? {
+            Standing::Nothing => 0,
+            Standing::Older(found) => found,
+            Standing::Current => return line.batch("COMMIT").map_err(trouble),
+        }
+    } else {
+        check_actions(line, place)?;
+        0
+    };
+    for migration in MIGRATIONS.iter().filter(|known| known.version > from) {
+        line.batch(migration.sql).map_err(trouble)?;
+        line.rows(
+            "INSERT INTO public.oneact_migrations (version, name, checksum, oneact_version) VALUES ($1, $2, $3, $4)",
+            &[
+                Value::int(migration.version),
+                Value::text(migration.name),
+                Value::text(&migration.checksum()),
+                Value::text(env!("CARGO_PKG_VERSION")),
+            ],
+        )
+        .map_err(trouble)?;
+    }
+    line.batch("COMMIT")
+        .map_err(|failure| Trouble::Keeping.of(place, &failure))
+}
+
+fn refused(place: &str, failure: &Failure) -> StoreError {
+    let place = place.to_owned();
+    if failure.is(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return StoreError::ReadOnly {
+            place,
+            why: format!(
+                "its tables are not there yet, and this user may not make them ({}). Run oneact once as the \
+                 owner of the database, or of the table agent_actions",
+                failure.words()
+            ),
+        };
+    }
+    let taken = [
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_FUNCTION,
+        SqlState::DUPLICATE_OBJECT,
+        SqlState::DUPLICATE_COLUMN,
+        SqlState::DATATYPE_MISMATCH,
+    ];
+    if taken.iter().any(|code| failure.is(code)) {
+        return StoreError::Foreign {
+            place,
+            why: failure.words(),
+        };
+    }
+    Trouble::Working.of(&place, failure)
+}
+
+/// The columns of specification 004's two schemas that every `agent_actions` has.
+const ALWAYS: [(&str, &str); 9] = [
+    ("id", "uuid"),
+    ("agent_name", "text"),
+    ("action_type", "text"),
+    ("target_type", "text"),
+    ("target_id", "uuid"),
+    ("outcome", "text"),
+    ("confidence_score", "numeric"),
+    ("session_id", "uuid"),
+    ("timestamp", "timestamp with time zone"),
+];
+
+/// Those that one of them has, or that are ours. What is there under one of these names has that type.
+const SOMETIMES: [(&str, &str); 34] = [
+    ("payload", "jsonb"),
+    ("input", "jsonb"),
+    ("input_hash", "text"),
+    ("request", "jsonb"),
+    ("request_hash", "text"),
+    ("response", "jsonb"),
+    ("step_index", "integer"),
+    ("session_key", "text"),
+    ("target_key", "text"),
+    ("request_text", "text"),
+    ("response_text", "text"),
+    ("state", "text"),
+    ("operation_id", "text"),
+    ("request_id", "text"),
+    ("idempotency_key", "text"),
+    ("task_id", "text"),
+    ("attempt", "bigint"),
+    ("entry_version", "text"),
+    ("entry_digest", "text"),
+    ("tool_pin", "text"),
+    ("oneact_version", "text"),
+    ("inputs_hash", "text"),
+    ("input_ids", "text"),
+    ("output_ids", "text"),
+    ("adjusted", "text"),
+    ("reused_from", "uuid"),
+    ("reason", "text"),
+    ("fault", "text"),
+    ("started_at", "timestamp with time zone"),
+    ("duration_ms", "bigint"),
+    ("request_sha256", "text"),
+    ("response_sha256", "text"),
+    ("seq", "bigint"),
+    ("revoked_by", "bigint"),
+];
+
+/// Whether a table `agent_actions` that was there before us is specification 004's.
+fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
+    let columns = line
+        .rows(
+            "SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod), \
+               a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', c.relkind::text \
+             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid \
+             WHERE c.oid = to_regclass('public.agent_actions') AND a.attnum > 0 AND NOT a.attisdropped",
+            &[],
+        )
+        .map_err(|failure| Trouble::Working.of(place, &failure))?;
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let foreign = |why: String| {
+        Err(StoreError::Foreign {
+            place: place.to_owned(),
+            why: format!("it has a table agent_actions that is not specification 004's: {why}"),
+        })
+    };
+    let mut found = Vec::new();
+    for row in &columns {
+        let text = |at: usize| row.try_get::<_, String>(at).unwrap_or_default();
+        let (name, kind) = (text(0), text(1));
+        if text(3) != "r" && text(3) != "p" {
+            return foreign("it is no table".to_owned());
+        }
+        let wanted = ALWAYS
+            .iter()
+            .chain(&SOMETIMES)
+            .find(|(known, _)| *known == name);
+        match wanted {
+            Some((_, wanted)) if *wanted != kind => {
+                return foreign(format!("{name} is {kind} and not {wanted}"));
+            }
+            None if row.try_get(2).unwrap_or(true) => {
+                return foreign(format!("{name} must be filled in, and nobody would"));
+            }
+            _ => found.push(name),
+        }
+    }
+    match ALWAYS
+        .iter()
+        .find(|(name, _)| !found.iter().any(|found| found == name))
+    {
+        Some((missing, _)) => foreign(format!("it has no {missing}")),
+        None => Ok(()),
+    }
+}

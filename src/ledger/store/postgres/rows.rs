@@ -1,0 +1,313 @@
+//! `agent_actions` and sessions, between their columns and the ledger's words.
+
+use tokio_postgres::{Error, Row as Found};
+use uuid::Uuid;
+
+use super::{
+    super::{Delivery, Which},
+    value::{Value, given},
+};
+use crate::ledger::record::{Row, RowOutcome, RowState, Session};
+
+/// Where session ids are compared: as they were received.
+macro_rules! session {
+    () => {
+        "COALESCE(session_key, session_id::text)"
+    };
+}
+
+/// A moment as the ledger writes it.
+macro_rules! instant {
+    ($column:literal) => {
+        concat!(
+            "to_char(",
+            $column,
+            " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
+        )
+    };
+}
+
+/// What [`row`] reads, in its order.
+pub(super) const COLUMNS: &str = concat!(
+    "id::text, agent_name, action_type, target_type, COALESCE(target_key, target_id::text), outcome, ",
+    "COALESCE(request_text, request::text), request_hash, COALESCE(response_text, response::text), ",
+    "confidence_score::text, ",
+    session!(),
+    ", step_index::bigint, ",
+    instant!("timestamp"),
+    ", state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, ",
+    "tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from::text, reason, ",
+    "fault, ",
+    instant!("started_at"),
+    ", duration_ms, request_sha256, response_sha256, seq, revoked_by"
+);
+
+pub(super) const INSERT: &str = "INSERT INTO public.agent_actions \
+    (id, agent_name, action_type, target_type, target_id, target_key, outcome, request_text, request_hash, \
+     response_text, confidence_score, session_id, session_key, step_index, timestamp, state, operation_id, \
+     request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, tool_pin, oneact_version, \
+     inputs_hash, input_ids, output_ids, adjusted, reused_from, reason, fault, started_at, duration_ms, \
+     request_sha256, response_sha256, seq, revoked_by) \
+    VALUES ($1::uuid, $2, $3, $4, $5::uuid, $6, $7, $8, $9, $10, $11::numeric, $12::uuid, $13, $14::integer, \
+     $15::timestamptz, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30::uuid, $31, \
+     $32, $33::timestamptz, $34, $35, $36, $37, $38)";
+
+pub(super) const SESSIONS: &str = concat!(
+    "SELECT session_key, context, profile, principal, ",
+    instant!("opened_at"),
+    ", next_step FROM public.oneact_sessions"
+);
+
+pub(super) fn text(row: &Found, at: usize) -> Result<String, Error> {
+    row.try_get(at).map(given)
+}
+
+fn maybe(row: &Found, at: usize) -> Result<Option<String>, Error> {
+    Ok(row.try_get::<_, Option<String>>(at)?.map(given))
+}
+
+/// What rows of before oneact may lack.
+fn or_empty(row: &Found, at: usize) -> Result<String, Error> {
+    Ok(maybe(row, at)?.unwrap_or_default())
+}
+
+pub(super) fn number(row: &Found, at: usize) -> Result<u64, Error> {
+    Ok(maybe_number(row, at)?.unwrap_or_default())
+}
+
+fn maybe_number(row: &Found, at: usize) -> Result<Option<u64>, Error> {
+    let number: Option<i64> = row.try_get(at)?;
+    Ok(number.and_then(|number| u64::try_from(number).ok()))
+}
+
+pub(super) fn session(row: &Found) -> Result<Session, Error> {
+    Ok(Session {
+        session_id: text(row, 0)?,
+        context: text(row, 1)?,
+        profile: text(row, 2)?,
+        principal: text(row, 3)?,
+        opened_at: text(row, 4)?,
+        steps: number(row, 5)?,
+    })
+}
+
+pub(super) fn row(row: &Found) -> Result<Row, Error> {
+    Ok(Row {
+        id: text(row, 0)?,
+        agent_name: maybe(row, 1)?,
+        action_type: maybe(row, 2)?,
+        target_type: maybe(row, 3)?,
+        target_id: maybe(row, 4)?,
+        outcome: RowOutcome::read(&or_empty(row, 5)?),
+        request: maybe(row, 6)?,
+        request_hash: or_empty(row, 7)?,
+        response: maybe(row, 8)?,
+        confidence_score: maybe(row, 9)?.and_then(|score| score.parse().ok()),
+        session_id: or_empty(row, 10)?,
+        step_index: number(row, 11)?,
+        timestamp: or_empty(row, 12)?,
+        state: maybe(row, 13)?.as_deref().and_then(RowState::read),
+        operation_id: or_empty(row, 14)?,
+        request_id: maybe(row, 15)?,
+        idempotency_key: maybe(row, 16)?,
+        task_id: maybe(row, 17)?,
+        attempt: u32::try_from(number(row, 18)?).unwrap_or(u32::MAX),
+        entry_version: maybe(row, 19)?,
+        entry_digest: maybe(row, 20)?,
+        tool_pin: maybe(row, 21)?,
+        oneact_version: or_empty(row, 22)?,
+        inputs_hash: maybe(row, 23)?,
+        input_ids: maybe(row, 24)?,
+        output_ids: maybe(row, 25)?,
+        adjusted: maybe(row, 26)?,
+        reused_from: maybe(row, 27)?,
+        reason: maybe(row, 28)?,
+        fault: maybe(row, 29)?,
+        started_at: or_empty(row, 30)?,
+        duration_ms: number(row, 31)?,
+        request_sha256: or_empty(row, 32)?,
+        response_sha256: or_empty(row, 33)?,
+        seq: maybe_number(row, 34)?,
+        revoked_by: maybe_number(row, 35)?,
+    })
+}
+
+/// What a row's columns hold that the row does not.
+pub(super) struct Made {
+    session: String,
+    target: Option<String>,
+    score: Option<String>,
+}
+
+impl Made {
+    pub(super) fn of(row: &Row) -> Self {
+        Self {
+            session: uuid(&row.session_id),
+            target: row.target_id.as_deref().map(uuid),
+            score: row.confidence_score.map(|score| score.to_string()),
+        }
+    }
+
+    /// As [`INSERT`] wants them.
+    pub(super) fn values<'a>(&'a self, row: &'a Row) -> [Value<'a>; 38] {
+        let target = row.target_id.as_deref();
+        let key = |id: &&str| self.target.as_deref() != Some(*id);
+        let session = row.session_id.as_str();
+        [
+            Value::text(&row.id),
+            Value::maybe(row.agent_name.as_deref()),
+            Value::maybe(row.action_type.as_deref()),
+            Value::maybe(row.target_type.as_deref()),
+            Value::maybe(self.target.as_deref()),
+            Value::maybe(target.filter(key)),
+            Value::text(row.outcome.name()),
+            Value::maybe(row.request.as_deref()),
+            Value::text(&row.request_hash),
+            Value::maybe(row.response.as_deref()),
+            Value::maybe(self.score.as_deref()),
+            Value::text(&self.session),
+            Value::maybe((session != self.session).then_some(session)),
+            Value::int(row.step_index),
+            Value::text(&row.timestamp),
+            Value::maybe(row.state.map(RowState::name)),
+            Value::text(&row.operation_id),
+            Value::maybe(row.request_id.as_deref()),
+            Value::maybe(row.idempotency_key.as_deref()),
+            Value::maybe(row.task_id.as_deref()),
+            Value::int(row.attempt),
+            Value::maybe(row.entry_version.as_deref()),
+            Value::maybe(row.entry_digest.as_deref()),
+            Value::maybe(row.tool_pin.as_deref()),
+            Value::text(&row.oneact_version),
+            Value::maybe(row.inputs_hash.as_deref()),
+            Value::maybe(row.input_ids.as_deref()),
+            Value::maybe(row.output_ids.as_deref()),
+            Value::maybe(row.adjusted.as_deref()),
+            Value::maybe(row.reused_from.as_deref()),
+            Value::maybe(row.reason.as_deref()),
+            Value::maybe(row.fault.as_deref()),
+            Value::text(&row.started_at),
+            Value::int(row.duration_ms),
+            Value::text(&row.request_sha256),
+            Value::text(&row.response_sha256),
+            Value::maybe_int(row.seq),
+            Value::maybe_int(row.revoked_by),
+        ]
+    }
+}
+
+/// The UUID of an id: itself if it is one, else version 5 of `oneact:` and the id under the namespace of
+/// URLs, as `uuid_generate_v5(uuid_ns_url(), 'oneact:' || id)` gives it.
+pub(super) fn uuid(id: &str) -> String {
+    let own = (id.len() == 36).then(|| Uuid::try_parse(id).ok()).flatten();
+    own.unwrap_or_else(|| Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("oneact:{id}").as_bytes()))
+        .to_string()
+}
+
+const NEWEST: &str =
+    "ORDER BY seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC";
+
+/// Condition and order of a question, with its parameters; none where nothing can fit.
+pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
+    let session = session!();
+    Some(match *which {
+        Which::Delivery(Delivery::Key {
+            session_id,
+            idempotency_key,
+        }) => (
+            format!("WHERE {session} = $1 AND idempotency_key = $2 {NEWEST}"),
+            vec![Value::text(session_id), Value::text(idempotency_key)],
+        ),
+        Which::Delivery(Delivery::Task {
+            session_id,
+            request_id,
+            task_id,
+            attempt,
+        }) => (
+            format!(
+                "WHERE {session} = $1 AND task_id = $2 AND request_id IS NOT DISTINCT FROM $3 \
+                 AND ($4::bigint IS NULL OR attempt = $4) {NEWEST}"
+            ),
+            vec![
+                Value::text(session_id),
+                Value::text(task_id),
+                Value::maybe(request_id),
+                Value::maybe_int(attempt.map(u64::from)),
+            ],
+        ),
+        Which::Request {
+            session_id,
+            action_type,
+            request_hash,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND request_hash = $2 AND action_type = $3 \
+                 AND outcome = 'success' AND state IN ('done', 'partial') {NEWEST}"
+            ),
+            vec![
+                Value::text(session_id),
+                Value::text(request_hash),
+                Value::text(action_type),
+            ],
+        ),
+        Which::Task {
+            session_id,
+            task_id,
+        } => (
+            format!("WHERE {session} = $1 AND task_id = $2 {NEWEST}"),
+            vec![Value::text(session_id), Value::text(task_id)],
+        ),
+        Which::Operation(beginning) => (
+            format!("WHERE operation_id >= $1 AND starts_with(operation_id, $1) {NEWEST}"),
+            vec![Value::text(beginning)],
+        ),
+        Which::Id(beginning) => {
+            let (first, last) = (filled(beginning, '0')?, filled(beginning, 'f')?);
+            (
+                "WHERE id BETWEEN $1::uuid AND $2::uuid ORDER BY id".to_owned(),
+                vec![owned(first), owned(last)],
+            )
+        }
+        Which::Session(session_id) => (
+            format!("WHERE {session} = $1 ORDER BY step_index NULLS FIRST, timestamp, id"),
+            vec![Value::text(session_id)],
+        ),
+        Which::Step {
+            session_id,
+            step_index,
+        } => (
+            format!("WHERE {session} = $1 AND step_index = $2 {NEWEST}"),
+            vec![Value::text(session_id), Value::int(step_index)],
+        ),
+        Which::Seq(seq) => ("WHERE seq = $1".to_owned(), vec![Value::int(seq)]),
+        Which::From(seq) => (
+            "WHERE seq >= $1 ORDER BY seq NULLS FIRST".to_owned(),
+            vec![Value::int(seq)],
+        ),
+        Which::ReusesOf(id) => {
+            if id.len() != 36 {
+                return None;
+            }
+            let id = filled(id, '0')?;
+            (
+                format!("WHERE reused_from = $1::uuid {NEWEST}"),
+                vec![owned(id)],
+            )
+        }
+        Which::Newest => (NEWEST.to_owned(), Vec::new()),
+    })
+}
+
+fn owned<'a>(text: String) -> Value<'a> {
+    Value::Text(Some(text.into()))
+}
+
+/// The first or the last UUID with that beginning.
+fn filled(beginning: &str, digit: char) -> Option<String> {
+    let beginning = beginning.to_ascii_lowercase();
+    let dashes = [8, 13, 18, 23];
+    let rest =
+        (beginning.chars().count()..36).map(|at| if dashes.contains(&at) { '-' } else { digit });
+    let whole: String = beginning.chars().chain(rest).collect();
+    (whole.len() == 36 && Uuid::try_parse(&whole).is_ok()).then_some(whole)
+}

@@ -1,0 +1,124 @@
+//! Facts about the ledger in PostgreSQL, against a real server.
+
+pub(crate) mod cluster;
+mod connecting;
+mod losing;
+mod migrating;
+mod recording;
+mod securing;
+mod values;
+
+use super::*;
+use crate::ledger::{
+    chain::NOTHING,
+    record::{Link, Row, RowOutcome, RowState, Session},
+};
+use cluster::Cluster;
+
+/// A fresh database, opened for writing.
+fn fresh() -> (PostgresStore, String) {
+    let name = Cluster::shared().database();
+    (open(&name), name)
+}
+
+fn open(database: &str) -> PostgresStore {
+    PostgresStore::open(&Cluster::shared().uri(database), Wish::Write).unwrap()
+}
+
+fn write(
+    store: &mut PostgresStore,
+    mut work: impl FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    store.write(Durability::Disk, &mut |tx| work(tx))
+}
+
+fn link(seq: Seq, before: &str) -> Link {
+    let mut link = Link {
+        seq,
+        operation_id: format!("op_{seq}"),
+        session_id: "sess-1".to_owned(),
+        event: "succeeded".to_owned(),
+        at: "2026-02-24T10:00:00.120Z".to_owned(),
+        actor: "uid:1000".to_owned(),
+        body: "{}".to_owned(),
+        prev_hash: before.to_owned(),
+        entry_hash: String::new(),
+    };
+    link.entry_hash = link.hash();
+    link
+}
+
+/// Adds a link and gives its number.
+fn append(tx: &mut dyn Tx) -> Result<Seq, StoreError> {
+    let (seq, before) = match tx.head()? {
+        Some(head) => (head.seq + 1, head.entry_hash),
+        None => (0, NOTHING.to_owned()),
+    };
+    tx.append(&link(seq, &before))?;
+    Ok(seq)
+}
+
+/// A row of a link; its id ends in the link's number.
+fn row(session_id: &str, seq: Seq) -> Row {
+    Row {
+        id: format!("0198a7c2-0000-7000-8000-{seq:012}"),
+        agent_name: Some("planner".to_owned()),
+        action_type: Some("CAP-PRE-002".to_owned()),
+        target_type: Some("asset".to_owned()),
+        target_id: Some("derived_1".to_owned()),
+        outcome: RowOutcome::Success,
+        request: Some(r#"{"b":1.0,"a":[1,  2]}"#.to_owned()),
+        request_hash: format!("sha256:{}", "0".repeat(64)),
+        response: Some(r#"{"success":true,"data":{"n":1.50}}"#.to_owned()),
+        confidence_score: Some(0.1 + 0.2),
+        session_id: session_id.to_owned(),
+        step_index: seq,
+        timestamp: "2026-02-24T10:00:00.120Z".to_owned(),
+        state: Some(RowState::Done),
+        operation_id: format!("op_{seq}"),
+        request_id: Some("req-1".to_owned()),
+        idempotency_key: Some("key-1".to_owned()),
+        task_id: Some("task_1".to_owned()),
+        attempt: 2,
+        entry_version: Some("3".to_owned()),
+        entry_digest: Some("sha256:11".to_owned()),
+        tool_pin: Some("ffmpeg 7".to_owned()),
+        oneact_version: "0.1.0".to_owned(),
+        inputs_hash: Some("22".to_owned()),
+        input_ids: Some(r#"{"z":1, "a":2}"#.to_owned()),
+        output_ids: Some("[]".to_owned()),
+        adjusted: Some("{}".to_owned()),
+        reused_from: (seq > 0).then(|| "0198a7c2-0000-7000-8000-000000000000".to_owned()),
+        reason: Some("first".to_owned()),
+        fault: Some("none".to_owned()),
+        started_at: "2026-02-24T09:59:59.000Z".to_owned(),
+        duration_ms: 1120,
+        request_sha256: "33".to_owned(),
+        response_sha256: "44".to_owned(),
+        seq: Some(seq),
+        revoked_by: None,
+    }
+}
+
+fn session(id: &str) -> Session {
+    Session {
+        session_id: id.to_owned(),
+        context: "AGENT_AUTONOMOUS".to_owned(),
+        profile: "default".to_owned(),
+        principal: "uid:1000".to_owned(),
+        opened_at: "2026-02-24T09:00:00.007Z".to_owned(),
+        steps: 0,
+    }
+}
+
+/// The rows that a question finds.
+fn ask(store: &mut PostgresStore, which: super::super::Which<'_>) -> Vec<Row> {
+    let mut found = Vec::new();
+    store
+        .read(&mut |tx| {
+            found = tx.rows(&which, 100)?;
+            Ok(())
+        })
+        .unwrap();
+    found
+}

@@ -1,0 +1,175 @@
+//! Connections that end, and the locks that end with them.
+
+use std::{
+    io::Write,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    cluster::{Cluster, Signed},
+    *,
+};
+
+/// Waits for what the server does on its own.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "{what} is not so after 10 s"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Has the server end that connection.
+fn end(store: &PostgresStore, database: &str) {
+    let pid: i32 = store.line.rows("SELECT pg_backend_pid()", &[]).unwrap()[0].get(0);
+    end_process(pid, database);
+}
+
+fn end_process(pid: i32, database: &str) {
+    let sql = format!("SELECT pg_terminate_backend({pid}, 5000)");
+    assert_eq!(Cluster::shared().sql(database, &sql), "t");
+}
+
+#[test]
+fn a_connection_lost_in_a_transaction_leaves_nothing_and_the_next_one_has_another() {
+    let (mut store, name) = fresh();
+    let pid: i32 = store.line.rows("SELECT pg_backend_pid()", &[]).unwrap()[0].get(0);
+    let lost = write(&mut store, |tx| {
+        append(tx)?;
+        end_process(pid, &name);
+        append(tx).map(drop)
+    })
+    .unwrap_err();
+    assert!(matches!(lost, StoreError::Lost { .. }), "{lost}");
+    assert!(lost.to_string().contains("Nothing was recorded"), "{lost}");
+    let mut seq = None;
+    write(&mut store, |tx| {
+        seq = Some(append(tx)?);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(seq, Some(0));
+}
+
+#[test]
+fn a_connection_lost_before_its_commit_is_answered_says_that_nobody_knows() {
+    let (mut store, name) = fresh();
+    let pid: i32 = store.line.rows("SELECT pg_backend_pid()", &[]).unwrap()[0].get(0);
+    // What the server said at the end is read, so that the commit finds nobody there.
+    let lost = write(&mut store, |tx| {
+        append(tx)?;
+        end_process(pid, &name);
+        Ok(())
+    })
+    .unwrap_err();
+    let told = matches!(
+        lost,
+        StoreError::Unconfirmed { .. } | StoreError::Lost { .. }
+    );
+    assert!(told, "{lost}");
+}
+
+#[test]
+fn a_connection_lost_between_transactions_is_replaced_and_claims_are_held_again() {
+    let (mut store, name) = fresh();
+    store.hold(3).unwrap();
+    end(&store, &name);
+    let mut other = open(&name);
+    assert!(!other.held(3).unwrap());
+    write(&mut store, |tx| append(tx).map(drop)).unwrap();
+    assert!(other.held(3).unwrap());
+}
+
+#[test]
+fn a_server_that_was_stopped_is_told_in_every_state() {
+    let mut cluster = Cluster::start(Signed::ByAuthority);
+    let uri = cluster.uri("postgres");
+    let mut store = PostgresStore::open(&uri, Wish::Write).unwrap();
+    let lost = write(&mut store, |tx| {
+        append(tx)?;
+        cluster.stop();
+        append(tx).map(drop)
+    })
+    .unwrap_err();
+    assert!(matches!(lost, StoreError::Lost { .. }), "{lost}");
+    let gone = write(&mut store, |tx| append(tx).map(drop)).unwrap_err();
+    assert!(matches!(gone, StoreError::Unreachable { .. }), "{gone}");
+    let gone = PostgresStore::open(&uri, Wish::Write).err().unwrap();
+    assert!(
+        gone.to_string().contains("whether the server runs"),
+        "{gone}"
+    );
+}
+
+#[test]
+fn a_claim_is_held_by_one_until_it_is_given_back_or_its_owner_is_gone() {
+    let (mut ours, name) = fresh();
+    let mut theirs = open(&name);
+    assert!(!theirs.held(5).unwrap());
+    ours.hold(5).unwrap();
+    assert!(ours.held(5).unwrap() && theirs.held(5).unwrap());
+    assert!(!theirs.held(6).unwrap());
+    assert!(matches!(theirs.hold(5), Err(StoreError::Busy { .. })));
+    ours.release(5);
+    assert!(!theirs.held(5).unwrap());
+    theirs.hold(5).unwrap();
+    drop(theirs);
+    eventually("the lock of a closed connection free", || {
+        !ours.held(5).unwrap()
+    });
+    // In another database it is another lock.
+    ours.hold(5).unwrap();
+    let (mut elsewhere, _) = fresh();
+    assert!(!elsewhere.held(5).unwrap());
+}
+
+#[test]
+fn a_writer_who_finds_the_ledger_locked_for_five_seconds_gives_up() {
+    let (mut first, name) = fresh();
+    let mut second = open(&name);
+    write(&mut first, |tx| {
+        append(tx)?;
+        let start = Instant::now();
+        let busy = write(&mut second, |tx| append(tx).map(drop)).unwrap_err();
+        assert!(matches!(busy, StoreError::Busy { .. }), "{busy}");
+        assert!(start.elapsed() >= Duration::from_secs(4));
+        Ok(())
+    })
+    .unwrap();
+    write(&mut second, |tx| append(tx).map(drop)).unwrap();
+}
+
+#[test]
+fn a_program_that_was_killed_holds_no_claim() {
+    let (mut store, name) = fresh();
+    let mut other = Cluster::shared()
+        .psql(&name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = other.stdin.take().unwrap();
+    writeln!(stdin, "SELECT pg_advisory_lock({});", lock(9)).unwrap();
+    eventually("the claim held", || store.held(9).unwrap());
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let start = Instant::now();
+    eventually("the claim free", || !store.held(9).unwrap());
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn how_long_a_commit_waits_is_as_the_caller_wants() {
+    let (store, _) = fresh();
+    for (durability, setting) in [(Durability::Disk, "on"), (Durability::Process, "off")] {
+        store.line.batch(&begin(durability)).unwrap();
+        let told = store.line.rows("SHOW synchronous_commit", &[]).unwrap();
+        assert_eq!(told[0].get::<_, &str>(0), setting);
+        store.line.batch("ROLLBACK").unwrap();
+    }
+}

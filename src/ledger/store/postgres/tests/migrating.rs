@@ -1,0 +1,313 @@
+//! How the tables come to be: from nothing, from specification 004's two schemas, once.
+
+use super::{super::super::Which, *};
+
+/// Specification 004, 'Current Schema' and 'Updated Schema'.
+const CURRENT: &str = r#"CREATE EXTENSION IF NOT EXISTS "uuid-ossp";
+CREATE TABLE IF NOT EXISTS public.agent_actions (
+  id uuid PRIMARY KEY DEFAULT uuid_generate_v4(), agent_name text, action_type text, target_type text,
+  target_id uuid, outcome text, payload jsonb, confidence_score numeric, session_id uuid,
+  timestamp timestamptz DEFAULT now());"#;
+const UPDATED: &str = r#"CREATE EXTENSION IF NOT EXISTS "uuid-ossp";
+CREATE TABLE IF NOT EXISTS public.agent_actions (
+  id uuid PRIMARY KEY DEFAULT uuid_generate_v4(), agent_name text, action_type text, target_type text,
+  target_id uuid, outcome text, request jsonb, request_hash text, response jsonb, confidence_score numeric,
+  session_id uuid, step_index integer, timestamp timestamptz DEFAULT now());"#;
+
+const SESSION: &str = "0198a7c2-0000-7000-8000-00000000000a";
+
+/// Everything there is in a schema, as text: tables, columns, indices, triggers, functions, rights.
+const EVERYTHING: &str = "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, c.relacl, c.oid \
+    FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = 'public'::regnamespace \
+    UNION ALL SELECT tgname, NULL, NULL, NULL, NULL, oid FROM pg_trigger \
+    UNION ALL SELECT proname, NULL, NULL, NULL, proacl, oid FROM pg_proc WHERE pronamespace = 'public'::regnamespace \
+    ORDER BY 1, 2, 6";
+
+fn database(schema: &str) -> String {
+    let name = Cluster::shared().database();
+    Cluster::shared().sql(&name, schema);
+    name
+}
+
+fn refusal(database: &str) -> StoreError {
+    match PostgresStore::open(&Cluster::shared().uri(database), Wish::Write) {
+        Ok(_) => panic!("{database} was opened"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn a_new_database_has_specification_004s_thirteen_columns() {
+    let (_, name) = fresh();
+    let columns = Cluster::shared().sql(
+        &name,
+        "SELECT string_agg(column_name || ' ' || data_type || coalesce(' ' || column_default, ''), ', ' ORDER BY ordinal_position) \
+         FROM information_schema.columns WHERE table_name = 'agent_actions' AND ordinal_position <= 13",
+    );
+    assert_eq!(
+        columns,
+        "id uuid uuid_generate_v4(), agent_name text, action_type text, target_type text, target_id uuid, \
+         outcome text, request jsonb, request_hash text, response jsonb, confidence_score numeric, \
+         session_id uuid, step_index integer, timestamp timestamp with time zone now()"
+    );
+}
+
+#[test]
+fn opening_twice_changes_nothing() {
+    for schema in ["SELECT 1", CURRENT, UPDATED] {
+        let name = database(schema);
+        drop(open(&name));
+        let once = Cluster::shared().sql(&name, EVERYTHING);
+        drop(open(&name));
+        assert_eq!(Cluster::shared().sql(&name, EVERYTHING), once);
+        assert_eq!(
+            Cluster::shared().sql(&name, "SELECT version, name FROM oneact_migrations"),
+            "1|the ledger"
+        );
+    }
+}
+
+#[test]
+fn eight_programs_that_open_a_new_database_at_once_all_can() {
+    let name = Cluster::shared().database();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| open(&name));
+        }
+    });
+}
+
+#[test]
+fn rows_of_the_current_schema_stay_as_history() {
+    let name = database(CURRENT);
+    let id = "11111111-2222-4333-8444-555555555555";
+    Cluster::shared().sql(
+        &name,
+        &format!(
+            "INSERT INTO agent_actions (id, agent_name, action_type, outcome, payload, confidence_score, session_id, timestamp) \
+             VALUES ('{id}', 'planner', 'CAP-1', 'success', '{{\"success\": true}}', 0.9, '{SESSION}', '2025-01-01T00:00:00.5Z')"
+        ),
+    );
+    let mut store = open(&name);
+    write(&mut store, |tx| {
+        tx.open_session(&session(SESSION))?;
+        let seq = append(tx)?;
+        let step_index = tx.next_step(SESSION)?;
+        tx.insert(&Row {
+            step_index,
+            ..row(SESSION, seq)
+        })
+    })
+    .unwrap();
+    let [old, new] = <[Row; 2]>::try_from(ask(&mut store, Which::Session(SESSION))).unwrap();
+    assert_eq!((old.step_index, new.step_index, new.seq), (0, 1, Some(0)));
+    assert_eq!(
+        (
+            old.id.as_str(),
+            old.state,
+            old.seq,
+            old.request_hash.as_str()
+        ),
+        (id, None, None, "")
+    );
+    assert_eq!(old.response.as_deref(), Some(r#"{"success": true}"#));
+    assert_eq!(
+        (old.timestamp.as_str(), old.confidence_score, old.outcome),
+        ("2025-01-01T00:00:00.500Z", Some(0.9), RowOutcome::Success)
+    );
+    // Also by its hash it is never found.
+    let asked = Which::Request {
+        session_id: SESSION,
+        action_type: "CAP-1",
+        request_hash: "",
+    };
+    assert_eq!(ask(&mut store, asked), []);
+    assert_eq!(ask(&mut store, Which::Id("11111111-")), [old]);
+}
+
+#[test]
+fn input_and_input_hash_become_request_and_request_hash() {
+    let name = database(CURRENT);
+    let cluster = Cluster::shared();
+    cluster.sql(
+        &name,
+        "ALTER TABLE agent_actions ADD input jsonb, ADD input_hash text",
+    );
+    cluster.sql(
+        &name,
+        "INSERT INTO agent_actions (input, input_hash) VALUES ('{\"a\": 1}', 'abc')",
+    );
+    let mut store = open(&name);
+    let old = ask(&mut store, Which::Newest).remove(0);
+    assert_eq!(
+        (old.request.as_deref(), old.request_hash.as_str()),
+        (Some(r#"{"a": 1}"#), "abc")
+    );
+}
+
+#[test]
+fn a_table_of_another_program_is_left_alone() {
+    let others = [
+        ("CREATE TABLE agent_actions (id integer)", "id is integer"),
+        ("CREATE TABLE agent_actions (name text)", "it has no id"),
+        (
+            "CREATE VIEW agent_actions AS SELECT 1 AS id",
+            "it is no table",
+        ),
+        ("CREATE TABLE ledger_events (id integer)", "ledger_events"),
+        ("CREATE TABLE oneact_claims (id integer)", "oneact_claims"),
+    ];
+    for (schema, why) in others {
+        let name = database(schema);
+        let before = Cluster::shared().sql(&name, EVERYTHING);
+        let refused = refusal(&name);
+        assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+        assert!(refused.to_string().contains(why), "{refused}");
+        assert_eq!(Cluster::shared().sql(&name, EVERYTHING), before);
+    }
+    let demanding = format!("{UPDATED} ALTER TABLE agent_actions ADD tenant text NOT NULL");
+    let refused = refusal(&database(&demanding)).to_string();
+    assert!(refused.contains("tenant must be filled in"), "{refused}");
+    let crowded = format!("{UPDATED} ALTER TABLE agent_actions ADD state integer");
+    let refused = refusal(&database(&crowded)).to_string();
+    assert!(
+        refused.contains("state is integer and not text"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_database_that_is_not_utf8_is_refused() {
+    let name = "latin";
+    let made = format!("CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0");
+    Cluster::shared().sql("postgres", &made);
+    let refused = refusal(name);
+    assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+}
+
+#[test]
+fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
+    let (_, name) = fresh();
+    let newer = "INSERT INTO oneact_migrations VALUES (7, 'later', 'x', '9.0')";
+    Cluster::shared().sql(&name, newer);
+    let refused = refusal(&name);
+    assert!(
+        matches!(
+            refused,
+            StoreError::Newer {
+                found: 7,
+                known: 1,
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    let uri = Cluster::shared().uri(&name);
+    let mut store = PostgresStore::open(&uri, Wish::Read).unwrap();
+    assert_eq!(ask(&mut store, Which::Newest), []);
+}
+
+#[test]
+fn a_migration_that_was_changed_afterwards_is_found() {
+    for change in [
+        "UPDATE oneact_migrations SET checksum = 'other'",
+        "DELETE FROM oneact_migrations",
+    ] {
+        let (_, name) = fresh();
+        Cluster::shared().sql(&name, change);
+        let refused = refusal(&name);
+        assert!(
+            matches!(refused, StoreError::HalfMigrated { .. }),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_makes_nothing() {
+    let name = Cluster::shared().database();
+    let uri = Cluster::shared().uri(&name);
+    let refused = PostgresStore::open(&uri, Wish::Read).err().unwrap();
+    assert!(
+        refused.to_string().contains("there is no ledger in it yet"),
+        "{refused}"
+    );
+    assert_eq!(Cluster::shared().sql(&name, EVERYTHING), "");
+}
+
+#[test]
+fn somebody_with_the_rights_of_the_writer_alone_records_and_changes_nothing() {
+    let (_, name) = fresh();
+    let cluster = Cluster::shared();
+    cluster.sql(&name, "CREATE ROLE clerk LOGIN IN ROLE oneact_writer");
+    let uri = cluster.uri_of("clerk", &name);
+    let mut store = PostgresStore::open(&uri, Wish::Write).unwrap();
+    write(&mut store, |tx| {
+        tx.open_session(&session("sess-1"))?;
+        tx.next_step("sess-1")?;
+        let seq = append(tx)?;
+        tx.insert(&row("sess-1", seq))?;
+        tx.revoke(&row("sess-1", seq).id, seq)?;
+        tx.prune(&row("sess-1", seq).id)?;
+        tx.secret_key(&|| [7; 32]).map(drop)
+    })
+    .unwrap();
+    for change in [
+        "SET ROLE clerk; UPDATE agent_actions SET outcome = 'error'",
+        "SET ROLE clerk; DELETE FROM ledger_events",
+        "SET ROLE clerk; ALTER TABLE ledger_events DISABLE TRIGGER ALL",
+        "SET ROLE oneact_reader; SELECT * FROM oneact_keys",
+        "SET ROLE oneact_reader; INSERT INTO oneact_claims VALUES ('s', 'h', 'o', 0, 'reserved', 'once')",
+    ] {
+        let refused = cluster.try_sql(&name, change).unwrap_err();
+        let denied = refused.contains("permission denied") || refused.contains("must be owner");
+        assert!(denied, "{change}: {refused}");
+    }
+    cluster.sql(
+        &name,
+        "SET ROLE oneact_reader; SELECT * FROM agent_actions, ledger_events",
+    );
+}
+
+#[test]
+fn somebody_who_may_not_make_tables_is_told_who_has_to() {
+    let name = Cluster::shared().database();
+    let cluster = Cluster::shared();
+    cluster.sql(&name, "CREATE ROLE guest LOGIN");
+    let refused = PostgresStore::open(&cluster.uri_of("guest", &name), Wish::Write)
+        .err()
+        .unwrap();
+    assert!(matches!(refused, StoreError::ReadOnly { .. }), "{refused}");
+    assert!(refused.to_string().contains("as the owner"), "{refused}");
+    // Nor may a stranger look into one that is there.
+    let (_, name) = fresh();
+    let refused = PostgresStore::open(&cluster.uri_of("guest", &name), Wish::Read)
+        .err()
+        .unwrap();
+    assert!(
+        refused.to_string().contains("permission denied"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_owner_who_may_not_make_roles_has_a_ledger_all_the_same() {
+    let cluster = Cluster::start(cluster::Signed::ByItself);
+    cluster.sql("postgres", "CREATE ROLE tenant LOGIN");
+    cluster.sql("postgres", "CREATE DATABASE theirs OWNER tenant");
+    let uri = cluster.uri_of("tenant", "theirs");
+    let mut store = PostgresStore::open(&uri, Wish::Write).unwrap();
+    write(&mut store, |tx| append(tx).map(drop)).unwrap();
+    let roles = "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'oneact\\_%'";
+    assert_eq!(cluster.sql("theirs", roles), "0");
+}
+
+#[test]
+fn what_the_database_grants_to_everybody_is_taken_back() {
+    let name = database(
+        "CREATE ROLE anon; ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO anon",
+    );
+    drop(open(&name));
+    let seen = "SET ROLE anon; SELECT * FROM oneact_keys";
+    assert!(Cluster::shared().try_sql(&name, seen).is_err());
+}

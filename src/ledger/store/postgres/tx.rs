@@ -1,0 +1,316 @@
+//! The small steps, each one statement.
+
+use std::cell::RefCell;
+
+use tokio_postgres::Row as Found;
+
+use super::{
+    super::{Dropped, StoreError, Tx, Which},
+    line::Line,
+    rows,
+    trouble::Trouble,
+    value::Value,
+};
+use crate::ledger::record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session};
+
+/// An open transaction.
+pub(super) struct PgTx<'a> {
+    line: &'a Line,
+    place: &'a str,
+    /// What a step of it failed with: nothing can be kept after that.
+    failed: RefCell<Option<String>>,
+}
+
+impl<'a> PgTx<'a> {
+    pub(super) fn new(line: &'a Line, place: &'a str) -> Self {
+        Self {
+            line,
+            place,
+            failed: RefCell::new(None),
+        }
+    }
+
+    /// Whether every step succeeded. A `COMMIT` after one that did not takes all back without a word.
+    pub(super) fn sound(&self) -> Result<(), StoreError> {
+        match self.failed.take() {
+            None => Ok(()),
+            Some(why) => Err(self.refused(format!("a step of it failed: {why}"))),
+        }
+    }
+
+    fn refused(&self, why: String) -> StoreError {
+        StoreError::Refused {
+            place: self.place.to_owned(),
+            why,
+        }
+    }
+
+    fn ask(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<Found>, StoreError> {
+        self.line.rows(statement, values).map_err(|failure| {
+            let error = Trouble::Working.of(self.place, &failure);
+            *self.failed.borrow_mut() = Some(error.to_string());
+            error
+        })
+    }
+
+    fn first<T>(
+        &self,
+        statement: &str,
+        values: &[Value<'_>],
+        read: impl Fn(&Found) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.all(statement, values, read)?.into_iter().next())
+    }
+
+    fn all<T>(
+        &self,
+        statement: &str,
+        values: &[Value<'_>],
+        read: impl Fn(&Found) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let found = self.ask(statement, values)?;
+        let read = |row| {
+            read(row).map_err(|error| StoreError::Corrupt {
+                place: self.place.to_owned(),
+                why: error.to_string(),
+            })
+        };
+        found.iter().map(read).collect()
+    }
+
+    /// A change that must find something.
+    fn change(&self, what: &str, statement: &str, values: &[Value<'_>]) -> Result<(), StoreError> {
+        if self.ask(statement, values)?.is_empty() {
+            return Err(self.refused(format!("there is no {what}")));
+        }
+        Ok(())
+    }
+}
+
+impl Tx for PgTx<'_> {
+    fn head(&mut self) -> Result<Option<Head>, StoreError> {
+        self.first(
+            "SELECT seq, entry_hash FROM public.ledger_events ORDER BY seq DESC LIMIT 1",
+            &[],
+            |row| {
+                Ok(Head {
+                    seq: rows::number(row, 0)?,
+                    entry_hash: row.try_get(1)?,
+                })
+            },
+        )
+    }
+
+    fn append(&mut self, link: &Link) -> Result<(), StoreError> {
+        let values = [
+            Value::int(link.seq),
+            Value::text(&link.operation_id),
+            Value::text(&link.session_id),
+            Value::text(&link.event),
+            Value::text(&link.at),
+            Value::text(&link.actor),
+            Value::text(&link.body),
+            Value::text(&link.prev_hash),
+            Value::text(&link.entry_hash),
+        ];
+        self.ask(
+            "INSERT INTO public.ledger_events \
+               (seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            &values,
+        )
+        .map(drop)
+    }
+
+    fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError> {
+        self.all(
+            "SELECT seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash \
+             FROM public.ledger_events WHERE seq >= $1 ORDER BY seq LIMIT $2",
+            &[Value::int(from), Value::int(most)],
+            |row| {
+                Ok(Link {
+                    seq: rows::number(row, 0)?,
+                    operation_id: rows::text(row, 1)?,
+                    session_id: rows::text(row, 2)?,
+                    event: rows::text(row, 3)?,
+                    at: rows::text(row, 4)?,
+                    actor: rows::text(row, 5)?,
+                    body: rows::text(row, 6)?,
+                    prev_hash: rows::text(row, 7)?,
+                    entry_hash: rows::text(row, 8)?,
+                })
+            },
+        )
+    }
+
+    fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
+        let statement = format!("{} WHERE session_key = $1", rows::SESSIONS);
+        self.first(&statement, &[Value::text(id)], rows::session)
+    }
+
+    fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
+        let uuid = rows::uuid(&session.session_id);
+        let values = [
+            Value::text(&session.session_id),
+            Value::text(&uuid),
+            Value::text(&session.context),
+            Value::text(&session.profile),
+            Value::text(&session.principal),
+            Value::int(session.steps),
+            Value::text(&session.opened_at),
+        ];
+        self.ask(
+            "INSERT INTO public.oneact_sessions \
+               (session_key, session_id, context, profile, principal, next_step, opened_at) \
+             SELECT $1, $2::uuid, $3, $4, $5, GREATEST($6, max(step_index) + 1), $7::timestamptz \
+             FROM public.agent_actions WHERE COALESCE(session_key, session_id::text) = $1",
+            &values,
+        )
+        .map(drop)
+    }
+
+    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
+        self.first(
+            "UPDATE public.oneact_sessions SET next_step = next_step + 1 WHERE session_key = $1 RETURNING next_step - 1",
+            &[Value::text(session_id)],
+            |row| rows::number(row, 0),
+        )?
+        .ok_or_else(|| self.refused(format!("there is no session {session_id}")))
+    }
+
+    fn sessions(&mut self, most: usize) -> Result<Vec<Session>, StoreError> {
+        let statement = format!("{} ORDER BY number DESC LIMIT $1", rows::SESSIONS);
+        self.all(&statement, &[Value::int(most)], rows::session)
+    }
+
+    fn insert(&mut self, row: &Row) -> Result<(), StoreError> {
+        if row.seq.is_none() && self.head()?.is_some() {
+            return Err(self.refused("history comes before the first link".to_owned()));
+        }
+        let made = rows::Made::of(row);
+        self.ask(rows::INSERT, &made.values(row)).map(drop)
+    }
+
+    fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError> {
+        let Some((condition, mut values)) = rows::which(which) else {
+            return Ok(Vec::new());
+        };
+        values.push(Value::int(most));
+        let statement = format!(
+            "SELECT {} FROM public.agent_actions {condition} LIMIT ${}",
+            rows::COLUMNS,
+            values.len()
+        );
+        self.all(&statement, &values, rows::row)
+    }
+
+    fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
+        self.change(
+            &format!("row {row_id}"),
+            "UPDATE public.agent_actions SET revoked_by = $2 WHERE id = $1::uuid RETURNING 1",
+            &[Value::text(row_id), Value::int(by)],
+        )
+    }
+
+    fn prune(&mut self, row_id: &str) -> Result<(), StoreError> {
+        self.change(
+            &format!("row {row_id}"),
+            "UPDATE public.agent_actions \
+             SET request = NULL, request_text = NULL, response = NULL, response_text = NULL \
+             WHERE id = $1::uuid RETURNING 1",
+            &[Value::text(row_id)],
+        )
+    }
+
+    fn outside(&mut self) -> Result<u64, StoreError> {
+        let found = self.first(
+            "SELECT count(*) FROM public.agent_actions WHERE seq IS NULL",
+            &[],
+            |row| rows::number(row, 0),
+        )?;
+        Ok(found.unwrap_or_default())
+    }
+
+    fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
+        self.first(
+            "SELECT session_id, request_hash, operation_id, seq, state, effects \
+             FROM public.oneact_claims WHERE session_id = $1 AND request_hash = $2",
+            &[Value::text(&key.session_id), Value::text(&key.request_hash)],
+            claim,
+        )
+    }
+
+    fn claims(&mut self) -> Result<Vec<Claim>, StoreError> {
+        self.all(
+            "SELECT session_id, request_hash, operation_id, seq, state, effects FROM public.oneact_claims ORDER BY seq",
+            &[],
+            claim,
+        )
+    }
+
+    fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError> {
+        self.ask(
+            "INSERT INTO public.oneact_claims (session_id, request_hash, operation_id, seq, state, effects) \
+             VALUES ($1, $2, $3, $4, $5, $6) \
+             ON CONFLICT (session_id, request_hash) DO UPDATE SET operation_id = EXCLUDED.operation_id, \
+               seq = EXCLUDED.seq, state = EXCLUDED.state, effects = EXCLUDED.effects",
+            &[
+                Value::text(&claim.key.session_id),
+                Value::text(&claim.key.request_hash),
+                Value::text(&claim.operation_id),
+                Value::int(claim.seq),
+                Value::text(claim.state.name()),
+                Value::text(claim.effects.name()),
+            ],
+        )
+        .map(drop)
+    }
+
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError> {
+        let dropped = self.ask(
+            "DELETE FROM public.oneact_claims WHERE session_id = $1 AND request_hash = $2 AND seq = $3 RETURNING 1",
+            &[
+                Value::text(&key.session_id),
+                Value::text(&key.request_hash),
+                Value::int(seq),
+            ],
+        )?;
+        Ok(if dropped.is_empty() {
+            Dropped::TakenOver
+        } else {
+            Dropped::Ours
+        })
+    }
+
+    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError> {
+        let ask = "SELECT key FROM public.oneact_keys WHERE name = 'secrets'";
+        let kept = |row: &Found| row.try_get::<_, Vec<u8>>(0);
+        let key = if let Some(key) = self.first(ask, &[], kept)? {
+            key
+        } else {
+            let made = fresh();
+            self.ask(
+                "INSERT INTO public.oneact_keys (name, key) VALUES ('secrets', $1)",
+                &[Value::Bytes(&made)],
+            )?;
+            made.to_vec()
+        };
+        key.try_into().map_err(|key: Vec<u8>| StoreError::Corrupt {
+            place: self.place.to_owned(),
+            why: format!("its key for secrets has {} bytes and not 32", key.len()),
+        })
+    }
+}
+
+fn claim(row: &Found) -> Result<Claim, tokio_postgres::Error> {
+    Ok(Claim {
+        key: ClaimKey {
+            session_id: rows::text(row, 0)?,
+            request_hash: rows::text(row, 1)?,
+        },
+        operation_id: rows::text(row, 2)?,
+        seq: rows::number(row, 3)?,
+        state: ClaimState::read(row.try_get(4)?),
+        effects: Effects::read(row.try_get(5)?),
+    })
+}

@@ -1,0 +1,139 @@
+//! The tree as it is looked at before, or after, anything is changed: each directory is opened and
+//! resolved once.
+//!
+//! What a view knows may be old. That does no harm: handles lead where their paths led when they were
+//! opened, inside the root, and whoever changes something opens the directory anew.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use rustix::{fs::Access, io::Errno};
+
+use crate::task::RelPath;
+
+use super::{Dir, Facts, FileError, Kind, Root};
+
+/// A look at a tree.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    root: &'a Root,
+    dirs: RefCell<BTreeMap<Option<RelPath>, Rc<Dir<'a>>>>,
+    /// Directories as they are spelled → as they are: `None` = the root.
+    real: RefCell<BTreeMap<RelPath, Option<RelPath>>>,
+    /// Directories in which files may be changed.
+    open: RefCell<BTreeSet<Option<RelPath>>>,
+}
+
+/// Where a path of a plan really leads: without links, inside the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) path: RelPath,
+    /// `None` where nothing is.
+    pub(crate) facts: Option<Facts>,
+    /// The link that stands at the end of the path, if one does.
+    pub(crate) link: Option<RelPath>,
+}
+
+/// How many links may follow each other, as in Linux.
+const MOST_LINKS: u32 = 40;
+
+/// So many directories are kept open: a process may have few files.
+const MOST_OPEN: usize = 32;
+
+impl<'a> View<'a> {
+    pub(crate) fn of(root: &'a Root) -> Self {
+        Self {
+            root,
+            dirs: RefCell::default(),
+            real: RefCell::default(),
+            open: RefCell::default(),
+        }
+    }
+
+    /// A directory; no link on the way is followed.
+    pub(crate) fn dir(&self, path: Option<&RelPath>) -> Result<Rc<Dir<'a>>, FileError> {
+        let path = path.cloned();
+        if let Some(dir) = self.dirs.borrow().get(&path) {
+            return Ok(Rc::clone(dir));
+        }
+        let dir = Rc::new(self.root.dir(path.as_ref())?);
+        let mut dirs = self.dirs.borrow_mut();
+        if dirs.len() >= MOST_OPEN {
+            dirs.clear();
+        }
+        dirs.insert(path, Rc::clone(&dir));
+        Ok(dir)
+    }
+
+    /// The directory a path is in.
+    pub(crate) fn parent(&self, path: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
+        self.dir(path.parent().as_ref())
+    }
+
+    /// What is at a path without links; `None` where nothing is.
+    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
+        match self.parent(path) {
+            Ok(dir) => dir.look(path.name()),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether files in that directory may be changed, by ourselves (R-001-71).
+    pub(crate) fn may_change(&self, path: Option<&RelPath>) -> Result<(), FileError> {
+        let key = path.cloned();
+        if self.open.borrow().contains(&key) {
+            return Ok(());
+        }
+        self.dir(path)?.may(Access::WRITE_OK | Access::EXEC_OK)?;
+        self.open.borrow_mut().insert(key);
+        Ok(())
+    }
+
+    /// Follows links as far as they stay inside, and says where the path really leads: rules about
+    /// names hold for that.
+    pub(crate) fn locate(&self, path: &RelPath) -> Result<Located, FileError> {
+        let mut here = path.clone();
+        let mut link = None;
+        for _ in 0..MOST_LINKS {
+            let real = self.real(&here)?;
+            let facts = self.look(&real)?;
+            match facts {
+                Some(facts) if facts.kind == Kind::Link => {
+                    here = self.root.target_of(&real, path)?;
+                    link.get_or_insert(real);
+                }
+                facts => {
+                    return Ok(Located {
+                        path: real,
+                        facts,
+                        link,
+                    });
+                }
+            }
+        }
+        Err(FileError::of("follow the links of", path)(Errno::LOOP))
+    }
+
+    /// The path with the directories on its way resolved.
+    fn real(&self, path: &RelPath) -> Result<RelPath, FileError> {
+        let Some(parent) = path.parent() else {
+            return Ok(path.clone());
+        };
+        let known = self.real.borrow().get(&parent).cloned();
+        if let Some(real) = known {
+            let whole = match real {
+                Some(dir) => format!("{dir}/{}", path.name()),
+                None => path.name().to_owned(),
+            };
+            return RelPath::parse(&whole)
+                .map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG));
+        }
+        let real = self.root.real(path)?;
+        self.real.borrow_mut().insert(parent, real.parent());
+        Ok(real)
+    }
+}

@@ -1,0 +1,391 @@
+//! Once, and provably: many processes on one ledger, and processes that die at the wrong moment.
+
+use std::{collections::BTreeMap, fs, os::unix::process::ExitStatusExt, thread};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::program::{Answer, Root, feed, run, until};
+
+const CATALOG: &str = r#"
+catalog = 1
+[server.counter]
+command = ["python3", "servers/counter.py", "counted"]
+[capability.look]
+effects = { read_only = true, open_world = false }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "metadata" }
+[capability.again]
+effects = { idempotent = true, open_world = false }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "metadata" }
+[capability.once]
+effects = { idempotent = false, destructive = false }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "metadata" }
+"#;
+
+fn request(capability: &str, task: &str, parameters: &Value) -> Value {
+    json!({
+        "metadata": {"session_id": "s", "request_id": task},
+        "dispatch": {"task_id": task, "attempt": 1, "capability_ids": [capability], "parameters": parameters},
+    })
+}
+
+fn happened(root: &Root) -> Vec<String> {
+    let text = fs::read_to_string(root.path.join("counted")).unwrap_or_default();
+    text.lines().map(ToOwned::to_owned).collect()
+}
+
+fn state(answer: &Answer) -> &str {
+    answer.at("/output/content/oneact/state").as_str().unwrap()
+}
+
+fn why(answer: &Answer) -> &str {
+    let why = answer.at("/output/content/oneact/reuse/why");
+    why.as_str().unwrap()
+}
+
+fn fault(answer: &Answer) -> &str {
+    answer.at("/output/content/oneact/fault").as_str().unwrap()
+}
+
+/// Every link, by its own hash and the one before; and the steps of each session, which have no gaps.
+fn whole(root: &Root) -> BTreeMap<String, u64> {
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let mut before = "0".repeat(64);
+    let mut links = ledger
+        .prepare("SELECT seq, prev_hash, entry_hash FROM ledger_events ORDER BY seq")
+        .unwrap();
+    let links = links.query_map([], |row| {
+        Ok((
+            row.get::<_, u64>(0)?,
+            row.get::<_, String>(1)?,
+            row.get::<_, String>(2)?,
+        ))
+    });
+    for (at, link) in links.unwrap().enumerate() {
+        let (seq, prev, hash) = link.unwrap();
+        assert_eq!((seq, prev), (at as u64, before));
+        before = hash;
+    }
+    let mut steps = BTreeMap::<String, u64>::new();
+    let mut rows = ledger
+        .prepare("SELECT session_id, step_index FROM agent_actions ORDER BY session_id, step_index")
+        .unwrap();
+    let rows = rows.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
+    });
+    for row in rows.unwrap() {
+        let (session, step) = row.unwrap();
+        let next = steps.entry(session).or_default();
+        assert_eq!(step, *next);
+        *next += 1;
+    }
+    steps
+}
+
+#[test]
+fn sixteen_processes_that_ask_for_the_same_forty_requests_do_forty_things() {
+    let root = Root::with_catalog(CATALOG);
+    thread::scope(|scope| {
+        for process in 0..16 {
+            let root = &root;
+            scope.spawn(move || {
+                for turn in 0..40 {
+                    // Each asks in another order, and calls its tasks by other names.
+                    let number = (turn * 7 + process) % 40;
+                    let capability = ["look", "again", "once"][number % 3];
+                    let parameters = json!({"what": number.to_string()});
+                    let task = format!("t-{process}-{number}");
+                    let answer = root.run(&request(capability, &task, &parameters));
+                    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+                }
+            });
+        }
+    });
+    let mut done = happened(&root);
+    done.sort_by_key(|number| number.parse::<u32>().unwrap());
+    let wanted: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    assert_eq!(done, wanted);
+    assert_eq!(whole(&root), BTreeMap::from([("s".to_owned(), 640)]));
+}
+
+#[test]
+fn a_b_a_reuses_the_first_a() {
+    let root = Root::with_catalog(CATALOG);
+    let ask = |task: &str, what: &str| root.run(&request("again", task, &json!({"what": what})));
+    assert_eq!(state(&ask("t1", "a")), "done");
+    assert_eq!(state(&ask("t2", "b")), "done");
+    let third = ask("t3", "a");
+    assert_eq!((state(&third), third.exit), ("reused", 0));
+    assert_eq!(
+        third.at("/output/content/task_result/result_data"),
+        &json!({"happened": "a"})
+    );
+    assert_eq!(happened(&root), ["a", "b"]);
+}
+
+#[test]
+fn the_same_delivery_is_answered_as_before_failures_too() {
+    let root = Root::with_catalog(CATALOG);
+    let fails = request("again", "t1", &json!({"what": "fails"}));
+    let first = root.run(&fails);
+    let second = root.run(&fails);
+    assert_eq!((first.exit, second.exit), (75, 75));
+    assert_eq!(state(&second), "replayed");
+    assert_eq!(
+        first.at("/error/error_message"),
+        second.at("/error/error_message")
+    );
+    assert_eq!(happened(&root), ["fails"]);
+    let mut again = fails.clone();
+    again["dispatch"]["attempt"] = json!(2);
+    assert_eq!(why(&root.run(&again)), "retry");
+    assert_eq!(happened(&root), ["fails", "fails"]);
+}
+
+#[test]
+fn a_caller_that_counts_no_attempts_gets_the_next_after_a_failure() {
+    let root = Root::with_catalog(CATALOG);
+    let mut fails = request("again", "t1", &json!({"what": "fails"}));
+    fails["dispatch"].as_object_mut().unwrap().remove("attempt");
+    root.run(&fails);
+    assert_eq!(why(&root.run(&fails)), "retry");
+    assert_eq!(happened(&root), ["fails", "fails"]);
+}
+
+#[test]
+fn what_must_not_happen_twice_is_suppressed_and_a_salt_repeats_it() {
+    let root = Root::with_catalog(CATALOG);
+    let ask = |task: &str| request("once", task, &json!({"what": "mail"}));
+    assert_eq!(state(&root.run(&ask("t1"))), "done");
+    let second = root.run(&ask("t2"));
+    assert_eq!((state(&second), second.exit), ("suppressed", 0));
+    assert!(
+        second
+            .stderr
+            .contains("it was not done again. Send `salt` to repeat it"),
+        "{}",
+        second.stderr
+    );
+    let mut salted = ask("t3");
+    salted["dispatch"]["salt"] = json!("yes, again");
+    assert_eq!(state(&root.run(&salted)), "done");
+    assert_eq!(happened(&root), ["mail", "mail"]);
+}
+
+#[test]
+fn a_task_that_comes_again_with_another_content_is_refused() {
+    let root = Root::with_catalog(CATALOG);
+    root.run(&request("again", "t1", &json!({"what": "a"})));
+    let other = root.run(&request("again", "t1", &json!({"what": "b"})));
+    assert_eq!((other.exit, fault(&other)), (2, "idempotency_conflict"));
+    assert_eq!(happened(&root), ["a"]);
+}
+
+#[test]
+fn the_reply_of_a_reused_request_is_the_stored_one_byte_for_byte() {
+    let root = Root::with_catalog(CATALOG);
+    let reply = |task: &str| {
+        let mut command = root.command();
+        command.args(["--reply", "mcp"]);
+        let mut child = command.spawn().unwrap();
+        feed(&mut child, &request("look", task, &json!({"what": "a"})));
+        child.wait_with_output().unwrap().stdout
+    };
+    assert_eq!(reply("t1"), reply("t2"));
+    assert_eq!(happened(&root), ["a"]);
+}
+
+#[test]
+fn no_reuse_does_it_again_but_never_what_must_not_happen_twice() {
+    let root = Root::with_catalog(CATALOG);
+    for (capability, times) in [("look", 2), ("once", 1)] {
+        for task in ["t1", "t2"] {
+            let mut command = root.command();
+            command.arg("--no-reuse");
+            let task = request(
+                capability,
+                &format!("{capability}-{task}"),
+                &json!({"what": capability}),
+            );
+            run(command, task.to_string().as_bytes());
+        }
+        let done = happened(&root)
+            .iter()
+            .filter(|what| *what == capability)
+            .count();
+        assert_eq!(done, times, "{capability}");
+    }
+}
+
+/// A run that dies at a point of the crash table, and what the next identical request comes to.
+fn killed_at(point: &str, capability: &str) -> (Root, Answer) {
+    let root = Root::with_catalog(CATALOG);
+    let ask = request(capability, "t1", &json!({"what": "a"}));
+    let mut command = root.command();
+    command.env("ONEACT_FAULTS", format!("ledger:{point}"));
+    let mut child = command.spawn().unwrap();
+    feed(&mut child, &ask);
+    let died = child.wait_with_output().unwrap();
+    assert_eq!(died.status.signal(), Some(9), "{point}: {died:?}");
+    assert_eq!(died.stdout, b"");
+    let next = root.run(&ask);
+    (root, next)
+}
+
+#[test]
+fn whoever_died_before_it_could_happen_is_taken_over() {
+    for capability in ["look", "again", "once"] {
+        let (root, next) = killed_at("reserved", capability);
+        assert_eq!(
+            (state(&next), why(&next)),
+            ("done", "taken_over"),
+            "{capability}"
+        );
+        assert_eq!(happened(&root), ["a"]);
+        whole(&root);
+    }
+}
+
+#[test]
+fn what_may_be_repeated_is_repeated_when_whoever_did_it_died() {
+    for point in ["dispatched", "done"] {
+        for capability in ["look", "again"] {
+            let (root, next) = killed_at(point, capability);
+            assert_eq!(
+                (state(&next), why(&next)),
+                ("done", "taken_over"),
+                "{point} {capability}"
+            );
+            whole(&root);
+        }
+    }
+}
+
+#[test]
+fn what_must_not_happen_twice_is_nobodys_to_repeat_when_whoever_did_it_died() {
+    for (point, times) in [("dispatched", 0), ("done", 1)] {
+        let (root, next) = killed_at(point, "once");
+        assert_eq!((next.exit, fault(&next)), (1, "outcome_unknown"), "{point}");
+        assert_eq!(next.at("/error/recoverable"), &json!(false));
+        let again = root.run(&request("once", "t2", &json!({"what": "a"})));
+        assert_eq!(fault(&again), "outcome_unknown");
+        assert_eq!(happened(&root).len(), times, "{point}");
+        whole(&root);
+    }
+}
+
+#[test]
+fn an_answer_that_was_recorded_and_never_printed_is_given_again() {
+    for capability in ["look", "again", "once"] {
+        let (root, next) = killed_at("recorded", capability);
+        assert_eq!((state(&next), next.exit), ("replayed", 0), "{capability}");
+        assert_eq!(happened(&root), ["a"]);
+    }
+}
+
+#[test]
+fn a_server_that_dies_with_a_once_only_call_leaves_it_unknown() {
+    let root = Root::with_catalog(CATALOG);
+    let ask = request("once", "t1", &json!({"what": "a", "seconds": 60}));
+    let mut child = root.command().spawn().unwrap();
+    feed(&mut child, &ask);
+    until("it has happened", || happened(&root).first().cloned());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let next = root.run(&ask);
+    assert_eq!(
+        (next.exit, fault(&next)),
+        (1, "outcome_unknown"),
+        "{}",
+        next.envelope
+    );
+    assert_eq!(happened(&root), ["a"]);
+}
+
+#[test]
+fn an_identical_request_waits_for_the_one_that_is_being_done() {
+    let root = Root::with_catalog(CATALOG);
+    let ask = |task: &str| request("once", task, &json!({"what": "a", "seconds": 2}));
+    let mut child = root.command().spawn().unwrap();
+    feed(&mut child, &ask("t1"));
+    until("it has happened", || happened(&root).first().cloned());
+    let second = root.run(&ask("t2"));
+    assert_eq!(state(&second), "suppressed", "{}", second.envelope);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(happened(&root), ["a"]);
+}
+
+#[test]
+fn who_waits_too_long_is_told_who_is_at_work() {
+    let root = Root::with_catalog(CATALOG);
+    let ask = |task: &str| request("again", task, &json!({"what": "a", "seconds": 20}));
+    let mut child = root.command().spawn().unwrap();
+    feed(&mut child, &ask("t1"));
+    until("it has happened", || happened(&root).first().cloned());
+    let mut command = root.command();
+    command.args(["--timeout", "1"]);
+    let second = run(command, ask("t2").to_string().as_bytes());
+    assert_eq!(
+        (second.exit, state(&second), fault(&second)),
+        (3, "pending", "request_in_flight")
+    );
+    assert_eq!(second.at("/error/recoverable"), &json!(true));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_session_belongs_to_the_context_it_was_opened_in() {
+    let profiles = "[profile.chat]\ncontext = \"AGENT_CONVERSATION\"\n";
+    let root = Root::with_catalog(&format!("{CATALOG}{profiles}"));
+    let ask = |task: &str| request("look", task, &json!({"what": task}));
+    assert_eq!(root.run(&ask("t1")).exit, 0);
+    let mut command = root.command();
+    command.args(["--profile", "chat"]);
+    let other = run(command, ask("t2").to_string().as_bytes());
+    assert_eq!((other.exit, fault(&other)), (2, "context_changed"));
+    assert_eq!(happened(&root), ["t1"]);
+}
+
+#[test]
+fn nothing_is_done_that_cannot_be_recorded_unless_it_only_reads_and_the_catalog_allows_it() {
+    for (rule, capability, exit) in [
+        ("", "look", 75),
+        ("[ledger]\nrequired = false\n", "again", 75),
+        ("[ledger]\nrequired = false\n", "look", 0),
+    ] {
+        let root = Root::with_catalog(&format!("{CATALOG}{rule}"));
+        fs::create_dir(root.path.join(".oneact")).unwrap();
+        fs::write(
+            root.path.join(".oneact/ledger.db"),
+            "no database, but long enough to be told from one",
+        )
+        .unwrap();
+        let answer = root.run(&request(capability, "t1", &json!({"what": "a"})));
+        assert_eq!(
+            answer.exit, exit,
+            "{rule} {capability}: {}",
+            answer.envelope
+        );
+        if exit == 75 {
+            assert_eq!(fault(&answer), "ledger_unavailable");
+            assert_eq!(happened(&root), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn a_request_as_an_mcp_request_is_the_same_request() {
+    let root = Root::with_catalog(CATALOG);
+    let dispatched = root.run(&request("look", "t1", &json!({"what": "a"})));
+    let asked = json!({"actionId": "look", "args": {"what": "a"}, "sessionId": "s", "context": {"page": 1}});
+    let asked = root.run(&asked);
+    assert_eq!(state(&asked), "reused", "{}", asked.envelope);
+    assert_eq!(
+        asked.at("/output/content/oneact/request_hash"),
+        dispatched.at("/output/content/oneact/request_hash")
+    );
+}
