@@ -4,13 +4,18 @@ mod bar;
 mod checkup;
 mod completions;
 mod doctor;
+mod evidence;
 mod flags;
 mod init;
 mod logs;
 mod man;
 mod preview;
+mod prune;
 mod recover;
 mod report;
+mod resolve;
+mod review;
+mod revoke;
 mod rollback;
 mod run;
 mod schema;
@@ -19,6 +24,7 @@ mod serve;
 mod settings;
 mod stderr;
 mod stdin;
+mod verify;
 
 use std::{
     ffi::OsString,
@@ -68,6 +74,21 @@ enum Verb {
     Rollback(rollback::RollbackArgs),
     /// Settle file plans that a crash interrupted (every run does it first)
     Recover(recover::RecoverArgs),
+    /// Examine the record: is it what it was?
+    #[command(after_help = verify::EXIT_CODES)]
+    Verify(verify::VerifyArgs),
+    /// Say whether an operation happened that nobody knows the end of
+    #[command(after_help = evidence::EXIT_CODES)]
+    Resolve(resolve::ResolveArgs),
+    /// Take an answer back: it is never given again
+    #[command(after_help = evidence::EXIT_CODES)]
+    Revoke(revoke::RevokeArgs),
+    /// Record what a person found of an answer
+    #[command(after_help = evidence::EXIT_CODES)]
+    Review(review::ReviewArgs),
+    /// Remove old requests and responses from the record; the chain stays
+    #[command(after_help = evidence::EXIT_CODES)]
+    Prune(prune::PruneArgs),
     /// Be a built-in tool server on stdio, for any MCP client
     Serve(serve::ServeArgs),
     /// Print the JSON Schema of a document that goes in or out
@@ -126,6 +147,11 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
         Verb::Run(args) => run::run(&args, interrupts),
         Verb::Rollback(args) => rollback::run(&args, interrupts),
         Verb::Recover(args) => recover::run(&args, interrupts),
+        Verb::Verify(args) => verify::run(&args, interrupts),
+        Verb::Resolve(args) => resolve::run(&args, interrupts),
+        Verb::Revoke(args) => revoke::run(&args, interrupts),
+        Verb::Review(args) => review::run(&args, interrupts),
+        Verb::Prune(args) => prune::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args),
         Verb::Schema(args) => schema::run(&args),
         Verb::Init(args) => init::run(&args),

@@ -9,6 +9,7 @@
 
 mod answer;
 mod broken;
+mod evidence;
 mod prepare;
 mod record;
 mod recover;
@@ -32,6 +33,11 @@ use prepare::prepare;
 pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
+pub(crate) use evidence::{
+    AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name, Note,
+    Pruned, Resolved, Review, Reviewed, Revoked, Told, Verdict, Wish, anchor_out, prune, resolve,
+    review, revoke, verify,
+};
 pub use recover::recover;
 pub use settings::{Mode, Reply, Reuse, Settings};
 

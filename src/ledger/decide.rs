@@ -197,6 +197,3 @@ fn about(
     };
     Ok(chain::append(tx, event, stamp, &body)?)
 }
-
-#[cfg(test)]
-mod tests;

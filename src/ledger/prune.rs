@@ -13,7 +13,7 @@ use super::{
     store::{Durability, StoreError, Which, read, write},
 };
 
-/// Answers younger than this may be somebody's to reuse, whatever is wished.
+/// Answers younger than this may be somebody's to reuse: no `ttl` of a catalog is longer.
 const YOUNGEST: Duration = Duration::from_hours(24);
 
 /// Rows that are looked at in one transaction; they may be large.
@@ -36,21 +36,15 @@ pub(crate) struct Pruned {
     pub(crate) rows: u64,
     /// Of requests and responses.
     pub(crate) bytes: u64,
-    /// Old enough, but of operations that a person has yet to decide about, or not yet out of reach.
+    /// Old enough, but of operations that are open, or of the last day.
     pub(crate) kept: u64,
     /// The links that say so.
     pub(crate) links: Vec<Seq>,
 }
 
 impl Ledger<'_> {
-    /// Removes requests and responses of rows that are older than `older`. `reach` says for how long an
-    /// answer of an entry may be reused.
-    pub(crate) fn prune(
-        &mut self,
-        older: Duration,
-        reach: &dyn Fn(&str) -> Option<Duration>,
-        wish: Wish,
-    ) -> Result<Pruned, StoreError> {
+    /// Removes requests and responses of rows that are older than `older`.
+    pub(crate) fn prune(&mut self, older: Duration, wish: Wish) -> Result<Pruned, StoreError> {
         let now = self.host.timestamp();
         let claims = read::<_, StoreError>(&mut *self.store, |tx| tx.claims())?;
         let open: HashSet<String> = claims.into_iter().map(|claim| claim.operation_id).collect();
@@ -68,9 +62,7 @@ impl Ledger<'_> {
                 if bytes(&row) == 0 || !is_older(&row, older, now) {
                     continue;
                 }
-                let reach = row.action_type.as_deref().and_then(reach);
-                let needed = reach.unwrap_or_default().max(YOUNGEST);
-                if open.contains(&row.operation_id) || !is_older(&row, needed, now) {
+                if open.contains(&row.operation_id) || !is_older(&row, YOUNGEST, now) {
                     pruned.kept += 1;
                     continue;
                 }
@@ -134,6 +126,3 @@ fn is_older(row: &Row, than: Duration, now: Timestamp) -> bool {
     let age = Duration::try_from(now.duration_since(answered));
     age.is_ok_and(|age| age >= than)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,5 +1,10 @@
 //! The three questions, claims and the outbox, over a ledger in memory.
 
+mod cut;
+mod decisions;
+mod pruning;
+mod tampering;
+
 use std::{cell::RefCell, collections::HashMap, time::Duration};
 
 use camino::Utf8Path;

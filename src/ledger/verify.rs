@@ -118,6 +118,3 @@ fn head_says(written: Written, signers: Signers<'_>) -> HeadSays {
         Some(Err(_)) => HeadSays::Unchecked { seq },
     }
 }
-
-#[cfg(test)]
-mod tests;

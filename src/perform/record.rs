@@ -3,6 +3,8 @@
 mod ask;
 mod ended;
 
+use camino::Utf8PathBuf;
+
 use crate::{
     catalog::{CallContext, CatalogTables, LedgerRule, Need, ReuseRule, ledger_rule, profile},
     envelope::{Received, read_response},
@@ -53,20 +55,8 @@ impl<'h> Book<'h> {
     }
 
     fn new(settings: &Settings, rule: LedgerRule, context: CallContext) -> Result<Self, Failure> {
-        let said = [
-            (settings.ledger.as_ref(), "$ONEACT_LEDGER"),
-            (rule.uri.as_ref(), "`[ledger] uri`"),
-        ];
-        let said = said.into_iter().find_map(|(text, who)| Some((text?, who)));
-        let place = match said {
-            None => Place::default_in(&settings.state_dir),
-            Some((text, who)) => Place::parse(text, &settings.root).map_err(|problem| {
-                let message = format!("{who} cannot be used: {problem}");
-                Failure::new(Fault::CatalogInvalid, message)
-            })?,
-        };
         Ok(Self {
-            place,
+            place: place(settings, &rule)?,
             rule,
             context,
             profile: settings
@@ -85,7 +75,8 @@ impl<'h> Book<'h> {
     ) -> Result<&mut Ledger<'h>, LedgerError> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => Ledger::open(&self.place, &settings.state_dir, host)?,
+            None => Ledger::open(&self.place, &settings.state_dir, host)?
+                .signed_by(sign_key(settings, &self.rule)),
         };
         Ok(self.open.insert(open))
     }
@@ -112,6 +103,27 @@ impl<'h> Book<'h> {
         };
         Ok(row.and_then(|row| Fault::named(row.fault.as_deref()?)))
     }
+}
+
+/// Where the ledger is: as the environment says, else the catalog, else in the state directory.
+pub(super) fn place(settings: &Settings, rule: &LedgerRule) -> Result<Place, Failure> {
+    let said = [
+        (settings.ledger.as_ref(), "$ONEACT_LEDGER"),
+        (rule.uri.as_ref(), "`[ledger] uri`"),
+    ];
+    let said = said.into_iter().find_map(|(text, who)| Some((text?, who)));
+    match said {
+        None => Ok(Place::default_in(&settings.state_dir)),
+        Some((text, who)) => Place::parse(text, &settings.root).map_err(|problem| {
+            let message = format!("{who} cannot be used: {problem}");
+            Failure::new(Fault::CatalogInvalid, message)
+        }),
+    }
+}
+
+/// The key by which the ledger's head is signed.
+pub(super) fn sign_key(settings: &Settings, rule: &LedgerRule) -> Option<Utf8PathBuf> {
+    rule.sign_key.as_ref().map(|path| settings.root.join(path))
 }
 
 /// Does what is not to be recorded: it changes nothing.
@@ -142,7 +154,8 @@ pub(super) fn recorded<'h>(
     };
     let begun = match open.take() {
         Some(open) => Ok(open),
-        None => Ledger::open(&book.place, &settings.state_dir, context.host),
+        None => Ledger::open(&book.place, &settings.state_dir, context.host)
+            .map(|ledger| ledger.signed_by(sign_key(settings, &book.rule))),
     };
     let begun = begun.and_then(|ledger| {
         let ledger = open.insert(ledger);
