@@ -3,7 +3,6 @@
 use super::{tampering::other, *};
 use crate::ledger::{
     Case, DecisionError, Dependants, Happened, Name, NameError, Review, Signers, record::Event,
-    store::Store as _,
 };
 
 fn name(text: &str) -> Name<'_> {
@@ -194,17 +193,9 @@ fn of_several_open_operations_one_has_to_be_named() {
     );
     // A whole id is no beginning.
     place.open().resolve("op_1", Happened::No, None).unwrap();
-    assert_eq!(
-        place
-            .open()
-            .store
-            .read(&mut |tx| {
-                assert_eq!(tx.claims()?[0].operation_id, "op_12");
-                Ok(())
-            })
-            .is_ok(),
-        true
-    );
+    let mut ledger = place.open();
+    let claims = read::<_, StoreError>(&mut *ledger.store, |tx| tx.claims()).unwrap();
+    assert_eq!(claims[0].operation_id, "op_12");
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn an_empty_ledger_is_whole() {
     drop(file.open());
     let verdict = file.verdict();
     assert_eq!(
-        (verdict.broken, verdict.links, verdict.alone()),
+        (verdict.broken.clone(), verdict.links, verdict.alone()),
         (None, 0, 0)
     );
 }
@@ -255,7 +255,10 @@ fn every_change_is_found_at_its_link() {
             .database()
             .prepare("SELECT seq, id FROM agent_actions")
             .unwrap()
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_map([], |row| {
+                let seq: i64 = row.get(0)?;
+                Ok((u64::try_from(seq).unwrap(), row.get(1)?))
+            })
             .unwrap()
             .map(Result::unwrap)
             .collect();
