@@ -31,8 +31,9 @@ use crate::{
     task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, Uri, decided},
 };
 
+pub(crate) use crate::plan::Fate;
 pub(crate) use dry_run::planned;
-pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, recover};
+pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, fate, recover};
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
 pub(crate) use tool::{redact as redacted, shown as shown_parameters};
@@ -65,6 +66,7 @@ pub(crate) struct Context<'a> {
     pub(crate) scratch: &'a str,
     pub(crate) session_id: &'a str,
     pub(crate) task_id: &'a str,
+    pub(crate) operation_id: &'a str,
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,

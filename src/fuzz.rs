@@ -14,7 +14,7 @@ use crate::{
     envelope,
     host::{Host, Interrupts},
     mcp,
-    perform::{Mode, Reply, Settings, perform},
+    perform::{Mode, Reply, Reuse, Settings, perform},
     task::{CapabilityTask, State, Task},
 };
 
@@ -37,6 +37,9 @@ pub fn reader(bytes: &[u8]) {
         budget: None,
         expect: None,
         reply: Reply::Adl,
+        ledger: None,
+        reuse: Reuse::Allowed,
+        profile: None,
     };
     let answer = perform(&Ok(bytes.to_vec()), &settings, host, &|_| {});
     let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();
@@ -74,7 +77,7 @@ pub fn catalog(bytes: &[u8]) {
     for entry in checked.capabilities.iter().take(4) {
         for attempt in [1, 3] {
             let resolved = task(&entry.id, attempt)
-                .map(|task| catalog::resolve(&task, &tables, places).is_ok());
+                .map(|task| catalog::resolve(&task, &tables, places, None).is_ok());
             // Refused or not, it ended; a catalog that takes no such task is no defect.
             assert!(resolved.is_some());
         }

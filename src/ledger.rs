@@ -46,8 +46,8 @@ pub(crate) use validity::{Still, World};
 pub(crate) use verdict::{Broken, Damage, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Reuse, Running,
-    SeenInput, Target, Unless, Who,
+    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Recorded, Reuse,
+    Running, SeenInput, Target, Unless, Who, Why,
 };
 
 use anchor::HeadFile;

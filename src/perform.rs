@@ -84,6 +84,7 @@ fn work(
         scratch: &name,
         session_id: &received.identity.session_id,
         task_id: &received.task_id,
+        operation_id: operation.as_str(),
         begun: host.moment(),
         budget: settings.budget,
         watch,

@@ -40,6 +40,7 @@ fn task(ids: &[&str]) -> CapabilityTask {
         attempt: 1,
         input: Input::Refused,
         carried: None,
+        salt: None,
     }
 }
 
@@ -74,7 +75,7 @@ fn job(catalog: &str, task: &CapabilityTask) -> Result<Job, Failure> {
         staging: Utf8Path::new("/scratch"),
         session: "sess-1",
     };
-    resolve(task, &tables, places)
+    resolve(task, &tables, places, None)
 }
 
 /// The parameters of the only step.

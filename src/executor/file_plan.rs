@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan, PlanOperation, PlanValidation, ProtectionRule},
     plan::{
-        self, ActionType, Bounds, Desk, Finished, Protection, ProtectionRules, Rejected, Status,
-        Validating,
+        self, ActionType, Bounds, Desk, Fate, Finished, Protection, ProtectionRules, Rejected,
+        Status, Validating,
     },
     task::{Checks, Fault, Outcome, Phase, PlanName, PlanOrder, RollbackOrder, State},
 };
@@ -72,6 +72,11 @@ pub(crate) fn recover(context: &Context<'_>) -> Vec<String> {
     plan::recover(desk(context))
 }
 
+/// What became of a plan whose run died: its journal says it.
+pub(crate) fn fate(context: &Context<'_>, operation_id: &str) -> Fate {
+    plan::fate(desk(context), operation_id)
+}
+
 /// Clears the backups of plans away that have expired: a sentence for each.
 pub(crate) fn clear_expired(context: &Context<'_>) -> Vec<String> {
     plan::clear_expired(desk(context))
@@ -82,6 +87,7 @@ fn desk<'a>(context: &Context<'a>) -> Desk<'a> {
         host: context.host,
         root: context.root,
         task_id: context.task_id,
+        operation_id: context.operation_id,
         begun: context.begun,
         budget: context.budget,
     }

@@ -17,7 +17,9 @@ use super::{
     row,
     store::{Delivery, Durability, Tx, Which, read, write},
     validity::{World, judge},
-    words::{Again, Answered, Ask, Attempt, Begun, LedgerError, Miss, OnDuplicate, Running, Why},
+    words::{
+        Again, Answered, Ask, Attempt, Begun, LedgerError, Miss, OnDuplicate, Running, Unless, Why,
+    },
 };
 
 /// What one look at the record comes to.
@@ -143,7 +145,7 @@ impl Ledger<'_> {
     }
 
     /// The key for secrets, if there are any.
-    fn key(&mut self, ask: &Ask<'_>) -> Result<[u8; 32], LedgerError> {
+    pub(super) fn key(&mut self, ask: &Ask<'_>) -> Result<[u8; 32], LedgerError> {
         if !ask.asked.has_secrets() {
             return Ok([0; 32]);
         }
@@ -290,7 +292,23 @@ impl Look<'_, '_> {
                 operation: row.operation_id,
             });
         }
+        // What a plan did may have been undone since: then its answer is none any more.
+        if self.ask.on_duplicate == OnDuplicate::Suppress(Unless::FilesChanged)
+            && row.outcome == RowOutcome::Success
+        {
+            match self.verdict(&row) {
+                None => return Ok(Some(Step::Judge(Box::new(row), None))),
+                Some(Err(_)) => return Ok(None),
+                Some(Ok(())) => {}
+            }
+        }
         self.again(Again::Replayed, row).map(Some)
+    }
+
+    /// How that old answer was judged, if it was.
+    fn verdict(&self, row: &Row) -> Option<Result<(), Miss>> {
+        let (id, verdict) = self.known.judged.as_ref()?;
+        (*id == row.id).then_some(*verdict)
     }
 
     /// Questions 2 and 3. A success of the same request in this session.
@@ -304,9 +322,7 @@ impl Look<'_, '_> {
         let Some(row) = self.tx.rows(&which, 1)?.into_iter().next() else {
             return Ok(Found::Why(self.first_or_retry()?));
         };
-        let judged = self.known.judged.as_ref();
-        let verdict = judged.filter(|(id, _)| *id == row.id);
-        let Some((_, verdict)) = verdict else {
+        let Some(verdict) = self.verdict(&row) else {
             if ask.on_duplicate == OnDuplicate::Repeat {
                 return Ok(Found::Why(Why::Repeat));
             }
@@ -316,7 +332,7 @@ impl Look<'_, '_> {
             };
             return Ok(Found::Step(Step::Judge(Box::new(row), link)));
         };
-        Ok(match (ask.on_duplicate, *verdict) {
+        Ok(match (ask.on_duplicate, verdict) {
             (OnDuplicate::Repeat, _) => Found::Why(Why::Repeat),
             (OnDuplicate::Reuse { .. }, Ok(())) => Found::Step(self.again(Again::Reused, row)?),
             (OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_), Err(miss)) => {

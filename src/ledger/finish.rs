@@ -13,7 +13,7 @@ use super::{
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
     row,
     store::{Dropped, Durability, Which, read, write},
-    words::{Ask, Ended, LedgerError, OnDuplicate, Recorded, Running},
+    words::{Ask, Ended, LedgerError, OnDuplicate, Recorded, Running, Why},
 };
 
 /// An answer that is yet to be recorded: a file of the outbox.
@@ -102,6 +102,45 @@ impl Ledger<'_> {
             self.store.release(lock);
         }
         recorded
+    }
+
+    /// Takes up what a dead owner left unknown, where there is evidence of how it ended: whoever has it
+    /// says so with [`Ledger::finish`], or that nothing came of it with [`Ledger::undone`].
+    pub(crate) fn take_up(
+        &mut self,
+        ask: &Ask<'_>,
+        operation_id: &str,
+    ) -> Result<Option<Running>, LedgerError> {
+        let hashes = ask.asked.hashes(&self.key(ask)?);
+        let claims = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.claims()?))?;
+        let left = claims
+            .into_iter()
+            .find(|claim| claim.operation_id == operation_id && claim.state == ClaimState::Unknown);
+        Ok(left.map(|claim| Running {
+            request_hash: hashes.request_hash,
+            inputs_hash: hashes.inputs_hash,
+            claim: claim.seq,
+            why: Why::TakenOver,
+            attempt: 1,
+            held: None,
+        }))
+    }
+
+    /// Nothing came of it: it may be done again.
+    pub(crate) fn undone(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
+        let key = key(ask, running);
+        let (actor, now) = (self.actor.clone(), self.host.timestamp());
+        write(&mut *self.store, Durability::Disk, |tx| {
+            if tx.drop_claim(&key, running.claim)? == Dropped::Ours {
+                let body = Body {
+                    request_hash: Some(running.request_hash.clone()),
+                    reason: Some("undone".to_owned()),
+                    ..Body::default()
+                };
+                chain::append(tx, Event::Resolved, stamp(ask, &actor, now), &body)?;
+            }
+            Ok(())
+        })
     }
 
     /// Settles the claim and records the answer, in one transaction.

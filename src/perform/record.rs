@@ -8,12 +8,15 @@ use camino::Utf8PathBuf;
 use crate::{
     catalog::{CallContext, CatalogTables, LedgerRule, Need, ReuseRule, ledger_rule, profile},
     envelope::{Received, read_response},
-    executor::{self, Context, Executed, Rejection},
+    executor::{self, Context, Executed, Fate, FileOrder, FileWork, Rejection},
     host::{self, Host},
-    ledger::{Again, Answered, Ask, Begun, Ledger, LedgerError, Made, Place, Reuse, Running},
+    ledger::{
+        Again, Answered, Ask, Begun, Effects, Ledger, LedgerError, Made, Place, Recorded, Reuse,
+        Running, Why,
+    },
     task::{
-        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, Produced, Record, RefId,
-        ReuseReport, State, decided,
+        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Produced, Record,
+        RefId, ReuseReport, State, decided,
     },
 };
 
@@ -161,6 +164,17 @@ pub(super) fn recorded<'h>(
         let ledger = open.insert(ledger);
         ledger.begin(&ask, &here, &|| context.go_on())
     });
+    let begun = match (begun, open.as_mut(), &work) {
+        (Err(LedgerError::Unknown { operation }), Some(ledger), Work::Files(_)) => {
+            match left_behind(ledger, &ask, received, &operation, context) {
+                Ok(Left::Answer(executed)) => return Ok(*executed),
+                Ok(Left::Nothing) => ledger.begin(&ask, &here, &|| context.go_on()),
+                Ok(Left::Unknown) => Err(LedgerError::Unknown { operation }),
+                Err(error) => Err(error),
+            }
+        }
+        (begun, ..) => begun,
+    };
     let running = match begun {
         Ok(Begun::Answered(answered)) => return Ok(old_answer(*answered).into()),
         Ok(Begun::Run(running)) => running,
@@ -189,11 +203,17 @@ pub(super) fn recorded<'h>(
     host::die_at("ledger:done");
     let recorded = ledger.finish(&ask, running, &end);
     host::die_at("ledger:recorded");
-    let outcome = &mut executed.outcome;
+    note(&mut executed.outcome, recorded, request_hash, why);
+    tracing::debug!("recorded as attempt {attempt}");
+    Ok(executed)
+}
+
+/// Tells of an answer where it is recorded, and why it was made.
+fn note(outcome: &mut Outcome, recorded: Recorded, request_hash: String, why: Why) {
     outcome.notes.extend(recorded.notes);
     outcome.record = Some(Record {
         request_hash,
-        reuse: (why.name() != "new").then(|| ReuseReport {
+        reuse: (why != Why::New).then(|| ReuseReport {
             why: why.name(),
             operation_id: None,
             answered_at: None,
@@ -205,8 +225,51 @@ pub(super) fn recorded<'h>(
         }),
         response: None,
     });
-    tracing::debug!("recorded as attempt {attempt}");
-    Ok(executed)
+}
+
+/// What a run that died left of a file plan.
+enum Left {
+    /// All of it: this is its answer.
+    Answer(Box<Executed>),
+    Nothing,
+    Unknown,
+}
+
+/// The journal of a plan tells what became of it, where the ledger cannot.
+fn left_behind(
+    ledger: &mut Ledger<'_>,
+    ask: &Ask<'_>,
+    received: &Received,
+    operation: &str,
+    context: &Context<'_>,
+) -> Result<Left, LedgerError> {
+    let fate = executor::fate(context, operation);
+    let running = match (&fate, ledger.take_up(ask, operation)?) {
+        (Fate::Unknown, _) | (_, None) => return Ok(Left::Unknown),
+        (_, Some(running)) => running,
+    };
+    let Fate::Made { directory, changed } = fate else {
+        ledger.undone(ask, &running)?;
+        return Ok(Left::Nothing);
+    };
+    let order = FileOrder::Status(PlanName::Path(directory));
+    let mut executed = executor::carry_out(
+        FileWork {
+            order,
+            reasoning: vec![decided(format!(
+                "{operation} had carried the plan out when it died; its journal says so."
+            ))],
+        },
+        context,
+    );
+    let outcome = &mut executed.outcome;
+    outcome.changed = changed.iter().map(ToString::to_string).collect();
+    outcome.effect = Effect::Done;
+    let end = ended::of(outcome, received, ended::Before::none(), ask, context);
+    let request_hash = running.request_hash.clone();
+    let recorded = ledger.finish(ask, running, &end);
+    note(outcome, recorded, request_hash, Why::TakenOver);
+    Ok(Left::Answer(Box::new(executed)))
 }
 
 fn done(work: Work, context: &Context<'_>) -> Result<Executed, Rejection> {
@@ -217,7 +280,7 @@ fn done(work: Work, context: &Context<'_>) -> Result<Executed, Rejection> {
 }
 
 fn may_go_without(ask: &Ask<'_>, need: Need) -> bool {
-    ask.effects == crate::ledger::Effects::None && need == Need::NotForReading
+    ask.effects == Effects::None && need == Need::NotForReading
 }
 
 /// Nothing was done: the ledger does not let it.

@@ -19,6 +19,7 @@ pub fn recover(settings: &Settings, host: &Host) -> Vec<String> {
         scratch: operation.as_str(),
         session_id: "recover",
         task_id: "recover",
+        operation_id: operation.as_str(),
         begun: host.moment(),
         budget: settings.budget,
         watch: &|_| (),

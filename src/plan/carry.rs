@@ -255,7 +255,8 @@ pub(super) fn make<'a>(
     let manifest = Manifest::of(teller.run(), &undo);
     let documents = telling::checkpoint(&manifest);
     teller.undo = Some(undo);
-    let applied = stage.arm(&documents, threads)?.apply(stopped)?;
+    let armed = stage.arm(&documents, threads, teller.operation())?;
+    let applied = armed.apply(stopped)?;
     teller.captured(applied.entries(), &applied.captures);
     match verified(applied.entries(), teller) {
         Ok(()) => applied.commit(&teller.documents()),

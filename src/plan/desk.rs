@@ -12,6 +12,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) host: &'a Host,
     pub(crate) root: &'a Utf8Path,
     pub(crate) task_id: &'a str,
+    pub(crate) operation_id: &'a str,
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,

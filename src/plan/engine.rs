@@ -13,7 +13,7 @@ pub(crate) use entry::{Entry, Way};
 pub(crate) use folder::{
     Folder, REPORTS, finished, interrupted, mark_of, never_planned, unfinished,
 };
-pub(crate) use journal::{State, state};
+pub(crate) use journal::{State, operation, state};
 pub(crate) use recover::{End, Recovered, recover};
 pub(crate) use stage::{Seen, Stage, Written, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};

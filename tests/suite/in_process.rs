@@ -7,7 +7,7 @@ use camino::Utf8PathBuf;
 use jsonschema::Validator;
 use oneact::{
     host::{Host, Interrupts},
-    perform::{Mode, Reply, Settings, perform},
+    perform::{Mode, Reply, Reuse, Settings, perform},
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -36,6 +36,9 @@ impl InProcess {
                 budget: None,
                 expect: None,
                 reply: Reply::Adl,
+                ledger: None,
+                reuse: Reuse::Allowed,
+                profile: None,
             },
             host: Host::new(None, Some(1), Interrupts::catch()),
             envelope: jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap(),

@@ -51,7 +51,7 @@ fn fault(answer: &Answer) -> &str {
 }
 
 /// Every link, by its own hash and the one before; and the steps of each session, which have no gaps.
-fn whole(root: &Root) -> BTreeMap<String, u64> {
+fn whole(root: &Root) -> BTreeMap<String, i64> {
     let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     let mut before = "0".repeat(64);
     let mut links = ledger
@@ -59,22 +59,22 @@ fn whole(root: &Root) -> BTreeMap<String, u64> {
         .unwrap();
     let links = links.query_map([], |row| {
         Ok((
-            row.get::<_, u64>(0)?,
+            row.get::<_, i64>(0)?,
             row.get::<_, String>(1)?,
             row.get::<_, String>(2)?,
         ))
     });
     for (at, link) in links.unwrap().enumerate() {
         let (seq, prev, hash) = link.unwrap();
-        assert_eq!((seq, prev), (at as u64, before));
+        assert_eq!((seq, prev), (i64::try_from(at).unwrap(), before));
         before = hash;
     }
-    let mut steps = BTreeMap::<String, u64>::new();
+    let mut steps = BTreeMap::<String, i64>::new();
     let mut rows = ledger
         .prepare("SELECT session_id, step_index FROM agent_actions ORDER BY session_id, step_index")
         .unwrap();
     let rows = rows.query_map([], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
     });
     for row in rows.unwrap() {
         let (session, step) = row.unwrap();

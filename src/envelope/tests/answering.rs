@@ -6,31 +6,16 @@ use serde_json::{Value, json};
 use crate::{
     envelope::{Answered, read, to_json},
     task::{
-        Checks, Effect, Failure, Fault, OperationId, Outcome, Phase, Preview, Produced, RefId,
-        ReportFiles, State,
+        Effect, Failure, Fault, OperationId, Outcome, Phase, Preview, Produced, RefId, ReportFiles,
+        State,
     },
 };
 
 fn outcome(state: State, failure: Option<Failure>) -> Outcome {
     Outcome {
-        state,
-        failure,
         executed: vec!["CAP-PRE-002".to_owned()],
-        invocations: Vec::new(),
-        produced: Vec::new(),
-        result_data: None,
-        unfit_result: None,
-        checks: Checks::default(),
         effect: Effect::Done,
-        phase: Phase::Complete,
-        waiting: None,
-        server: None,
-        plan: None,
-        preview: None,
-        execution_report: None,
-        reports: None,
-        reasoning: Vec::new(),
-        notes: Vec::new(),
+        ..Outcome::nothing_done(state, Phase::Complete, failure)
     }
 }
 

@@ -47,7 +47,11 @@ pub(super) fn of<'a>(
         Work::Tools(ready) => tools(ready, received),
         Work::Files(files) => plan(files)?,
     };
-    let patience = settings.budget.unwrap_or(what.timeout).min(PATIENCE);
+    // Whoever waits has to say so before the run is over.
+    let patience = settings
+        .budget
+        .map_or(what.timeout, |budget| budget.mul_f64(0.9))
+        .min(PATIENCE);
     Some(Ask {
         request: request(&what, received),
         who,

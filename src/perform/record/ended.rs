@@ -15,6 +15,12 @@ use super::Work;
 /// The inputs, and what the file system says of them before the run.
 pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
 
+impl Before {
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
+    }
+}
+
 pub(super) fn inputs_before(work: &Work, root: &Utf8Path) -> Before {
     let uris = match work {
         Work::Tools(ready) => ready.inputs.as_slice(),

@@ -85,6 +85,11 @@ impl<'a> Teller<'a> {
         mark.to_string().into_bytes()
     }
 
+    /// The run that this is told of.
+    pub(in crate::plan) fn operation(&self) -> &str {
+        self.desk.operation_id
+    }
+
     /// Something failed that belongs to no single action.
     pub(in crate::plan) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();

@@ -75,6 +75,7 @@ impl Lab {
             host: self.host,
             root: &self.root,
             task_id: "task_1",
+            operation_id: "op_1",
             begun: self.host.moment(),
             budget: None,
         };

@@ -35,7 +35,13 @@ const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
     /// Everything is made ready; nothing of the tree has changed.
-    Begin { version: u32, entries: Vec<Entry> },
+    Begin {
+        version: u32,
+        entries: Vec<Entry>,
+        /// The run that carries the plan out.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        operation: String,
+    },
     /// From here on, the tree may have changed.
     Apply,
     /// All of it was made, and is on the disk.
@@ -84,10 +90,15 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Starts one: every entry is written, nothing is waited for yet.
-    pub(crate) fn begin(dir: &Dir<'_>, entries: &[Entry]) -> Result<Self, FileError> {
+    pub(crate) fn begin(
+        dir: &Dir<'_>,
+        entries: &[Entry],
+        operation: &str,
+    ) -> Result<Self, FileError> {
         let begin = Event::Begin {
             version: VERSION,
             entries: entries.to_vec(),
+            operation: operation.to_owned(),
         };
         let line = line(&begin);
         let new = dir.create(JOURNAL, 0o600)?;
@@ -142,6 +153,16 @@ pub(crate) fn state(dir: &Dir<'_>) -> Result<State, FileError> {
         Ok((bytes, _)) => Ok(read(&bytes).0),
         Err(error) if error.errno == Errno::NOENT => Ok(State::Empty),
         Err(error) => Err(error),
+    }
+}
+
+/// The run that carried a plan out, as its journal begins.
+pub(crate) fn operation(dir: &Dir<'_>) -> Option<String> {
+    let (bytes, _) = dir.read(JOURNAL, LONGEST).ok()?;
+    let first = bytes.split_inclusive(|byte| *byte == b'\n').next()?;
+    match serde_json::from_slice(whole(first)?).ok()? {
+        Event::Begin { operation, .. } => Some(operation),
+        Event::Apply | Event::Done | Event::RolledBack { .. } => None,
     }
 }
 
@@ -200,6 +221,7 @@ mod tests {
         Event::Begin {
             version: VERSION,
             entries: Vec::new(),
+            operation: String::new(),
         }
     }
 
@@ -309,6 +331,7 @@ mod tests {
         let event = Event::Begin {
             version: VERSION + 1,
             entries: Vec::new(),
+            operation: String::new(),
         };
         assert_eq!(State::Empty.next(event), State::Foreign);
     }

@@ -91,11 +91,12 @@ impl<'a> Stage<'a> {
         self,
         documents: &Documents,
         threads: usize,
+        operation: &str,
     ) -> Result<Armed<'a>, Box<Undoing<'a>>> {
         let made = self.made.clone();
         let ready = self.checkpoint().and_then(|backups| {
             self.folder.put(documents)?;
-            let journal = Journal::begin(self.folder.dir(), &self.entries)?;
+            let journal = Journal::begin(self.folder.dir(), &self.entries, operation)?;
             let mut files: Vec<RelPath> = made.into_iter().chain(backups).collect();
             files.push(self.folder.below(JOURNAL)?);
             files.extend(self.folder.list_of_slots()?);

@@ -222,6 +222,7 @@ fn a_note_that_was_never_finished_is_cleared_away_with_its_directory() {
         host: lab.host,
         root: &lab.root,
         task_id: "task_1",
+        operation_id: "op_1",
         begun: lab.host.moment(),
         budget: None,
     };
