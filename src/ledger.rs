@@ -43,7 +43,7 @@ pub(crate) use request::{Asked, AskedStep};
 pub(crate) use signature::{KeyError, PublicKey, read_signers};
 pub(crate) use store::Wish;
 pub(crate) use validity::{Still, World};
-pub(crate) use verdict::{Broken, Damage, HeadSays, Verdict};
+pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{
     Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Recorded, Reuse,

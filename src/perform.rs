@@ -34,9 +34,8 @@ pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
 pub(crate) use evidence::{
-    AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name, Note,
-    Pruned, Resolved, Review, Reviewed, Revoked, Told, Verdict, Wish, anchor_out, prune, resolve,
-    review, revoke, verify,
+    AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name,
+    Review, Revoked, Told, Verdict, Wish, anchor_out, prune, resolve, review, revoke, verify,
 };
 pub use recover::recover;
 pub use settings::{Mode, Reply, Reuse, Settings};

@@ -49,7 +49,7 @@ pub(super) fn run(args: &ResolveArgs, interrupts: Interrupts) -> ExitCode {
             return Ok(evidence::line(&json!({
                 "operation_id": case.operation_id, "session_id": case.session_id,
                 "task_id": case.task_id, "action": case.action, "happened": args.happened,
-                "step_index": resolved.step_index, "by": case.by, "why": why,
+                "claimed_at": case.claimed_at, "step_index": resolved.step_index, "by": case.by, "why": why,
                 "link": resolved.link.seq, "entry_hash": resolved.link.entry_hash,
             })));
         }

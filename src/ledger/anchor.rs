@@ -151,11 +151,6 @@ impl Ledger<'_> {
         self
     }
 
-    /// Where the head file is.
-    pub(crate) fn head_file(&self) -> &Utf8Path {
-        self.head.path()
-    }
-
     /// Writes the head file: only links that are on the disk. Without it nothing is wrong, so its
     /// failures are told and no more.
     pub(super) fn publish(&mut self, head: &Head) {

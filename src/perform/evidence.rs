@@ -12,7 +12,8 @@ use crate::{
     host::Host,
     ledger::{
         AnchorError, AnchorOutError, Case, DecisionError, Happened, KeyError, Ledger, LedgerError,
-        Place, PruneWish, Signers, Wish as Open, read_anchors, read_signers,
+        Note, Place, PruneWish, Pruned, Resolved, Reviewed, Signers, Wish as Open, read_anchors,
+        read_signers,
     },
     task::{Effect, Failure, Fault, Outcome, Phase, State},
 };
@@ -23,8 +24,7 @@ use super::{
 };
 
 pub(crate) use crate::ledger::{
-    Broken, Dependants, HeadSays, Name, Note, PruneWish as Wish, Pruned, Resolved, Review,
-    Reviewed, Revoked, Told, Verdict,
+    Broken, Dependants, HeadSays, Name, PruneWish as Wish, Review, Revoked, Told, Verdict,
 };
 
 /// Why a command about the record did nothing.

@@ -366,10 +366,15 @@ fn old_answer(answered: Answered) -> Outcome {
         ..Outcome::nothing_done(state, Phase::Complete, None)
     };
     let Some(stored) = stored else {
-        outcome.failure = Some(Failure::new(
-            Fault::Internal,
-            "the stored answer cannot be read; `oneact verify` says whether it was changed",
-        ));
+        let why = match &original.response {
+            None => {
+                "the answer was pruned: that it was given is still known, and what it said is not"
+            }
+            Some(_) => {
+                "the stored answer cannot be read; `oneact verify` says whether it was changed"
+            }
+        };
+        outcome.failure = Some(Failure::new(Fault::Internal, why));
         return outcome;
     };
     outcome.result_data = stored.result_data;

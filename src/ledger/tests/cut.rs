@@ -65,7 +65,7 @@ fn a_chain_that_was_computed_anew_is_found_by_an_anchor() {
         })
         .into();
     let mut anew = links;
-    anew[2].actor = "uid:0".to_owned();
+    anew[2].actor = "uid:4242".to_owned();
     computed_anew(&mut anew);
     file.rewrite(&anew);
     remove_head(&file);

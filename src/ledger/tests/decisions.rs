@@ -200,33 +200,24 @@ fn of_several_open_operations_one_has_to_be_named() {
 
 #[test]
 fn an_answer_that_was_taken_back_is_neither_reused_nor_replayed() {
-    let place = Place::new();
-    done(&place, &ask("op_1"), &ended());
-    let revoked = place
-        .open()
-        .revoke(name("op_1"), Dependants::Listed, Some("wrong file"))
-        .unwrap();
-    assert_eq!((revoked.left.len(), revoked.along.len()), (0, 0));
-    assert_eq!(place.rows()[0].revoked_by, Some(revoked.link.seq));
-    assert_eq!(
-        events(&place).pop().unwrap(),
-        ("revoked".to_owned(), Some("wrong file".to_owned()))
-    );
-    let world = Around::default();
-    assert_eq!(
-        again(&place, &ask("op_1"), &world),
-        Ok(Why::Miss(Miss::Revoked))
-    );
-    assert_eq!(
-        again(&place, &ask("op_2"), &world),
-        Ok(Why::Miss(Miss::Revoked))
-    );
-    let error = place
-        .open()
-        .revoke(name("op_1"), Dependants::Listed, None)
-        .unwrap_err();
-    assert!(matches!(error, DecisionError::RevokedBefore { .. }));
-    whole(&place);
+    for asked in ["op_1", "op_2"] {
+        let place = Place::new();
+        done(&place, &ask("op_1"), &ended());
+        let revoke = || {
+            let why = Some("wrong file");
+            place.open().revoke(name("op_1"), Dependants::Listed, why)
+        };
+        let revoked = revoke().unwrap();
+        assert_eq!((revoked.left.len(), revoked.along.len()), (0, 0));
+        assert_eq!(place.rows()[0].revoked_by, Some(revoked.link.seq));
+        let last = events(&place).pop().unwrap();
+        assert_eq!(last, ("revoked".to_owned(), Some("wrong file".to_owned())));
+        let ran = again(&place, &ask(asked), &Around::default());
+        assert_eq!(ran, Ok(Why::Miss(Miss::Revoked)), "{asked}");
+        let error = revoke().unwrap_err();
+        assert!(matches!(error, DecisionError::RevokedBefore { .. }));
+        whole(&place);
+    }
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn every_change_is_found_at_its_link() {
     type Wanted = Box<dyn Fn(String) -> Damage>;
     let cases: Vec<(&str, u64, Wanted)> = vec![
         (
-            "UPDATE ledger_events SET actor = 'uid:0' WHERE seq = 5",
+            "UPDATE ledger_events SET actor = 'uid:4242' WHERE seq = 5",
             5,
             Box::new(link(Damage::Contents)),
         ),
@@ -279,7 +279,7 @@ fn every_change_is_found_at_its_link() {
 fn a_link_that_was_changed_with_its_hash_is_found_at_the_next_one() {
     let file = InFile::filled();
     let mut links = file.links();
-    links[5].actor = "uid:0".to_owned();
+    links[5].actor = "uid:4242".to_owned();
     links[5].entry_hash = links[5].hash();
     file.rewrite(&links);
     let found = broken(&file);

@@ -296,6 +296,7 @@ mod tests {
         let begin = Event::Begin {
             version: VERSION,
             entries: entries.clone(),
+            operation: String::new(),
         };
         assert_eq!(read(&line(&begin)).0, State::Ready(entries));
     }
