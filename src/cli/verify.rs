@@ -97,13 +97,13 @@ fn told(verdict: &Verdict, host: &Host) -> String {
     };
     if verdict.unknown > 0 {
         lines.push(format!(
-            "{} operations may or may not have happened: `oneact resolve` settles them",
+            "may or may not have happened, `oneact resolve` settles it: {} operations",
             grouped(verdict.unknown)
         ));
     }
     if verdict.outside > 0 {
         lines.push(format!(
-            "{} rows are of before oneact: they are outside the chain, and nothing vouches for them",
+            "of before oneact, outside the chain, with nothing to vouch for them: {} rows",
             grouped(verdict.outside)
         ));
     }
@@ -170,7 +170,12 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
             "nothing outside vouches for it: someone able to write this ledger could have removed its newest links, or rewritten all of it"
                 .to_owned(),
         );
-    } else if alone > 0 {
+    } else if alone == 1 {
+        lines.push(
+            "the newest link is not anchored yet: someone able to write this ledger could still remove it"
+                .to_owned(),
+        );
+    } else if alone > 1 {
         lines.push(format!(
             "{} newer links are not anchored yet: someone able to write this ledger could still remove them",
             grouped(alone)

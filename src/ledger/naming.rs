@@ -74,6 +74,10 @@ pub(super) fn find(tx: &mut dyn Tx, name: Name<'_>) -> Result<Row, NameError> {
             step: step_index,
         });
     }
+    if step.is_some() {
+        // It might as well begin a row's id: what a person did not mean must not be taken back.
+        return Err(NameError::StepAlone(text.to_owned()));
+    }
     if text.is_empty() {
         return Err(NameError::Nothing(String::new()));
     }
@@ -95,11 +99,10 @@ pub(super) fn find(tx: &mut dyn Tx, name: Name<'_>) -> Result<Row, NameError> {
             candidates.push(called.clone());
         }
     }
-    match (candidates.len(), step) {
-        (0, Some(_)) => Err(NameError::StepAlone(text.to_owned())),
-        (0, None) => Err(NameError::Nothing(text.to_owned())),
-        (1, _) => Ok(rows.swap_remove(0)),
-        (_, _) => Err(NameError::Several {
+    match candidates.len() {
+        0 => Err(NameError::Nothing(text.to_owned())),
+        1 => Ok(rows.swap_remove(0)),
+        _ => Err(NameError::Several {
             text: text.to_owned(),
             candidates,
         }),

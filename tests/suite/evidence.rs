@@ -60,9 +60,7 @@ fn state(root: &Root, task: &str) -> String {
 fn change(root: &Root, text: &str) {
     let database = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     let triggers = "SELECT group_concat('DROP TRIGGER ' || name, ';') FROM sqlite_master WHERE type = 'trigger'";
-    let drop: String = database
-        .query_row(triggers, [], |row| row.get(0))
-        .unwrap();
+    let drop: String = database.query_row(triggers, [], |row| row.get(0)).unwrap();
     let text = format!("{drop}; PRAGMA foreign_keys = OFF; {text}");
     database.execute_batch(&text).unwrap();
 }
@@ -75,25 +73,43 @@ fn a_whole_ledger_says_how_much_of_it_is_vouched_for() {
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines[0], "4 links, chain unbroken, 1 payloads match");
     assert!(lines[1].contains("it is not signed"), "{stdout}");
-    assert!(lines[2].starts_with("nothing outside vouches for it"), "{stdout}");
+    assert!(
+        lines[2].starts_with("nothing outside vouches for it"),
+        "{stdout}"
+    );
     let verdict = document(&root, &["verify", "--json"]);
     assert_eq!(verdict["whole"], true);
-    assert_eq!((&verdict["links"], &verdict["not_anchored"]), (&json!(4), &json!(4)));
+    assert_eq!(
+        (&verdict["links"], &verdict["not_anchored"]),
+        (&json!(4), &json!(4))
+    );
 }
 
 #[test]
 fn a_changed_answer_is_exit_1_and_names_the_link() {
     let root = answered();
-    change(&root, "UPDATE agent_actions SET response = '{}' WHERE seq = 3");
+    change(
+        &root,
+        "UPDATE agent_actions SET response = '{}' WHERE seq = 3",
+    );
     let (exit, stdout, _) = oneact(&root, &["verify"]);
     assert_eq!(exit, 1);
-    assert!(stdout.starts_with("BROKEN at link 3: contents do not match its hash (agent_actions "), "{stdout}");
-    assert!(stdout.contains("response changed)\nlinks 0–2 are good\n"), "{stdout}");
+    assert!(
+        stdout.starts_with("BROKEN at link 3: contents do not match its hash (agent_actions "),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("response changed)\nlinks 0–2 are good\n"),
+        "{stdout}"
+    );
     let (exit, stdout, _) = oneact(&root, &["verify", "--json"]);
     let verdict: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((exit, &verdict["whole"]), (1, &json!(false)));
     let broken = &verdict["broken"];
-    assert_eq!((&broken["what"], &broken["link"], &broken["good_to"]), (&json!("row_changed"), &json!(3), &json!(2)));
+    assert_eq!(
+        (&broken["what"], &broken["link"], &broken["good_to"]),
+        (&json!("row_changed"), &json!(3), &json!(2))
+    );
     // What is broken is no anchor for anybody.
     let (exit, stdout, _) = oneact(&root, &["verify", "--anchor-out"]);
     assert_eq!((exit, stdout.as_str()), (1, ""));
@@ -105,13 +121,22 @@ fn every_envelope_that_was_kept_is_an_anchor() {
     let kept = root.run(&request("again", "t1")).envelope;
     fs::write(root.path.join("kept.jsonl"), format!("{kept}\n")).unwrap();
     let (exit, stdout, _) = oneact(&root, &["verify", "--anchor", "kept.jsonl"]);
-    assert!(exit == 0 && stdout.contains("anchored to 3 (the anchor given)"), "{stdout}");
-    change(&root, "DELETE FROM agent_actions; DELETE FROM ledger_events WHERE seq > 0");
+    assert!(
+        exit == 0 && stdout.contains("anchored to 3 (the anchor given)"),
+        "{stdout}"
+    );
+    change(
+        &root,
+        "DELETE FROM agent_actions; DELETE FROM ledger_events WHERE seq > 0",
+    );
     fs::remove_file(root.path.join(".oneact/ledger.head")).unwrap();
     assert_eq!(oneact(&root, &["verify"]).0, 0);
     let (exit, stdout, _) = oneact(&root, &["verify", "--anchor", "kept.jsonl"]);
     assert_eq!(exit, 1);
-    assert!(stdout.contains("an anchor names link 3: what came after was removed"), "{stdout}");
+    assert!(
+        stdout.contains("an anchor names link 3: what came after was removed"),
+        "{stdout}"
+    );
 }
 
 #[test]
@@ -192,22 +217,44 @@ fn a_person_says_that_it_happened_and_it_is_not_done_again() {
     let (root, operation) = died();
     let (_, stdout, _) = oneact(&root, &["verify"]);
     assert!(stdout.contains("may or may not have happened"), "{stdout}");
-    let said = document(&root, &["resolve", &operation, "--happened", "-m", "it is in the mailbox", "--json"]);
-    assert_eq!((&said["happened"], &said["action"], &said["task_id"]), (&json!(true), &json!("once"), &json!("t1")));
+    let said = document(
+        &root,
+        &[
+            "resolve",
+            &operation,
+            "--happened",
+            "-m",
+            "it is in the mailbox",
+            "--json",
+        ],
+    );
+    assert_eq!(
+        (&said["happened"], &said["action"], &said["task_id"]),
+        (&json!(true), &json!("once"), &json!("t1"))
+    );
     let next = root.run(&request("once", "t3"));
     assert_eq!((next.exit, next.state()), (0, &json!("suppressed")));
-    assert_eq!(next.result_data()["resolved"]["why"], "it is in the mailbox");
+    assert_eq!(
+        next.result_data()["resolved"]["why"],
+        "it is in the mailbox"
+    );
     assert!(!root.path.join("counted").exists());
     assert_eq!(oneact(&root, &["verify"]).0, 0);
     let (exit, _, stderr) = oneact(&root, &["resolve", &operation, "--did-not"]);
-    assert!(exit == 2 && stderr.contains("is not open: it ended as `done`"), "{stderr}");
+    assert!(
+        exit == 2 && stderr.contains("is not open: it ended as `done`"),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn a_person_says_that_it_did_not_happen_and_it_is_done() {
     let (root, operation) = died();
     let (exit, stdout, _) = oneact(&root, &["resolve", &operation, "--did-not"]);
-    assert!(exit == 0 && stdout.contains("did not happen. The next run of the same request does it."), "{stdout}");
+    assert!(
+        exit == 0 && stdout.contains("did not happen. The next run of the same request does it."),
+        "{stdout}"
+    );
     let next = root.run(&request("once", "t3"));
     assert_eq!((next.exit, next.state()), (0, &json!("done")));
     assert_eq!(oneact(&root, &["verify"]).0, 0);
@@ -217,10 +264,16 @@ fn a_person_says_that_it_did_not_happen_and_it_is_done() {
 fn what_was_taken_back_is_done_anew_and_what_came_of_it_is_listed() {
     let root = answered();
     assert_eq!(state(&root, "t2"), "reused");
-    let (exit, stdout, _) = oneact(&root, &["revoke", "0", "--session", "s", "-m", "wrong file"]);
+    let (exit, stdout, _) = oneact(
+        &root,
+        &["revoke", "0", "--session", "s", "-m", "wrong file"],
+    );
     assert_eq!(exit, 0);
     assert!(stdout.starts_with("again, step 0 of s (op_"), "{stdout}");
-    assert!(stdout.contains("One answer was given from it, and not taken back"), "{stdout}");
+    assert!(
+        stdout.contains("One answer was given from it, and not taken back"),
+        "{stdout}"
+    );
     assert_eq!(state(&root, "t3"), "done");
     assert_eq!(oneact(&root, &["verify"]).0, 0);
 }
@@ -228,10 +281,19 @@ fn what_was_taken_back_is_done_anew_and_what_came_of_it_is_listed() {
 #[test]
 fn a_review_is_recorded_and_a_rejected_answer_not_reused() {
     let root = answered();
-    let accepted = document(&root, &["review", "0", "--session", "s", "--accept", "--json"]);
-    assert_eq!((&accepted["verdict"], &accepted["revoked_by"]), (&json!("accepted"), &Value::Null));
+    let accepted = document(
+        &root,
+        &["review", "0", "--session", "s", "--accept", "--json"],
+    );
+    assert_eq!(
+        (&accepted["verdict"], &accepted["revoked_by"]),
+        (&json!("accepted"), &Value::Null)
+    );
     assert_eq!(state(&root, "t2"), "reused");
-    let (exit, stdout, _) = oneact(&root, &["review", "0", "--session", "s", "--reject", "-m", "swapped"]);
+    let (exit, stdout, _) = oneact(
+        &root,
+        &["review", "0", "--session", "s", "--reject", "-m", "swapped"],
+    );
     assert!(exit == 0 && stdout.contains("was rejected"), "{stdout}");
     assert_eq!(state(&root, "t3"), "done");
 }
@@ -241,7 +303,13 @@ fn pruning_tells_what_it_does() {
     let root = answered();
     let (exit, stdout, _) = oneact(&root, &["prune", "--older", "1s", "--dry-run"]);
     assert_eq!(exit, 0);
-    assert!(stdout.starts_with("0 answers would be pruned, 0 bytes"), "{stdout}");
+    assert!(
+        stdout.starts_with("0 answers would be pruned, 0 bytes"),
+        "{stdout}"
+    );
     let pruned = document(&root, &["prune", "--older", "90d", "--json"]);
-    assert_eq!(pruned, json!({"dry_run": false, "rows": 0, "bytes": 0, "kept": 0, "links": []}));
+    assert_eq!(
+        pruned,
+        json!({"dry_run": false, "rows": 0, "bytes": 0, "kept": 0, "links": []})
+    );
 }
