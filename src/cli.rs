@@ -4,16 +4,21 @@ mod bar;
 mod checkup;
 mod completions;
 mod doctor;
+mod evidence;
 mod flags;
 mod history;
 mod init;
 mod logs;
 mod man;
 mod preview;
+mod prune;
 mod record;
 mod recover;
 mod replay;
 mod report;
+mod resolve;
+mod review;
+mod revoke;
 mod rollback;
 mod run;
 mod schema;
@@ -24,6 +29,7 @@ mod show;
 mod stderr;
 mod stdin;
 mod tame;
+mod verify;
 
 use std::{
     ffi::OsString,
@@ -80,6 +86,21 @@ enum Verb {
     /// Print a recorded session or answer; write it as a web page; do a step again and compare
     #[command(after_help = replay::EXIT_CODES)]
     Replay(replay::ReplayArgs),
+    /// Examine the record: is it what it was?
+    #[command(after_help = verify::EXIT_CODES)]
+    Verify(verify::VerifyArgs),
+    /// Say whether an operation happened that nobody knows the end of
+    #[command(after_help = evidence::EXIT_CODES)]
+    Resolve(resolve::ResolveArgs),
+    /// Take an answer back: it is never given again
+    #[command(after_help = evidence::EXIT_CODES)]
+    Revoke(revoke::RevokeArgs),
+    /// Record what a person found of an answer
+    #[command(after_help = evidence::EXIT_CODES)]
+    Review(review::ReviewArgs),
+    /// Remove old requests and responses from the record; the chain stays
+    #[command(after_help = evidence::EXIT_CODES)]
+    Prune(prune::PruneArgs),
     /// Be a built-in tool server on stdio, for any MCP client
     Serve(serve::ServeArgs),
     /// Print the JSON Schema of a document that goes in or out
@@ -148,6 +169,11 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
         Verb::History(args) => history::run(&args, interrupts),
         Verb::Show(args) => show::run(&args, interrupts),
         Verb::Replay(args) => replay::run(&args, interrupts),
+        Verb::Verify(args) => verify::run(&args, interrupts),
+        Verb::Resolve(args) => resolve::run(&args, interrupts),
+        Verb::Revoke(args) => revoke::run(&args, interrupts),
+        Verb::Review(args) => review::run(&args, interrupts),
+        Verb::Prune(args) => prune::run(&args, interrupts),
         Verb::Serve(args) => serve::run(&args),
         Verb::Schema(args) => schema::run(&args),
         Verb::Init(args) => init::run(&args),

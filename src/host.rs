@@ -225,6 +225,15 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// What this machine is called, as its kernel says.
+pub fn name() -> String {
+    let said = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match said.trim() {
+        "" => "unknown".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
 /// A variable of the environment, if it is set and is Unicode.
 #[expect(
     clippy::disallowed_methods,

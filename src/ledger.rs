@@ -8,37 +8,55 @@
 //! Nothing but `perform` and the commands for people calls it: executors have no handle to it
 //! (R-004-49, R-004-50).
 
+mod anchor;
 mod begin;
 mod canonical;
 mod chain;
+mod decide;
 mod decision;
 mod finish;
 mod look;
+mod naming;
 mod place;
+mod prune;
 mod reading;
 mod record;
 mod request;
 mod row;
+mod signature;
 mod store;
 mod validity;
+mod verdict;
+mod verify;
 mod words;
 
 use camino::Utf8PathBuf;
 
 use crate::host::Host;
 
+pub(crate) use anchor::{AnchorError, AnchorOutError, Note, read_anchors};
 pub(crate) use canonical::same_json;
+pub(crate) use decide::{
+    Case, DecisionError, Dependants, Happened, Resolved, Review, Reviewed, Revoked,
+};
 pub(crate) use decision::{Decision, Difference, Fact};
+pub(crate) use naming::{Name, Told};
 pub(crate) use place::Place;
+pub(crate) use prune::{Pruned, Wish as PruneWish};
 pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, SCRATCH, Step, Whole};
 pub(crate) use record::{Effects, Row, RowOutcome, RowState};
 pub(crate) use request::{Asked, AskedStep};
+pub(crate) use signature::{KeyError, PublicKey, read_signers};
+pub(crate) use store::Wish;
 pub(crate) use validity::{Still, World};
+pub(crate) use verdict::{Broken, HeadSays, Verdict};
+pub(crate) use verify::Signers;
 pub(crate) use words::{
     Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Recorded, Reuse,
     Running, SeenInput, Target, Unless, Who, Why,
 };
 
+use anchor::HeadFile;
 use store::Store;
 
 /// An open record.
@@ -46,6 +64,7 @@ pub(crate) struct Ledger<'a> {
     store: Box<dyn Store>,
     /// Where answers wait that could not be recorded.
     outbox: Utf8PathBuf,
+    head: HeadFile,
     /// Who writes: `uid:1000`.
     actor: String,
     host: &'a Host,

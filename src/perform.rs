@@ -9,6 +9,7 @@
 
 mod answer;
 mod broken;
+mod evidence;
 mod exhibit;
 mod look;
 mod prepare;
@@ -36,6 +37,10 @@ pub(crate) use crate::catalog::Acts;
 pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
+pub(crate) use evidence::{
+    AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name,
+    Review, Revoked, Told, Verdict, Wish, anchor_out, prune, resolve, review, revoke, verify,
+};
 pub(crate) use exhibit::{Exhibit, Room, Shown, Still, exhibit};
 pub(crate) use look::{
     Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, ReadError, Reading, Row,

@@ -14,6 +14,8 @@ pub(crate) struct LedgerRule {
     pub(crate) uri: Option<String>,
     pub(crate) reuse: ReuseRule,
     pub(crate) need: Need,
+    /// An OpenSSH private key by which the ledger's head is signed; a relative path starts at the root.
+    pub(crate) sign_key: Option<String>,
 }
 
 /// Whether old answers may stand for new ones.
@@ -38,6 +40,7 @@ impl Default for LedgerRule {
             uri: None,
             reuse: ReuseRule::Allowed,
             need: Need::Required,
+            sign_key: None,
         }
     }
 }
@@ -55,6 +58,7 @@ pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogErro
             Some(false) => Need::NotForReading,
             Some(true) | None => Need::Required,
         },
+        sign_key: raw.sign_key.map(toml::Spanned::into_inner),
     })
 }
 

@@ -134,6 +134,7 @@ pub(super) struct RawLedger {
     pub(super) uri: Option<Spanned<String>>,
     pub(super) reuse: Option<bool>,
     pub(super) required: Option<bool>,
+    pub(super) sign_key: Option<Spanned<String>>,
 }
 
 /// `[profile.NAME]`: who calls.

@@ -25,6 +25,15 @@ pub(crate) struct Body {
     /// What a person gave as the reason, or the operation that this one is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
+    /// The catalog entries of a claim, as in its row: should its owner die, there is no row to say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) action: Option<String>,
+    /// The task of a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<String>,
+    /// The rows that were pruned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rows: Vec<String>,
     /// The operation or row that this link is about, where it is another's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) about: Option<String>,
@@ -136,10 +145,12 @@ impl Body {
         if whole.len() <= MOST_BODY {
             return whole;
         }
-        // Only a person's words can be as long as that.
+        // Only names and a person's words can be as long as that.
         let cut = |note: &String| note.chars().take(500).collect();
         text(&Self {
             note: self.note.as_ref().map(cut),
+            action: self.action.clone().filter(|action| action.len() <= 2048),
+            task: None,
             ..self.clone()
         })
     }

@@ -76,10 +76,13 @@ impl Ledger<'_> {
             claim: running.claim,
         };
         let recorded = match self.take_in(&letter) {
-            Ok(head) => Recorded {
-                head: Some(head),
-                notes: Vec::new(),
-            },
+            Ok(head) => {
+                self.publish(&head);
+                Recorded {
+                    head: Some(head),
+                    notes: Vec::new(),
+                }
+            }
             Err(error) => {
                 let kept = keep(&self.outbox, &letter);
                 let what = match &kept {

@@ -267,6 +267,8 @@ impl Look<'_, '_> {
             entry_digest: Some(self.ask.entry_digest.clone()),
             reason: Some(why.name().to_owned()),
             about,
+            action: Some(row::action_type(&self.ask.asked)),
+            task: self.ask.who.task_id.map(ToOwned::to_owned),
             ..Body::default()
         };
         let Head { seq, .. } = chain::append(self.tx, event, self.stamp, &body)?;

@@ -6,6 +6,7 @@ use crate::host::{self, Host};
 
 use super::{
     Ledger, LedgerError,
+    anchor::HeadFile,
     store::{PostgresStore, SqliteStore, Store, StoreError, Wish},
 };
 
@@ -23,6 +24,8 @@ pub(crate) enum Place {
 /// The file in the state directory.
 const FILE: &str = "ledger.db";
 const OUTBOX: &str = "outbox";
+/// The extension of the file that names the last link.
+const HEAD: &str = "head";
 
 impl Place {
     /// What `[ledger] uri` or `$ONEACT_LEDGER` says; a relative path is taken from `root`.
@@ -59,18 +62,55 @@ impl<'a> Ledger<'a> {
         let store: Box<dyn Store> = match place {
             Place::File(path) => Box::new(SqliteStore::open(path, Wish::Write)?),
             Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Write)?),
-            Place::Nowhere => {
+            Place::Nowhere => return Err(LedgerError::Store(nowhere())),
+        };
+        Ok(Self::of(store, place, state_dir, host))
+    }
+
+    /// Opens a record that is there, to read it or to decide something about it.
+    pub(crate) fn open_existing(
+        place: &Place,
+        state_dir: &Utf8Path,
+        wish: Wish,
+        host: &'a Host,
+    ) -> Result<Self, LedgerError> {
+        let store: Box<dyn Store> = match place {
+            Place::File(path) if !path.exists() => {
                 return Err(LedgerError::Store(StoreError::Unreachable {
-                    place: "none".to_owned(),
-                    why: "the catalog or $ONEACT_LEDGER says that there is none".to_owned(),
+                    place: path.to_string(),
+                    why: "there is none: nothing was recorded here yet".to_owned(),
                 }));
             }
+            Place::File(path) => Box::new(SqliteStore::open(path, wish)?),
+            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
+            Place::Nowhere => return Err(LedgerError::Store(nowhere())),
         };
-        Ok(Self {
+        Ok(Self::of(store, place, state_dir, host))
+    }
+
+    pub(super) fn of(
+        store: Box<dyn Store>,
+        place: &Place,
+        state_dir: &Utf8Path,
+        host: &'a Host,
+    ) -> Self {
+        let head = match place {
+            Place::File(path) => path.with_extension(HEAD),
+            Place::Postgres(_) | Place::Nowhere => state_dir.join(FILE).with_extension(HEAD),
+        };
+        Self {
             store,
+            head: HeadFile::new(head),
             outbox: state_dir.join(OUTBOX),
             actor: format!("uid:{}", host::user_id()),
             host,
-        })
+        }
+    }
+}
+
+fn nowhere() -> StoreError {
+    StoreError::Unreachable {
+        place: "none".to_owned(),
+        why: "the catalog or $ONEACT_LEDGER says that there is none".to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use uuid::Builder;
 use super::{
     canonical::sha256,
     chain::{self, Body, Stamp, instant},
-    record::{Event, Head, Row, RowState},
+    record::{Event, Head, Row, RowOutcome, RowState},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RULES,
@@ -15,6 +15,9 @@ use super::{
 
 /// Who writes the rows (R-004-43).
 const AGENT: &str = "action_agent";
+
+/// Who says how something ended that did not live to say it.
+const PERSON: &str = "person";
 
 /// The catalog entries of a request, joined by `+`: what prior results are looked up by (R-004-35).
 pub(super) fn action_type(asked: &Asked) -> String {
@@ -95,7 +98,7 @@ fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
         action_type: Some(action_type(&ask.asked)),
         target_type: ask.target.as_ref().map(|target| target.kind.to_owned()),
         target_id: ask.target.as_ref().map(|target| target.id.clone()),
-        outcome: super::record::RowOutcome::Error,
+        outcome: RowOutcome::Error,
         request: Some(ask.request.clone()),
         request_hash: hashes.request_hash.clone(),
         response: None,
@@ -129,6 +132,80 @@ fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
     }
 }
 
+/// What the chain alone knows of a request.
+pub(super) struct Known {
+    pub(super) operation_id: String,
+    pub(super) session_id: String,
+    pub(super) task_id: Option<String>,
+    pub(super) action: Option<String>,
+    pub(super) request_hash: String,
+    pub(super) entry_digest: Option<String>,
+}
+
+/// A row of that.
+pub(super) fn of(known: Known) -> Row {
+    // What was asked is not recorded: the chain holds its hash alone.
+    let request = "null";
+    Row {
+        id: String::new(),
+        agent_name: None,
+        action_type: known.action,
+        target_type: None,
+        target_id: None,
+        outcome: RowOutcome::Error,
+        request: Some(request.to_owned()),
+        request_hash: known.request_hash,
+        response: None,
+        confidence_score: None,
+        session_id: known.session_id,
+        step_index: 0,
+        timestamp: String::new(),
+        state: None,
+        operation_id: known.operation_id,
+        request_id: None,
+        idempotency_key: None,
+        task_id: known.task_id,
+        attempt: 1,
+        entry_version: None,
+        entry_digest: known.entry_digest,
+        tool_pin: None,
+        oneact_version: format!("{}+{RULES}", env!("CARGO_PKG_VERSION")),
+        inputs_hash: None,
+        input_ids: None,
+        output_ids: None,
+        adjusted: None,
+        reused_from: None,
+        reason: None,
+        fault: None,
+        started_at: String::new(),
+        duration_ms: 0,
+        request_sha256: sha256(request),
+        response_sha256: String::new(),
+        seq: None,
+        revoked_by: None,
+    }
+}
+
+/// The row of an answer that a person gave in the place of one that never came: it was done.
+pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
+    Row {
+        agent_name: Some(PERSON.to_owned()),
+        outcome: RowOutcome::Success,
+        response: Some(answer.to_owned()),
+        response_sha256: sha256(answer),
+        state: Some(RowState::Done),
+        reason: Some("resolved".to_owned()),
+        fault: None,
+        output_ids: None,
+        reused_from: None,
+        revoked_by: None,
+        duration_ms: 0,
+        started_at: at.clone(),
+        timestamp: at,
+        ..base
+    }
+}
+
 fn version(asked: &Asked) -> Option<String> {
     match asked.steps.as_slice() {
         [step] => step.version.map(|version| version.to_string()),
@@ -141,7 +218,18 @@ pub(super) fn record(
     tx: &mut dyn Tx,
     event: Event,
     stamp: Stamp<'_>,
+    row: Row,
+) -> Result<(Head, u64), StoreError> {
+    record_noted(tx, event, stamp, row, None)
+}
+
+/// The same, with a person's words.
+pub(super) fn record_noted(
+    tx: &mut dyn Tx,
+    event: Event,
+    stamp: Stamp<'_>,
     mut row: Row,
+    note: Option<&str>,
 ) -> Result<(Head, u64), StoreError> {
     row.step_index = tx.next_step(&row.session_id)?;
     let seq = chain::next(tx)?;
@@ -151,6 +239,7 @@ pub(super) fn record(
         request_hash: Some(row.request_hash.clone()),
         entry_digest: row.entry_digest.clone(),
         reason: row.reason.clone(),
+        note: note.map(ToOwned::to_owned),
         about: row.reused_from.clone(),
         row: Some(row.seal()),
         ..Body::default()

@@ -169,6 +169,9 @@ pub(crate) trait Tx {
     /// Removes request and response of a row; their hashes stay.
     fn prune(&mut self, row_id: &str) -> Result<(), StoreError>;
 
+    /// How many rows are of before oneact: they have no link.
+    fn outside(&mut self) -> Result<u64, StoreError>;
+
     // --- claims ---
 
     fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError>;

@@ -1,8 +1,13 @@
 //! The three questions, claims and the outbox, over a ledger in memory.
 
+mod cut;
+mod decisions;
+mod pruning;
+mod tampering;
+
 use std::{cell::RefCell, collections::HashMap, time::Duration};
 
-use camino::Utf8PathBuf;
+use camino::Utf8Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -78,12 +83,9 @@ impl Place {
     }
 
     fn open(&self) -> Ledger<'_> {
-        Ledger {
-            store: Box::new(self.memory.open()),
-            outbox: Utf8PathBuf::try_from(self.dir.path().join("outbox")).unwrap(),
-            actor: "uid:1000".to_owned(),
-            host: &self.host,
-        }
+        let dir = Utf8Path::from_path(self.dir.path()).unwrap();
+        let store = Box::new(self.memory.open());
+        Ledger::of(store, &super::Place::default_in(dir), dir, &self.host)
     }
 
     fn rows(&self) -> Vec<Row> {

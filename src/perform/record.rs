@@ -3,6 +3,8 @@
 mod ask;
 mod ended;
 
+use camino::Utf8PathBuf;
+
 use crate::{
     catalog::{CallContext, CatalogTables, LedgerRule, Need, ReuseRule, ledger_rule, profile},
     envelope::{Received, read_response},
@@ -72,9 +74,8 @@ impl<'h> Book<'h> {
     }
 
     fn new(settings: &Settings, rule: LedgerRule, context: CallContext) -> Result<Self, Failure> {
-        let place = place(settings, &rule)?;
         Ok(Self {
-            place,
+            place: place(settings, &rule)?,
             rule,
             context,
             profile: settings
@@ -93,7 +94,8 @@ impl<'h> Book<'h> {
     ) -> Result<&mut Ledger<'h>, LedgerError> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => Ledger::open(&self.place, &settings.state_dir, host)?,
+            None => Ledger::open(&self.place, &settings.state_dir, host)?
+                .signed_by(sign_key(settings, &self.rule)),
         };
         Ok(self.open.insert(open))
     }
@@ -120,6 +122,11 @@ impl<'h> Book<'h> {
         };
         Ok(row.and_then(|row| Fault::named(row.fault.as_deref()?)))
     }
+}
+
+/// The key by which the ledger's head is signed.
+pub(super) fn sign_key(settings: &Settings, rule: &LedgerRule) -> Option<Utf8PathBuf> {
+    rule.sign_key.as_ref().map(|path| settings.root.join(path))
 }
 
 /// Does what is not to be recorded: it changes nothing.
@@ -151,7 +158,8 @@ pub(super) fn recorded<'h>(
     };
     let begun = match open.take() {
         Some(open) => Ok(open),
-        None => Ledger::open(&book.place, &settings.state_dir, context.host),
+        None => Ledger::open(&book.place, &settings.state_dir, context.host)
+            .map(|ledger| ledger.signed_by(sign_key(settings, &book.rule))),
     };
     let begun = begun.and_then(|ledger| {
         let ledger = open.insert(ledger);
@@ -359,10 +367,15 @@ fn old_answer(answered: Answered) -> Outcome {
         ..Outcome::nothing_done(state, Phase::Complete, None)
     };
     let Some(stored) = stored else {
-        outcome.failure = Some(Failure::new(
-            Fault::Internal,
-            "the stored answer cannot be read; `oneact verify` says whether it was changed",
-        ));
+        let why = match &original.response {
+            None => {
+                "the answer was pruned: that it was given is still known, and what it said is not"
+            }
+            Some(_) => {
+                "the stored answer cannot be read; `oneact verify` says whether it was changed"
+            }
+        };
+        outcome.failure = Some(Failure::new(Fault::Internal, why));
         return outcome;
     };
     outcome.result_data = stored.result_data;

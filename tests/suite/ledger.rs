@@ -598,7 +598,7 @@ fn a_plan_is_done_once_and_again_after_it_was_undone() {
         json!({
             "task_plan": {"plan_id": "p", "action_plan": [{
                 "action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
-                "operation": {"type": "line_insert", "line": 1, "content": "zero"},
+                "operation": {"type": "line_insert", "line_number": 1, "content": "zero"},
             }]},
             "protocol_validation": true, "task_id": task, "metadata": {"session_id": "s", "request_id": task},
         })
@@ -643,7 +643,7 @@ fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
         let plan = json!({
             "task_plan": {"plan_id": "p", "action_plan": [{
                 "action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
-                "operation": {"type": "line_insert", "line": 1, "content": "zero"},
+                "operation": {"type": "line_insert", "line_number": 1, "content": "zero"},
             }]},
             "protocol_validation": true, "task_id": "t", "metadata": {"session_id": "s", "request_id": "r"},
         });

@@ -16,6 +16,8 @@ mod ends;
 #[cfg(test)]
 mod eras;
 #[cfg(test)]
+mod evidence;
+#[cfg(test)]
 mod in_process;
 #[cfg(test)]
 mod installed;

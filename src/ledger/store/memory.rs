@@ -331,6 +331,11 @@ impl Tx for Kept {
         Ok(())
     }
 
+    fn outside(&mut self) -> Result<u64, StoreError> {
+        let outside = self.rows.iter().filter(|row| row.seq.is_none());
+        Ok(u64::try_from(outside.count()).unwrap_or(u64::MAX))
+    }
+
     fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
         Ok(self.claims.iter().find(|claim| claim.key == *key).cloned())
     }

@@ -222,6 +222,15 @@ impl Tx for PgTx<'_> {
         )
     }
 
+    fn outside(&mut self) -> Result<u64, StoreError> {
+        let found = self.first(
+            "SELECT count(*) FROM public.agent_actions WHERE seq IS NULL",
+            &[],
+            |row| rows::number(row, 0),
+        )?;
+        Ok(found.unwrap_or_default())
+    }
+
     fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
         self.first(
             "SELECT session_id, request_hash, operation_id, seq, state, effects \

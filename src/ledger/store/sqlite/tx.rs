@@ -195,6 +195,15 @@ impl Tx for Inside<'_> {
         self.changed(rows, "such row")
     }
 
+    fn outside(&mut self) -> std::result::Result<u64, StoreError> {
+        let found = self.one(
+            "SELECT count(*) FROM agent_actions WHERE seq IS NULL",
+            [],
+            number,
+        )?;
+        Ok(found.unwrap_or_default())
+    }
+
     fn claim(&mut self, key: &ClaimKey) -> std::result::Result<Option<Claim>, StoreError> {
         self.one(
             &format!("SELECT {CLAIM} FROM claims WHERE session_id = ?1 AND request_hash = ?2"),

@@ -1,0 +1,89 @@
+//! What the commands about the record share: where it is, how a decision is told, how they end.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::{
+    host::{Host, Interrupts},
+    perform::{EvidenceError, Settings, Told},
+};
+
+use super::{flags::PlaceArgs, print, settings};
+
+/// Does `work` and prints what it gives: text, or one line of JSON.
+pub(super) fn decided(
+    places: &PlaceArgs,
+    interrupts: Interrupts,
+    work: impl FnOnce(&Settings, &Host) -> Result<String, EvidenceError>,
+) -> ExitCode {
+    let host = Host::new(None, None, interrupts);
+    let done = match settings::places(places) {
+        Ok(settings) => work(&settings, &host).map_err(|error| error.to_string()),
+        Err(problem) => Err(problem),
+    };
+    match done {
+        Ok(text) => match print(text.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+        Err(problem) => {
+            tracing::error!("{problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// For people: `CAP-PRE-002, step 3 of sess-1 (op_…)`.
+pub(super) fn named(told: &Told) -> String {
+    let action = match told.action.as_str() {
+        "" => "an answer",
+        action => action,
+    };
+    format!(
+        "{action}, step {} of {} ({})",
+        told.step_index, told.session_id, told.operation_id
+    )
+}
+
+/// For programs.
+pub(super) fn document(told: &Told) -> Value {
+    json!({
+        "row": told.id, "operation_id": told.operation_id, "session_id": told.session_id,
+        "step_index": told.step_index, "action": told.action, "state": told.state,
+    })
+}
+
+/// On one line.
+pub(super) fn line(document: &Value) -> String {
+    format!("{document}\n")
+}
+
+/// `1284` as `1 284`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  2    refused, or there is no ledger that can be used: nothing was changed";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let all = [0, 999, 1000, 1284, 1_234_567].map(grouped);
+        assert_eq!(all, ["0", "999", "1 000", "1 284", "1 234 567"]);
+    }
+}

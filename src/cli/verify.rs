@@ -1,0 +1,225 @@
+//! `oneact verify`: is the record what it was? For people and for machines.
+
+use std::process::ExitCode;
+
+use camino::Utf8PathBuf;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::{
+    host::{Host, Interrupts},
+    perform::{self, AnchorOrder, Broken, EvidenceError, HeadSays, Settings, Verdict},
+};
+
+use super::{
+    evidence::{grouped, line},
+    flags::PlaceArgs,
+    print, settings,
+};
+
+/// Beside what it is held.
+#[derive(Debug, Args)]
+pub(super) struct VerifyArgs {
+    /// What was kept of it elsewhere: lines of --anchor-out, envelopes, or both
+    #[arg(long, value_name = "FILE")]
+    anchor: Option<Utf8PathBuf>,
+    /// Print the last link as one line of JSON, to be kept elsewhere (git, mail, a log)
+    #[arg(long, conflicts_with = "json")]
+    anchor_out: bool,
+    /// The head must be signed by one of these: an allowed-signers file (man ssh-keygen), or a public key
+    /// [default: `SIGN_KEY.pub`, where the catalog has `[ledger] sign_key`]
+    #[arg(long, value_name = "FILE")]
+    signers: Option<Utf8PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    whole, as far as it can be known
+  1    broken
+  2    there is no ledger that can be read, or an anchor or a key cannot be";
+
+/// Examines and tells.
+pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> ExitCode {
+    let host = Host::new(None, None, interrupts);
+    let examined = match settings::places(&args.places) {
+        Ok(settings) => examine(args, &settings, &host).map_err(|error| error.to_string()),
+        Err(problem) => Err(problem),
+    };
+    match examined {
+        Ok((verdict, text)) => match (print(text.as_bytes()), &verdict.broken) {
+            (Ok(()), None) => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        },
+        Err(problem) => {
+            tracing::error!("{problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What it came to, and what is printed.
+fn examine(
+    args: &VerifyArgs,
+    settings: &Settings,
+    host: &Host,
+) -> Result<(Verdict, String), EvidenceError> {
+    let order = AnchorOrder {
+        anchors: args.anchor.as_deref(),
+        signers: args.signers.as_deref(),
+    };
+    if args.anchor_out {
+        let (verdict, note) = perform::anchor_out(order, settings, host)?;
+        if verdict.broken.is_some() {
+            tracing::error!("{}", told(&verdict, host).trim_end());
+        }
+        let text = note.and_then(|note| serde_json::to_string(&note).ok());
+        return Ok((verdict, text.map(|text| text + "\n").unwrap_or_default()));
+    }
+    let verdict = perform::verify(order, settings, host)?;
+    let text = if args.json {
+        line(&document(&verdict))
+    } else {
+        told(&verdict, host)
+    };
+    Ok((verdict, text))
+}
+
+/// For people.
+fn told(verdict: &Verdict, host: &Host) -> String {
+    let mut lines = match &verdict.broken {
+        Some(broken) => broken_lines(broken),
+        None => whole_lines(verdict, host),
+    };
+    if verdict.unknown > 0 {
+        lines.push(format!(
+            "may or may not have happened, `oneact resolve` settles it: {} operations",
+            grouped(verdict.unknown)
+        ));
+    }
+    if verdict.outside > 0 {
+        lines.push(format!(
+            "of before oneact, outside the chain, with nothing to vouch for them: {} rows",
+            grouped(verdict.outside)
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn broken_lines(broken: &Broken) -> Vec<String> {
+    let first = match broken.link {
+        Some(link) => format!("BROKEN at link {link}: {}", broken.what),
+        None => format!("BROKEN: {}", broken.what),
+    };
+    let good = match broken.good {
+        Some(0) => "link 0 is good".to_owned(),
+        Some(good) => format!("links 0–{good} are good"),
+        None => "no link is known to be good".to_owned(),
+    };
+    vec![first, good]
+}
+
+fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
+    if verdict.links == 0 {
+        return vec!["nothing is recorded yet".to_owned()];
+    }
+    let pruned = match verdict.pruned {
+        0 => String::new(),
+        pruned => format!(", {} pruned", grouped(pruned)),
+    };
+    let mut lines = vec![format!(
+        "{} links, chain unbroken, {} payloads match{pruned}",
+        grouped(verdict.links),
+        grouped(verdict.payloads)
+    )];
+    if let Some(seq) = verdict.anchored {
+        lines.push(format!("anchored to {} (the anchor given)", grouped(seq)));
+    }
+    match &verdict.head {
+        HeadSays::Signed {
+            seq,
+            at,
+            fingerprint,
+        } => {
+            let at = at.as_ref().and_then(|at| at.parse().ok());
+            let at = at.map(|at| host.local(at).strftime("%Y-%m-%d %H:%M, ").to_string());
+            let at = at.unwrap_or_default();
+            let seq = grouped(*seq);
+            lines.push(format!(
+                "anchored to {seq} (signed head, {at}ssh:{fingerprint})"
+            ));
+        }
+        HeadSays::Unsigned { .. } => lines.push(
+            "the head file agrees; it is not signed, so whoever can write the ledger can write it"
+                .to_owned(),
+        ),
+        HeadSays::Unchecked { .. } => lines.push(
+            "the head file agrees; its signature was not checked: name a public key with --signers"
+                .to_owned(),
+        ),
+        HeadSays::Nothing => lines.push("there is no head file".to_owned()),
+        HeadSays::Unreadable => lines.push("the head file cannot be read".to_owned()),
+    }
+    let alone = verdict.alone();
+    if alone == verdict.links {
+        lines.push(
+            "nothing outside vouches for it: someone able to write this ledger could have removed its newest links, or rewritten all of it"
+                .to_owned(),
+        );
+    } else if alone == 1 {
+        lines.push(
+            "the newest link is not anchored yet: someone able to write this ledger could still remove it"
+                .to_owned(),
+        );
+    } else if alone > 1 {
+        lines.push(format!(
+            "{} newer links are not anchored yet: someone able to write this ledger could still remove them",
+            grouped(alone)
+        ));
+    }
+    lines
+}
+
+/// For programs.
+fn document(verdict: &Verdict) -> Value {
+    let broken = verdict.broken.as_ref().map(|broken| {
+        json!({
+            "link": broken.link, "what": broken.what.name(), "sentence": broken.what.to_string(),
+            "good_to": broken.good,
+        })
+    });
+    let last = verdict.last.as_ref();
+    json!({
+        "whole": verdict.broken.is_none(),
+        "ledger": verdict.place,
+        "links": verdict.links,
+        "last": last.map(|head| json!({"seq": head.seq, "entry_hash": head.entry_hash})),
+        "rows": verdict.rows,
+        "payloads": verdict.payloads,
+        "pruned": verdict.pruned,
+        "outside": verdict.outside,
+        "at_work": verdict.at_work,
+        "unknown": verdict.unknown,
+        "broken": broken,
+        "anchored": {"to": verdict.vouched(), "by_anchor": verdict.anchored, "head": head(&verdict.head)},
+        "not_anchored": verdict.alone(),
+    })
+}
+
+fn head(head: &HeadSays) -> Value {
+    match head {
+        HeadSays::Nothing => json!({"state": "missing"}),
+        HeadSays::Unreadable => json!({"state": "unreadable"}),
+        HeadSays::Unsigned { seq } => json!({"state": "unsigned", "seq": seq}),
+        HeadSays::Unchecked { seq } => json!({"state": "not_checked", "seq": seq}),
+        HeadSays::Signed {
+            seq,
+            at,
+            fingerprint,
+        } => json!({"state": "signed", "seq": seq, "at": at, "fingerprint": fingerprint}),
+    }
+}

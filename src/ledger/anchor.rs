@@ -1,0 +1,212 @@
+//! What others keep of the chain: the head file beside the ledger, and notes of it elsewhere. A chain that
+//! was cut short or computed anew is whole in itself; only what somebody else remembers shows it.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, Write as _},
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tempfile::Builder;
+
+use crate::host;
+
+use super::{
+    Ledger, LedgerError,
+    canonical::canonical,
+    chain::instant,
+    record::{Head, Seq},
+    signature::{KeyError, PublicKey, SignatureError, SigningKey, check},
+    store::{StoreError, read},
+};
+
+/// A link that somebody noted: one line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Note {
+    pub(crate) seq: Seq,
+    pub(crate) entry_hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
+    /// SSHSIG, over the canonical JSON of everything above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) signature: Option<String>,
+}
+
+/// Why a file of anchors cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnchorError {
+    #[error("the anchor {path} cannot be read: {why}")]
+    Unreadable { path: Utf8PathBuf, why: String },
+    #[error(
+        "{path} holds no anchor: neither a line of `oneact verify --anchor-out` nor an envelope with `output.content.oneact.ledger`"
+    )]
+    None { path: Utf8PathBuf },
+}
+
+/// The file beside the ledger that names its last link.
+#[derive(Debug, Clone)]
+pub(super) struct HeadFile {
+    path: Utf8PathBuf,
+    sign_key: Option<Utf8PathBuf>,
+}
+
+/// What is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Written {
+    Note(Note),
+    Nothing,
+    /// There is one, and it is none of ours.
+    Unreadable,
+}
+
+impl Note {
+    /// What is signed.
+    fn text(&self) -> String {
+        let value = json!({
+            "seq": self.seq, "entry_hash": self.entry_hash, "at": self.at, "host": self.host,
+        });
+        canonical(&value)
+    }
+
+    /// Whose signature it bears; none where it bears none.
+    pub(super) fn signer(
+        &self,
+        signers: &[PublicKey],
+    ) -> Option<Result<PublicKey, SignatureError>> {
+        let signature = self.signature.as_ref()?;
+        Some(check(signature, &self.text(), signers))
+    }
+
+    fn of(value: Value) -> Option<Self> {
+        let note: Self = serde_json::from_value(value).ok()?;
+        let hash = note.entry_hash.bytes();
+        (hash.len() == 64 && hash.clone().all(|byte| byte.is_ascii_hexdigit())).then_some(note)
+    }
+}
+
+/// The anchors of a file: lines of `--anchor-out`, envelopes, or both; whatever else is JSON is passed
+/// over.
+pub(crate) fn read_anchors(path: &Utf8Path) -> Result<Vec<Note>, AnchorError> {
+    let unreadable = |why: String| AnchorError::Unreadable {
+        path: path.to_owned(),
+        why,
+    };
+    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let values = serde_json::Deserializer::from_reader(BufReader::new(file)).into_iter::<Value>();
+    let mut notes = Vec::new();
+    for value in values {
+        let mut value = value.map_err(|error| unreadable(error.to_string()))?;
+        let told = value.pointer_mut("/output/content/oneact/ledger");
+        let told = told.map(Value::take);
+        notes.extend(Note::of(told.unwrap_or(value)));
+    }
+    if notes.is_empty() {
+        let path = path.to_owned();
+        return Err(AnchorError::None { path });
+    }
+    Ok(notes)
+}
+
+impl HeadFile {
+    pub(super) fn new(path: Utf8PathBuf) -> Self {
+        let sign_key = None;
+        Self { path, sign_key }
+    }
+
+    pub(super) fn path(&self) -> &Utf8Path {
+        &self.path
+    }
+
+    pub(super) fn read(&self) -> Written {
+        let bytes = match fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Written::Nothing,
+            Err(_) => return Written::Unreadable,
+        };
+        let note = serde_json::from_slice(&bytes).ok().and_then(Note::of);
+        note.map_or(Written::Unreadable, Written::Note)
+    }
+
+    /// Whole or not at all. It is not waited for until it is on the disk: it says less than the ledger,
+    /// never more.
+    fn write(&self, note: &Note) -> io::Result<()> {
+        let dir = self.path.parent().unwrap_or(Utf8Path::new("."));
+        let mut file = Builder::new().prefix(".ledger.head.").tempfile_in(dir)?;
+        let mut line = serde_json::to_vec(note)?;
+        line.push(b'\n');
+        file.write_all(&line)?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+impl Ledger<'_> {
+    /// Has the head signed by that key from now on.
+    pub(crate) fn signed_by(mut self, sign_key: Option<Utf8PathBuf>) -> Self {
+        self.head.sign_key = sign_key;
+        self
+    }
+
+    /// Writes the head file: only links that are on the disk. Without it nothing is wrong, so its
+    /// failures are told and no more.
+    pub(super) fn publish(&mut self, head: &Head) {
+        if let Err(why) = self.try_publish(head) {
+            tracing::warn!("{} was not brought up to date: {why}", self.head.path());
+        }
+    }
+
+    fn try_publish(&mut self, head: &Head) -> Result<(), String> {
+        if let Written::Note(before) = self.head.read() {
+            if before.seq >= head.seq {
+                // Somebody else was faster; or the ledger is shorter than it was, and this file shows it.
+                return Ok(());
+            }
+            let link = read::<_, StoreError>(&mut *self.store, |tx| tx.links(before.seq, 1))
+                .map_err(|error| error.to_string())?;
+            let still = |hash: &String| *hash == before.entry_hash;
+            if !link.first().map(|link| &link.entry_hash).is_some_and(still) {
+                return Err(format!(
+                    "it names link {}, which the ledger does not hold. It is left as evidence; see `oneact verify`",
+                    before.seq
+                ));
+            }
+        }
+        let note = self.note(head).map_err(|error| error.to_string())?;
+        let written = self.head.write(&note);
+        written.map_err(|error| error.to_string())
+    }
+
+    /// A line for others to keep.
+    fn note(&self, head: &Head) -> Result<Note, KeyError> {
+        let mut note = Note {
+            seq: head.seq,
+            entry_hash: head.entry_hash.clone(),
+            at: Some(instant(self.host.timestamp())),
+            host: Some(host::name()),
+            signature: None,
+        };
+        if let Some(key) = &self.head.sign_key {
+            note.signature = Some(SigningKey::read(key)?.sign(&note.text()));
+        }
+        Ok(note)
+    }
+
+    /// The last link, for others to keep; none where nothing is recorded yet.
+    pub(crate) fn anchor(&mut self) -> Result<Option<Note>, AnchorOutError> {
+        let head = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.head()?))?;
+        Ok(head.map(|head| self.note(&head)).transpose()?)
+    }
+}
+
+/// Why no anchor can be given.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnchorOutError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}

@@ -1,0 +1,222 @@
+//! An operation that died when it may have happened: a person has looked, and says whether it did.
+
+use jiff::Timestamp;
+
+use super::DecisionError;
+use crate::ledger::{
+    Ledger,
+    begin::lock_of,
+    chain::{self, Body, Stamp, instant},
+    naming::NameError,
+    record::{Claim, ClaimState, Effects, Event, Head, Row},
+    row,
+    store::{Durability, StoreError, Tx, Which, read, write},
+};
+
+/// What a person found out.
+#[derive(Clone, Copy)]
+pub(crate) enum Happened<'a> {
+    /// It happened. The answer that is given from now on, made from what is known of it.
+    Yes(&'a dyn Fn(&Case) -> String),
+    /// It did not: it may be done.
+    No,
+}
+
+/// What is known of the operation.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) operation_id: String,
+    pub(crate) session_id: String,
+    pub(crate) task_id: Option<String>,
+    /// The catalog entries.
+    pub(crate) action: Option<String>,
+    /// When it was claimed.
+    pub(crate) claimed_at: String,
+    /// Who says it: `uid:1000`
+    pub(crate) by: String,
+}
+
+/// A settled operation.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) case: Case,
+    pub(crate) link: Head,
+    /// The step that the answer became.
+    pub(crate) step_index: Option<u64>,
+}
+
+/// A claim, and what its link says.
+struct Found {
+    claim: Claim,
+    case: Case,
+    body: Body,
+    /// What its owner recorded, where it lived.
+    row: Option<Row>,
+}
+
+impl Ledger<'_> {
+    /// Settles an operation of which nobody knows whether it happened. `operation` may be the beginning
+    /// of its id.
+    pub(crate) fn resolve(
+        &mut self,
+        operation: &str,
+        happened: Happened<'_>,
+        note: Option<&str>,
+    ) -> Result<Resolved, DecisionError> {
+        self.absorb_outbox();
+        let actor = self.actor.clone();
+        let found = read(&mut *self.store, |tx| find(tx, operation, &actor))?;
+        self.must_be_open(&found.claim)?;
+        let at = self.host.timestamp();
+        let answer = match happened {
+            Happened::Yes(answer) => {
+                let link = found.claim.seq;
+                let forgotten = found.row.is_none() && found.case.action.is_none();
+                let operation = found.case.operation_id.clone();
+                if forgotten {
+                    return Err(DecisionError::Forgotten { operation, link });
+                }
+                Some(answer(&found.case))
+            }
+            Happened::No => None,
+        };
+        let (link, step_index) = write(&mut *self.store, Durability::Disk, |tx| {
+            if tx.claim(&found.claim.key)?.as_ref() != Some(&found.claim) {
+                let operation = found.case.operation_id.clone();
+                return Err(DecisionError::Settled { operation });
+            }
+            tx.drop_claim(&found.claim.key, found.claim.seq)?;
+            let stamp = Stamp {
+                operation_id: &found.case.operation_id,
+                session_id: &found.case.session_id,
+                at,
+                actor: &actor,
+            };
+            match &answer {
+                Some(answer) => {
+                    let row = vouched(&found, answer, at);
+                    let (head, step) = row::record_noted(tx, Event::Resolved, stamp, row, note)?;
+                    Ok((head, Some(step)))
+                }
+                None => {
+                    let body = Body {
+                        request_hash: found.body.request_hash.clone(),
+                        reason: Some("did_not_happen".to_owned()),
+                        note: note.map(ToOwned::to_owned),
+                        about: Some(found.case.operation_id.clone()),
+                        ..Body::default()
+                    };
+                    Ok((chain::append(tx, Event::Resolved, stamp, &body)?, None))
+                }
+            }
+        })?;
+        self.publish(&link);
+        Ok(Resolved {
+            case: found.case,
+            link,
+            step_index,
+        })
+    }
+
+    /// Only what may have happened, must not happen twice, and is nobody's any more.
+    fn must_be_open(&mut self, claim: &Claim) -> Result<(), DecisionError> {
+        let operation = claim.operation_id.clone();
+        if claim.state == ClaimState::Unknown {
+            return Ok(());
+        }
+        if self.store.held(lock_of(&operation))? {
+            return Err(DecisionError::AtWork { operation });
+        }
+        match (claim.state, claim.effects) {
+            (ClaimState::Reserved, _) => Err(DecisionError::NothingHappened { operation }),
+            (_, Effects::Once) => Ok(()),
+            (_, Effects::None | Effects::Idempotent) => Err(DecisionError::MayRepeat { operation }),
+        }
+    }
+}
+
+/// The open claim whose operation begins so.
+fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError> {
+    let mut claims = tx.claims()?;
+    claims.retain(|claim| !name.is_empty() && claim.operation_id.starts_with(name));
+    if let Some(at) = claims.iter().position(|claim| claim.operation_id == name) {
+        claims = vec![claims.swap_remove(at)];
+    }
+    let claim = match claims.len() {
+        0 => return Err(closed(tx, name)?),
+        1 => claims.swap_remove(0),
+        _ => {
+            let candidates = claims.into_iter().map(|claim| claim.operation_id);
+            return Err(DecisionError::Name(NameError::Several {
+                text: name.to_owned(),
+                candidates: candidates.collect(),
+            }));
+        }
+    };
+    let link = tx.links(claim.seq, 1)?.into_iter().next();
+    let link = link.filter(|link| link.seq == claim.seq);
+    let body = link.as_ref().and_then(|link| link.body());
+    let body = body.unwrap_or_default();
+    let rows = tx.rows(&Which::Operation(&claim.operation_id), 2)?;
+    let row = rows
+        .into_iter()
+        .find(|row| row.operation_id == claim.operation_id);
+    let case = Case {
+        operation_id: claim.operation_id.clone(),
+        session_id: claim.key.session_id.clone(),
+        task_id: row
+            .as_ref()
+            .map_or_else(|| body.task.clone(), |row| row.task_id.clone()),
+        action: row
+            .as_ref()
+            .map_or_else(|| body.action.clone(), |row| row.action_type.clone()),
+        claimed_at: link.map(|link| link.at).unwrap_or_default(),
+        by: actor.to_owned(),
+    };
+    Ok(Found {
+        claim,
+        case,
+        body,
+        row,
+    })
+}
+
+/// Why there is no such claim: what came of the operation.
+fn closed(tx: &mut dyn Tx, name: &str) -> Result<DecisionError, StoreError> {
+    if name.is_empty() {
+        return Ok(DecisionError::Name(NameError::Nothing(name.to_owned())));
+    }
+    let row = tx.rows(&Which::Operation(name), 1)?.into_iter().next();
+    Ok(
+        match row.and_then(|row| Some((row.operation_id, row.state?))) {
+            Some((operation, state)) => DecisionError::Ended {
+                operation,
+                state: state.name(),
+            },
+            None => DecisionError::Name(NameError::Nothing(name.to_owned())),
+        },
+    )
+}
+
+/// The row of an answer that a person vouches for.
+fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
+    let base = match &found.row {
+        Some(row) => row.clone(),
+        None => unrecorded(found),
+    };
+    row::resolved(base, answer, instant(at))
+}
+
+/// What is known of a request whose owner died before it could record anything.
+fn unrecorded(found: &Found) -> Row {
+    let hash = found.body.request_hash.clone();
+    let known = row::Known {
+        operation_id: found.case.operation_id.clone(),
+        session_id: found.case.session_id.clone(),
+        task_id: found.case.task_id.clone(),
+        action: found.case.action.clone(),
+        request_hash: hash.unwrap_or_else(|| found.claim.key.request_hash.clone()),
+        entry_digest: found.body.entry_digest.clone(),
+    };
+    row::of(known)
+}

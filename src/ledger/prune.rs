@@ -1,0 +1,128 @@
+//! Old payloads go; that there were some, and what they hashed to, stays (`oneact prune`).
+
+use std::{collections::HashSet, time::Duration};
+
+use jiff::Timestamp;
+
+use crate::task::OperationId;
+
+use super::{
+    Ledger,
+    chain::{self, Body, Stamp},
+    record::{Event, Row, Seq},
+    store::{Durability, StoreError, Which, read, write},
+};
+
+/// Answers younger than this may be somebody's to reuse: no `ttl` of a catalog is longer.
+const YOUNGEST: Duration = Duration::from_hours(24);
+
+/// Rows that are looked at in one transaction; they may be large.
+const ROWS: usize = 32;
+
+/// Ids that one link names: its body holds 4,096 bytes.
+const IDS: usize = 90;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Prune,
+    /// `--dry-run`
+    Look,
+}
+
+/// What was done, or would be.
+#[derive(Debug, Default)]
+pub(crate) struct Pruned {
+    pub(crate) rows: u64,
+    /// Of requests and responses.
+    pub(crate) bytes: u64,
+    /// Old enough, but of operations that are open, or of the last day.
+    pub(crate) kept: u64,
+    /// The links that say so.
+    pub(crate) links: Vec<Seq>,
+}
+
+impl Ledger<'_> {
+    /// Removes requests and responses of rows that are older than `older`.
+    pub(crate) fn prune(&mut self, older: Duration, wish: Wish) -> Result<Pruned, StoreError> {
+        let now = self.host.timestamp();
+        let claims = read::<_, StoreError>(&mut *self.store, |tx| tx.claims())?;
+        let open: HashSet<String> = claims.into_iter().map(|claim| claim.operation_id).collect();
+        let mut pruned = Pruned::default();
+        let mut batch = Vec::new();
+        let mut from = 0;
+        loop {
+            let rows =
+                read::<_, StoreError>(&mut *self.store, |tx| tx.rows(&Which::From(from), ROWS))?;
+            let Some(last) = rows.last().and_then(|row| row.seq) else {
+                break;
+            };
+            from = last + 1;
+            for row in rows {
+                if bytes(&row) == 0 || !is_older(&row, older, now) {
+                    continue;
+                }
+                if open.contains(&row.operation_id) || !is_older(&row, YOUNGEST, now) {
+                    pruned.kept += 1;
+                    continue;
+                }
+                pruned.rows += 1;
+                pruned.bytes += bytes(&row);
+                batch.push(row.id);
+            }
+            if batch.len() >= IDS {
+                self.remove(&mut batch, wish, &mut pruned)?;
+            }
+        }
+        self.remove(&mut batch, wish, &mut pruned)?;
+        Ok(pruned)
+    }
+
+    fn remove(
+        &mut self,
+        batch: &mut Vec<String>,
+        wish: Wish,
+        pruned: &mut Pruned,
+    ) -> Result<(), StoreError> {
+        for ids in batch.chunks(IDS).filter(|_| wish == Wish::Prune) {
+            let at = self.host.timestamp();
+            let operation = OperationId::new(at, self.host.random_bytes());
+            let actor = self.actor.clone();
+            let head = write::<_, StoreError>(&mut *self.store, Durability::Disk, |tx| {
+                let stamp = Stamp {
+                    operation_id: operation.as_str(),
+                    session_id: "",
+                    at,
+                    actor: &actor,
+                };
+                let body = Body {
+                    rows: ids.to_vec(),
+                    ..Body::default()
+                };
+                let head = chain::append(tx, Event::Pruned, stamp, &body)?;
+                for id in ids {
+                    tx.prune(id)?;
+                }
+                Ok(head)
+            })?;
+            self.publish(&head);
+            pruned.links.push(head.seq);
+        }
+        batch.clear();
+        Ok(())
+    }
+}
+
+fn bytes(row: &Row) -> u64 {
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    u64::try_from(length(&row.request) + length(&row.response)).unwrap_or(u64::MAX)
+}
+
+/// What has no readable time is kept.
+fn is_older(row: &Row, than: Duration, now: Timestamp) -> bool {
+    let Ok(answered) = row.timestamp.parse::<Timestamp>() else {
+        return false;
+    };
+    let age = Duration::try_from(now.duration_since(answered));
+    age.is_ok_and(|age| age >= than)
+}

@@ -1,0 +1,265 @@
+//! Signatures with OpenSSH keys, as `ssh-keygen -Y sign` makes them: Ed25519, in the armour of SSHSIG
+//! (OpenSSH's PROTOCOL.sshsig and PROTOCOL.key). Whoever has `ssh-keygen` can check them without us.
+
+use std::fs;
+
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
+};
+use camino::{Utf8Path, Utf8PathBuf};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use sha2::{Digest as _, Sha256, Sha512};
+
+/// What a signature is good for: one of ours says nothing of anything else.
+const NAMESPACE: &str = "oneact-ledger";
+
+const KIND: &str = "ssh-ed25519";
+const PRIVATE_MAGIC: &[u8] = b"openssh-key-v1\0";
+const SIGNATURE_MAGIC: &[u8] = b"SSHSIG";
+const SIGNATURE_VERSION: u32 = 1;
+const HASH: &str = "sha512";
+/// Of the lines between BEGIN and END.
+const WIDTH: usize = 70;
+
+/// Why a key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyError {
+    #[error("the key {path} cannot be read: {why}")]
+    Unreadable { path: Utf8PathBuf, why: String },
+    #[error("{path} is no OpenSSH private key: `ssh-keygen -t ed25519 -N '' -f {path}` makes one")]
+    NoPrivateKey { path: Utf8PathBuf },
+    #[error("the key {path} is encrypted, and nobody is there to be asked for its passphrase")]
+    Encrypted { path: Utf8PathBuf },
+    #[error("{path} is not an Ed25519 key; others are not used")]
+    OtherKind { path: Utf8PathBuf },
+    #[error(
+        "{path} holds no Ed25519 public key that may sign in the namespace {NAMESPACE}; lines with other options are not used"
+    )]
+    NoPublicKey { path: Utf8PathBuf },
+}
+
+/// Why a signature is not believed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SignatureError {
+    #[error("its signature cannot be read")]
+    Unreadable,
+    #[error("it is signed for another purpose (`{0}`)")]
+    OtherPurpose(String),
+    #[error("it is signed by {0}, which is none of the keys that may")]
+    Stranger(String),
+    #[error("its signature by {0} does not fit: it was changed after it was signed")]
+    Wrong(String),
+}
+
+/// An Ed25519 public key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PublicKey([u8; 32]);
+
+/// An Ed25519 private key.
+pub(super) struct SigningKey(Ed25519KeyPair);
+
+impl PublicKey {
+    /// As `ssh-keygen -l` shows it: `SHA256:…`.
+    pub(crate) fn fingerprint(&self) -> String {
+        let hash = Sha256::digest(self.blob());
+        format!("SHA256:{}", STANDARD_NO_PAD.encode(hash))
+    }
+
+    fn blob(&self) -> Vec<u8> {
+        let mut blob = Vec::new();
+        put(&mut blob, KIND.as_bytes());
+        put(&mut blob, &self.0);
+        blob
+    }
+
+    fn read(blob: &[u8]) -> Option<Self> {
+        let mut wire = Wire(blob);
+        let kind = wire.text()?;
+        let key = wire.text()?;
+        let right = kind == KIND.as_bytes() && wire.0.is_empty();
+        right.then(|| key.try_into().ok().map(Self)).flatten()
+    }
+}
+
+/// The keys that may sign: of a `.pub` file, or of an allowed-signers file (`man ssh-keygen`).
+pub(crate) fn read_signers(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> {
+    let text = fs::read_to_string(path).map_err(|error| KeyError::Unreadable {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })?;
+    let keys: Vec<PublicKey> = text.lines().filter_map(signer).collect();
+    if keys.is_empty() {
+        let path = path.to_owned();
+        return Err(KeyError::NoPublicKey { path });
+    }
+    Ok(keys)
+}
+
+/// `[principals [namespaces="…"]] ssh-ed25519 BASE64 [comment]`. What is restricted in a way that we do
+/// not check does not count.
+fn signer(line: &str) -> Option<PublicKey> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == KIND)?;
+    let ours = |option: &&str| {
+        let names = option.strip_prefix("namespaces=\"");
+        let names = names.and_then(|names| names.strip_suffix('"'));
+        names.is_some_and(|names| names.split(',').any(|name| name == NAMESPACE))
+    };
+    let options = words.get(1..at).unwrap_or_default();
+    if line.starts_with('#') || !options.iter().all(ours) {
+        return None;
+    }
+    PublicKey::read(&STANDARD.decode(words.get(at + 1)?).ok()?)
+}
+
+impl SigningKey {
+    pub(super) fn read(path: &Utf8Path) -> Result<Self, KeyError> {
+        let owned = || path.to_owned();
+        let text = fs::read_to_string(path).map_err(|error| KeyError::Unreadable {
+            path: owned(),
+            why: error.to_string(),
+        })?;
+        let none = || KeyError::NoPrivateKey { path: owned() };
+        let bytes = armoured(&text, "OPENSSH PRIVATE KEY").ok_or_else(none)?;
+        let mut wire = Wire(bytes.strip_prefix(PRIVATE_MAGIC).ok_or_else(none)?);
+        let cipher = wire.text().ok_or_else(none)?;
+        if cipher != b"none" {
+            return Err(KeyError::Encrypted { path: owned() });
+        }
+        let (_kdf, _options) = (wire.text(), wire.text());
+        let (_keys, _public) = (wire.number(), wire.text());
+        let mut secret = Wire(wire.text().ok_or_else(none)?);
+        let (_check, _again) = (secret.number(), secret.number());
+        if secret.text() != Some(KIND.as_bytes()) {
+            return Err(KeyError::OtherKind { path: owned() });
+        }
+        let public = secret.text().ok_or_else(none)?;
+        let seed = secret.text().and_then(|key| key.get(..32));
+        let pair = Ed25519KeyPair::from_seed_and_public_key(seed.ok_or_else(none)?, public);
+        pair.map(Self).map_err(|_| none())
+    }
+
+    fn public(&self) -> PublicKey {
+        let bytes = self.0.public_key().as_ref();
+        PublicKey(bytes.try_into().unwrap_or_default())
+    }
+
+    /// `-----BEGIN SSH SIGNATURE-----` and so on.
+    pub(super) fn sign(&self, message: &str) -> String {
+        let mut signature = Vec::new();
+        put(&mut signature, KIND.as_bytes());
+        put(&mut signature, self.0.sign(&to_be_signed(message)).as_ref());
+        let mut blob = SIGNATURE_MAGIC.to_vec();
+        blob.extend(SIGNATURE_VERSION.to_be_bytes());
+        for part in [
+            &self.public().blob(),
+            NAMESPACE.as_bytes(),
+            b"",
+            HASH.as_bytes(),
+            &signature,
+        ] {
+            put(&mut blob, part);
+        }
+        armour(&blob)
+    }
+}
+
+/// Whose signature of `message` it is, if it is of one of the signers.
+pub(super) fn check(
+    signature: &str,
+    message: &str,
+    signers: &[PublicKey],
+) -> Result<PublicKey, SignatureError> {
+    let blob = armoured(signature, "SSH SIGNATURE").ok_or(SignatureError::Unreadable)?;
+    let (key, namespace, bytes) = read(&blob).ok_or(SignatureError::Unreadable)?;
+    if namespace != NAMESPACE.as_bytes() {
+        let other = String::from_utf8_lossy(&namespace).into_owned();
+        return Err(SignatureError::OtherPurpose(other));
+    }
+    if !signers.contains(&key) {
+        return Err(SignatureError::Stranger(key.fingerprint()));
+    }
+    match UnparsedPublicKey::new(&ED25519, key.0).verify(&to_be_signed(message), &bytes) {
+        Ok(()) => Ok(key),
+        Err(_) => Err(SignatureError::Wrong(key.fingerprint())),
+    }
+}
+
+/// Key, namespace and signature of a blob.
+fn read(blob: &[u8]) -> Option<(PublicKey, Vec<u8>, Vec<u8>)> {
+    let mut wire = Wire(blob.strip_prefix(SIGNATURE_MAGIC)?);
+    let version = wire.number()?;
+    let key = PublicKey::read(wire.text()?)?;
+    let namespace = wire.text()?.to_vec();
+    let reserved = wire.text()?;
+    let hash = wire.text()?;
+    let mut signature = Wire(wire.text()?);
+    let kind = signature.text()?;
+    let bytes = signature.text()?.to_vec();
+    let right = version == SIGNATURE_VERSION
+        && reserved.is_empty()
+        && hash == HASH.as_bytes()
+        && kind == KIND.as_bytes();
+    right.then_some((key, namespace, bytes))
+}
+
+fn to_be_signed(message: &str) -> Vec<u8> {
+    let mut data = SIGNATURE_MAGIC.to_vec();
+    for part in [NAMESPACE.as_bytes(), b"", HASH.as_bytes()] {
+        put(&mut data, part);
+    }
+    put(&mut data, &Sha512::digest(message));
+    data
+}
+
+fn armour(blob: &[u8]) -> String {
+    let text = STANDARD.encode(blob);
+    let mut lines = vec!["-----BEGIN SSH SIGNATURE-----"];
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, left) = rest.split_at(rest.len().min(WIDTH));
+        lines.push(line);
+        rest = left;
+    }
+    lines.push("-----END SSH SIGNATURE-----\n");
+    lines.join("\n")
+}
+
+/// The bytes between BEGIN and END.
+fn armoured(text: &str, label: &str) -> Option<Vec<u8>> {
+    let begin = format!("-----BEGIN {label}-----");
+    let end = format!("-----END {label}-----");
+    let (_, text) = text.split_once(&begin)?;
+    let (text, _) = text.split_once(&end)?;
+    let text: String = text.split_whitespace().collect();
+    STANDARD.decode(text).ok()
+}
+
+/// Adds a string as SSH writes it: its length in four bytes, and its bytes (RFC 4251, section 5).
+fn put(to: &mut Vec<u8>, part: &[u8]) {
+    let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
+    to.extend(length.to_be_bytes());
+    to.extend(part);
+}
+
+/// What SSH wrote, from its beginning on.
+struct Wire<'a>(&'a [u8]);
+
+impl<'a> Wire<'a> {
+    fn number(&mut self) -> Option<u32> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_be_bytes(*number))
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! What people decide, and what it changes.
+
+use super::{tampering::other, *};
+use crate::ledger::{
+    Case, DecisionError, Dependants, Happened, Name, NameError, Review, Signers, record::Event,
+};
+
+fn name(text: &str) -> Name<'_> {
+    Name {
+        text,
+        session: None,
+    }
+}
+
+fn events(place: &Place) -> Vec<(String, Option<String>)> {
+    let mut ledger = place.open();
+    let links = read::<_, StoreError>(&mut *ledger.store, |tx| tx.links(0, 100)).unwrap();
+    let told = |link: &crate::ledger::record::Link| (link.event.clone(), link.body().unwrap().note);
+    links.iter().map(told).collect()
+}
+
+fn whole(place: &Place) {
+    let verdict = place.open().verify(Vec::new(), Signers::Nobody).unwrap();
+    assert_eq!(verdict.broken, None);
+}
+
+/// An operation that died when it may have happened.
+fn died(ask: &Ask<'_>) -> Place {
+    let place = Place::new();
+    let mut owner = place.open();
+    let begun = running(begin(&mut owner, ask, &Around::default()));
+    owner.dispatch(ask, &begun).unwrap();
+    drop(owner);
+    place
+}
+
+fn yes(case: &Case) -> String {
+    json!({"success": true, "of": case.operation_id, "task": case.task_id, "by": case.by})
+        .to_string()
+}
+
+#[test]
+fn what_happened_is_recorded_and_not_done_again() {
+    let place = died(&once("op_1"));
+    let resolved = place
+        .open()
+        .resolve("op_", Happened::Yes(&yes), Some("seen in the mailbox"));
+    let resolved = resolved.unwrap();
+    assert_eq!(resolved.case.action.as_deref(), Some("CAP-PRE-002"));
+    assert_eq!(resolved.step_index, Some(0));
+    let row = &place.rows()[0];
+    assert_eq!(
+        (row.state, row.outcome),
+        (Some(RowState::Done), RowOutcome::Success)
+    );
+    assert_eq!(row.reason.as_deref(), Some("resolved"));
+    assert_eq!(row.operation_id, "op_1");
+    let said: Value = serde_json::from_str(row.response.as_ref().unwrap()).unwrap();
+    assert_eq!(said["task"], "op_1");
+    assert!(said["by"].as_str().unwrap().starts_with("uid:"));
+    let last = events(&place).pop().unwrap();
+    assert_eq!(
+        last,
+        (
+            "resolved".to_owned(),
+            Some("seen in the mailbox".to_owned())
+        )
+    );
+    assert_eq!(
+        again(&place, &once("op_2"), &Around::default()),
+        Err(Again::Suppressed)
+    );
+    whole(&place);
+}
+
+#[test]
+fn what_did_not_happen_is_done_by_the_next_run() {
+    let place = died(&once("op_1"));
+    let resolved = place.open().resolve("op_1", Happened::No, None).unwrap();
+    assert_eq!(resolved.step_index, None);
+    assert_eq!(events(&place).pop().unwrap().0, Event::Resolved.name());
+    assert_eq!(
+        again(&place, &once("op_2"), &Around::default()),
+        Ok(Why::New)
+    );
+    whole(&place);
+}
+
+#[test]
+fn what_another_run_has_found_dead_is_resolved_alike() {
+    for (happened, then) in [
+        (Happened::Yes(&yes), Err(Again::Suppressed)),
+        (Happened::No, Ok(Why::New)),
+    ] {
+        let place = died(&once("op_1"));
+        let asked = begin(&mut place.open(), &once("op_2"), &Around::default());
+        assert!(matches!(asked, Err(LedgerError::Unknown { .. })));
+        place.open().resolve("op_1", happened, None).unwrap();
+        assert_eq!(again(&place, &once("op_3"), &Around::default()), then);
+        whole(&place);
+    }
+}
+
+#[test]
+fn what_its_owner_could_not_tell_is_resolved_with_all_that_is_known_of_it() {
+    let place = Place::new();
+    let open = Ended {
+        state: RowState::Unknown,
+        ..failed()
+    };
+    done(&place, &once("op_1"), &open);
+    place
+        .open()
+        .resolve("op_1", Happened::Yes(&yes), None)
+        .unwrap();
+    let rows = place.rows();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1].request, rows[0].request);
+    assert_eq!(
+        (rows[1].state, rows[1].fault.as_ref()),
+        (Some(RowState::Done), None)
+    );
+    // The same delivery is answered by what was resolved.
+    assert_eq!(
+        again(&place, &once("op_1"), &Around::default()),
+        Err(Again::Replayed)
+    );
+    whole(&place);
+}
+
+#[test]
+fn only_what_is_open_is_resolved() {
+    let refused =
+        |place: &Place, text: &str| place.open().resolve(text, Happened::No, None).unwrap_err();
+    // Nobody has it.
+    let place = Place::new();
+    done(&place, &once("op_1"), &ended());
+    assert!(matches!(
+        refused(&place, "op_1"),
+        DecisionError::Ended { state: "done", .. }
+    ));
+    for nothing in ["op_9", ""] {
+        let error = refused(&place, nothing);
+        assert!(
+            matches!(error, DecisionError::Name(NameError::Nothing(_))),
+            "{error:?}"
+        );
+    }
+    // It lives.
+    let place = Place::new();
+    let mut owner = place.open();
+    let first = once("op_1");
+    let begun = running(begin(&mut owner, &first, &Around::default()));
+    assert!(matches!(
+        refused(&place, "op_1"),
+        DecisionError::AtWork { .. }
+    ));
+    owner.dispatch(&first, &begun).unwrap();
+    assert!(matches!(
+        refused(&place, "op_1"),
+        DecisionError::AtWork { .. }
+    ));
+    drop(owner);
+    // Nothing happened yet.
+    let place = Place::new();
+    let mut owner = place.open();
+    running(begin(&mut owner, &once("op_1"), &Around::default()));
+    drop(owner);
+    assert!(matches!(
+        refused(&place, "op_1"),
+        DecisionError::NothingHappened { .. }
+    ));
+    // It may be done twice.
+    let place = died(&ask("op_1"));
+    assert!(matches!(
+        refused(&place, "op_1"),
+        DecisionError::MayRepeat { .. }
+    ));
+}
+
+#[test]
+fn of_several_open_operations_one_has_to_be_named() {
+    let place = died(&once("op_1"));
+    let mut owner = place.open();
+    let second = other(once("op_12"), 2);
+    let begun = running(begin(&mut owner, &second, &Around::default()));
+    owner.dispatch(&second, &begun).unwrap();
+    drop(owner);
+    let error = place.open().resolve("op_", Happened::No, None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`op_` may be op_1, or op_12; write more of it"
+    );
+    // A whole id is no beginning.
+    place.open().resolve("op_1", Happened::No, None).unwrap();
+    let mut ledger = place.open();
+    let claims = read::<_, StoreError>(&mut *ledger.store, |tx| tx.claims()).unwrap();
+    assert_eq!(claims[0].operation_id, "op_12");
+}
+
+#[test]
+fn an_answer_that_was_taken_back_is_neither_reused_nor_replayed() {
+    for asked in ["op_1", "op_2"] {
+        let place = Place::new();
+        done(&place, &ask("op_1"), &ended());
+        let revoke = || {
+            let why = Some("wrong file");
+            place.open().revoke(name("op_1"), Dependants::Listed, why)
+        };
+        let revoked = revoke().unwrap();
+        assert_eq!((revoked.left.len(), revoked.along.len()), (0, 0));
+        assert_eq!(place.rows()[0].revoked_by, Some(revoked.link.seq));
+        let last = events(&place).pop().unwrap();
+        assert_eq!(last, ("revoked".to_owned(), Some("wrong file".to_owned())));
+        let ran = again(&place, &ask(asked), &Around::default());
+        assert_eq!(ran, Ok(Why::Miss(Miss::Revoked)), "{asked}");
+        let error = revoke().unwrap_err();
+        assert!(matches!(error, DecisionError::RevokedBefore { .. }));
+        whole(&place);
+    }
+}
+
+#[test]
+fn what_was_given_from_it_is_listed_or_taken_back_with_it() {
+    for (dependants, left, along) in [(Dependants::Listed, 2, 0), (Dependants::Revoked, 0, 2)] {
+        let place = Place::new();
+        done(&place, &ask("op_1"), &ended());
+        for reuse in ["op_2", "op_3"] {
+            assert_eq!(
+                again(&place, &ask(reuse), &Around::default()),
+                Err(Again::Reused)
+            );
+        }
+        let revoked = place.open().revoke(name("op_1"), dependants, None).unwrap();
+        assert_eq!((revoked.left.len(), revoked.along.len()), (left, along));
+        let taken = place
+            .rows()
+            .iter()
+            .filter(|row| row.revoked_by.is_some())
+            .count();
+        assert_eq!(taken, 1 + along);
+        whole(&place);
+    }
+}
+
+#[test]
+fn a_review_is_recorded_and_a_rejection_takes_the_answer_back() {
+    let place = Place::new();
+    done(&place, &ask("op_1"), &ended());
+    let reviewed = place
+        .open()
+        .review(name("op_1"), Review::Accept, Some("good"))
+        .unwrap();
+    assert_eq!(reviewed.revoked, None);
+    assert_eq!(
+        again(&place, &ask("op_2"), &Around::default()),
+        Err(Again::Reused)
+    );
+    let reviewed = place
+        .open()
+        .review(name("op_1"), Review::Reject, Some("swapped"))
+        .unwrap();
+    assert_eq!(reviewed.revoked, Some(reviewed.link.seq + 1));
+    assert_eq!(
+        again(&place, &ask("op_3"), &Around::default()),
+        Ok(Why::Miss(Miss::Revoked))
+    );
+    // Once more: it is taken back already.
+    let reviewed = place
+        .open()
+        .review(name("op_1"), Review::Reject, None)
+        .unwrap();
+    assert_eq!(reviewed.revoked, None);
+    let unknown = place
+        .open()
+        .review(name("op_9"), Review::Accept, None)
+        .unwrap_err();
+    assert!(matches!(
+        unknown,
+        DecisionError::Name(NameError::Nothing(_))
+    ));
+    whole(&place);
+}
+
+#[test]
+fn an_answer_is_named_by_operation_row_or_step() {
+    let place = Place::new();
+    done(&place, &ask("op_1"), &ended());
+    done(&place, &other(ask("op_2"), 2), &ended());
+    let rows = place.rows();
+    let step = Name {
+        text: "1",
+        session: Some("s"),
+    };
+    for named in [
+        name("op_2"),
+        name(&rows[1].id),
+        name(&rows[1].id[..13]),
+        step,
+    ] {
+        let reviewed = place.open().review(named, Review::Accept, None).unwrap();
+        assert_eq!(reviewed.row.operation_id, "op_2", "{named:?}");
+    }
+    let error = |named| {
+        place
+            .open()
+            .review(named, Review::Accept, None)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        error(name("op_")),
+        "`op_` may be op_2, or op_1; write more of it"
+    );
+    // A number alone is a step of some session, also where a row's id begins so.
+    assert!(error(name("7")).contains("say of which session"));
+    assert!(error(name("op_7")).contains("nothing recorded"));
+    let beyond = Name {
+        text: "7",
+        session: Some("s"),
+    };
+    assert_eq!(error(beyond), "session `s` has no step 7");
+    let elsewhere = Name {
+        text: "op_2",
+        session: Some("t"),
+    };
+    assert!(error(elsewhere).contains("nothing recorded"));
+}

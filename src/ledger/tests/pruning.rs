@@ -1,0 +1,136 @@
+//! Old payloads go, and the chain stays.
+
+use super::{
+    tampering::{InFile, other, record},
+    *,
+};
+use crate::ledger::{PruneWish, Signers};
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// Makes the rows of those links that old, and their links as if it had always been so.
+fn old_place(days: i64) -> Place {
+    let mut place = Place::new();
+    let then = format!("2026-02-24T10:00:00+08:00[Asia/Singapore]");
+    let then: jiff::Zoned = then.parse().unwrap();
+    place.host = Host::new(
+        Some(&then - jiff::Span::new().days(days)),
+        Some(2),
+        Interrupts::catch(),
+    );
+    let at = place.host.timestamp();
+    let end = Ended {
+        at,
+        began: at,
+        ..ended()
+    };
+    done(&place, &ask("op_1"), &end);
+    done(&place, &other(once("op_2"), 2), &end);
+    place.host = host();
+    place
+}
+
+#[test]
+fn payloads_that_are_old_go_and_the_chain_stays_whole() {
+    let place = old_place(91);
+    done(&place, &other(ask("op_3"), 3), &ended());
+    let mut ledger = place.open();
+    let before = place.rows();
+    let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
+    assert_eq!((pruned.rows, pruned.kept, pruned.links.len()), (2, 0, 1));
+    let sizes = before[..2].iter().map(|row| {
+        (row.request.as_ref().unwrap().len() + row.response.as_ref().unwrap().len()) as u64
+    });
+    assert_eq!(pruned.bytes, sizes.sum::<u64>());
+    let rows = place.rows();
+    let bare = |row: &Row| (row.request.is_none(), row.response.is_none());
+    assert_eq!(
+        rows.iter().map(bare).collect::<Vec<_>>(),
+        [(true, true), (true, true), (false, false)]
+    );
+    assert_eq!(rows[0].response_sha256, before[0].response_sha256);
+    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+    assert_eq!(verdict.broken, None);
+    assert_eq!((verdict.rows, verdict.payloads, verdict.pruned), (3, 1, 2));
+    // Nothing is left to prune.
+    let again = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
+    assert_eq!((again.rows, again.links.len()), (0, 0));
+}
+
+#[test]
+fn a_look_removes_nothing() {
+    let place = old_place(91);
+    let before = place.rows();
+    let pruned = place.open().prune(DAY * 90, PruneWish::Look).unwrap();
+    assert_eq!((pruned.rows, pruned.links.len()), (2, 0));
+    assert_eq!(place.rows(), before);
+}
+
+#[test]
+fn what_is_younger_than_asked_stays() {
+    let place = old_place(89);
+    let pruned = place.open().prune(DAY * 90, PruneWish::Prune).unwrap();
+    assert_eq!((pruned.rows, pruned.kept), (0, 0));
+}
+
+#[test]
+fn answers_of_the_last_day_stay_whatever_is_asked() {
+    let place = Place::new();
+    done(&place, &ask("op_1"), &ended());
+    let pruned = place
+        .open()
+        .prune(Duration::ZERO, PruneWish::Prune)
+        .unwrap();
+    assert_eq!((pruned.rows, pruned.kept), (0, 1));
+}
+
+#[test]
+fn what_a_person_has_yet_to_decide_about_stays() {
+    let mut place = Place::new();
+    let then = "2025-02-24T10:00:00+08:00[Asia/Singapore]".parse().unwrap();
+    place.host = Host::new(Some(then), Some(2), Interrupts::catch());
+    let at = place.host.timestamp();
+    let open = Ended {
+        state: RowState::Unknown,
+        at,
+        began: at,
+        ..failed()
+    };
+    done(&place, &once("op_1"), &open);
+    place.host = host();
+    let pruned = place.open().prune(DAY * 90, PruneWish::Prune).unwrap();
+    assert_eq!((pruned.rows, pruned.kept), (0, 1));
+}
+
+#[test]
+fn many_answers_are_pruned_by_several_links_that_each_fit() {
+    let file = InFile::new();
+    let mut ledger = file.open();
+    let at = "2025-02-24T02:00:00Z".parse().unwrap();
+    let end = Ended {
+        at,
+        began: at,
+        ..ended()
+    };
+    for number in 0..200 {
+        let operation = Box::leak(format!("op_{number}").into_boxed_str());
+        record(&mut ledger, &other(ask(operation), number), &end);
+    }
+    let pruned = ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
+    assert_eq!(pruned.rows, 200);
+    assert!(pruned.links.len() > 2, "{pruned:?}");
+    let verdict = file.verdict();
+    assert_eq!((verdict.broken.clone(), verdict.pruned), (None, 200));
+}
+
+#[test]
+fn an_answer_given_again_after_it_was_pruned_is_no_damage() {
+    let place = old_place(91);
+    let mut ledger = place.open();
+    ledger.prune(DAY * 90, PruneWish::Prune).unwrap();
+    // Once only: it is not done again, though nobody can say any more what came of it.
+    let asked = begin(&mut ledger, &other(once("op_3"), 2), &Around::default());
+    assert_eq!(said(asked), Err(Again::Suppressed));
+    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+    assert_eq!(verdict.broken, None);
+}

@@ -1,0 +1,358 @@
+//! Whatever is changed in the database behind the ledger's back is found, and where. As an attacker would,
+//! the triggers are dropped first.
+
+use camino::Utf8PathBuf;
+use rusqlite::Connection;
+
+use super::*;
+use crate::ledger::{
+    Note, Place as Where, Signers, Wish,
+    chain::NOTHING,
+    record::Link,
+    verdict::{Broken, Damage, HeadSays, Part, Verdict},
+};
+
+/// A ledger in a file.
+pub(super) struct InFile {
+    dir: TempDir,
+    host: Host,
+}
+
+/// A request with another parameter.
+pub(super) fn other(ask: Ask<'static>, number: u32) -> Ask<'static> {
+    let mut ask = ask;
+    let parameters = json!({ "a": number });
+    ask.asked.steps[0].parameters = serde_json::from_value(parameters).unwrap();
+    ask
+}
+
+/// From the question to the record.
+pub(super) fn record(ledger: &mut Ledger<'_>, ask: &Ask<'_>, ended: &Ended) {
+    let running = running(begin(ledger, ask, &Around::default()));
+    ledger.dispatch(ask, &running).unwrap();
+    let recorded = ledger.finish(ask, running, ended);
+    assert!(recorded.head.is_some(), "{recorded:?}");
+}
+
+impl InFile {
+    pub(super) fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            host: host(),
+        }
+    }
+
+    /// With three answers and one that was given again:
+    ///
+    /// ```text
+    /// 0 genesis
+    /// 1 reserved 2 dispatched 3 succeeded    op_1
+    /// 4 reused                               op_2
+    /// 5 reserved 6 dispatched 7 succeeded    op_3
+    /// 8 reserved 9 dispatched 10 failed      op_4
+    /// ```
+    pub(super) fn filled() -> Self {
+        let file = Self::new();
+        let mut ledger = file.open();
+        record(&mut ledger, &ask("op_1"), &ended());
+        let reused = begin(&mut ledger, &ask("op_2"), &Around::default());
+        assert_eq!(said(reused), Err(Again::Reused));
+        record(&mut ledger, &other(once("op_3"), 3), &ended());
+        record(&mut ledger, &other(ask("op_4"), 4), &failed());
+        drop(ledger);
+        file
+    }
+
+    pub(super) fn path(&self, name: &str) -> Utf8PathBuf {
+        Utf8Path::from_path(self.dir.path()).unwrap().join(name)
+    }
+
+    fn place(&self) -> Where {
+        Where::File(self.path("ledger.db"))
+    }
+
+    pub(super) fn open(&self) -> Ledger<'_> {
+        Ledger::open(&self.place(), &self.path(""), &self.host).unwrap()
+    }
+
+    pub(super) fn database(&self) -> Connection {
+        let database = Connection::open(self.path("ledger.db")).unwrap();
+        let names: Vec<String> = database
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        for name in names {
+            database
+                .execute(&format!("DROP TRIGGER {name}"), [])
+                .unwrap();
+        }
+        database.execute("PRAGMA foreign_keys = OFF", []).unwrap();
+        database
+    }
+
+    pub(super) fn change(&self, text: &str) {
+        self.database().execute_batch(text).unwrap();
+    }
+
+    pub(super) fn verify(&self, anchors: Vec<Note>, signers: Signers<'_>) -> Verdict {
+        let ledger = Ledger::open_existing(&self.place(), &self.path(""), Wish::Read, &self.host);
+        ledger.unwrap().verify(anchors, signers).unwrap()
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        self.verify(Vec::new(), Signers::Nobody)
+    }
+
+    pub(super) fn links(&self) -> Vec<Link> {
+        let mut ledger = self.open();
+        read::<_, StoreError>(&mut *ledger.store, |tx| tx.links(0, 10_000)).unwrap()
+    }
+
+    /// Writes links over those that are there.
+    pub(super) fn rewrite(&self, links: &[Link]) {
+        let database = self.database();
+        for link in links {
+            let text = "UPDATE ledger_events SET actor = ?2, body = ?3, prev_hash = ?4, entry_hash = ?5 WHERE seq = ?1";
+            let seq = i64::try_from(link.seq).unwrap();
+            let values = (
+                seq,
+                &link.actor,
+                &link.body,
+                &link.prev_hash,
+                &link.entry_hash,
+            );
+            database.execute(text, values).unwrap();
+        }
+    }
+}
+
+/// All links computed anew, so that they hold together.
+pub(super) fn computed_anew(links: &mut [Link]) {
+    let mut before = NOTHING.to_owned();
+    for link in links {
+        link.prev_hash = before;
+        link.entry_hash = link.hash();
+        before = link.entry_hash.clone();
+    }
+}
+
+fn broken(file: &InFile) -> Broken {
+    file.verdict().broken.expect("it is broken")
+}
+
+#[test]
+fn a_ledger_that_nobody_touched_is_whole() {
+    let file = InFile::filled();
+    let verdict = file.verdict();
+    assert_eq!(verdict.broken, None);
+    assert_eq!((verdict.links, verdict.rows, verdict.payloads), (11, 4, 4));
+    assert_eq!(
+        (verdict.pruned, verdict.outside, verdict.alone()),
+        (0, 0, 11)
+    );
+    assert_eq!(verdict.head, HeadSays::Unsigned { seq: 10 });
+}
+
+#[test]
+fn an_empty_ledger_is_whole() {
+    let file = InFile::new();
+    drop(file.open());
+    let verdict = file.verdict();
+    assert_eq!(
+        (verdict.broken.clone(), verdict.links, verdict.alone()),
+        (None, 0, 0)
+    );
+}
+
+#[test]
+fn every_change_is_found_at_its_link() {
+    let changed = |part| move |row| Damage::RowChanged { row, part };
+    let gone = |row| Damage::PayloadGone {
+        row,
+        part: Part::Response,
+    };
+    let link = |damage: Damage| move |_| damage.clone();
+    type Wanted = Box<dyn Fn(String) -> Damage>;
+    let cases: Vec<(&str, u64, Wanted)> = vec![
+        (
+            "UPDATE ledger_events SET actor = 'uid:4242' WHERE seq = 5",
+            5,
+            Box::new(link(Damage::Contents)),
+        ),
+        (
+            "UPDATE ledger_events SET body = '{}' WHERE seq = 3",
+            3,
+            Box::new(link(Damage::Contents)),
+        ),
+        (
+            "UPDATE ledger_events SET at = '2026-02-24T02:00:00.001Z' WHERE seq = 0",
+            0,
+            Box::new(link(Damage::Contents)),
+        ),
+        (
+            "DELETE FROM ledger_events WHERE seq = 5",
+            5,
+            Box::new(link(Damage::Missing { found: 6 })),
+        ),
+        (
+            "DELETE FROM ledger_events WHERE seq = 0",
+            0,
+            Box::new(link(Damage::Missing { found: 1 })),
+        ),
+        (
+            "UPDATE agent_actions SET response = '{\"success\":false}' WHERE seq = 3",
+            3,
+            Box::new(changed(Part::Response)),
+        ),
+        (
+            "UPDATE agent_actions SET request = '{\"a\":2}' WHERE seq = 7",
+            7,
+            Box::new(changed(Part::Request)),
+        ),
+        (
+            "UPDATE agent_actions SET outcome = 'success' WHERE seq = 10",
+            10,
+            Box::new(changed(Part::Columns)),
+        ),
+        (
+            "UPDATE agent_actions SET response_sha256 = 'x' WHERE seq = 7",
+            7,
+            Box::new(changed(Part::Columns)),
+        ),
+        (
+            "UPDATE agent_actions SET seq = 99 WHERE seq = 3; UPDATE agent_actions SET seq = 3 WHERE seq = 7; \
+             UPDATE agent_actions SET seq = 7 WHERE seq = 99",
+            3,
+            Box::new(changed(Part::Columns)),
+        ),
+        (
+            "DELETE FROM agent_actions WHERE seq = 7",
+            7,
+            Box::new(|row| Damage::RowMissing { row }),
+        ),
+        (
+            "UPDATE agent_actions SET seq = 6 WHERE seq = 7",
+            6,
+            Box::new(|row| Damage::RowUnsealed { row }),
+        ),
+        (
+            "UPDATE agent_actions SET request = NULL, response = NULL WHERE seq = 7",
+            7,
+            Box::new(gone),
+        ),
+        (
+            "UPDATE agent_actions SET revoked_by = 2 WHERE seq = 7",
+            7,
+            Box::new(|row| Damage::RevokedByNobody { row }),
+        ),
+    ];
+    for (change, at, damage) in cases {
+        let file = InFile::filled();
+        let rows: HashMap<u64, String> = file
+            .database()
+            .prepare("SELECT seq, id FROM agent_actions")
+            .unwrap()
+            .query_map([], |row| {
+                let seq: i64 = row.get(0)?;
+                Ok((u64::try_from(seq).unwrap(), row.get(1)?))
+            })
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        file.change(change);
+        let found = broken(&file);
+        assert_eq!(found.link, Some(at), "{change}: {found:?}");
+        assert_eq!(found.good, at.checked_sub(1), "{change}");
+        // Of what was moved, the row that stands there now is named.
+        let named = [Some(&at), Some(&7)].into_iter().flatten();
+        let wanted: Vec<Damage> = named
+            .map(|at| damage(rows.get(at).cloned().unwrap_or_default()))
+            .collect();
+        assert!(wanted.contains(&found.what), "{change}: {found:?}");
+    }
+}
+
+#[test]
+fn a_link_that_was_changed_with_its_hash_is_found_at_the_next_one() {
+    let file = InFile::filled();
+    let mut links = file.links();
+    links[5].actor = "uid:4242".to_owned();
+    links[5].entry_hash = links[5].hash();
+    file.rewrite(&links);
+    let found = broken(&file);
+    // Which of the two was changed cannot be told.
+    assert_eq!((found.link, found.good), (Some(6), Some(4)));
+    assert_eq!(found.what, Damage::Unlinked);
+}
+
+#[test]
+fn an_answer_that_was_taken_back_cannot_be_brought_back() {
+    let file = InFile::filled();
+    let name = crate::ledger::Name {
+        text: "op_1",
+        session: None,
+    };
+    let dependants = crate::ledger::Dependants::Listed;
+    let revoked = file.open().revoke(name, dependants, None).unwrap();
+    assert_eq!(file.verdict().broken, None);
+    file.change("UPDATE agent_actions SET revoked_by = NULL WHERE seq = 3");
+    let found = broken(&file);
+    assert_eq!(found.link, Some(revoked.link.seq));
+    assert!(matches!(found.what, Damage::RevocationUndone { .. }));
+}
+
+#[test]
+fn a_claim_that_nobody_made_is_found() {
+    let file = InFile::filled();
+    file.change("INSERT INTO claims VALUES ('s', 'sha256:x', 'op_9', 2, 'unknown', 'once')");
+    let found = broken(&file);
+    assert_eq!(found.link, Some(2));
+    let operation = "op_9".to_owned();
+    assert_eq!(found.what, Damage::ClaimAstray { operation });
+}
+
+#[test]
+fn rows_of_before_oneact_are_counted_and_not_vouched_for() {
+    let file = InFile::filled();
+    file.change(
+        "INSERT INTO agent_actions (id, request_hash, session_id, step_index, timestamp, operation_id, attempt, \
+         oneact_version, started_at, duration_ms, request_sha256, response_sha256) \
+         VALUES ('old', '', 'of_old', 0, '', '', 1, '', '', 0, '', '')",
+    );
+    let verdict = file.verdict();
+    assert_eq!(
+        (verdict.broken, verdict.outside, verdict.rows),
+        (None, 1, 4)
+    );
+}
+
+#[test]
+fn a_long_ledger_is_read_in_pages_and_no_page_is_passed_over() {
+    let place = Place::new();
+    let operations: Vec<&'static str> = (0..220)
+        .map(|number| &*Box::leak(format!("op_{number}").into_boxed_str()))
+        .collect();
+    let mut ledger = place.open();
+    for (number, operation) in (0..).zip(operations) {
+        record(&mut ledger, &other(ask(operation), number), &ended());
+    }
+    let verdict = ledger.verify(Vec::new(), Signers::Nobody).unwrap();
+    assert_eq!(verdict.broken, None);
+    assert_eq!((verdict.links, verdict.payloads), (661, 220));
+    // Each row in turn, also the first and the last of a page.
+    for at in [0, 31, 32, 33, 170, 171, 219] {
+        let seq = Some(3 + 3 * at);
+        let swap = |row: &mut Row| {
+            if row.seq == seq {
+                row.attempt ^= 1;
+            }
+        };
+        place.memory.change(swap);
+        let broken = ledger.verify(Vec::new(), Signers::Nobody).unwrap().broken;
+        assert_eq!(broken.unwrap().link, seq);
+        place.memory.change(swap);
+    }
+}

@@ -1,0 +1,93 @@
+//! A page of the ledger: some links, their rows, and what these name elsewhere.
+
+use crate::ledger::{
+    record::{Claim, Event, Link, Row, Seq},
+    store::{StoreError, Tx, Which},
+};
+
+/// Links that are looked at in one transaction, and rows, which may be large.
+const LINKS: usize = 512;
+const ROWS: usize = 32;
+
+/// What one transaction shows.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) links: Vec<Link>,
+    /// Of these links, and maybe of some after them.
+    pub(super) rows: Vec<Row>,
+    /// For each row of these that was taken back: its id, and the link that did it.
+    pub(super) takers: Vec<(String, Option<Link>)>,
+    /// For each of these links that takes a row back: its number, and what the row says.
+    pub(super) taken: Vec<(Seq, Option<Seq>)>,
+    /// There are no more links.
+    pub(super) end: Option<End>,
+}
+
+/// What is beside the chain.
+#[derive(Debug)]
+pub(super) struct End {
+    /// With the links that they name.
+    pub(super) claims: Vec<(Claim, Option<Link>)>,
+    pub(super) outside: u64,
+}
+
+impl Page {
+    /// From that link on.
+    pub(super) fn load(tx: &mut dyn Tx, from: Seq) -> Result<Self, StoreError> {
+        let mut links = tx.links(from, LINKS)?;
+        let rows = tx.rows(&Which::From(from), ROWS)?;
+        let end = if links.is_empty() {
+            Some(End::load(tx)?)
+        } else {
+            None
+        };
+        if rows.len() == ROWS {
+            // What is not loaded must not seem to be missing.
+            let last = rows.last().and_then(|row| row.seq);
+            let known = links.iter().take_while(|link| Some(link.seq) <= last);
+            links.truncate(known.count().max(1));
+        }
+        let mut takers = Vec::new();
+        for row in &rows {
+            if let Some(by) = row.revoked_by {
+                takers.push((row.id.clone(), one(tx, by)?));
+            }
+        }
+        let mut taken = Vec::new();
+        for link in links.iter().filter(|link| is(link, Event::Revoked)) {
+            let about = link.body().and_then(|body| body.about).unwrap_or_default();
+            let row = tx.rows(&Which::Id(&about), 1)?.into_iter().next();
+            let row = row.filter(|row| row.id == about);
+            taken.push((link.seq, row.and_then(|row| row.revoked_by)));
+        }
+        Ok(Self {
+            links,
+            rows,
+            takers,
+            taken,
+            end,
+        })
+    }
+}
+
+impl End {
+    fn load(tx: &mut dyn Tx) -> Result<Self, StoreError> {
+        let mut claims = Vec::new();
+        for claim in tx.claims()? {
+            let link = one(tx, claim.seq)?;
+            claims.push((claim, link));
+        }
+        let outside = tx.outside()?;
+        Ok(Self { claims, outside })
+    }
+}
+
+fn one(tx: &mut dyn Tx, seq: Seq) -> Result<Option<Link>, StoreError> {
+    let found = tx.links(seq, 1)?.into_iter().next();
+    Ok(found.filter(|link| link.seq == seq))
+}
+
+/// Whether it is of that kind.
+pub(super) fn is(link: &Link, event: Event) -> bool {
+    link.event == event.name()
+}

@@ -1,0 +1,315 @@
+//! The commands about the record, as people and programs see them: words, JSON and exit codes.
+
+use std::fs;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::program::{Root, feed};
+
+const CATALOG: &str = r#"
+catalog = 1
+[server.counter]
+command = ["python3", "servers/counter.py", "counted"]
+[capability.again]
+effects = { idempotent = true, open_world = false }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "metadata" }
+[capability.once]
+effects = { idempotent = false, destructive = false }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "metadata" }
+"#;
+
+const KEY: &str = include_str!("../../src/ledger/signature/tests/key");
+const PUBLIC: &str = include_str!("../../src/ledger/signature/tests/key.pub");
+
+fn request(capability: &str, task: &str) -> Value {
+    json!({
+        "metadata": {"session_id": "s", "request_id": task},
+        "dispatch": {"task_id": task, "attempt": 1, "capability_ids": [capability], "parameters": {"what": "a"}},
+    })
+}
+
+/// Exit code, stdout, stderr.
+fn oneact(root: &Root, args: &[&str]) -> (i32, String, String) {
+    let output = root.command().args(args).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let exit = output.status.code().unwrap();
+    (exit, text(output.stdout), text(output.stderr))
+}
+
+fn document(root: &Root, args: &[&str]) -> Value {
+    let (exit, stdout, stderr) = oneact(root, args);
+    assert_eq!(exit, 0, "{stderr}");
+    serde_json::from_str(&stdout).unwrap()
+}
+
+/// A ledger with one answer: links 0 to 3.
+fn answered() -> Root {
+    let root = Root::with_catalog(CATALOG);
+    assert_eq!(root.run(&request("again", "t1")).exit, 0);
+    root
+}
+
+fn state(root: &Root, task: &str) -> String {
+    let answer = root.run(&request("again", task));
+    answer.state().as_str().unwrap().to_owned()
+}
+
+fn change(root: &Root, text: &str) {
+    let database = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    let triggers = "SELECT group_concat('DROP TRIGGER ' || name, ';') FROM sqlite_master WHERE type = 'trigger'";
+    let drop: String = database.query_row(triggers, [], |row| row.get(0)).unwrap();
+    let text = format!("{drop}; PRAGMA foreign_keys = OFF; {text}");
+    database.execute_batch(&text).unwrap();
+}
+
+#[test]
+fn a_whole_ledger_says_how_much_of_it_is_vouched_for() {
+    let root = answered();
+    let (exit, stdout, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 0);
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(lines[0], "4 links, chain unbroken, 1 payloads match");
+    assert!(lines[1].contains("it is not signed"), "{stdout}");
+    assert!(
+        lines[2].starts_with("nothing outside vouches for it"),
+        "{stdout}"
+    );
+    let verdict = document(&root, &["verify", "--json"]);
+    assert_eq!(verdict["whole"], true);
+    assert_eq!(
+        (&verdict["links"], &verdict["not_anchored"]),
+        (&json!(4), &json!(4))
+    );
+}
+
+#[test]
+fn a_changed_answer_is_exit_1_and_names_the_link() {
+    let root = answered();
+    change(
+        &root,
+        "UPDATE agent_actions SET response = '{}' WHERE seq = 3",
+    );
+    let (exit, stdout, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 1);
+    assert!(
+        stdout.starts_with("BROKEN at link 3: contents do not match its hash (agent_actions "),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("response changed)\nlinks 0–2 are good\n"),
+        "{stdout}"
+    );
+    let (exit, stdout, _) = oneact(&root, &["verify", "--json"]);
+    let verdict: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((exit, &verdict["whole"]), (1, &json!(false)));
+    let broken = &verdict["broken"];
+    assert_eq!(
+        (&broken["what"], &broken["link"], &broken["good_to"]),
+        (&json!("row_changed"), &json!(3), &json!(2))
+    );
+    // What is broken is no anchor for anybody.
+    let (exit, stdout, _) = oneact(&root, &["verify", "--anchor-out"]);
+    assert_eq!((exit, stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn every_envelope_that_was_kept_is_an_anchor() {
+    let root = Root::with_catalog(CATALOG);
+    let kept = root.run(&request("again", "t1")).envelope;
+    fs::write(root.path.join("kept.jsonl"), format!("{kept}\n")).unwrap();
+    let (exit, stdout, _) = oneact(&root, &["verify", "--anchor", "kept.jsonl"]);
+    assert!(
+        exit == 0 && stdout.contains("anchored to 3 (the anchor given)"),
+        "{stdout}"
+    );
+    change(
+        &root,
+        "DELETE FROM agent_actions; DELETE FROM ledger_events WHERE seq > 0",
+    );
+    fs::remove_file(root.path.join(".oneact/ledger.head")).unwrap();
+    assert_eq!(oneact(&root, &["verify"]).0, 0);
+    let (exit, stdout, _) = oneact(&root, &["verify", "--anchor", "kept.jsonl"]);
+    assert_eq!(exit, 1);
+    assert!(
+        stdout.contains("an anchor names link 3: what came after was removed"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn a_signed_head_is_checked_against_the_public_key_and_ssh_keygen_agrees() {
+    let signed = format!("{CATALOG}[ledger]\nsign_key = \"key\"\n");
+    let root = Root::with_catalog(&signed);
+    fs::write(root.path.join("key"), KEY).unwrap();
+    fs::write(root.path.join("key.pub"), PUBLIC).unwrap();
+    assert_eq!(root.run(&request("again", "t1")).exit, 0);
+    let (exit, stdout, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 0);
+    assert!(stdout.contains("anchored to 3 (signed head, "), "{stdout}");
+    assert!(!stdout.contains("not anchored"), "{stdout}");
+    let (exit, stdout, _) = oneact(&root, &["verify", "--signers", "key.pub", "--anchor-out"]);
+    assert_eq!(exit, 0);
+    let line: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(line["seq"], 3);
+    let signature = line["signature"].as_str().unwrap();
+    assert!(signature.starts_with("-----BEGIN SSH SIGNATURE-----\n"));
+    let head = root.path.join(".oneact/ledger.head");
+    let text = fs::read_to_string(&head).unwrap();
+    fs::write(&head, text.replace("\"seq\":3", "\"seq\":2")).unwrap();
+    assert_eq!(oneact(&root, &["verify"]).0, 1);
+}
+
+#[test]
+fn without_a_ledger_an_anchor_or_a_key_it_is_exit_2_and_nothing_is_made() {
+    let root = Root::with_catalog(CATALOG);
+    for args in [
+        &["verify"][..],
+        &["resolve", "op_1", "--did-not"],
+        &["revoke", "op_1"],
+        &["review", "op_1", "--accept"],
+        &["prune", "--older", "90d"],
+    ] {
+        let (exit, stdout, stderr) = oneact(&root, args);
+        assert_eq!((exit, stdout.as_str()), (2, ""), "{args:?}");
+        assert!(stderr.contains("nothing was recorded here yet"), "{stderr}");
+    }
+    assert!(!root.path.join(".oneact").exists());
+    let root = answered();
+    for args in [
+        &["verify", "--anchor", "nowhere"][..],
+        &["verify", "--signers", "nowhere"],
+        &["resolve", "op_1"],
+        &["resolve", "op_1", "--happened", "--did-not"],
+        &["review", "op_1"],
+        &["prune", "--older", "soon"],
+        &["prune"],
+        &["revoke", "op_nobody"],
+        &["revoke", "0"],
+    ] {
+        let (exit, stdout, _) = oneact(&root, args);
+        assert_eq!((exit, stdout.as_str()), (2, ""), "{args:?}");
+    }
+}
+
+/// A once-only call whose run died in the middle.
+fn died() -> (Root, String) {
+    let root = Root::with_catalog(CATALOG);
+    let mut command = root.command();
+    command.env("ONEACT_FAULTS", "ledger:dispatched");
+    let mut child = command.spawn().unwrap();
+    feed(&mut child, &request("once", "t1"));
+    child.wait_with_output().unwrap();
+    let next = root.run(&request("once", "t2"));
+    assert_eq!((next.exit, next.fault()), (1, &json!("outcome_unknown")));
+    let message = next.at("/error/error_message").as_str().unwrap();
+    let operation = message
+        .split_whitespace()
+        .find(|word| word.starts_with("op_"));
+    let operation = operation.unwrap().to_owned();
+    (root, operation)
+}
+
+#[test]
+fn a_person_says_that_it_happened_and_it_is_not_done_again() {
+    let (root, operation) = died();
+    let (_, stdout, _) = oneact(&root, &["verify"]);
+    assert!(stdout.contains("may or may not have happened"), "{stdout}");
+    let said = document(
+        &root,
+        &[
+            "resolve",
+            &operation,
+            "--happened",
+            "-m",
+            "it is in the mailbox",
+            "--json",
+        ],
+    );
+    assert_eq!(
+        (&said["happened"], &said["action"], &said["task_id"]),
+        (&json!(true), &json!("once"), &json!("t1"))
+    );
+    let next = root.run(&request("once", "t3"));
+    assert_eq!((next.exit, next.state()), (0, &json!("suppressed")));
+    assert_eq!(
+        next.result_data()["resolved"]["why"],
+        "it is in the mailbox"
+    );
+    assert!(!root.path.join("counted").exists());
+    assert_eq!(oneact(&root, &["verify"]).0, 0);
+    let (exit, _, stderr) = oneact(&root, &["resolve", &operation, "--did-not"]);
+    assert!(
+        exit == 2 && stderr.contains("is not open: it ended as `done`"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_person_says_that_it_did_not_happen_and_it_is_done() {
+    let (root, operation) = died();
+    let (exit, stdout, _) = oneact(&root, &["resolve", &operation, "--did-not"]);
+    assert!(
+        exit == 0 && stdout.contains("did not happen. The next run of the same request does it."),
+        "{stdout}"
+    );
+    let next = root.run(&request("once", "t3"));
+    assert_eq!((next.exit, next.state()), (0, &json!("done")));
+    assert_eq!(oneact(&root, &["verify"]).0, 0);
+}
+
+#[test]
+fn what_was_taken_back_is_done_anew_and_what_came_of_it_is_listed() {
+    let root = answered();
+    assert_eq!(state(&root, "t2"), "reused");
+    let (exit, stdout, _) = oneact(
+        &root,
+        &["revoke", "0", "--session", "s", "-m", "wrong file"],
+    );
+    assert_eq!(exit, 0);
+    assert!(stdout.starts_with("again, step 0 of s (op_"), "{stdout}");
+    assert!(
+        stdout.contains("One answer was given from it, and not taken back"),
+        "{stdout}"
+    );
+    assert_eq!(state(&root, "t3"), "done");
+    assert_eq!(oneact(&root, &["verify"]).0, 0);
+}
+
+#[test]
+fn a_review_is_recorded_and_a_rejected_answer_not_reused() {
+    let root = answered();
+    let accepted = document(
+        &root,
+        &["review", "0", "--session", "s", "--accept", "--json"],
+    );
+    assert_eq!(
+        (&accepted["verdict"], &accepted["revoked_by"]),
+        (&json!("accepted"), &Value::Null)
+    );
+    assert_eq!(state(&root, "t2"), "reused");
+    let (exit, stdout, _) = oneact(
+        &root,
+        &["review", "0", "--session", "s", "--reject", "-m", "swapped"],
+    );
+    assert!(exit == 0 && stdout.contains("was rejected"), "{stdout}");
+    assert_eq!(state(&root, "t3"), "done");
+}
+
+#[test]
+fn pruning_tells_what_it_does() {
+    let root = answered();
+    let (exit, stdout, _) = oneact(&root, &["prune", "--older", "1s", "--dry-run"]);
+    assert_eq!(exit, 0);
+    assert!(
+        stdout.starts_with("0 answers would be pruned, 0 bytes"),
+        "{stdout}"
+    );
+    let pruned = document(&root, &["prune", "--older", "90d", "--json"]);
+    assert_eq!(
+        pruned,
+        json!({"dry_run": false, "rows": 0, "bytes": 0, "kept": 0, "links": []})
+    );
+}
