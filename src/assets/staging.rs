@@ -63,17 +63,16 @@ impl Staging {
 
     fn make(parent: &Utf8Path, id: &str, spare: Option<Utf8PathBuf>) -> Result<Self, StoreError> {
         let id = component("operation id", id)?;
-        let turn = match take_turn(parent)? {
-            Some(turn) => turn,
-            None => {
-                private_dir()
-                    .recursive(true)
-                    .create(parent)
-                    .map_err(StoreError::io("create", parent))?;
-                take_turn(parent)?.ok_or_else(|| StoreError::Busy {
-                    path: parent.to_owned(),
-                })?
-            }
+        let turn = if let Some(turn) = take_turn(parent)? {
+            turn
+        } else {
+            private_dir()
+                .recursive(true)
+                .create(parent)
+                .map_err(StoreError::io("create", parent))?;
+            take_turn(parent)?.ok_or_else(|| StoreError::Busy {
+                path: parent.to_owned(),
+            })?
         };
         sweep(parent, &turn);
         let dir = parent.join(id);

@@ -71,9 +71,8 @@ impl Sources<'_> {
     ) -> Map<String, Value> {
         for (name, source) in &entry.bind {
             let value = match source {
-                // Where the tool writes differs from run to run; what it makes has a name of its own in
-                // the request.
-                Source::Output(_) => continue,
+                // Where the tool writes differs from run to run, and who asks is no part of what is asked.
+                Source::Output(_) | Source::Session | Source::TaskId => continue,
                 Source::Input { place: 0, .. } if self.before.is_some() => {
                     Some("the step before".to_owned())
                 }
@@ -88,8 +87,6 @@ impl Sources<'_> {
                     let input = inputs.find(|input| input.ref_id == *id);
                     input.map(|input| input.storage_uri.clone())
                 }
-                // Who asks is no part of what is asked.
-                Source::Session | Source::TaskId => continue,
                 Source::Origin | Source::OutputRef | Source::Action => {
                     self.value(source).ok().flatten()
                 }

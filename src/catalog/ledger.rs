@@ -1,6 +1,6 @@
 //! `[ledger]` and `[profile.NAME]`: where the record is, and who calls.
 
-use crate::task::Failure;
+use crate::task::{Failure, Fault};
 
 use super::{
     document::{CatalogError, Tables},
@@ -64,19 +64,17 @@ pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogErro
 
 /// The context of a profile.
 pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<CallContext, Failure> {
-    match tables.entry::<RawProfile>("profile", name)? {
-        Some((_, profile)) => Ok(profile.context),
-        None => {
-            let names = tables.names("profile")?.join(", ");
-            let known = if names.is_empty() {
-                "the catalog has none".to_owned()
-            } else {
-                format!("the catalog has {names}")
-            };
-            let message = format!("--profile names `{name}`, and {known}");
-            Err(Failure::new(crate::task::Fault::InvalidUsage, message))
-        }
+    if let Some((_, profile)) = tables.entry::<RawProfile>("profile", name)? {
+        return Ok(profile.context);
     }
+    let names = tables.names("profile")?.join(", ");
+    let known = if names.is_empty() {
+        "the catalog has none".to_owned()
+    } else {
+        format!("the catalog has {names}")
+    };
+    let message = format!("--profile names `{name}`, and {known}");
+    Err(Failure::new(Fault::InvalidUsage, message))
 }
 
 impl CallContext {

@@ -1,5 +1,5 @@
 //! The `MCPResponse`: what every action returns, what the ledger stores, and what `--reply mcp` prints
-//! (004 §MCPResponse, R-004-08 … R-004-16).
+//! (004, "`MCPResponse` Format", R-004-08 … R-004-16).
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -108,7 +108,7 @@ impl Ledger<'_> {
                 return Ok(step);
             }
             match look.same_request()? {
-                Found::Step(step) => Ok(step),
+                Found::Step(step) => Ok(*step),
                 Found::Why(why) => look.claim(why),
             }
         })

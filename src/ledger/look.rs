@@ -46,7 +46,7 @@ pub(super) struct Look<'t, 'a> {
 }
 
 pub(super) enum Found {
-    Step(Step),
+    Step(Box<Step>),
     Why(Why),
 }
 
@@ -166,15 +166,15 @@ impl Look<'_, '_> {
                 Some(seq) => self.tx.links(seq, 1)?.into_iter().next(),
                 None => None,
             };
-            return Ok(Found::Step(Step::Judge(Box::new(row), link)));
+            return Ok(Found::Step(Box::new(Step::Judge(Box::new(row), link))));
         };
         Ok(match (ask.on_duplicate, verdict) {
             (OnDuplicate::Repeat, _) => Found::Why(Why::Repeat),
-            (OnDuplicate::Reuse { .. }, Ok(())) => Found::Step(self.again(Again::Reused, row)?),
+            (OnDuplicate::Reuse { .. }, Ok(())) => Found::Step(Box::new(self.again(Again::Reused, row)?)),
             (OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_), Err(miss)) => {
                 Found::Why(Why::Miss(miss))
             }
-            (OnDuplicate::Suppress(_), Ok(())) => Found::Step(self.again(Again::Suppressed, row)?),
+            (OnDuplicate::Suppress(_), Ok(())) => Found::Step(Box::new(self.again(Again::Suppressed, row)?)),
         })
     }
 
@@ -203,13 +203,12 @@ impl Look<'_, '_> {
             Again::Suppressed => (Event::Suppressed, RowState::Suppressed),
         };
         let row = row::again(self.ask, self.hashes, &original, state, self.stamp.at);
-        let (head, step_index) = row::record(self.tx, event, self.stamp, row)?;
+        let (head, _) = row::record(self.tx, event, self.stamp, row)?;
         Ok(Step::Answered(Box::new(Answered {
             how,
             original,
             request_hash: self.hashes.request_hash.clone(),
             head,
-            step_index,
         })))
     }
 

@@ -222,6 +222,7 @@ pub(crate) enum Which<'a> {
         session_id: &'a str,
         step_index: u64,
     },
+    #[cfg(test)]
     /// The row of a link.
     Seq(Seq),
     /// From that link on, ascending: for a walk over everything.

@@ -128,7 +128,6 @@ pub(crate) struct Answered {
     pub(crate) request_hash: String,
     /// Where this answer is recorded.
     pub(crate) head: Head,
-    pub(crate) step_index: u64,
 }
 
 /// Why an old answer is given.

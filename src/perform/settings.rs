@@ -49,6 +49,6 @@ pub enum Reply {
     Adl,
     /// 001's execution report of a file plan alone.
     Report,
-    /// The `MCPResponse` alone (004 §MCPResponse).
+    /// The `MCPResponse` alone (004 §`MCPResponse`).
     Mcp,
 }

@@ -50,10 +50,7 @@ impl Machine {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let place = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("oneact{}-{place}", std::process::id());
-        let (ours, theirs) = (
-            format!("oa{}{number}", place),
-            format!("ob{}{number}", place),
-        );
+        let (ours, theirs) = (format!("oa{place}{number}"), format!("ob{place}{number}"));
         let (address, other) = (format!("10.77.{place}.1"), format!("10.77.{place}.2/24"));
         let ip = |words: &str| {
             let told = Command::new("ip").args(words.split(' ')).output();

@@ -11,7 +11,7 @@ const DAY: Duration = Duration::from_hours(24);
 /// Makes the rows of those links that old, and their links as if it had always been so.
 fn old_place(days: i64) -> Place {
     let mut place = Place::new();
-    let then = format!("2026-02-24T10:00:00+08:00[Asia/Singapore]");
+    let then = "2026-02-24T10:00:00+08:00[Asia/Singapore]".to_string();
     let then: jiff::Zoned = then.parse().unwrap();
     place.host = Host::new(
         Some(&then - jiff::Span::new().days(days)),

@@ -279,6 +279,7 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             format!("WHERE {session} = $1 AND step_index = $2 {NEWEST}"),
             vec![Value::text(session_id), Value::int(step_index)],
         ),
+        #[cfg(test)]
         Which::Seq(seq) => ("WHERE seq = $1".to_owned(), vec![Value::int(seq)]),
         Which::From(seq) => (
             "WHERE seq >= $1 ORDER BY seq NULLS FIRST".to_owned(),

@@ -28,10 +28,6 @@ impl Files {
         }
     }
 
-    pub(super) fn database(&self) -> &Utf8Path {
-        &self.database
-    }
-
     /// Whose locked bytes say who lives.
     pub(super) fn lock(&self) -> Utf8PathBuf {
         self.database.with_extension("lock")

@@ -138,6 +138,7 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
             "step_index",
             vec![text(session_id), number(step_index)],
         ),
+        #[cfg(test)]
         Which::Seq(seq) => ("seq = ?", "seq", vec![number(seq)]),
         Which::From(seq) => ("seq >= ?", "seq", vec![number(seq)]),
         Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
