@@ -14,6 +14,7 @@ mod canonical;
 mod chain;
 mod decide;
 mod finish;
+mod look;
 mod naming;
 mod place;
 mod prune;

@@ -31,6 +31,7 @@
 //! 4. Only `assets`, `plan` and the tools of `servers` write files; `executor` moves them within scratch.
 //!    `cli` writes one: the catalog of `oneact init`, where none is; `mcp` keeps notes of the servers it
 //!    met; `selftest` has a directory of its own while it runs.
+//!    Only `ledger` writes the ledger, and only `perform` calls it.
 //! 5. Every failure has a `Fault`; exit code and envelope are functions of it.
 //! 6. Secrets (values handed on from the environment, `secret` pointers) appear in no envelope or
 //!    log, presign parts in nothing but a result that is itself a URL; the echo of the task is the

@@ -74,7 +74,7 @@ pub(crate) fn still(seen: &Print, uri: &Uri, root: &Utf8Path) -> Still {
 fn content(path: &Utf8Path) -> Option<Content> {
     let file = open_regular(path).ok()?;
     let before = stat_of(&file)?;
-    let (bytes, blake3) = hash(&file).ok()?;
+    let (bytes, blake3) = hash(&file, before.bytes).ok()?;
     let now = host::file_time();
     // Written to while it was read, or so lately that it could be again without its times changing.
     let settled =
@@ -86,9 +86,13 @@ fn content(path: &Utf8Path) -> Option<Content> {
     })
 }
 
-fn hash(mut file: &File) -> io::Result<(u64, String)> {
+/// Bytes read at once.
+const MOST: u64 = 1 << 17;
+
+fn hash(mut file: &File, expected: u64) -> io::Result<(u64, String)> {
     let mut hash = blake3::Hasher::new();
-    let mut buffer = vec![0; 1 << 17];
+    let room = usize::try_from(expected.saturating_add(1).min(MOST)).unwrap_or_default();
+    let mut buffer = vec![0; room];
     let mut bytes = 0;
     loop {
         match file.read(&mut buffer) {

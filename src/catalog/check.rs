@@ -9,6 +9,7 @@ use super::{
     document::{CatalogError, Tables},
     entry::{Capability, Entry},
     file_plan::FilePlan,
+    ledger::{ledger_rule, profile},
     raw::RawDefaults,
     resolve, server,
     server::Server,
@@ -50,6 +51,10 @@ pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     let mut checked = Checked::default();
     checked.storage = checked.keep(About::File, resolve::storage(tables));
     checked.keep(About::File, tables.get::<RawDefaults>("defaults"));
+    checked.keep(About::File, ledger_rule(tables));
+    for name in checked.names(tables, "profile") {
+        checked.keep(About::File, profile(tables, &name));
+    }
     let all = checked.names(tables, "capability");
     let wanted = if names.is_empty() { &all } else { names };
     for id in wanted {

@@ -17,6 +17,8 @@ pub(crate) enum Place {
     File(Utf8PathBuf),
     /// A PostgreSQL database, as libpq spells it: `postgres://…`.
     Postgres(String),
+    /// Nothing is recorded, and nothing is known again: `none`, the operator's own choice.
+    Nowhere,
 }
 
 /// The file in the state directory.
@@ -28,13 +30,17 @@ const HEAD: &str = "head";
 impl Place {
     /// What `[ledger] uri` or `$ONEACT_LEDGER` says; a relative path is taken from `root`.
     pub(crate) fn parse(text: &str, root: &Utf8Path) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::Nowhere);
+        }
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
         if path.is_empty() || path.contains("://") {
             return Err(
-                "write `sqlite:PATH`, a path, or `postgres://USER@HOST/DATABASE`".to_owned(),
+                "write `sqlite:PATH`, a path, `postgres://USER@HOST/DATABASE`, or `none`"
+                    .to_owned(),
             );
         }
         Ok(Self::File(root.join(path)))
@@ -56,6 +62,7 @@ impl<'a> Ledger<'a> {
         let store: Box<dyn Store> = match place {
             Place::File(path) => Box::new(SqliteStore::open(path, Wish::Write)?),
             Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Write)?),
+            Place::Nowhere => return Err(nowhere()),
         };
         Ok(Self::of(store, place, state_dir, host))
     }
@@ -76,6 +83,7 @@ impl<'a> Ledger<'a> {
             }
             Place::File(path) => Box::new(SqliteStore::open(path, wish)?),
             Place::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
+            Place::Nowhere => return Err(nowhere()),
         };
         Ok(Self::of(store, place, state_dir, host))
     }
@@ -88,7 +96,7 @@ impl<'a> Ledger<'a> {
     ) -> Self {
         let head = match place {
             Place::File(path) => path.with_extension(HEAD),
-            Place::Postgres(_) => state_dir.join(FILE).with_extension(HEAD),
+            Place::Postgres(_) | Place::Nowhere => state_dir.join(FILE).with_extension(HEAD),
         };
         Self {
             store,
@@ -98,4 +106,11 @@ impl<'a> Ledger<'a> {
             host,
         }
     }
+}
+
+fn nowhere() -> LedgerError {
+    LedgerError::Store(StoreError::Unreachable {
+        place: "none".to_owned(),
+        why: "the catalog or $ONEACT_LEDGER says that there is none".to_owned(),
+    })
 }

@@ -64,6 +64,25 @@ pub(crate) enum StoreError {
     Refused { place: String, why: String },
 }
 
+impl StoreError {
+    /// Whether it is the same until a person has done something about it.
+    pub(crate) fn lasts(&self) -> bool {
+        match self {
+            Self::ReadOnly { .. }
+            | Self::Foreign { .. }
+            | Self::Newer { .. }
+            | Self::HalfMigrated { .. }
+            | Self::Corrupt { .. }
+            | Self::Refused { .. } => true,
+            Self::Busy { .. }
+            | Self::Unreachable { .. }
+            | Self::Full { .. }
+            | Self::Lost { .. }
+            | Self::Unconfirmed { .. } => false,
+        }
+    }
+}
+
 /// How safe a transaction must be when it is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {

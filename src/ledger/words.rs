@@ -351,6 +351,11 @@ impl From<LedgerError> for Failure {
             LedgerError::Unknown { .. } => Fault::OutcomeUnknown,
             LedgerError::Stopped(failure) => return failure.clone(),
         };
-        Self::new(fault, error.to_string())
+        let lasts = matches!(&error, LedgerError::Store(error) if error.lasts());
+        let failure = Self::new(fault, error.to_string());
+        Self {
+            recoverable: failure.recoverable && !lasts,
+            ..failure
+        }
     }
 }

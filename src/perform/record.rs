@@ -92,7 +92,7 @@ impl<'h> Book<'h> {
         settings: &Settings,
         host: &'h Host,
     ) -> Result<Option<Fault>, Failure> {
-        if received.attempt < 2 {
+        if received.attempt < 2 || self.place == Place::Nowhere {
             return Ok(None);
         }
         let (session, task) = (
@@ -147,7 +147,8 @@ pub(super) fn recorded<'h>(
 ) -> Result<Executed, Rejection> {
     let Prepared { work, mut book } = prepared;
     let mut open = book.open.take();
-    let Some(ask) = ask::of(&work, received, operation, settings, &book) else {
+    let asked = ask::of(&work, received, operation, settings, &book);
+    let Some(ask) = asked.filter(|_| book.place != Place::Nowhere) else {
         return done(work, context);
     };
     let need = book.rule.need;

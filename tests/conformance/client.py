@@ -34,7 +34,7 @@ class Root:
 
     def run(self, tool, parameters=None, **more):
         """The answer of a run: why it failed, and the two parts of its content."""
-        task = {"task_id": "task_1", "capability_ids": [tool], "metadata": {"session_id": "sess-1"}}
+        task = {"task_id": f"task_{tool}", "capability_ids": [tool], "metadata": {"session_id": "sess-1"}}
         answer = self.oneact(task=task | {"parameters": parameters or {}} | more)
         content = answer["output"]["content"]
         return content["task_result"], content["oneact"], answer["error"]["error_message"]

@@ -141,7 +141,7 @@ fn a_root_that_cannot_be_written_is_said_to_be_one() {
     let Some(answer) = answer else { return };
     assert_eq!(
         (answer.exit, answer.fault()),
-        (2, &json!("permission_denied"))
+        (1, &json!("ledger_unavailable"))
     );
     root.assert_untouched();
 }

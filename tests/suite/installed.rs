@@ -5,7 +5,7 @@ use std::{os::unix::fs::symlink, process::Command};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, run};
+use crate::program::{Answer, Root, fresh, run};
 
 /// A file or directory among the test servers.
 #[expect(
@@ -36,8 +36,8 @@ pub(crate) fn entry(server: &str, tool: &str, more: &str) -> String {
 /// A task for that capability, with these parameters; nothing of it is left behind.
 pub(crate) fn call(root: &Root, tool: &str, parameters: &Value) -> Answer {
     let task = json!({
-        "dispatch": {"task_id": "task_1", "capability_ids": [tool], "parameters": parameters},
-        "metadata": {"session_id": "sess-1"},
+        "dispatch": {"task_id": "task_1", "capability_ids": [tool], "parameters": parameters, "salt": fresh()},
+        "metadata": {"session_id": "sess-1", "request_id": fresh()},
     });
     let answer = run(root.command(), task.to_string().as_bytes());
     assert_eq!(root.processes(), Vec::<i32>::new(), "of {tool}");
@@ -95,9 +95,9 @@ pub(crate) fn perform(
     let task = json!({
         "dispatch": {
             "task_id": "task_1", "action": "", "capability_ids": capabilities, "attempt": 1,
-            "input_refs_resolved": refs, "output_refs_expected": [], "parameters": parameters,
+            "input_refs_resolved": refs, "output_refs_expected": [], "parameters": parameters, "salt": fresh(),
         },
-        "metadata": {"session_id": "sess-1"},
+        "metadata": {"session_id": "sess-1", "request_id": fresh()},
     });
     let answer = run(oneact(root), task.to_string().as_bytes());
     assert_eq!(root.processes(), Vec::<i32>::new(), "of {capabilities:?}");

@@ -59,7 +59,7 @@ fn bad_spellings_of_expect_are_bad_flags() {
     for flags in [
         vec!["--expect", "0"],
         vec!["--expect", hash.as_str(), "--dry-run"],
-        vec!["--reply", "mcp"],
+        vec!["--reply", "xml"],
     ] {
         let answer = answer(&root, &flags, &plan());
         assert_eq!(

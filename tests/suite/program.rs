@@ -5,6 +5,7 @@ use std::{
     io::{Read, Write},
     os::unix::fs::symlink,
     process::{Child, Command, Output, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -144,15 +145,21 @@ pub(crate) fn download(what: &str) -> Value {
     )
 }
 
+/// A name that no other delivery has, so that tests about something else do not meet in the ledger.
+pub(crate) fn fresh() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    format!("fresh-{}", NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
 /// A task on one source.
 pub(crate) fn task(capability: &str, source: &str, expected: &[&str]) -> Value {
     json!({
         "dispatch": {
             "task_id": "task_1", "action": "", "capability_ids": [capability], "attempt": 1,
             "input_refs_resolved": [{"ref_id": "src_1", "storage_uri": source, "status": "reference"}],
-            "output_refs_expected": expected,
+            "output_refs_expected": expected, "salt": fresh(),
         },
-        "metadata": {"session_id": "sess-1", "request_id": "req-1", "sequence_number": 1},
+        "metadata": {"session_id": "sess-1", "request_id": fresh(), "sequence_number": 1},
     })
 }
 

@@ -5,7 +5,7 @@ use std::{fs, thread};
 use camino::Utf8Path;
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root};
+use crate::program::{Answer, Root, fresh};
 
 const SHIPPED: &str = include_str!("../../catalog.toml");
 
@@ -22,9 +22,9 @@ fn perform(root: &Root, capability: &str, input: &str, parameters: &Value) -> An
         "dispatch": {
             "task_id": "task_1", "action": "", "capability_ids": [capability], "attempt": 1,
             "input_refs_resolved": [{"ref_id": "store_1", "storage_uri": input, "status": "stored"}],
-            "output_refs_expected": [], "parameters": parameters,
+            "output_refs_expected": [], "parameters": parameters, "salt": fresh(),
         },
-        "metadata": {"session_id": "sess-1", "request_id": "req-1", "sequence_number": 1},
+        "metadata": {"session_id": "sess-1", "request_id": fresh(), "sequence_number": 1},
     }))
 }
 

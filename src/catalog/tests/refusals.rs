@@ -367,3 +367,39 @@ fn a_secret_in_the_action_text_is_taken_and_not_told() {
     assert_eq!(job.steps[0].parameters["key"], "hunter2");
     assert!(!job.reasoning.concat().contains("hunter2"));
 }
+
+#[test]
+fn duplicates_are_reused_only_where_that_can_be_right() {
+    let lines = |effects: &str, duplicates: &str| {
+        format!("effects = {{ {effects} }}\non_duplicate = {{ {duplicates} }}")
+    };
+    for (effects, duplicates, problem) in [
+        (
+            "idempotent = false",
+            "mode = \"reuse\"",
+            "cannot be `reuse`",
+        ),
+        (
+            "destructive = true, idempotent = true",
+            "mode = \"reuse\"",
+            "cannot be `reuse`",
+        ),
+        (
+            "read_only = true, open_world = true",
+            "mode = \"reuse\"",
+            "needs a `ttl`",
+        ),
+        (
+            "idempotent = true",
+            "mode = \"suppress\", ttl = \"5m\"",
+            "has a `ttl`",
+        ),
+        (
+            "idempotent = true",
+            "mode = \"reuse\", ttl = \"soon\"",
+            "soon",
+        ),
+    ] {
+        says(&lines(effects, duplicates), 7, &[problem]);
+    }
+}

@@ -296,7 +296,7 @@ mod tests {
         let begin = Event::Begin {
             version: VERSION,
             entries: entries.clone(),
-            operation: String::new(),
+            operation: "op_1".to_owned(),
         };
         assert_eq!(read(&line(&begin)).0, State::Ready(entries));
     }

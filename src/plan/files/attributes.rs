@@ -125,9 +125,10 @@ impl Attributes {
         self.mode
     }
 
-    /// The bits a file is to be made with.
+    /// The bits a file is to be made with: under most umasks those it is to have, so that they need not be
+    /// set.
     pub(crate) fn initial_mode(&self) -> u32 {
-        self.mode.map_or(0o666, |_| 0o600)
+        self.mode.map_or(0o666, |mode| mode & 0o777)
     }
 
     /// Gives them to a file of ours.

@@ -112,6 +112,14 @@ impl Files {
             {
                 return self.refused(&refused.into());
             }
+            // Too many open files, perhaps; and SQLite needs more than one.
+            if let Err(refused) = [(); 3]
+                .map(|()| File::open(&self.database))
+                .into_iter()
+                .collect::<io::Result<Vec<_>>>()
+            {
+                return self.refused(&refused);
+            }
         }
         told(self.place(), error)
     }

@@ -67,6 +67,10 @@ pub(super) fn look(conn: &Connection) -> Result<Found> {
     if number("SELECT count(*) FROM sqlite_schema")? == 0 {
         return Ok(Found::Empty);
     }
+    // It may have become ours between the first look and this one.
+    if number("PRAGMA application_id")? == APPLICATION {
+        return Ok(Found::Ours(number("PRAGMA user_version")?));
+    }
     Ok(if seed::is_one(conn)? {
         Found::Seed
     } else {

@@ -28,7 +28,8 @@ pub(super) fn open(files: &Files, wish: Wish) -> Result<(Connection, Journal), S
 fn to_write(files: &Files) -> Result<(Connection, Journal), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = match connect(files.place(), flags) {
-        Err(error) if is(&error, ErrorCode::CannotOpen) && !files.exists() => {
+        // Also where it is there by now: somebody else may just have made it.
+        Err(error) if is(&error, ErrorCode::CannotOpen) => {
             files.make()?;
             connect(files.place(), flags)
         }

@@ -1,0 +1,256 @@
+//! One ledger in PostgreSQL, and several machines at work on it.
+
+use std::{
+    collections::HashMap,
+    fs,
+    io::copy,
+    net::{Shutdown, TcpListener, TcpStream},
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use camino::Utf8Path;
+use serde_json::{Value, json};
+
+use crate::program::{ONEACT, Root, feed, run};
+
+#[path = "../../src/ledger/store/postgres/tests/cluster.rs"]
+#[expect(
+    dead_code,
+    reason = "shared with the tests of the store, which need more of it"
+)]
+mod cluster;
+
+use cluster::Cluster;
+
+const CATALOG: &str = r#"
+catalog = 1
+[server.counter]
+command = ["python3", "servers/counter.py", "counted"]
+[capability.look]
+effects = { read_only = true, open_world = false }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "metadata" }
+[capability.once]
+effects = { idempotent = false, destructive = false }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "metadata" }
+"#;
+
+/// A machine of its own: a network namespace that reaches this one by a cable, and a root.
+struct Machine {
+    name: String,
+    address: String,
+    root: Root,
+}
+
+impl Machine {
+    fn new(number: u32) -> Self {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let place = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("oneact{}-{place}", std::process::id());
+        let (ours, theirs) = (
+            format!("oa{}{number}", place),
+            format!("ob{}{number}", place),
+        );
+        let (address, other) = (format!("10.77.{place}.1"), format!("10.77.{place}.2/24"));
+        let ip = |words: &str| {
+            let told = Command::new("ip").args(words.split(' ')).output();
+            let told = told.expect("`ip` is missing; run scripts/setup-tests");
+            let said = String::from_utf8_lossy(&told.stderr).into_owned();
+            assert!(told.status.success(), "ip {words}: {said}");
+        };
+        ip(&format!("netns add {name}"));
+        ip(&format!(
+            "link add {ours} type veth peer name {theirs} netns {name}"
+        ));
+        ip(&format!("addr add {address}/24 dev {ours}"));
+        ip(&format!("link set {ours} up"));
+        ip(&format!("-n {name} addr add {other} dev {theirs}"));
+        ip(&format!("-n {name} link set {theirs} up"));
+        Self {
+            name,
+            address,
+            root: Root::with_catalog(CATALOG),
+        }
+    }
+
+    /// The binary, on that machine.
+    fn command(&self, ledger: &str) -> Command {
+        let mut command = self.root.within("ip");
+        command
+            .args(["netns", "exec", &self.name, ONEACT])
+            .env("ONEACT_LEDGER", ledger);
+        command
+    }
+
+    fn happened(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.root.path.join("counted")).unwrap_or_default();
+        text.lines().map(ToOwned::to_owned).collect()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // The cable goes with the namespace.
+        let _ = Command::new("ip")
+            .args(["netns", "del", &self.name])
+            .status();
+    }
+}
+
+/// Lets a machine reach the server, which listens to nobody but this one.
+fn bridge(address: &str, port: u16) {
+    let listener = TcpListener::bind((address, port)).unwrap();
+    thread::spawn(move || {
+        for from in listener.incoming().flatten() {
+            let Ok(to) = TcpStream::connect(("127.0.0.1", port)) else {
+                continue;
+            };
+            let pairs = [
+                (from.try_clone().unwrap(), to.try_clone().unwrap()),
+                (to, from),
+            ];
+            for (mut from, mut to) in pairs {
+                thread::spawn(move || {
+                    let _ = copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Both);
+                    let _ = from.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    });
+}
+
+fn request(capability: &str, task: &str, what: &str) -> Value {
+    json!({
+        "metadata": {"session_id": "s", "request_id": task},
+        "dispatch": {"task_id": task, "attempt": 1, "capability_ids": [capability], "parameters": {"what": what}},
+    })
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn two_machines_that_ask_for_the_same_forty_requests_do_forty_things() {
+    assert!(
+        is_root(),
+        "network namespaces need root: run this test as root"
+    );
+    let cluster = Cluster::shared();
+    let database = cluster.database();
+    let machines = [Machine::new(0), Machine::new(1)];
+    for machine in &machines {
+        bridge(&machine.address, cluster.port);
+    }
+    thread::scope(|scope| {
+        for process in 0..16 {
+            let (machine, database) = (&machines[process % 2], &database);
+            scope.spawn(move || {
+                let ledger = cluster.network_uri(&machine.address, database, "sslmode=require");
+                for turn in 0..40 {
+                    let number = (turn * 7 + process) % 40;
+                    let capability = ["look", "once"][number % 2];
+                    let task = request(
+                        capability,
+                        &format!("t-{process}-{number}"),
+                        &number.to_string(),
+                    );
+                    let answer = run(machine.command(&ledger), task.to_string().as_bytes());
+                    assert_eq!(answer.exit, 0, "{}\n{}", answer.envelope, answer.stderr);
+                }
+            });
+        }
+    });
+    let mut times = HashMap::<String, usize>::new();
+    for what in machines.iter().flat_map(Machine::happened) {
+        *times.entry(what).or_default() += 1;
+    }
+    assert_eq!(times.len(), 40);
+    assert!(times.values().all(|times| *times == 1), "{times:?}");
+    assert!(
+        machines
+            .iter()
+            .all(|machine| !machine.happened().is_empty())
+    );
+    let ask = |sql: &str| cluster.sql(&database, sql);
+    assert_eq!(
+        ask("SELECT count(*), max(step_index) + 1 FROM agent_actions"),
+        "640|640"
+    );
+    assert_eq!(
+        ask(
+            "SELECT count(*) FROM ledger_events a JOIN ledger_events b ON b.seq = a.seq + 1 WHERE b.prev_hash <> a.entry_hash"
+        ),
+        "0"
+    );
+    assert_eq!(
+        ask("SELECT max(seq) + 1 - count(*) FROM ledger_events"),
+        "0"
+    );
+}
+
+#[test]
+fn whoever_died_on_another_machine_is_known_to_be_dead() {
+    let cluster = Cluster::shared();
+    let ledger = cluster.uri(&cluster.database());
+    let roots = [Root::with_catalog(CATALOG), Root::with_catalog(CATALOG)];
+    for (capability, point, wanted) in [
+        ("once", "reserved", None),
+        ("once", "done", Some("outcome_unknown")),
+        ("look", "done", None),
+    ] {
+        let task = request(capability, &format!("{capability}-{point}"), point);
+        let mut command = roots[0].command();
+        command
+            .env("ONEACT_LEDGER", &ledger)
+            .env("ONEACT_FAULTS", format!("ledger:{point}"));
+        let mut child = command.spawn().unwrap();
+        feed(&mut child, &task);
+        assert!(!child.wait().unwrap().success());
+        let mut command = roots[1].command();
+        command.env("ONEACT_LEDGER", &ledger);
+        let answer = run(command, task.to_string().as_bytes());
+        assert_eq!(
+            answer.fault().as_str(),
+            wanted,
+            "{capability} {point}: {}",
+            answer.envelope
+        );
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_when_the_tool_has_answered_loses_nothing() {
+    let mut cluster = Cluster::start(cluster::Signed::ByAuthority);
+    let database = cluster.database();
+    let ledger = cluster.uri(&database);
+    let root = Root::with_catalog(CATALOG);
+    let mut command = root.command();
+    command.env("ONEACT_LEDGER", &ledger);
+    let mut child = command.spawn().unwrap();
+    let mut task = request("once", "t1", "a");
+    task["dispatch"]["parameters"]["seconds"] = json!(3);
+    feed(&mut child, &task);
+    crate::program::until("it has happened", || {
+        fs::read_to_string(root.path.join("counted")).ok()
+    });
+    cluster.stop();
+    let answer = crate::program::Answer::of(child.wait_with_output().unwrap());
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    let notes = answer.at("/audit/compliance_notes").as_str().unwrap();
+    assert!(notes.contains("The answer waits in the outbox"), "{notes}");
+    let outbox = Utf8Path::new(&root.path).join(".oneact/outbox");
+    assert_eq!(outbox.read_dir_utf8().unwrap().count(), 1);
+    // While there is no ledger, nothing else is done.
+    let mut command = root.command();
+    command.env("ONEACT_LEDGER", &ledger);
+    let refused = run(command, request("once", "t2", "b").to_string().as_bytes());
+    assert_eq!(
+        (refused.exit, refused.fault()),
+        (75, &json!("ledger_unavailable"))
+    );
+}
