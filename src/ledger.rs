@@ -36,7 +36,7 @@ pub(crate) use anchor::{AnchorError, AnchorOutError, Note, read_anchors};
 pub(crate) use decide::{
     Case, DecisionError, Dependants, Happened, Resolved, Review, Reviewed, Revoked,
 };
-pub(crate) use naming::{Name, NameError, Told};
+pub(crate) use naming::{Name, Told};
 pub(crate) use place::Place;
 pub(crate) use prune::{Pruned, Wish as PruneWish};
 pub(crate) use record::{Effects, RowOutcome, RowState};

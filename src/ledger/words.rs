@@ -162,6 +162,7 @@ pub(crate) enum Why {
 pub(crate) enum Miss {
     Disabled,
     NotSuccessful,
+    Pruned,
     LedgerDamaged,
     Revoked,
     CatalogChanged,
@@ -179,9 +180,10 @@ pub(crate) enum Miss {
 
 impl Miss {
     /// Every one, in the order in which they are looked for.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Disabled,
         Self::NotSuccessful,
+        Self::Pruned,
         Self::LedgerDamaged,
         Self::Revoked,
         Self::CatalogChanged,
@@ -202,6 +204,7 @@ impl Miss {
         match self {
             Self::Disabled => "disabled",
             Self::NotSuccessful => "not_successful",
+            Self::Pruned => "pruned",
             Self::LedgerDamaged => "ledger_damaged",
             Self::Revoked => "revoked",
             Self::CatalogChanged => "catalog_changed",
@@ -223,6 +226,7 @@ impl Miss {
         match self {
             Self::Disabled => "reuse is switched off",
             Self::NotSuccessful => "the old run did not succeed wholly",
+            Self::Pruned => "the old answer was pruned",
             Self::LedgerDamaged => "the record of the old run does not agree with its link",
             Self::Revoked => "the old answer was taken back",
             Self::CatalogChanged => "the catalog's entry is another by now",

@@ -8,7 +8,7 @@ use crate::ledger::{
     begin::lock_of,
     chain::{self, Body, Stamp, instant},
     naming::NameError,
-    record::{Claim, ClaimState, Effects, Event, Head, Row},
+    record::{Claim, ClaimState, Effects, Event, Head, Link, Row},
     row,
     store::{Durability, StoreError, Tx, Which, read, write},
 };
@@ -92,23 +92,19 @@ impl Ledger<'_> {
                 at,
                 actor: &actor,
             };
-            match &answer {
-                Some(answer) => {
-                    let row = vouched(&found, answer, at);
-                    let (head, step) = row::record_noted(tx, Event::Resolved, stamp, row, note)?;
-                    Ok((head, Some(step)))
-                }
-                None => {
-                    let body = Body {
-                        request_hash: found.body.request_hash.clone(),
-                        reason: Some("did_not_happen".to_owned()),
-                        note: note.map(ToOwned::to_owned),
-                        about: Some(found.case.operation_id.clone()),
-                        ..Body::default()
-                    };
-                    Ok((chain::append(tx, Event::Resolved, stamp, &body)?, None))
-                }
+            if let Some(answer) = &answer {
+                let row = vouched(&found, answer, at);
+                let (head, step) = row::record_noted(tx, Event::Resolved, stamp, row, note)?;
+                return Ok((head, Some(step)));
             }
+            let body = Body {
+                request_hash: found.body.request_hash.clone(),
+                reason: Some("did_not_happen".to_owned()),
+                note: note.map(ToOwned::to_owned),
+                about: Some(found.case.operation_id.clone()),
+                ..Body::default()
+            };
+            Ok((chain::append(tx, Event::Resolved, stamp, &body)?, None))
         })?;
         self.publish(&link);
         Ok(Resolved {
@@ -155,7 +151,7 @@ fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError
     };
     let link = tx.links(claim.seq, 1)?.into_iter().next();
     let link = link.filter(|link| link.seq == claim.seq);
-    let body = link.as_ref().and_then(|link| link.body());
+    let body = link.as_ref().and_then(Link::body);
     let body = body.unwrap_or_default();
     let rows = tx.rows(&Which::Operation(&claim.operation_id), 2)?;
     let row = rows

@@ -2,7 +2,8 @@
 
 use super::{tampering::other, *};
 use crate::ledger::{
-    Case, DecisionError, Dependants, Happened, Name, NameError, Review, Signers, record::Event,
+    Case, DecisionError, Dependants, Happened, Name, Review, Signers, naming::NameError,
+    record::Event,
 };
 
 fn name(text: &str) -> Name<'_> {
