@@ -52,8 +52,9 @@ pub(super) fn run(args: &PruneArgs, interrupts: Interrupts) -> ExitCode {
             Wish::Prune => format!("{rows} answers pruned, {bytes} bytes"),
         };
         if pruned.kept > 0 {
-            let kept = grouped(pruned.kept);
-            text += &format!("; {kept} kept: open, or of the last day");
+            text += "; ";
+            text += &grouped(pruned.kept);
+            text += " kept: open, or of the last day";
         }
         Ok(text + "\n")
     })

@@ -246,7 +246,7 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
     match wanted {
         Miss::Disabled => now.reuse = Reuse::Off,
         Miss::NotSuccessful => first.state = RowState::Partial,
-        Miss::Revoked | Miss::LedgerDamaged | Miss::OneactChanged => {}
+        Miss::Pruned | Miss::Revoked | Miss::LedgerDamaged | Miss::OneactChanged => {}
         Miss::CatalogChanged => now.entry_digest = "other".to_owned(),
         Miss::ToolChanged => now.tool_pin = Some("sha256:…".to_owned()),
         Miss::Expired => {
@@ -269,6 +269,7 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
     done(&place, &was, &first);
     match wanted {
         Miss::Revoked => place.memory.change(|row| row.revoked_by = Some(3)),
+        Miss::Pruned => place.memory.change(|row| row.response = None),
         Miss::LedgerDamaged => place
             .memory
             .change(|row| row.response = Some("{}".to_owned())),

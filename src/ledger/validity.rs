@@ -76,6 +76,7 @@ fn good(
         (row.outcome, row.state) == (RowOutcome::Success, Some(RowState::Done)),
         Miss::NotSuccessful,
     )?;
+    holds(row.response.is_some(), Miss::Pruned)?;
     holds(
         link.is_some_and(|link| sealed(row, link)),
         Miss::LedgerDamaged,

@@ -56,7 +56,7 @@ impl Ledger<'_> {
             }
         };
         let mut verdict = walk.verdict();
-        verdict.place = self.store.place().to_owned();
+        self.store.place().clone_into(&mut verdict.place);
         verdict.head = head_says(written, signers);
         let said = forged.or_else(|| unsigned(&verdict.head, signers));
         let good = verdict.anchored;
@@ -89,9 +89,8 @@ fn forged((note, whose): &(Note, Whose), signers: Signers<'_>) -> Option<Damage>
 fn unsigned(head: &HeadSays, signers: Signers<'_>) -> Option<Damage> {
     let whose = Whose::HeadFile;
     match (signers, head) {
-        (Signers::Demanded(_), HeadSays::Signed { .. }) => None,
+        (Signers::Nobody | Signers::Known(_), _) | (_, HeadSays::Signed { .. }) => None,
         (Signers::Demanded(_), _) => Some(Damage::NotSigned { whose }),
-        (Signers::Nobody | Signers::Known(_), _) => None,
     }
 }
 

@@ -161,6 +161,7 @@ pub(crate) enum Why {
 pub(crate) enum Miss {
     Disabled,
     NotSuccessful,
+    Pruned,
     LedgerDamaged,
     Revoked,
     CatalogChanged,
@@ -178,9 +179,10 @@ pub(crate) enum Miss {
 
 impl Miss {
     /// Every one, in the order in which they are looked for.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Disabled,
         Self::NotSuccessful,
+        Self::Pruned,
         Self::LedgerDamaged,
         Self::Revoked,
         Self::CatalogChanged,
@@ -201,6 +203,7 @@ impl Miss {
         match self {
             Self::Disabled => "disabled",
             Self::NotSuccessful => "not_successful",
+            Self::Pruned => "pruned",
             Self::LedgerDamaged => "ledger_damaged",
             Self::Revoked => "revoked",
             Self::CatalogChanged => "catalog_changed",
@@ -222,6 +225,7 @@ impl Miss {
         match self {
             Self::Disabled => "reuse is switched off",
             Self::NotSuccessful => "the old run did not succeed wholly",
+            Self::Pruned => "the old answer was pruned",
             Self::LedgerDamaged => "the record of the old run does not agree with its link",
             Self::Revoked => "the old answer was taken back",
             Self::CatalogChanged => "the catalog's entry is another by now",

@@ -174,6 +174,7 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
     let newest: Vec<_> = newest.iter().map(|row| row.id.as_str()).collect();
     let [first, second] = &rows;
     assert_eq!(newest, [&full(1, 2).id, &second.id, &first.id]);
-    // A walk along the chain does not meet it.
+    // A walk along the chain does not meet it, but it can be counted.
+    assert_eq!(seen(&mut *store, |tx| tx.outside()), 2);
     assert_eq!(ids(&mut *store, &Which::From(0), 5), [1]);
 }
