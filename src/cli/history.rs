@@ -172,7 +172,13 @@ fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String 
     let room = columns.saturating_sub(used + 2).max(NOTE);
     let indent = format!("\n{}", " ".repeat(used + 2));
     text.push_str("  ");
-    text.push_str(&wrapped(note, room).join(&indent));
+    let lines = if width(note) <= room {
+        vec![note.clone()]
+    } else {
+        let each = note.split("; ");
+        each.flat_map(|note| wrapped(note, room)).collect()
+    };
+    text.push_str(&lines.join(&indent));
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
