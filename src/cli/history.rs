@@ -172,7 +172,13 @@ fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String 
     let room = columns.saturating_sub(used + 2).max(NOTE);
     let indent = format!("\n{}", " ".repeat(used + 2));
     text.push_str("  ");
-    text.push_str(&wrapped(note, room).join(&indent));
+    let lines = if width(note) <= room {
+        vec![note.clone()]
+    } else {
+        let each = note.split("; ");
+        each.flat_map(|note| wrapped(note, room)).collect()
+    };
+    text.push_str(&lines.join(&indent));
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
@@ -217,6 +223,9 @@ fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFa
     Ok(because(&whole))
 }
 
+/// The longest name that others are lined up with, in columns.
+const NAME: usize = 30;
+
 /// `task_8 CAP-PRE-002 (#7) ran, although #3 has the same request, because …`
 fn because(whole: &Whole) -> String {
     let row = &whole.step.row;
@@ -247,13 +256,14 @@ fn because(whole: &Whole) -> String {
             .map(|difference| (words::line(&difference.what), words::difference(difference)));
         lines.extend(told);
     }
-    let room = lines.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
-    let room = room.min(30);
+    // A path has a line of its own.
+    let names = lines.iter().map(|(name, _)| width(name));
+    let room = names.filter(|name| *name <= NAME).max().unwrap_or(0);
     let lines: Vec<String> = lines
         .iter()
         .map(|(name, said)| {
             if width(name) > room {
-                format!("  {name}\n  {}   {said}", padded("", room))
+                format!("  {name}\n    {said}")
             } else {
                 format!("  {}   {said}", padded(name, room))
             }

@@ -23,6 +23,8 @@ pub(crate) enum ReadError {
     Store(#[from] StoreError),
     #[error("there is no ledger at {place}: nothing has been recorded here yet")]
     Missing { place: String },
+    #[error("nothing is recorded here: the ledger is switched off (`none`)")]
+    Off,
     #[error("the ledger {place} is empty: nothing has been recorded yet")]
     Empty { place: String },
     #[error("the ledger has no session `{session}`; the last one that was used is `{last}`")]
@@ -121,6 +123,7 @@ impl Reading {
                 });
             }
             Place::File(path) => Box::new(SqliteStore::open(path, Wish::Read)?),
+            Place::Nowhere => return Err(ReadError::Off),
             Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Read)?),
             Place::Nowhere => {
                 return Err(ReadError::Missing {

@@ -1,6 +1,6 @@
 //! What a step made, to be shown: its bytes where they can be had, and whether they are still the same.
 
-use std::io::Read as _;
+use std::{fs::File, io::Read as _};
 
 use camino::Utf8Path;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -78,19 +78,21 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit 
         return nothing(web.then(|| uri.redacted().into_owned()));
     };
     let still = print::still(&made.print, &uri, root);
+    let Ok(file) = open_regular(&path) else {
+        return Exhibit {
+            still,
+            ..nothing(None)
+        };
+    };
     let link = utf8_percent_encode(path.as_str(), NOT_IN_URL);
-    let link = (still != Still::Gone).then(|| format!("file://{link}"));
     Exhibit {
         still,
-        shown: shown(&path, room),
-        link,
+        shown: shown(file, room),
+        link: Some(format!("file://{link}")),
     }
 }
 
-fn shown(path: &Utf8Path, room: &mut Room) -> Shown {
-    let Ok(mut file) = open_regular(path) else {
-        return Shown::Nothing;
-    };
+fn shown(mut file: File, room: &mut Room) -> Shown {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let mut bytes = Vec::new();
     let begun = (&mut file).take(WORDS as u64).read_to_end(&mut bytes);
@@ -216,8 +218,7 @@ mod tests {
 
     #[test]
     fn nothing_but_files_and_the_web_is_linked_to() {
-        let link =
-            |uri: &str| exhibit(&made(uri), Utf8Path::new("/nowhere"), &mut ROOM.clone()).link;
+        let link = |uri: &str| exhibit(&made(uri), Utf8Path::new("/nowhere"), &mut { ROOM }).link;
         assert_eq!(link("javascript:alert(1)"), None);
         assert_eq!(link("s3://bucket/a"), None);
         assert_eq!(
