@@ -170,11 +170,15 @@ impl Look<'_, '_> {
         };
         Ok(match (ask.on_duplicate, verdict) {
             (OnDuplicate::Repeat, _) => Found::Why(Why::Repeat),
-            (OnDuplicate::Reuse { .. }, Ok(())) => Found::Step(Box::new(self.again(Again::Reused, row)?)),
+            (OnDuplicate::Reuse { .. }, Ok(())) => {
+                Found::Step(Box::new(self.again(Again::Reused, row)?))
+            }
             (OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_), Err(miss)) => {
                 Found::Why(Why::Miss(miss))
             }
-            (OnDuplicate::Suppress(_), Ok(())) => Found::Step(Box::new(self.again(Again::Suppressed, row)?)),
+            (OnDuplicate::Suppress(_), Ok(())) => {
+                Found::Step(Box::new(self.again(Again::Suppressed, row)?))
+            }
         })
     }
 
