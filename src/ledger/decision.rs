@@ -147,7 +147,11 @@ fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
             before.adjusted.as_ref(),
             row.adjusted.as_ref(),
         ),
-        Miss::Disabled | Miss::NotSuccessful | Miss::LedgerDamaged | Miss::Revoked => Vec::new(),
+        Miss::Disabled
+        | Miss::NotSuccessful
+        | Miss::LedgerDamaged
+        | Miss::Revoked
+        | Miss::Pruned => Vec::new(),
     }
 }
 

@@ -125,11 +125,6 @@ impl Reading {
             Place::File(path) => Box::new(SqliteStore::open(path, Wish::Read)?),
             Place::Nowhere => return Err(ReadError::Off),
             Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Read)?),
-            Place::Nowhere => {
-                return Err(ReadError::Missing {
-                    place: "none, as the catalog or $ONEACT_LEDGER says".to_owned(),
-                });
-            }
         };
         Ok(Self { store })
     }

@@ -167,16 +167,18 @@ fn an_empty_ledger_is_whole() {
     );
 }
 
-#[test]
-fn every_change_is_found_at_its_link() {
+/// What is found, given the id of the row.
+type Wanted = Box<dyn Fn(String) -> Damage>;
+
+/// Statements of an attacker, the link at which each is found, and what is found there.
+fn attacks() -> Vec<(&'static str, u64, Wanted)> {
     let changed = |part| move |row| Damage::RowChanged { row, part };
     let gone = |row| Damage::PayloadGone {
         row,
         part: Part::Response,
     };
     let link = |damage: Damage| move |_| damage.clone();
-    type Wanted = Box<dyn Fn(String) -> Damage>;
-    let cases: Vec<(&str, u64, Wanted)> = vec![
+    vec![
         (
             "UPDATE ledger_events SET actor = 'uid:4242' WHERE seq = 5",
             5,
@@ -248,8 +250,12 @@ fn every_change_is_found_at_its_link() {
             7,
             Box::new(|row| Damage::RevokedByNobody { row }),
         ),
-    ];
-    for (change, at, damage) in cases {
+    ]
+}
+
+#[test]
+fn every_change_is_found_at_its_link() {
+    for (change, at, damage) in attacks() {
         let file = InFile::filled();
         let rows: HashMap<u64, String> = file
             .database()
