@@ -48,7 +48,7 @@ pub(crate) use record::{Effects, Row, RowOutcome, RowState};
 pub(crate) use request::{Asked, AskedStep};
 pub(crate) use signature::{KeyError, PublicKey, read_signers};
 pub(crate) use store::Wish;
-pub(crate) use validity::{Still, World};
+pub(crate) use validity::World;
 pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{

@@ -10,20 +10,10 @@ use rustix::fs::fstat;
 
 use crate::{
     host,
-    task::{Content, Print, Sight, Stat, Uri},
+    task::{Content, Print, Sight, Stat, Still, Uri},
 };
 
 use super::open_regular;
-
-/// What became of something that was seen before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Still {
-    Same,
-    Other,
-    Gone,
-    /// Nobody could look, then or now.
-    Unknown,
-}
 
 /// Longer than the clock of any file system stands still, in nanoseconds.
 const TICK: i64 = 20_000_000;

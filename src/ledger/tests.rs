@@ -17,7 +17,7 @@ use super::{
     record::{ClaimState, Effects, Row, RowOutcome, RowState},
     request::{Asked, AskedStep},
     store::{Memory, StoreError, Which, read},
-    validity::{RULES, Still, World},
+    validity::{RULES, World},
     words::{
         Again, Ask, Attempt, Begun, Ended, LedgerError, Made, Miss, OnDuplicate, Reuse, Running,
         SeenInput, Unless, Who, Why,
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     host::{Host, Interrupts},
-    task::{Content, Fault, Print, Sight},
+    task::{Content, Fault, Print, Sight, Still},
 };
 
 const NOW: &str = "2026-02-24T02:00:00Z";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::task::Print;
+use crate::task::{Print, Still};
 
 use super::{
     canonical::sha256,
@@ -24,15 +24,6 @@ pub(crate) trait World {
     /// Until when a link can be used; none if it does not say.
     fn expires(&self, uri: &str) -> Option<Timestamp>;
     fn now(&self) -> Timestamp;
-}
-
-/// What became of something that was seen before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Still {
-    Same,
-    Other,
-    Gone,
-    Unknown,
 }
 
 /// Links must be good for so long, whatever the entry's timeout.

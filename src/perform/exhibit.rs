@@ -11,7 +11,7 @@ use crate::{
     task::Uri,
 };
 
-pub(crate) use crate::assets::print::Still;
+pub(crate) use crate::task::Still;
 
 /// Something that was made.
 #[derive(Debug)]

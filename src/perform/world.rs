@@ -4,10 +4,10 @@ use camino::Utf8Path;
 use jiff::{Span, Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::{
-    assets::print::{Still as Seen, still},
+    assets::print::still,
     host::Host,
-    ledger::{Still, World},
-    task::{Print, Uri},
+    ledger::World,
+    task::{Print, Still, Uri},
 };
 
 /// The world below a root.
@@ -21,12 +21,7 @@ impl World for Here<'_> {
         let Ok(uri) = Uri::parse(uri) else {
             return Still::Unknown;
         };
-        match still(seen, &uri, self.root) {
-            Seen::Same => Still::Same,
-            Seen::Other => Still::Other,
-            Seen::Gone => Still::Gone,
-            Seen::Unknown => Still::Unknown,
-        }
+        still(seen, &uri, self.root)
     }
 
     /// S3's presigned links say when they were signed, and for how long.

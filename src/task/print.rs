@@ -45,3 +45,13 @@ pub struct Stat {
     pub mtime: i64,
     pub ctime: i64,
 }
+
+/// What became of something that was seen before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Still {
+    Same,
+    Other,
+    Gone,
+    /// Nobody could look, then or now.
+    Unknown,
+}
