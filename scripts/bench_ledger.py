@@ -33,6 +33,8 @@ def fill(path, rows):
     """Adds rows like the newest one, each with a link, until there are so many."""
     db = sqlite3.connect(path)
     db.execute("PRAGMA synchronous = OFF")
+    # An older SQLite than the program's takes NULL for bad JSON.
+    db.execute("PRAGMA ignore_check_constraints = ON")
     columns = [name for _, name, *_ in db.execute("PRAGMA table_info(agent_actions)")]
     row = dict(zip(columns, db.execute("SELECT * FROM agent_actions ORDER BY seq DESC LIMIT 1").fetchone()))
     seq, before = db.execute("SELECT seq, entry_hash FROM ledger_events ORDER BY seq DESC LIMIT 1").fetchone()
@@ -51,8 +53,8 @@ def fill(path, rows):
                               "operation_id": f"op_{number}", "task_id": f"t{number}", "request_id": f"r{number}",
                               "request_hash": f"sha256:{number:064x}"}.values()))
     with db:
-        db.executemany("INSERT OR IGNORE INTO sessions (session_id, context, profile, principal, opened_at)"
-                       " VALUES (?, 'AGENT_AUTONOMOUS', 'default', 'bench', '2026-01-01T00:00:00.000Z')", sessions)
+        db.executemany("INSERT INTO sessions (session_id, context, profile, principal, next_step, opened_at)"
+                       " VALUES (?, 'AGENT_AUTONOMOUS', 'default', 'bench', 100, '2026-01-01T00:00:00.000Z')", sessions)
         db.executemany("INSERT INTO ledger_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", links)
         db.executemany(f"INSERT INTO agent_actions VALUES ({', '.join('?' * len(columns))})", actions)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
