@@ -1,8 +1,11 @@
 """The ledger, for scripts/bench: what recording costs, and whether a large record is as quick as a small one."""
 
+import contextlib
+import glob
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -39,24 +42,30 @@ def fill(path, rows):
     row = dict(zip(columns, db.execute("SELECT * FROM agent_actions ORDER BY seq DESC LIMIT 1").fetchone()))
     seq, before = db.execute("SELECT seq, entry_hash FROM ledger_events ORDER BY seq DESC LIMIT 1").fetchone()
     have = db.execute("SELECT count(*) FROM agent_actions").fetchone()[0]
-    links, actions, sessions = [], [], []
-    for number in range(have, rows):
-        seq += 1
-        session, step = f"other-{number // 100}", number % 100
-        if step == 0 or number == have:
-            sessions.append((session,))
-        entry = f"{seq:064x}"
-        links.append((seq, f"op_{number}", session, "succeeded", row["timestamp"], "bench", "{}", before, entry))
-        before = entry
-        step = step if number // 100 != have // 100 else number - have
-        actions.append(tuple({**row, "id": f"{number:032x}", "session_id": session, "step_index": step, "seq": seq,
-                              "operation_id": f"op_{number}", "task_id": f"t{number}", "request_id": f"r{number}",
-                              "request_hash": f"sha256:{number:064x}"}.values()))
+    db.execute("PRAGMA cache_size = -1000000")
+
+    def each():
+        for number in range(have, rows):
+            yield number, seq + 1 + number - have, f"other-{number // 100}", number % 100
+
+    def links():
+        last = before
+        for number, at, session, _ in each():
+            yield at, f"op_{number}", session, "succeeded", row["timestamp"], "bench", "{}", last, f"{at:064x}"
+            last = f"{at:064x}"
+
+    def actions():
+        for number, at, session, step in each():
+            yield tuple({**row, "id": f"{number:032x}", "session_id": session, "step_index": step, "seq": at,
+                         "operation_id": f"op_{number}", "task_id": f"t{number}", "request_id": f"r{number}",
+                         "request_hash": f"sha256:{number:064x}"}.values())
+
     with db:
         db.executemany("INSERT INTO sessions (session_id, context, profile, principal, next_step, opened_at)"
-                       " VALUES (?, 'AGENT_AUTONOMOUS', 'default', 'bench', 100, '2026-01-01T00:00:00.000Z')", sessions)
-        db.executemany("INSERT INTO ledger_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", links)
-        db.executemany(f"INSERT INTO agent_actions VALUES ({', '.join('?' * len(columns))})", actions)
+                       " VALUES (?, 'AGENT_AUTONOMOUS', 'default', 'bench', 100, '2026-01-01T00:00:00.000Z')",
+                       ((f"other-{number}",) for number in range(have // 100, (rows - 1) // 100 + 1)))
+        db.executemany("INSERT INTO ledger_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", links())
+        db.executemany(f"INSERT INTO agent_actions VALUES ({', '.join('?' * len(columns))})", actions())
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
 
@@ -106,6 +115,36 @@ def answers(oneact, catalog, ledger, name):
         return path_rows(path) if ledger is None else None
 
 
+@contextlib.contextmanager
+def postgres():
+    """A server of our own, as safe as it comes: the address of an empty database in it."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb")) or [shutil.which("initdb")]
+    if not found[-1]:
+        yield None
+        return
+    programs = os.path.dirname(found[-1])
+    with tempfile.TemporaryDirectory() as base:
+        user = []
+        if os.getuid() == 0:
+            shutil.chown(base, "postgres", "postgres")
+            user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        data = os.path.join(base, "data")
+        subprocess.run([*user, f"{programs}/initdb", "-D", data, "-U", "oneact", "-A", "trust", "--locale=C", "-E", "UTF8"],
+                       cwd=base, check=True, capture_output=True)
+        server = subprocess.Popen([*user, f"{programs}/postgres", "-D", data, "-k", base, "-p", str(port),
+                                   "-c", "listen_addresses=127.0.0.1"], cwd=base, stderr=subprocess.DEVNULL)
+        try:
+            while subprocess.run([f"{programs}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]).returncode != 0:
+                assert server.poll() is None, "PostgreSQL did not start"
+                time.sleep(0.05)
+            yield f"postgres://oneact@127.0.0.1:{port}/postgres?sslmode=disable"
+        finally:
+            server.terminate()
+            server.wait()
+
+
 def path_rows(path):
     db = sqlite3.connect(path)
     rows = db.execute("SELECT id, request, response, session_id, step_index FROM agent_actions").fetchall()
@@ -134,8 +173,8 @@ def section(oneact, parts, catalog, rounds):
     print("\nledger  answers to new requests")
     rows = answers(oneact, catalog, None, "SQLite")
     plain(rows)
-    shared = os.environ.get("ONEACT_BENCH_POSTGRES")
-    if shared:
-        answers(oneact, catalog, shared, "PostgreSQL")
-    else:
-        print("  PostgreSQL left out: name an empty database in $ONEACT_BENCH_POSTGRES")
+    with postgres() as shared:
+        if shared:
+            answers(oneact, catalog, shared, "PostgreSQL")
+        else:
+            print("  PostgreSQL left out: there is no initdb here")

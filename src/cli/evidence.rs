@@ -2,14 +2,48 @@
 
 use std::process::ExitCode;
 
+use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
     host::{Host, Interrupts},
-    perform::{EvidenceError, Settings, Told},
+    perform::{EvidenceError, Name, Settings, Told},
 };
 
 use super::{flags::PlaceArgs, print, settings};
+
+/// The answer that is meant.
+#[derive(Debug, Args)]
+pub(super) struct NameArgs {
+    /// An operation or a row, or the beginning of its id; or a step, with --session
+    #[arg(value_name = "STEP|ID")]
+    name: String,
+    /// The session of the step
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+impl NameArgs {
+    pub(super) fn name(&self) -> Name<'_> {
+        Name {
+            text: &self.name,
+            session: self.session.as_deref(),
+        }
+    }
+}
+
+/// What every decision is given with.
+#[derive(Debug, Args)]
+pub(super) struct DecisionArgs {
+    /// Why, or how that is known
+    #[arg(short, long, value_name = "WHY")]
+    pub(super) message: Option<String>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) places: PlaceArgs,
+}
 
 /// Does `work` and prints what it gives: text, or one line of JSON.
 pub(super) fn decided(

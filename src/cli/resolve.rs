@@ -10,7 +10,7 @@ use crate::{
     perform::{self, ResolveAnswer},
 };
 
-use super::{evidence, flags::PlaceArgs};
+use super::evidence::{self, DecisionArgs};
 
 /// Which operation, and what was found out.
 #[derive(Debug, Args)]
@@ -24,14 +24,8 @@ pub(super) struct ResolveArgs {
     /// It did not: the next run of the same may do it
     #[arg(long)]
     did_not: bool,
-    /// How that is known
-    #[arg(short, long, value_name = "WHY")]
-    message: Option<String>,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    decision: DecisionArgs,
 }
 
 /// Settles and tells.
@@ -41,11 +35,11 @@ pub(super) fn run(args: &ResolveArgs, interrupts: Interrupts) -> ExitCode {
     } else {
         ResolveAnswer::DidNot
     };
-    evidence::decided(&args.places, interrupts, |settings, host| {
-        let why = args.message.as_deref();
+    evidence::decided(&args.decision.places, interrupts, |settings, host| {
+        let why = args.decision.message.as_deref();
         let resolved = perform::resolve(&args.operation, answer, why, settings, host)?;
         let case = &resolved.case;
-        if args.json {
+        if args.decision.json {
             return Ok(evidence::line(&json!({
                 "operation_id": case.operation_id, "session_id": case.session_id,
                 "task_id": case.task_id, "action": case.action, "happened": args.happened,

@@ -7,52 +7,38 @@ use serde_json::json;
 
 use crate::{
     host::Interrupts,
-    perform::{self, Name, Review},
+    perform::{self, Review},
 };
 
-use super::{evidence, flags::PlaceArgs};
+use super::evidence::{self, DecisionArgs, NameArgs};
 
 /// Which answer, and what was found.
 #[derive(Debug, Args)]
 pub(super) struct ReviewArgs {
-    /// An operation or a row, or the beginning of its id; or a step, with --session
-    #[arg(value_name = "STEP|ID")]
-    name: String,
-    /// The session of the step
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    answer: NameArgs,
     /// It is good
     #[arg(long, conflicts_with = "reject", required_unless_present = "reject")]
     accept: bool,
     /// It is not: it is taken back as well
     #[arg(long)]
     reject: bool,
-    /// What was found
-    #[arg(short, long, value_name = "WHY")]
-    message: Option<String>,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    decision: DecisionArgs,
 }
 
 /// Records it and tells.
 pub(super) fn run(args: &ReviewArgs, interrupts: Interrupts) -> ExitCode {
-    let name = Name {
-        text: &args.name,
-        session: args.session.as_deref(),
-    };
     let (review, verdict) = if args.accept {
         (Review::Accept, "accepted")
     } else {
         (Review::Reject, "rejected")
     };
-    evidence::decided(&args.places, interrupts, |settings, host| {
-        let why = args.message.as_deref();
-        let reviewed = perform::review(name, review, why, settings, host)?;
+    evidence::decided(&args.decision.places, interrupts, |settings, host| {
+        let why = args.decision.message.as_deref();
+        let reviewed = perform::review(args.answer.name(), review, why, settings, host)?;
         let link = &reviewed.link;
-        if args.json {
+        if args.decision.json {
             return Ok(evidence::line(&json!({
                 "reviewed": evidence::document(&reviewed.row), "verdict": verdict, "why": why,
                 "revoked_by": reviewed.revoked, "link": link.seq, "entry_hash": link.entry_hash,

@@ -7,48 +7,34 @@ use serde_json::{Value, json};
 
 use crate::{
     host::Interrupts,
-    perform::{self, Dependants, Name, Revoked},
+    perform::{self, Dependants, Revoked},
 };
 
-use super::{evidence, flags::PlaceArgs};
+use super::evidence::{self, DecisionArgs, NameArgs};
 
 /// Which answer, and why.
 #[derive(Debug, Args)]
 pub(super) struct RevokeArgs {
-    /// An operation or a row, or the beginning of its id; or a step, with --session
-    #[arg(value_name = "STEP|ID")]
-    name: String,
-    /// The session of the step
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    answer: NameArgs,
     /// Take back what was answered from it as well
     #[arg(long)]
     dependants: bool,
-    /// What is wrong with it
-    #[arg(short, long, value_name = "WHY")]
-    message: Option<String>,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    places: PlaceArgs,
+    decision: DecisionArgs,
 }
 
 /// Takes it back and tells.
 pub(super) fn run(args: &RevokeArgs, interrupts: Interrupts) -> ExitCode {
-    let name = Name {
-        text: &args.name,
-        session: args.session.as_deref(),
-    };
     let dependants = if args.dependants {
         Dependants::Revoked
     } else {
         Dependants::Listed
     };
-    evidence::decided(&args.places, interrupts, |settings, host| {
-        let why = args.message.as_deref();
-        let revoked = perform::revoke(name, dependants, why, settings, host)?;
-        Ok(if args.json {
+    evidence::decided(&args.decision.places, interrupts, |settings, host| {
+        let why = args.decision.message.as_deref();
+        let revoked = perform::revoke(args.answer.name(), dependants, why, settings, host)?;
+        Ok(if args.decision.json {
             document(&revoked, why)
         } else {
             told(&revoked)

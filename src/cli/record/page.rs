@@ -1,29 +1,27 @@
 //! A session as one web page that needs nothing else: no script, no request, everything inside. What others
 //! wrote stays text, whatever it looks like.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use jiff::Timestamp;
+mod figure;
+mod html;
+mod timeline;
+
 use serde_json::Value;
 
 use crate::{
     envelope::{OldAnswer, read_response},
-    perform::{
-        Decision, Exhibit, Made, Page, Room, Row, RowOutcome, RowState, Shown, Still, Whole,
-        exhibit,
-    },
-    task::Sight,
+    perform::{Decision, Page, Room, Row, RowOutcome, RowState, Whole},
 };
 
-use super::{super::tame::tame, Desk, duration, size, task, words};
+use super::{Desk, duration, task, words};
+use figure::figure;
+use html::{block, escaped, list, pretty};
+use timeline::timeline;
 
 /// What one exhibit, and all of them, may weigh before base64, in bytes.
 const ROOM: Room = Room {
     each: 20_000_000,
     left: 100_000_000,
 };
-
-/// Of a text so many bytes are shown.
-const TEXT: usize = 200_000;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -50,23 +48,6 @@ pub(in crate::cli) fn page(page: &Page, whole: &[Whole], desk: &Desk) -> String 
         sections.concat(),
         env!("CARGO_PKG_VERSION"),
     )
-}
-
-/// A text of others as HTML: it can be no tag, no attribute's end, and turns no direction of writing.
-fn escaped(text: &str) -> String {
-    let lines: Vec<String> = text.split('\n').map(tame).collect();
-    let mut shown = String::with_capacity(text.len());
-    for c in lines.join("\n").chars() {
-        match c {
-            '&' => shown.push_str("&amp;"),
-            '<' => shown.push_str("&lt;"),
-            '>' => shown.push_str("&gt;"),
-            '"' => shown.push_str("&quot;"),
-            '\'' => shown.push_str("&#39;"),
-            c => shown.push(c),
-        }
-    }
-    shown
 }
 
 fn header(page: &Page, desk: &Desk) -> String {
@@ -111,75 +92,11 @@ fn header(page: &Page, desk: &Desk) -> String {
     )
 }
 
-/// Each step with when it was and how long it took, beside the others.
-fn timeline(page: &Page, desk: &Desk) -> String {
-    if page.steps.is_empty() {
-        return "<p>Nothing was done in this session yet.</p>\n".to_owned();
-    }
-    let span = Span::of(page);
-    let items = page.steps.iter().map(|step| {
-        let row = &step.row;
-        let (left, wide) = span.place(row);
-        let action = escaped(row.action_type.as_deref().unwrap_or("–"));
-        let took = took(row);
-        format!(
-            "<li><a href=\"#step-{n}\"><span class=\"number\">{n}</span><span class=\"time\">{}</span><span>{action} \
-             <span class=\"soft\">{}</span></span>{}<span class=\"took\">{took}</span><span class=\"bar \
-             {}\"><i style=\"margin-left:{left}%;width:{wide}%\"></i></span></a></li>\n",
-            desk.clock(&row.timestamp),
-            escaped(&task(step)),
-            badge(row),
-            class(row),
-            n = row.step_index,
-        )
-    });
-    format!(
-        "<nav aria-label=\"Timeline\"><ol>\n{}</ol></nav>\n",
-        items.collect::<String>()
-    )
-}
-
 fn took(row: &Row) -> String {
     match row.state {
         None | Some(RowState::Pending) => String::new(),
         Some(_) => duration(row.duration_ms),
     }
-}
-
-/// From the beginning of the first step to the end of the last, in milliseconds.
-struct Span {
-    from: i64,
-    long: i64,
-}
-
-impl Span {
-    fn of(page: &Page) -> Self {
-        let rows = || page.steps.iter().map(|step| ends(&step.row));
-        let from = rows().map(|(begin, _)| begin).min().unwrap_or_default();
-        let to = rows().map(|(_, end)| end).max().unwrap_or_default();
-        Self {
-            from,
-            long: (to - from).max(1),
-        }
-    }
-
-    /// Percent from the left, and percent in width.
-    fn place(&self, row: &Row) -> (i64, i64) {
-        let (begin, end) = ends(row);
-        let left = ((begin - self.from) * 100 / self.long).clamp(0, 99);
-        let wide = ((end - begin) * 100 / self.long).clamp(0, 100 - left);
-        (left, wide)
-    }
-}
-
-fn ends(row: &Row) -> (i64, i64) {
-    let read = |text: &str| {
-        text.parse::<Timestamp>()
-            .ok()
-            .map(Timestamp::as_millisecond)
-    };
-    let end = read(&row.timestamp).unwrap_or_default();
-    (read(&row.started_at).unwrap_or(end).min(end), end)
 }
 
 fn class(row: &Row) -> &'static str {
@@ -283,16 +200,6 @@ fn asked(row: &Row) -> String {
     )
 }
 
-fn list(facts: &[(String, String)]) -> String {
-    if facts.is_empty() {
-        return String::new();
-    }
-    let each = facts
-        .iter()
-        .map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
-    format!("<dl>\n{}</dl>\n", each.collect::<String>())
-}
-
 fn decided(whole: &Whole) -> String {
     let row = &whole.step.row;
     let ran = match &whole.decision {
@@ -377,97 +284,4 @@ fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room)
         "<p class=\"soft\">The answer is not in the record any more.</p>\n".to_owned()
     }));
     parts.concat()
-}
-
-/// Something that was made: it plays, it shows, or there is a link to it.
-fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
-    let Exhibit { still, shown, link } = exhibit(made, &desk.settings.root, room);
-    let name = escaped(&made.ref_id);
-    let inside = match shown {
-        Shown::Media { media_type, bytes } => {
-            let source = format!("data:{media_type};base64,{}", STANDARD.encode(bytes));
-            match media_type.split('/').next() {
-                Some("audio") => {
-                    format!("<audio controls preload=\"metadata\" src=\"{source}\"></audio>")
-                }
-                Some("video") => {
-                    format!("<video controls preload=\"metadata\" src=\"{source}\"></video>")
-                }
-                _ => format!("<img alt=\"{name}\" src=\"{source}\">"),
-            }
-        }
-        Shown::Words(words) => block(&words),
-        Shown::TooLarge => "<p class=\"soft\">Too large to be shown here.</p>".to_owned(),
-        Shown::Nothing => String::new(),
-    };
-    let place = escaped(&made.storage_uri);
-    let place = match link {
-        Some(link) => format!("<a href=\"{}\">{place}</a>", escaped(&link)),
-        None => place,
-    };
-    let weight = match &made.print.sight {
-        Sight::Content(content) => format!(" · {}", size(content.bytes)),
-        Sight::Absent | Sight::Unknown => String::new(),
-    };
-    let since = match still {
-        Still::Same | Still::Unknown => "",
-        Still::Other => " · <span class=\"bad\">changed since</span>",
-        Still::Gone => " · <span class=\"bad\">gone since</span>",
-    };
-    let kind = escaped(&made.asset_type);
-    format!(
-        "<figure>{inside}<figcaption><strong>{name}</strong> · {kind}{weight}{since}<br>{place}</figcaption></figure>\n"
-    )
-}
-
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
-}
-
-/// A longer text.
-fn block(text: &str) -> String {
-    let end = text
-        .char_indices()
-        .map(|(at, _)| at)
-        .take_while(|at| *at <= TEXT)
-        .last()
-        .unwrap_or_default();
-    let (shown, rest) = match text.len() {
-        length if length <= TEXT => (text, String::new()),
-        length => (
-            text.get(..end).unwrap_or_default(),
-            format!(
-                "<p class=\"soft\">{} more, not shown here.</p>",
-                size((length - end) as u64)
-            ),
-        ),
-    };
-    format!("<pre>{}</pre>{rest}", escaped(shown))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_others_wrote_stays_text() {
-        let hostile = "</script><img src=x onerror=\"alert('1')\">\u{202e}&\0";
-        assert_eq!(
-            escaped(hostile),
-            "&lt;/script&gt;&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&lt;U+202E&gt;&amp;^@"
-        );
-        assert_eq!(escaped("a\nb"), "a\nb");
-    }
-
-    #[test]
-    fn a_long_text_is_cut_at_a_character_and_says_so() {
-        let text = "ä".repeat(TEXT);
-        let shown = block(&text);
-        assert!(
-            shown.ends_with("</pre><p class=\"soft\">200 kB more, not shown here.</p>"),
-            "{}",
-            &shown[shown.len() - 90..]
-        );
-        assert_eq!(block("short"), "<pre>short</pre>");
-    }
 }

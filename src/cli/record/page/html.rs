@@ -1,0 +1,87 @@
+//! Small pieces of HTML. What others wrote stays text, whatever it looks like.
+
+use serde_json::Value;
+
+use super::super::{super::tame::tame, size};
+
+/// Of a text so many bytes are shown.
+const TEXT: usize = 200_000;
+
+/// A text of others as HTML: it can be no tag, no attribute's end, and turns no direction of writing.
+pub(super) fn escaped(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(tame).collect();
+    let mut shown = String::with_capacity(text.len());
+    for c in lines.join("\n").chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&#39;"),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+pub(super) fn list(facts: &[(String, String)]) -> String {
+    if facts.is_empty() {
+        return String::new();
+    }
+    let each = facts
+        .iter()
+        .map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+    format!("<dl>\n{}</dl>\n", each.collect::<String>())
+}
+
+pub(super) fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// A longer text.
+pub(super) fn block(text: &str) -> String {
+    let end = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .take_while(|at| *at <= TEXT)
+        .last()
+        .unwrap_or_default();
+    let (shown, rest) = match text.len() {
+        length if length <= TEXT => (text, String::new()),
+        length => (
+            text.get(..end).unwrap_or_default(),
+            format!(
+                "<p class=\"soft\">{} more, not shown here.</p>",
+                size((length - end) as u64)
+            ),
+        ),
+    };
+    format!("<pre>{}</pre>{rest}", escaped(shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_stays_text() {
+        let hostile = "</script><img src=x onerror=\"alert('1')\">\u{202e}&\0";
+        assert_eq!(
+            escaped(hostile),
+            "&lt;/script&gt;&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&lt;U+202E&gt;&amp;^@"
+        );
+        assert_eq!(escaped("a\nb"), "a\nb");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character_and_says_so() {
+        let text = "ä".repeat(TEXT);
+        let shown = block(&text);
+        assert!(
+            shown.ends_with("</pre><p class=\"soft\">200 kB more, not shown here.</p>"),
+            "{}",
+            &shown[shown.len() - 90..]
+        );
+        assert_eq!(block("short"), "<pre>short</pre>");
+    }
+}
