@@ -125,6 +125,15 @@ enum Save {
 
 const SAVES: u64 = 6000;
 
+/// Says that it is over, when it is dropped.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Plans that edit a file over and over, until the work is done: how many of them could.
 fn beside(lab: &Lab, task: &serde_json::Value, plans: usize, work: impl FnOnce()) -> (u64, u64) {
     let (over, done, all) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
@@ -138,8 +147,9 @@ fn beside(lab: &Lab, task: &serde_json::Value, plans: usize, work: impl FnOnce()
                 }
             });
         }
+        // Also where the work ends in a failure of the test.
+        let _end = Ending(&over);
         work();
-        over.store(true, Ordering::Relaxed);
     });
     (done.into_inner(), all.into_inner())
 }

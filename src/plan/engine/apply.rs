@@ -11,8 +11,9 @@ use crate::{
 };
 
 use super::{
-    entry::{Entry, Pre, Way},
+    entry::{Entry, Post, Pre, Way},
     folder::Folder,
+    undo::sha256,
 };
 
 /// Why a change was not made.
@@ -45,6 +46,7 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
         Entry::Modify {
             slot,
             pre,
+            post,
             way: Way::Exchange,
             ..
         } => {
@@ -60,8 +62,9 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
             if is(&aside, slot.name(), pre)? {
                 return Ok(Capture::Strong);
             }
-            // Theirs goes back to its place.
-            aside.exchange(slot.name(), &dir, path.name())?;
+            give_back(&aside, slot.name(), &dir, path.name(), || {
+                is_ours(&aside, slot.name(), post)
+            })?;
             Err(changed())
         }
         Entry::Modify {
@@ -120,8 +123,46 @@ fn moved_from(
     if is(to, new, pre).map_err(|error| Some(error.into()))? {
         return Ok(Capture::Strong);
     }
-    to.move_to(new, dir, name).map_err(failed)?;
+    // Where another file stands there by now, both are kept: taking back tells of it.
+    to.move_to(new, dir, name)
+        .map_err(|error| Some(error.into()))?;
     Err(None)
+}
+
+/// Puts what was taken by mistake back to its path. Whatever somebody put there in the meantime is newer,
+/// and goes back after it: the newest stays. `ours` tells whether the slot holds what we had left at the
+/// path.
+pub(super) fn give_back(
+    aside: &Dir<'_>,
+    slot: &str,
+    dir: &Dir<'_>,
+    name: &str,
+    ours: impl FnOnce() -> Result<bool, FileError>,
+) -> Result<(), FileError> {
+    let mut last = aside.look(slot)?;
+    aside.exchange(slot, dir, name)?;
+    if ours()? {
+        return Ok(());
+    }
+    loop {
+        let newer = aside.look(slot)?;
+        aside.exchange(slot, dir, name)?;
+        let replaced = aside.look(slot)?;
+        if replaced
+            .zip(last)
+            .is_some_and(|(now, then)| now.same(&then))
+        {
+            return Ok(());
+        }
+        last = newer;
+    }
+}
+
+/// Whether it is what the plan put there, to the byte: somebody may have written into it.
+fn is_ours(aside: &Dir<'_>, slot: &str, post: &Post) -> Result<bool, FileError> {
+    let facts = aside.look(slot)?;
+    let alike = facts.is_some_and(|facts| (facts.ino, facts.bytes) == (post.ino, post.bytes));
+    Ok(alike && sha256(aside, slot)? == post.sha256)
 }
 
 /// Where the file system knows no exchange: a look, then a rename over it. The original stays in its

@@ -193,3 +193,58 @@ fn slots_of_directories_yet_to_be_made_lie_beside_them_and_are_cleared_away() {
     let left = fs::read_dir(place.path.join("there")).unwrap().count();
     assert_eq!(left, 0);
 }
+
+/// What an editor does: a new file, renamed over the old one.
+fn save(dir: &camino::Utf8Path, text: &str) {
+    fs::write(dir.join("notes~"), text).unwrap();
+    fs::rename(dir.join("notes~"), dir.join("notes")).unwrap();
+}
+
+#[test]
+fn the_newest_of_the_saves_that_come_while_a_change_is_given_back_stays() {
+    const ROUNDS: usize = 500;
+    let place = place();
+    let start = std::sync::Barrier::new(2);
+    for round in 0..ROUNDS {
+        save(&place.path, "checked");
+        let pre = Pre {
+            facts: place.root.look(&path("notes")).unwrap().unwrap(),
+            sha256: super::hash(b"checked"),
+            backup: path("notes.bak"),
+        };
+        // The plan comes too late: it has to give back what it takes.
+        save(&place.path, "first");
+        let folder = Folder::create(&place.root, &format!("plan_{round}")).unwrap();
+        folder.make_slots().unwrap();
+        let slot = folder.slot(0).unwrap();
+        let staged = place.path.join(slot.as_str());
+        fs::write(&staged, "ours").unwrap();
+        let entry = Entry::Modify {
+            path: path("notes"),
+            slot,
+            pre,
+            post: Post {
+                ino: fs::metadata(&staged).unwrap().ino(),
+                bytes: 4,
+                sha256: super::hash(b"ours"),
+            },
+            way: Way::Exchange,
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                for number in 2..5 {
+                    save(&place.path, &format!("save {number}"));
+                }
+            });
+            start.wait();
+            let applied = apply::apply(&folder, &entry);
+            assert!(
+                matches!(applied, Err(apply::ApplyError::Changed(_))),
+                "{applied:?}"
+            );
+        });
+        let now = fs::read_to_string(place.path.join("notes")).unwrap();
+        assert_eq!(now, "save 4", "in round {round}");
+    }
+}

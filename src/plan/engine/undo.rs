@@ -13,7 +13,10 @@ use crate::{
     task::{RelPath, hexadecimal},
 };
 
-use super::entry::{Entry, Post, Pre, Way};
+use super::{
+    apply::give_back,
+    entry::{Entry, Post, Pre, Way},
+};
 
 /// Read at a time, in bytes.
 const BLOCK: usize = 256 * 1024;
@@ -112,7 +115,7 @@ fn undo_modify(
 ) -> Result<Undone, FileError> {
     match look(root, slot)? {
         Some(aside) if aside.ino == post.ino => Ok(Undone::Restored),
-        Some(_) => {
+        Some(original) => {
             let Some(ours) = ours(root, path, post)? else {
                 return Ok(conflict(
                     path,
@@ -121,10 +124,13 @@ fn undo_modify(
             };
             let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
             aside.exchange(slot.name(), &dir, path.name())?;
-            if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
+            let out = |facts: &Facts| -> Result<bool, FileError> {
+                Ok(aside.look(slot.name())?.is_some_and(|now| now.same(facts)))
+            };
+            if out(&ours)? {
                 return Ok(Undone::Restored);
             }
-            aside.exchange(slot.name(), &dir, path.name())?;
+            give_back(&aside, slot.name(), &dir, path.name(), || out(&original))?;
             Ok(conflict(
                 path,
                 "the changed file was exchanged meanwhile; it stays",
