@@ -5,6 +5,8 @@
 
 mod before_main;
 mod interrupts;
+#[cfg(target_env = "musl")]
+mod memory;
 mod range_lock;
 mod spawn;
 mod zone;

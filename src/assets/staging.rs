@@ -5,8 +5,9 @@
 //! taken over only by the holder of the lock on `<state>/staging`, so nobody ever meets one that is
 //! half made.
 //!
-//! A directory that is empty in the end is set aside as `<state>/spare`, and is the next run's: on
-//! a disk, to rename one takes a fifth of the time that removing and making one takes.
+//! A directory that is empty in the end is set aside as `<state>/spare/directory`, and is the next run's:
+//! on a disk, to rename one takes a fifth of the time that removing and making one takes. It has a place of
+//! its own, so that the directory of the ledger is as it was whenever that is waited for.
 
 mod held;
 #[cfg(test)]
@@ -52,7 +53,7 @@ impl Staging {
     /// Makes `<state_dir>/staging/<operation_id>/`, after removing what dead processes left
     /// beside it.
     pub(crate) fn open(state_dir: &Utf8Path, operation_id: &str) -> Result<Self, StoreError> {
-        let spare = state_dir.join("spare");
+        let spare = state_dir.join("spare/directory");
         Self::make(&state_dir.join("staging"), operation_id, Some(spare))
     }
 
@@ -158,9 +159,13 @@ impl Drop for Staging {
 fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>, held: &Held) -> bool {
     // In the place of another spare one, too: it is as empty. Given up first, so that whoever takes it
     // there finds it free.
-    spare.is_some_and(|spare| {
-        held.is_pristine() && held.give_up().is_ok() && fs::rename(dir, spare).is_ok()
-    })
+    let moved = |spare: &Utf8Path| match (fs::rename(dir, spare), spare.parent()) {
+        (Err(error), Some(place)) if error.kind() == io::ErrorKind::NotFound => {
+            private_dir().create(place).is_ok() && fs::rename(dir, spare).is_ok()
+        }
+        (moved, _) => moved.is_ok(),
+    };
+    spare.is_some_and(|spare| held.is_pristine() && held.give_up().is_ok() && moved(spare))
 }
 
 /// Makes the spare directory the one at `dir`, if nothing is there and the spare one is as good as

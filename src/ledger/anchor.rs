@@ -4,6 +4,7 @@
 use std::{
     fs::{self, File},
     io::{self, BufReader, Write as _},
+    os::unix::fs::FileExt as _,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -53,6 +54,9 @@ pub(super) struct HeadFile {
     path: Utf8PathBuf,
     sign_key: Option<Utf8PathBuf>,
 }
+
+/// What a disk writes whole or not at all, in bytes.
+const SECTOR: usize = 512;
 
 /// What is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,10 +138,17 @@ impl HeadFile {
     /// Whole or not at all. It is not waited for until it is on the disk: it says less than the ledger,
     /// never more.
     fn write(&self, note: &Note) -> io::Result<()> {
-        let dir = self.path.parent().unwrap_or(Utf8Path::new("."));
-        let mut file = Builder::new().prefix(".ledger.head.").tempfile_in(dir)?;
         let mut line = serde_json::to_vec(note)?;
         line.push(b'\n');
+        // As long as the line that is there, in one sector of the disk: one write exchanges it.
+        if let Ok(file) = File::options().write(true).open(&self.path)
+            && line.len() <= SECTOR
+            && file.metadata()?.len() == line.len() as u64
+        {
+            return file.write_all_at(&line, 0);
+        }
+        let dir = self.path.parent().unwrap_or(Utf8Path::new("."));
+        let mut file = Builder::new().prefix(".ledger.head.").tempfile_in(dir)?;
         file.write_all(&line)?;
         file.persist(&self.path)?;
         Ok(())

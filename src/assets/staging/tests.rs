@@ -116,14 +116,14 @@ fn an_empty_directory_is_the_next_run_s() {
     drop(first);
     let second = Staging::open(&state, "second").unwrap();
     assert_eq!(inode(second.dir()), made);
-    assert!(!state.join("spare").exists());
+    assert!(!state.join("spare/directory").exists());
 }
 
 #[test]
 fn a_spare_directory_that_is_not_as_it_was_made_is_not_used() {
     let (keep, state) = state();
     drop(Staging::open(&state, "first").unwrap());
-    let spare = state.join("spare");
+    let spare = state.join("spare/directory");
     let outside = Utf8Path::from_path(keep.path()).unwrap().join("outside");
     fs::create_dir(&outside).unwrap();
     let spoils: [&dyn Fn(); 3] = [

@@ -50,10 +50,10 @@ enum Journal {
 
 /// From this length on, in bytes, the write-ahead file is moved into the database at the end: whoever comes
 /// next reads all of it.
-const LONG: u64 = 1 << 20;
+const LONG: u64 = 1 << 18;
 
 /// From this length on it is moved at once.
-const TOO_LONG: u64 = 8 * LONG;
+const TOO_LONG: u64 = 32 * LONG;
 
 /// How long others are waited for.
 const PATIENCE: Duration = Duration::from_secs(5);

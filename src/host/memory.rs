@@ -1,0 +1,104 @@
+//! The allocator of a program that musl is linked into. musl's own gives memory back at every occasion, and
+//! takes twice as long for a JSON document; dlmalloc is as quick as glibc's, for Rust and, through the four
+//! functions of C, for SQLite.
+
+use std::{
+    alloc::{GlobalAlloc, Layout},
+    ffi::c_void,
+    ptr,
+};
+
+use dlmalloc::GlobalDlmalloc;
+
+#[global_allocator]
+static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
+
+/// Before each block of C stands its size: C gives blocks back without it. As long as the strictest
+/// alignment that C may expect.
+const HEADER: usize = 16;
+
+/// What is asked of the allocator for a block of C.
+fn whole(size: usize) -> Option<Layout> {
+    Layout::from_size_align(size.checked_add(HEADER)?, HEADER).ok()
+}
+
+#[expect(
+    unsafe_code,
+    reason = "the functions of C by which a program brings its own allocator (musl 1.2.2 and later)"
+)]
+mod functions {
+    use super::{ALLOCATOR, GlobalAlloc as _, HEADER, Layout, c_void, ptr, whole};
+
+    /// Notes the size, and gives what comes after.
+    ///
+    /// # Safety
+    /// `block` is null or begins `layout`.
+    unsafe fn handed_out(block: *mut u8, layout: Layout) -> *mut c_void {
+        if block.is_null() {
+            return ptr::null_mut();
+        }
+        // SAFETY: the block begins with room for the size, and is aligned for it.
+        unsafe {
+            block.cast::<usize>().write(layout.size());
+            block.add(HEADER).cast()
+        }
+    }
+
+    /// What stands before a block that was handed out, and of which size that is.
+    ///
+    /// # Safety
+    /// `block` was handed out here and not given back.
+    unsafe fn taken_back(block: *mut c_void) -> (*mut u8, Layout) {
+        // SAFETY: `handed_out` wrote the size there; it was a good one then.
+        unsafe {
+            let start = block.cast::<u8>().sub(HEADER);
+            let size = start.cast::<usize>().read();
+            (start, Layout::from_size_align_unchecked(size, HEADER))
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+        match whole(size) {
+            // SAFETY: the layout is not empty.
+            Some(layout) => unsafe { handed_out(ALLOCATOR.alloc(layout), layout) },
+            None => ptr::null_mut(),
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+        match count.checked_mul(size).and_then(whole) {
+            // SAFETY: the layout is not empty.
+            Some(layout) => unsafe { handed_out(ALLOCATOR.alloc_zeroed(layout), layout) },
+            None => ptr::null_mut(),
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+        if block.is_null() {
+            // SAFETY: as asked for.
+            return unsafe { malloc(size) };
+        }
+        let Some(new) = whole(size) else {
+            return ptr::null_mut();
+        };
+        // SAFETY: the caller gives a block that was handed out here.
+        unsafe {
+            let (start, old) = taken_back(block);
+            handed_out(ALLOCATOR.realloc(start, old, new.size()), new)
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn free(block: *mut c_void) {
+        if !block.is_null() {
+            // SAFETY: the caller gives a block that was handed out here.
+            unsafe {
+                let (start, layout) = taken_back(block);
+                ALLOCATOR.dealloc(start, layout);
+            }
+        }
+    }
+}
