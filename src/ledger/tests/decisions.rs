@@ -327,3 +327,18 @@ fn an_answer_is_named_by_operation_row_or_step() {
     };
     assert!(error(elsewhere).contains("nothing recorded"));
 }
+
+#[test]
+fn the_head_names_the_last_link_of_a_decision() {
+    let file = tampering::InFile::filled();
+    let mut ledger = file.open();
+    let rejected = ledger.review(name("op_1"), Review::Reject, None).unwrap();
+    let last = rejected.revoked.unwrap();
+    assert!(last > rejected.link.seq);
+    drop(ledger);
+    let verdict = file.verdict();
+    assert_eq!(
+        verdict.head,
+        crate::ledger::HeadSays::Unsigned { seq: last }
+    );
+}

@@ -27,20 +27,41 @@ macro_rules! instant {
     };
 }
 
+macro_rules! columns {
+    ($request:literal, $response:literal) => {
+        concat!(
+            "id::text, agent_name, action_type, target_type, COALESCE(target_key, target_id::text), outcome, ",
+            $request,
+            ", request_hash, ",
+            $response,
+            ", confidence_score::text, ",
+            session!(),
+            ", step_index::bigint, ",
+            instant!("timestamp"),
+            ", state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, ",
+            "tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from::text, reason, ",
+            "fault, ",
+            instant!("started_at"),
+            ", duration_ms, request_sha256, response_sha256, seq, revoked_by"
+        )
+    };
+}
+
 /// What [`row`] reads, in its order.
-pub(super) const COLUMNS: &str = concat!(
-    "id::text, agent_name, action_type, target_type, COALESCE(target_key, target_id::text), outcome, ",
-    "COALESCE(request_text, request::text), request_hash, COALESCE(response_text, response::text), ",
-    "confidence_score::text, ",
-    session!(),
-    ", step_index::bigint, ",
-    instant!("timestamp"),
-    ", state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, ",
-    "tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from::text, reason, ",
-    "fault, ",
-    instant!("started_at"),
-    ", duration_ms, request_sha256, response_sha256, seq, revoked_by"
+pub(super) const COLUMNS: &str = columns!(
+    "COALESCE(request_text, request::text)",
+    "COALESCE(response_text, response::text)"
 );
+
+/// The same, without request and response.
+pub(super) const BARE: &str = columns!("NULL::text", "NULL::text");
+
+/// What says something new of a delivery: as its index has it, or that is not used.
+macro_rules! told {
+    () => {
+        "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')"
+    };
+}
 
 pub(super) const INSERT: &str = "INSERT INTO public.agent_actions \
     (id, agent_name, action_type, target_type, target_id, target_key, outcome, request_text, request_hash, \
@@ -215,7 +236,10 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             session_id,
             idempotency_key,
         }) => (
-            format!("WHERE {session} = $1 AND idempotency_key = $2 {NEWEST}"),
+            format!(
+                "WHERE {session} = $1 AND idempotency_key = $2 AND {} {NEWEST}",
+                told!()
+            ),
             vec![Value::text(session_id), Value::text(idempotency_key)],
         ),
         Which::Delivery(Delivery::Task {
@@ -226,7 +250,8 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         }) => (
             format!(
                 "WHERE {session} = $1 AND task_id = $2 AND request_id IS NOT DISTINCT FROM $3 \
-                 AND ($4::bigint IS NULL OR attempt = $4) {NEWEST}"
+                 AND ($4::bigint IS NULL OR attempt = $4) AND {} {NEWEST}",
+                told!()
             ),
             vec![
                 Value::text(session_id),
@@ -255,6 +280,16 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             task_id,
         } => (
             format!("WHERE {session} = $1 AND task_id = $2 {NEWEST}"),
+            vec![Value::text(session_id), Value::text(task_id)],
+        ),
+        Which::Runs {
+            session_id,
+            task_id,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND task_id = $2 \
+                 AND state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled') {NEWEST}"
+            ),
             vec![Value::text(session_id), Value::text(task_id)],
         ),
         Which::Operation(beginning) => (
