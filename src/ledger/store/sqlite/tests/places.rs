@@ -191,6 +191,7 @@ fn whoever_comes_by_a_link_meets_whoever_does_not() {
 fn others_are_waited_for_also_after_what_was_written_could_not_be_moved() {
     let (_dir, path) = nowhere();
     let mut store = filled(&path, 1);
+    store.set_for(Durability::Disk).unwrap();
     // A transaction that is open is in its way.
     store
         .conn
