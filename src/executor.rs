@@ -357,16 +357,14 @@ fn happened<'a>(steps: &'a [Step], invocations: &[Invocation]) -> Option<&'a Ste
 }
 
 /// What happened is not undone by what failed after it, and the caller must not try again.
-fn not_good(step: &Step, failure: Failure) -> Failure {
-    Failure {
-        message: format!(
-            "{}. {} happened before that, is not good, and must not happen twice.",
-            failure.message.trim_end_matches('.'),
-            step.entry.id
-        ),
-        recoverable: false,
-        ..failure
-    }
+fn not_good(step: &Step, mut failure: Failure) -> Failure {
+    failure.message = format!(
+        "{}. {} happened before that, is not good, and must not happen twice.",
+        failure.message.trim_end_matches('.'),
+        step.entry.id
+    );
+    failure.recoverable = false;
+    failure
 }
 
 /// Sending the task again would repeat the steps that went well, also one that may not be repeated.

@@ -256,22 +256,19 @@ impl Letter {
         let mut row = self.row.clone();
         let ours = tx.drop_claim(&key, self.claim)?;
         let claim = ours.as_ref().map(|claim| claim.seq);
-        let event = match ours {
-            Some(claim) => {
-                // Whether it happened nobody knows, or it is not good: nobody does it again until a person
-                // has said.
-                if row.state == Some(RowState::Unknown) {
-                    tx.put_claim(&Claim {
-                        state: ClaimState::Unknown,
-                        ..claim
-                    })?;
-                }
-                event(row.state)
+        let event = if let Some(claim) = ours {
+            // Whether it happened nobody knows, or it is not good: nobody does it again until a person has
+            // said.
+            if row.state == Some(RowState::Unknown) {
+                tx.put_claim(&Claim {
+                    state: ClaimState::Unknown,
+                    ..claim
+                })?;
             }
-            None => {
-                row.state = Some(RowState::Late);
-                Event::Late
-            }
+            event(row.state)
+        } else {
+            row.state = Some(RowState::Late);
+            Event::Late
         };
         let stamp = Stamp {
             operation_id: &self.row.operation_id,

@@ -232,34 +232,7 @@ const NEWEST: &str =
 pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
     let session = session!();
     Some(match *which {
-        Which::Delivery(Delivery::Key {
-            session_id,
-            idempotency_key,
-        }) => (
-            format!(
-                "WHERE {session} = $1 AND idempotency_key = $2 AND {} {NEWEST}",
-                told!()
-            ),
-            vec![Value::text(session_id), Value::text(idempotency_key)],
-        ),
-        Which::Delivery(Delivery::Task {
-            session_id,
-            request_id,
-            task_id,
-            attempt,
-        }) => (
-            format!(
-                "WHERE {session} = $1 AND task_id = $2 AND request_id IS NOT DISTINCT FROM $3 \
-                 AND ($4::bigint IS NULL OR attempt = $4) AND {} {NEWEST}",
-                told!()
-            ),
-            vec![
-                Value::text(session_id),
-                Value::text(task_id),
-                Value::maybe(request_id),
-                Value::maybe_int(attempt.map(u64::from)),
-            ],
-        ),
+        Which::Delivery(delivery) => of_delivery(delivery),
         Which::Request {
             session_id,
             action_type,
@@ -332,6 +305,40 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         }
         Which::Newest => (NEWEST.to_owned(), Vec::new()),
     })
+}
+
+fn of_delivery(delivery: Delivery<'_>) -> (String, Vec<Value<'_>>) {
+    let session = session!();
+    match delivery {
+        Delivery::Key {
+            session_id,
+            idempotency_key,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND idempotency_key = $2 AND {} {NEWEST}",
+                told!()
+            ),
+            vec![Value::text(session_id), Value::text(idempotency_key)],
+        ),
+        Delivery::Task {
+            session_id,
+            request_id,
+            task_id,
+            attempt,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND task_id = $2 AND request_id IS NOT DISTINCT FROM $3 \
+                 AND ($4::bigint IS NULL OR attempt = $4) AND {} {NEWEST}",
+                told!()
+            ),
+            vec![
+                Value::text(session_id),
+                Value::text(task_id),
+                Value::maybe(request_id),
+                Value::maybe_int(attempt.map(u64::from)),
+            ],
+        ),
+    }
 }
 
 fn owned<'a>(text: String) -> Value<'a> {
