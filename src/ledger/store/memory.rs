@@ -378,29 +378,12 @@ impl Tx for Kept {
 }
 
 fn fits(which: &Which<'_>, row: &Row) -> bool {
+    use RowState::{Cancelled, Done, Failed, Partial, Reused, RolledBack, Suppressed};
     let is = |column: &Option<String>, value: &str| column.as_deref() == Some(value);
     // Rows that only repeat another, and those of which nothing came, say nothing new of a delivery.
-    let told = matches!(
-        row.state,
-        Some(
-            RowState::Done
-                | RowState::Partial
-                | RowState::Failed
-                | RowState::RolledBack
-                | RowState::Reused
-                | RowState::Suppressed
-        )
-    );
-    let ran = matches!(
-        row.state,
-        Some(
-            RowState::Done
-                | RowState::Partial
-                | RowState::Failed
-                | RowState::RolledBack
-                | RowState::Cancelled
-        )
-    );
+    let is_one = |states: &[RowState]| row.state.is_some_and(|state| states.contains(&state));
+    let told = is_one(&[Done, Partial, Failed, RolledBack, Reused, Suppressed]);
+    let ran = is_one(&[Done, Partial, Failed, RolledBack, Cancelled]);
     match *which {
         Which::Delivery(Delivery::Key {
             session_id,
@@ -426,7 +409,7 @@ fn fits(which: &Which<'_>, row: &Row) -> bool {
                 && is(&row.action_type, action_type)
                 && row.request_hash == request_hash
                 && row.outcome == RowOutcome::Success
-                && matches!(row.state, Some(RowState::Done | RowState::Partial))
+                && matches!(row.state, Some(Done | Partial))
         }
         Which::Task {
             session_id,
