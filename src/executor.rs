@@ -25,10 +25,13 @@ use serde_json::Value;
 
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
-    catalog::{Delivery, Repeatable, Step, StepOutput, ToolJob},
+    catalog::{Delivery, Once, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, Uri, decided},
+    task::{
+        Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced,
+        State, Uri, decided,
+    },
 };
 
 pub(crate) use crate::plan::Fate;
@@ -124,7 +127,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         .and_then(|data| context.go_on().map(|()| data))
         .and_then(|data| place(&job.steps, data, &staging, &store, context));
     tracing::debug!("assets placed");
-    done.settle(result);
+    done.settle(&job.steps, result);
     Ok(Executed {
         _staging: Some(staging),
         ..done
@@ -251,7 +254,8 @@ impl Executed {
                 .map_err(|failure| self.asked(step, steps, failure))?;
             // What an earlier step found out is not lost to a later one that makes an asset.
             data = found.or(data);
-            if step.entry.repeatable == Repeatable::Once {
+            // What says so itself is told of when all is over.
+            if step.entry.once() == Once::Assumed {
                 once = Some(step);
             }
         }
@@ -319,7 +323,7 @@ impl Executed {
     }
 
     /// Gives the outcome its end: assets and result, or a failure and neither (R-000-88).
-    fn settle(&mut self, result: Result<Made, Failure>) {
+    fn settle(&mut self, steps: &[Step], result: Result<Made, Failure>) {
         let outcome = &mut self.outcome;
         match result {
             Ok(Made { produced, data }) => {
@@ -333,10 +337,34 @@ impl Executed {
                     _ if outcome.waiting.is_some() => State::Pending,
                     _ => State::Failed,
                 };
-                outcome.failure = Some(failure);
+                let spoiled = happened(steps, &outcome.invocations);
+                outcome.spoiled = spoiled.map(|step| step.entry.id.clone());
+                outcome.failure = Some(match spoiled {
+                    Some(step) => not_good(step, failure),
+                    None => failure,
+                });
             }
         }
     }
+}
+
+/// The first step that says it must not happen twice, and did: its tool succeeded.
+fn happened<'a>(steps: &'a [Step], invocations: &[Invocation]) -> Option<&'a Step> {
+    let done = steps.iter().zip(invocations).find(|(step, invocation)| {
+        step.entry.once() == Once::Said && invocation.status == InvocationStatus::Success
+    });
+    done.map(|(step, _)| step)
+}
+
+/// What happened is not undone by what failed after it, and the caller must not try again.
+fn not_good(step: &Step, mut failure: Failure) -> Failure {
+    failure.message = format!(
+        "{}. {} happened before that, is not good, and must not happen twice.",
+        failure.message.trim_end_matches('.'),
+        step.entry.id
+    );
+    failure.recoverable = false;
+    failure
 }
 
 /// Sending the task again would repeat the steps that went well, also one that may not be repeated.

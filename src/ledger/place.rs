@@ -7,7 +7,7 @@ use crate::host::{self, Host};
 use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
-    store::{PostgresStore, SqliteStore, Store, StoreError, Wish},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Wish, real},
 };
 
 /// Where the record lies.
@@ -95,7 +95,7 @@ impl<'a> Ledger<'a> {
         host: &'a Host,
     ) -> Self {
         let head = match place {
-            Place::File(path) => path.with_extension(HEAD),
+            Place::File(path) => real(path).with_extension(HEAD),
             Place::Postgres(_) | Place::Nowhere => state_dir.join(FILE).with_extension(HEAD),
         };
         Self {

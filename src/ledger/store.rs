@@ -10,6 +10,7 @@ pub(super) mod tests;
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
 pub(crate) use postgres::PostgresStore;
+pub(super) use sqlite::real;
 pub(crate) use sqlite::{SqliteStore, Wish};
 
 #[cfg(test)]
@@ -179,26 +180,22 @@ pub(crate) trait Tx {
     fn claims(&mut self) -> Result<Vec<Claim>, StoreError>;
     /// Puts it in the place of the one with the same key, if there is one.
     fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError>;
-    /// Removes it if it is still the one with that number; says whether it was.
-    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError>;
+    /// Removes it if it is still the one with that number, and gives it; none where it was taken over.
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Option<Claim>, StoreError>;
 
     // --- small things kept beside ---
 
-    /// The key for hashes of secrets, made by the first who needs it.
-    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError>;
-}
-
-/// Whether the claim was still ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dropped {
-    Ours,
-    TakenOver,
+    /// The key for hashes of secrets, once it was put here.
+    fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError>;
+    /// Puts it here: once.
+    fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError>;
 }
 
 /// Which rows of `agent_actions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which<'a> {
-    /// Answers to the same delivery, the newest first.
+    /// Answers to the same delivery, the newest first: not those that only repeat another, nor those of
+    /// which nothing came.
     Delivery(Delivery<'a>),
     /// Successes (`done`, `partial`) of the same request in a session, the newest first.
     Request {
@@ -208,6 +205,11 @@ pub(crate) enum Which<'a> {
     },
     /// All answers for a task, the newest first.
     Task {
+        session_id: &'a str,
+        task_id: &'a str,
+    },
+    /// What came of its attempts, where they ran to an end, the newest first.
+    Runs {
         session_id: &'a str,
         task_id: &'a str,
     },
@@ -227,7 +229,7 @@ pub(crate) enum Which<'a> {
     Seq(Seq),
     /// From that link on, ascending: for a walk over everything.
     From(Seq),
-    /// Rows that reuse that row.
+    /// Rows that reuse that row, the newest first: without request and response, for they can be many.
     ReusesOf(&'a str),
     /// The newest first.
     Newest,

@@ -4,6 +4,7 @@ mod claims;
 mod cut;
 mod decisions;
 mod duplicates;
+mod opened;
 mod pruning;
 mod questions;
 mod tampering;

@@ -38,20 +38,38 @@ pub(super) fn judge(
 ) -> Result<(), Miss> {
     match ask.on_duplicate {
         OnDuplicate::Reuse { ttl } => good(row, link, ask, ttl, world),
-        OnDuplicate::Suppress(unless) => same(row, ask, unless, world),
+        OnDuplicate::Suppress(unless) => same(row, unless, world),
         OnDuplicate::Repeat => Err(Miss::Disabled),
     }
 }
 
 /// Whether something that must not happen twice would happen twice: the same hash, about the same things
 /// (C-36).
-fn same(row: &Row, ask: &Ask<'_>, unless: Unless, world: &dyn World) -> Result<(), Miss> {
+fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
     holds(row.revoked_by.is_none(), Miss::Revoked)?;
-    // What nobody can look at is no reason to do it again.
-    inputs(row, Some(Duration::MAX), world)?;
+    // What nobody can look at, or read, is no reason to do it again.
+    let inputs: Vec<SeenInput> = list(row.input_ids.as_deref()).unwrap_or_default();
+    for SeenInput { print, .. } in inputs {
+        match world.still(&print.uri, &print) {
+            Still::Same | Still::Unknown => {}
+            Still::Other | Still::Gone => return Err(Miss::InputChanged),
+        }
+    }
     match unless {
         Unless::InputsChanged => Ok(()),
-        Unless::FilesChanged => outputs(row, ask, world),
+        Unless::FilesChanged => {
+            let files: Vec<Made> = list(row.output_ids.as_deref()).unwrap_or_default();
+            files.iter().try_for_each(|made| untouched(made, world))
+        }
+    }
+}
+
+/// Whether it is not known to be something else by now.
+fn untouched(made: &Made, world: &dyn World) -> Result<(), Miss> {
+    match world.still(&made.storage_uri, &made.print) {
+        Still::Same | Still::Unknown => Ok(()),
+        Still::Other => Err(Miss::OutputChanged),
+        Still::Gone => Err(Miss::OutputMissing),
     }
 }
 
@@ -131,11 +149,7 @@ fn inputs(row: &Row, ttl: Option<Duration>, world: &dyn World) -> Result<(), Mis
 fn outputs(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
     let made: Vec<Made> = list(row.output_ids.as_deref()).ok_or(Miss::LedgerDamaged)?;
     for made in made {
-        match world.still(&made.storage_uri, &made.print) {
-            Still::Same | Still::Unknown => {}
-            Still::Other => return Err(Miss::OutputChanged),
-            Still::Gone => return Err(Miss::OutputMissing),
-        }
+        untouched(&made, world)?;
         let long = USABLE.max(ask.timeout.saturating_mul(2));
         let usable = world.expires(&made.storage_uri).is_none_or(|end| {
             let left = end.duration_since(world.now());

@@ -375,7 +375,7 @@ pub(crate) enum LedgerError {
     )]
     InFlight { operation: String, waited: Duration },
     #[error(
-        "operation {operation} was doing the same when it died: it may or may not have happened, and must not happen twice. Look, then say it with `oneact resolve {operation} --happened` or `--did-not`"
+        "operation {operation} did the same, or may have: how it ended nobody knows, or it is not good, and it must not happen twice. Look, then say it with `oneact resolve {operation} --happened` or `--did-not`"
     )]
     Unknown { operation: String },
     #[error("{}", .0.message)]

@@ -12,7 +12,7 @@ use crate::{
     host::{self, Host},
     ledger::{
         Again, Answered, Ask, Begun, Effects, Ledger, LedgerError, Made, Place, Recorded, Reuse,
-        Running, Why,
+        RowOutcome, Running, Why,
     },
     task::{
         Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Produced, Record,
@@ -200,6 +200,11 @@ pub(super) fn recorded<'h>(
     let why = running.why;
     let attempt = running.attempt;
     let mut executed = done(work, context).unwrap_or_else(Executed::rejected);
+    let outcome = &mut executed.outcome;
+    if let (Some(_), Some(failure)) = (&outcome.spoiled, &mut outcome.failure) {
+        let settled = format!(" `oneact resolve {operation}` settles it.");
+        failure.message.push_str(&settled);
+    }
     let end = ended::of(&executed.outcome, received, before, &ask, context);
     host::die_at("ledger:done");
     let recorded = ledger.finish(&ask, running, &end);
@@ -367,15 +372,18 @@ fn old_answer(answered: Answered) -> Outcome {
         ..Outcome::nothing_done(state, Phase::Complete, None)
     };
     let Some(stored) = stored else {
-        let why = match &original.response {
-            None => {
-                "the answer was pruned: that it was given is still known, and what it said is not"
+        let pruned =
+            "the answer was pruned: that it was given is still known, and what it said is not";
+        match (&original.response, how, original.outcome) {
+            (None, Again::Suppressed, RowOutcome::Success) => {
+                outcome.notes.push(decided(format!("pruned: {pruned}.")));
             }
-            Some(_) => {
-                "the stored answer cannot be read; `oneact verify` says whether it was changed"
-            }
-        };
-        outcome.failure = Some(Failure::new(Fault::Internal, why));
+            (None, ..) => give_up(&mut outcome, pruned),
+            (Some(_), ..) => give_up(
+                &mut outcome,
+                "the stored answer cannot be read; `oneact verify` says whether it was changed",
+            ),
+        }
         return outcome;
     };
     outcome.result_data = stored.result_data;
@@ -391,6 +399,13 @@ fn old_answer(answered: Answered) -> Outcome {
         };
     }
     outcome
+}
+
+/// There is no answer to give again.
+fn give_up(outcome: &mut Outcome, why: &str) {
+    outcome.state = State::Failed;
+    outcome.produced.clear();
+    outcome.failure = Some(Failure::new(Fault::Internal, why));
 }
 
 fn asset(made: &Made) -> Option<Produced> {

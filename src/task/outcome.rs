@@ -20,6 +20,8 @@ pub struct Outcome {
     pub unfit_result: Option<Value>,
     pub checks: Checks,
     pub effect: Effect,
+    /// A capability that says it must not happen twice, and happened, although what came after it failed.
+    pub spoiled: Option<String>,
     pub phase: Phase,
     /// Only in [`State::Pending`].
     pub waiting: Option<Waiting>,
@@ -62,6 +64,7 @@ impl Outcome {
             unfit_result: None,
             checks: Checks::default(),
             effect: Effect::None,
+            spoiled: None,
             phase,
             waiting: None,
             server: None,

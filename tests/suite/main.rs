@@ -28,6 +28,8 @@ mod large_results;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod ledger_once;
+#[cfg(test)]
 mod ledger_shared;
 #[cfg(test)]
 mod looking;

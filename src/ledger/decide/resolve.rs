@@ -9,7 +9,7 @@ use crate::ledger::{
     chain::{self, Body, Stamp, instant},
     naming::NameError,
     record::{Claim, ClaimState, Effects, Event, Head, Row},
-    row,
+    row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
 };
 
@@ -94,7 +94,11 @@ impl Ledger<'_> {
             };
             if let Some(answer) = &answer {
                 let row = vouched(&found, answer, at);
-                let (head, step) = row::record_noted(tx, Event::Resolved, stamp, row, note)?;
+                let beside = Beside {
+                    claim: Some(found.claim.seq),
+                    note,
+                };
+                let (head, step) = row::record(tx, Event::Resolved, stamp, row, beside)?;
                 Ok((head, Some(step)))
             } else {
                 let body = Body {
@@ -102,6 +106,7 @@ impl Ledger<'_> {
                     reason: Some("did_not_happen".to_owned()),
                     note: note.map(ToOwned::to_owned),
                     about: Some(found.case.operation_id.clone()),
+                    claim: Some(found.claim.seq),
                     ..Body::default()
                 };
                 Ok((chain::append(tx, Event::Resolved, stamp, &body)?, None))

@@ -104,8 +104,11 @@ CREATE TABLE agent_actions (
 
 CREATE INDEX agent_actions_request ON agent_actions (session_id, request_hash, action_type, seq)
   WHERE outcome = 'success' AND state IN ('done', 'partial');
-CREATE INDEX agent_actions_delivery ON agent_actions (session_id, task_id, request_id, attempt, seq);
-CREATE INDEX agent_actions_key ON agent_actions (session_id, idempotency_key, seq) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX agent_actions_task ON agent_actions (session_id, task_id, seq);
+CREATE INDEX agent_actions_delivery ON agent_actions (session_id, task_id, request_id, seq)
+  WHERE state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
+CREATE INDEX agent_actions_key ON agent_actions (session_id, idempotency_key, seq)
+  WHERE idempotency_key IS NOT NULL AND state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
 CREATE INDEX agent_actions_operation ON agent_actions (operation_id);
 CREATE INDEX agent_actions_reused_from ON agent_actions (reused_from) WHERE reused_from IS NOT NULL;
 

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Delivery, Dropped, Durability, Store, StoreError, Tx, Which};
+use super::{Delivery, Durability, Store, StoreError, Tx, Which};
 use crate::ledger::{
     canonical::canonical,
     chain::NOTHING,
@@ -313,6 +313,12 @@ impl Tx for Kept {
             }
         }
         found.truncate(most);
+        if let Which::ReusesOf(_) = which {
+            for row in &mut found {
+                row.request = None;
+                row.response = None;
+            }
+        }
         Ok(found)
     }
 
@@ -354,36 +360,42 @@ impl Tx for Kept {
         Ok(())
     }
 
-    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError> {
-        let before = self.claims.len();
-        self.claims
-            .retain(|claim| claim.key != *key || claim.seq != seq);
-        Ok(if self.claims.len() < before {
-            Dropped::Ours
-        } else {
-            Dropped::TakenOver
-        })
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Option<Claim>, StoreError> {
+        let ours = |claim: &Claim| claim.key == *key && claim.seq == seq;
+        let at = self.claims.iter().position(ours);
+        Ok(at.map(|at| self.claims.remove(at)))
     }
 
-    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError> {
-        Ok(*self.key.get_or_insert_with(fresh))
+    fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError> {
+        Ok(self.key)
+    }
+
+    fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {
+        must(self.key.is_none().then_some(()), "there is a key")?;
+        self.key = Some(*key);
+        Ok(())
     }
 }
 
 fn fits(which: &Which<'_>, row: &Row) -> bool {
+    use RowState::{Cancelled, Done, Failed, Partial, Reused, RolledBack, Suppressed};
     let is = |column: &Option<String>, value: &str| column.as_deref() == Some(value);
+    // Rows that only repeat another, and those of which nothing came, say nothing new of a delivery.
+    let is_one = |states: &[RowState]| row.state.is_some_and(|state| states.contains(&state));
+    let told = is_one(&[Done, Partial, Failed, RolledBack, Reused, Suppressed]);
+    let ran = is_one(&[Done, Partial, Failed, RolledBack, Cancelled]);
     match *which {
         Which::Delivery(Delivery::Key {
             session_id,
             idempotency_key,
-        }) => row.session_id == session_id && is(&row.idempotency_key, idempotency_key),
+        }) => told && row.session_id == session_id && is(&row.idempotency_key, idempotency_key),
         Which::Delivery(Delivery::Task {
             session_id,
             request_id,
             task_id,
             attempt,
         }) => {
-            row.session_id == session_id
+            told && row.session_id == session_id
                 && row.request_id.as_deref() == request_id
                 && is(&row.task_id, task_id)
                 && attempt.is_none_or(|attempt| row.attempt == attempt)
@@ -397,12 +409,16 @@ fn fits(which: &Which<'_>, row: &Row) -> bool {
                 && is(&row.action_type, action_type)
                 && row.request_hash == request_hash
                 && row.outcome == RowOutcome::Success
-                && matches!(row.state, Some(RowState::Done | RowState::Partial))
+                && matches!(row.state, Some(Done | Partial))
         }
         Which::Task {
             session_id,
             task_id,
         } => row.session_id == session_id && is(&row.task_id, task_id),
+        Which::Runs {
+            session_id,
+            task_id,
+        } => ran && row.session_id == session_id && is(&row.task_id, task_id),
         Which::Operation(begin) => row.operation_id.starts_with(begin),
         Which::Id(begin) => row.id.starts_with(begin),
         Which::Session(session_id) => row.session_id == session_id,

@@ -327,3 +327,40 @@ fn an_answer_is_named_by_operation_row_or_step() {
     };
     assert!(error(elsewhere).contains("nothing recorded"));
 }
+
+#[test]
+fn the_head_names_the_last_link_of_a_decision() {
+    let file = tampering::InFile::filled();
+    let mut ledger = file.open();
+    let rejected = ledger.review(name("op_1"), Review::Reject, None).unwrap();
+    let last = rejected.revoked.unwrap();
+    assert!(last > rejected.link.seq);
+    drop(ledger);
+    let verdict = file.verdict();
+    assert_eq!(
+        verdict.head,
+        crate::ledger::HeadSays::Unsigned { seq: last }
+    );
+}
+
+#[test]
+fn dependants_are_taken_back_however_many_they_are() {
+    const MANY: usize = 10_100;
+    let file = tampering::InFile::filled();
+    // As if op_1 had been answered again so often.
+    file.change(&format!(
+        "CREATE TEMP TABLE again AS SELECT * FROM agent_actions WHERE state = 'reused';
+         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {MANY})
+         INSERT INTO agent_actions SELECT id || n, agent_name, action_type, target_type, target_id, outcome, request,
+           request_hash, response, confidence_score, session_id, 1000 + n, timestamp, state, operation_id || n,
+           request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, tool_pin, oneact_version,
+           inputs_hash, input_ids, output_ids, adjusted, reused_from, reason, fault, started_at, duration_ms,
+           request_sha256, response_sha256, 1000000 + n, NULL
+         FROM again, numbers"
+    ));
+    let mut ledger = file.open();
+    let revoked = ledger
+        .revoke(name("op_1"), Dependants::Revoked, None)
+        .unwrap();
+    assert_eq!(revoked.along.len(), MANY + 1);
+}

@@ -139,7 +139,7 @@ pub(super) fn computed_anew(links: &mut [Link]) {
     }
 }
 
-fn broken(file: &InFile) -> Broken {
+pub(super) fn broken(file: &InFile) -> Broken {
     file.verdict().broken.expect("it is broken")
 }
 
@@ -308,16 +308,6 @@ fn an_answer_that_was_taken_back_cannot_be_brought_back() {
     let found = broken(&file);
     assert_eq!(found.link, Some(revoked.link.seq));
     assert!(matches!(found.what, Damage::RevocationUndone { .. }));
-}
-
-#[test]
-fn a_claim_that_nobody_made_is_found() {
-    let file = InFile::filled();
-    file.change("INSERT INTO claims VALUES ('s', 'sha256:x', 'op_9', 2, 'unknown', 'once')");
-    let found = broken(&file);
-    assert_eq!(found.link, Some(2));
-    let operation = "op_9".to_owned();
-    assert_eq!(found.what, Damage::ClaimAstray { operation });
 }
 
 #[test]

@@ -66,8 +66,9 @@ pub(super) fn of(
 }
 
 fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
-    // It may have happened, and must not happen twice: only a person can say.
-    let open = outcome.effect == Effect::Unknown && ask.effects == Effects::Once;
+    // It may have happened, or has and is not good, and must not happen twice: only a person can say.
+    let doubtful = outcome.effect == Effect::Unknown || outcome.spoiled.is_some();
+    let open = doubtful && ask.effects == Effects::Once;
     match outcome.state {
         State::Done => RowState::Done,
         State::Partial => RowState::Partial,

@@ -27,20 +27,41 @@ macro_rules! instant {
     };
 }
 
+macro_rules! columns {
+    ($request:literal, $response:literal) => {
+        concat!(
+            "id::text, agent_name, action_type, target_type, COALESCE(target_key, target_id::text), outcome, ",
+            $request,
+            ", request_hash, ",
+            $response,
+            ", confidence_score::text, ",
+            session!(),
+            ", step_index::bigint, ",
+            instant!("timestamp"),
+            ", state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, ",
+            "tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from::text, reason, ",
+            "fault, ",
+            instant!("started_at"),
+            ", duration_ms, request_sha256, response_sha256, seq, revoked_by"
+        )
+    };
+}
+
 /// What [`row`] reads, in its order.
-pub(super) const COLUMNS: &str = concat!(
-    "id::text, agent_name, action_type, target_type, COALESCE(target_key, target_id::text), outcome, ",
-    "COALESCE(request_text, request::text), request_hash, COALESCE(response_text, response::text), ",
-    "confidence_score::text, ",
-    session!(),
-    ", step_index::bigint, ",
-    instant!("timestamp"),
-    ", state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, ",
-    "tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from::text, reason, ",
-    "fault, ",
-    instant!("started_at"),
-    ", duration_ms, request_sha256, response_sha256, seq, revoked_by"
+pub(super) const COLUMNS: &str = columns!(
+    "COALESCE(request_text, request::text)",
+    "COALESCE(response_text, response::text)"
 );
+
+/// The same, without request and response.
+pub(super) const BARE: &str = columns!("NULL::text", "NULL::text");
+
+/// What says something new of a delivery: as its index has it, or that is not used.
+macro_rules! told {
+    () => {
+        "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')"
+    };
+}
 
 pub(super) const INSERT: &str = "INSERT INTO public.agent_actions \
     (id, agent_name, action_type, target_type, target_id, target_key, outcome, request_text, request_hash, \
@@ -211,30 +232,7 @@ const NEWEST: &str =
 pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
     let session = session!();
     Some(match *which {
-        Which::Delivery(Delivery::Key {
-            session_id,
-            idempotency_key,
-        }) => (
-            format!("WHERE {session} = $1 AND idempotency_key = $2 {NEWEST}"),
-            vec![Value::text(session_id), Value::text(idempotency_key)],
-        ),
-        Which::Delivery(Delivery::Task {
-            session_id,
-            request_id,
-            task_id,
-            attempt,
-        }) => (
-            format!(
-                "WHERE {session} = $1 AND task_id = $2 AND request_id IS NOT DISTINCT FROM $3 \
-                 AND ($4::bigint IS NULL OR attempt = $4) {NEWEST}"
-            ),
-            vec![
-                Value::text(session_id),
-                Value::text(task_id),
-                Value::maybe(request_id),
-                Value::maybe_int(attempt.map(u64::from)),
-            ],
-        ),
+        Which::Delivery(delivery) => of_delivery(delivery),
         Which::Request {
             session_id,
             action_type,
@@ -255,6 +253,16 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             task_id,
         } => (
             format!("WHERE {session} = $1 AND task_id = $2 {NEWEST}"),
+            vec![Value::text(session_id), Value::text(task_id)],
+        ),
+        Which::Runs {
+            session_id,
+            task_id,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND task_id = $2 \
+                 AND state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled') {NEWEST}"
+            ),
             vec![Value::text(session_id), Value::text(task_id)],
         ),
         Which::Operation(beginning) => (
@@ -297,6 +305,40 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         }
         Which::Newest => (NEWEST.to_owned(), Vec::new()),
     })
+}
+
+fn of_delivery(delivery: Delivery<'_>) -> (String, Vec<Value<'_>>) {
+    let session = session!();
+    match delivery {
+        Delivery::Key {
+            session_id,
+            idempotency_key,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND idempotency_key = $2 AND {} {NEWEST}",
+                told!()
+            ),
+            vec![Value::text(session_id), Value::text(idempotency_key)],
+        ),
+        Delivery::Task {
+            session_id,
+            request_id,
+            task_id,
+            attempt,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND task_id = $2 AND request_id IS NOT DISTINCT FROM $3 \
+                 AND ($4::bigint IS NULL OR attempt = $4) AND {} {NEWEST}",
+                told!()
+            ),
+            vec![
+                Value::text(session_id),
+                Value::text(task_id),
+                Value::maybe(request_id),
+                Value::maybe_int(attempt.map(u64::from)),
+            ],
+        ),
+    }
 }
 
 fn owned<'a>(text: String) -> Value<'a> {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use tokio_postgres::Row as Found;
 
 use super::{
-    super::{Dropped, StoreError, Tx, Which},
+    super::{StoreError, Tx, Which},
     line::Line,
     rows,
     trouble::Trouble,
@@ -196,9 +196,12 @@ impl Tx for PgTx<'_> {
             return Ok(Vec::new());
         };
         values.push(Value::int(most));
+        let columns = match which {
+            Which::ReusesOf(_) => rows::BARE,
+            _ => rows::COLUMNS,
+        };
         let statement = format!(
-            "SELECT {} FROM public.agent_actions {condition} LIMIT ${}",
-            rows::COLUMNS,
+            "SELECT {columns} FROM public.agent_actions {condition} LIMIT ${}",
             values.len()
         );
         self.all(&statement, &values, rows::row)
@@ -266,39 +269,37 @@ impl Tx for PgTx<'_> {
         .map(drop)
     }
 
-    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError> {
-        let dropped = self.ask(
-            "DELETE FROM public.oneact_claims WHERE session_id = $1 AND request_hash = $2 AND seq = $3 RETURNING 1",
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Option<Claim>, StoreError> {
+        self.first(
+            "DELETE FROM public.oneact_claims WHERE session_id = $1 AND request_hash = $2 AND seq = $3 \
+             RETURNING session_id, request_hash, operation_id, seq, state, effects",
             &[
                 Value::text(&key.session_id),
                 Value::text(&key.request_hash),
                 Value::int(seq),
             ],
-        )?;
-        Ok(if dropped.is_empty() {
-            Dropped::TakenOver
-        } else {
-            Dropped::Ours
-        })
+            claim,
+        )
     }
 
-    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError> {
+    fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError> {
         let ask = "SELECT key FROM public.oneact_keys WHERE name = 'secrets'";
-        let kept = |row: &Found| row.try_get::<_, Vec<u8>>(0);
-        let key = if let Some(key) = self.first(ask, &[], kept)? {
-            key
-        } else {
-            let made = fresh();
-            self.ask(
-                "INSERT INTO public.oneact_keys (name, key) VALUES ('secrets', $1)",
-                &[Value::Bytes(&made)],
-            )?;
-            made.to_vec()
+        let kept = self.first(ask, &[], |row| row.try_get::<_, Vec<u8>>(0))?;
+        let whole = |key: Vec<u8>| {
+            key.try_into().map_err(|key: Vec<u8>| StoreError::Corrupt {
+                place: self.place.to_owned(),
+                why: format!("its key for secrets has {} bytes and not 32", key.len()),
+            })
         };
-        key.try_into().map_err(|key: Vec<u8>| StoreError::Corrupt {
-            place: self.place.to_owned(),
-            why: format!("its key for secrets has {} bytes and not 32", key.len()),
-        })
+        kept.map(whole).transpose()
+    }
+
+    fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {
+        self.ask(
+            "INSERT INTO public.oneact_keys (name, key) VALUES ('secrets', $1)",
+            &[Value::Bytes(key)],
+        )
+        .map(drop)
     }
 }
 

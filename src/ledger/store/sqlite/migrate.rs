@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "59e42c9f9f88cd0e9f38bd4c1a1584fc85b7216c0d394f9ca1deab22e0814574",
+    checksum: "16582e186ab84675c1441c0a6f94427d6225600365f9becabab7fff44c1ec365",
 }];
 
 /// The version that this program writes.

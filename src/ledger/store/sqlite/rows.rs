@@ -14,6 +14,13 @@ const COLUMNS: &str = "id, agent_name, action_type, target_type, target_id, outc
     attempt, entry_version, entry_digest, tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, \
     reused_from, reason, fault, started_at, duration_ms, request_sha256, response_sha256, seq, revoked_by";
 
+/// What says something new of a delivery: as its indexes have it, or they are not used.
+macro_rules! told {
+    () => {
+        "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')"
+    };
+}
+
 pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
     let text = format!(
         "INSERT INTO agent_actions ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
@@ -78,7 +85,7 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
             session_id,
             idempotency_key,
         }) => (
-            "session_id = ? AND idempotency_key = ?",
+            concat!("session_id = ? AND idempotency_key = ? AND ", told!()),
             newest,
             vec![text(session_id), text(idempotency_key)],
         ),
@@ -95,8 +102,14 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
             ];
             values.extend(attempt.map(|attempt| Value::Integer(attempt.into())));
             let filter = match attempt {
-                None => "session_id = ? AND task_id = ? AND request_id IS ?",
-                Some(_) => "session_id = ? AND task_id = ? AND request_id IS ? AND attempt = ?",
+                None => concat!(
+                    "session_id = ? AND task_id = ? AND request_id IS ? AND ",
+                    told!()
+                ),
+                Some(_) => concat!(
+                    "session_id = ? AND task_id = ? AND request_id IS ? AND attempt = ? AND ",
+                    told!()
+                ),
             };
             (filter, newest, values)
         }
@@ -115,6 +128,14 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
             task_id,
         } => (
             "session_id = ? AND task_id = ?",
+            newest,
+            vec![text(session_id), text(task_id)],
+        ),
+        Which::Runs {
+            session_id,
+            task_id,
+        } => (
+            "session_id = ? AND task_id = ? AND state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled')",
             newest,
             vec![text(session_id), text(task_id)],
         ),
@@ -144,8 +165,14 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
         Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
         Which::Newest => ("TRUE", newest, Vec::new()),
     };
+    let columns = match which {
+        Which::ReusesOf(_) => &COLUMNS
+            .replace("request, ", "NULL, ")
+            .replace("response, ", "NULL, "),
+        _ => COLUMNS,
+    };
     let text =
-        format!("SELECT {COLUMNS} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
+        format!("SELECT {columns} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
     (text, values)
 }
 

@@ -249,7 +249,7 @@ fn somebody_with_the_rights_of_the_writer_alone_records_and_changes_nothing() {
         tx.insert(&row("sess-1", seq))?;
         tx.revoke(&row("sess-1", seq).id, seq)?;
         tx.prune(&row("sess-1", seq).id)?;
-        tx.secret_key(&|| [7; 32]).map(drop)
+        tx.put_secret_key(&[7; 32])
     })
     .unwrap();
     for change in [

@@ -271,6 +271,10 @@ fn every_question_is_answered_by_an_index() {
             session_id,
             task_id,
         },
+        Which::Runs {
+            session_id,
+            task_id,
+        },
         Which::Operation("op_"),
         Which::Id("01"),
         Which::Session(session_id),
@@ -290,5 +294,25 @@ fn every_question_is_answered_by_an_index() {
         let plan = plan.join("\n");
         let scanned = plan.contains("Index Scan") || plan.contains("Bitmap Index Scan");
         assert!(scanned && !plan.contains("Seq Scan"), "{which:?}:\n{plan}");
+    }
+}
+
+#[test]
+fn writers_see_what_was_written_while_they_waited_whatever_the_habit_of_the_database() {
+    use crate::ledger::store::tests::contract::{
+        Ledger, stores_that_write_at_once_leave_a_chain_without_gaps,
+    };
+    struct Steady(String);
+    impl Ledger for Steady {
+        fn open(&self) -> Box<dyn Store + Send> {
+            let uri = Cluster::shared().uri(&self.0);
+            Box::new(PostgresStore::open(&uri, Wish::Write).unwrap())
+        }
+    }
+    for habit in ["repeatable read", "serializable"] {
+        let name = Cluster::shared().database();
+        let set = format!("ALTER DATABASE {name} SET default_transaction_isolation = '{habit}'");
+        Cluster::shared().sql(&name, &set);
+        stores_that_write_at_once_leave_a_chain_without_gaps(&Steady(name));
     }
 }

@@ -169,3 +169,40 @@ fn a_ledger_is_not_made_where_there_is_no_room() {
     drop(filled(&mounted.path(), 1));
     assert_eq!(count(&mounted.path()), 1);
 }
+
+#[test]
+fn whoever_comes_by_a_link_meets_whoever_does_not() {
+    let (dir, path) = nowhere();
+    let link: Utf8PathBuf = dir.path().join("link.db").try_into().unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    // Also where the first who comes by it makes the ledger.
+    let mut one = filled(&link, 1);
+    let mut other = opened(&path);
+    one.hold(3).unwrap();
+    assert!(other.held(3).unwrap());
+    one.write(Durability::Disk, &mut another).unwrap();
+    assert!(one.files.write_ahead_length() > 0);
+    assert!(!link.with_extension("lock").exists());
+    assert!(!dir.path().join("link.db-wal").exists());
+}
+
+#[test]
+fn others_are_waited_for_also_after_what_was_written_could_not_be_moved() {
+    let (_dir, path) = nowhere();
+    let mut store = filled(&path, 1);
+    store.set_for(Durability::Disk).unwrap();
+    // A transaction that is open is in its way.
+    store
+        .conn
+        .execute_batch("BEGIN; SELECT * FROM sessions")
+        .unwrap();
+    store.move_if(0);
+    store.conn.execute_batch("ROLLBACK").unwrap();
+    let patience: u128 = store
+        .conn
+        .query_row("PRAGMA busy_timeout", [], |row| row.get::<_, u32>(0))
+        .unwrap()
+        .into();
+    assert_eq!(patience, PATIENCE.as_millis());
+}

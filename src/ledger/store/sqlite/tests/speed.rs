@@ -54,7 +54,7 @@ fn every_question_is_answered_by_an_index() {
         ),
         (
             task(None, Some(1)),
-            "agent_actions_delivery (session_id=? AND task_id=? AND request_id=? AND attempt=?)",
+            "agent_actions_delivery (session_id=? AND task_id=? AND request_id=?)",
         ),
         (
             task(Some("r"), None),
@@ -65,7 +65,14 @@ fn every_question_is_answered_by_an_index() {
                 session_id,
                 task_id,
             },
-            "agent_actions_delivery (session_id=? AND task_id=?)",
+            "agent_actions_task (session_id=? AND task_id=?)",
+        ),
+        (
+            Which::Runs {
+                session_id,
+                task_id,
+            },
+            "agent_actions_task (session_id=? AND task_id=?)",
         ),
         (
             Which::Operation("op_"),
@@ -108,7 +115,34 @@ fn what_can_be_many_is_read_in_order_and_not_sorted() {
         action_type: "a",
         request_hash: "h",
     };
-    for which in [request, Which::Session("s"), Which::From(1), Which::Newest] {
+    let delivery = |attempt| {
+        Which::Delivery(Delivery::Task {
+            session_id: "s",
+            request_id: Some("r"),
+            task_id: "t",
+            attempt,
+        })
+    };
+    for which in [
+        request,
+        delivery(None),
+        delivery(Some(1)),
+        Which::Delivery(Delivery::Key {
+            session_id: "s",
+            idempotency_key: "k",
+        }),
+        Which::Task {
+            session_id: "s",
+            task_id: "t",
+        },
+        Which::Runs {
+            session_id: "s",
+            task_id: "t",
+        },
+        Which::Session("s"),
+        Which::From(1),
+        Which::Newest,
+    ] {
         let lines = plan(&store, &which);
         assert_eq!(lines.len(), 1, "{which:?}: {lines:?}");
         assert!(lines[0].contains("USING INDEX"), "{lines:?}");

@@ -1,9 +1,9 @@
 //! Facts about finding rows.
 
 use super::Ledger;
-use super::given::{SESSION, begun, full, hash, ids, session, written};
+use super::given::{SESSION, begun, full, hash, ids, link, seen, session, written};
 use crate::ledger::{
-    record::{Row, RowOutcome, RowState, Seq},
+    record::{Event, Row, RowOutcome, RowState, Seq},
     store::{Delivery, Which},
 };
 
@@ -76,6 +76,53 @@ pub(crate) fn a_delivery_is_found_by_its_key_or_its_task(ledger: &dyn Ledger) {
     assert_eq!(ids(&mut *store, &task, 2), [4, 3]);
 }
 
+pub(crate) fn only_what_says_something_new_is_an_answer_to_a_delivery(ledger: &dyn Ledger) {
+    use RowState::{Cancelled, Done, Failed, Partial, Reused, RolledBack, Suppressed};
+    let mut store = begun(ledger);
+    let states = RowState::ALL.into_iter().zip(1..);
+    // There are more of them than links so far.
+    written(&mut *store, |tx| {
+        for _ in 0..9 {
+            link(tx, Event::Succeeded)?;
+        }
+        states.clone().try_for_each(|(state, seq)| {
+            tx.insert(&Row {
+                state: Some(state),
+                ..full(seq, seq - 1)
+            })
+        })
+    });
+    let with = |wanted: &[RowState]| -> Vec<Seq> {
+        let found = states.clone().filter(|(state, _)| wanted.contains(state));
+        let mut found: Vec<Seq> = found.map(|(_, seq)| seq).collect();
+        found.reverse();
+        found
+    };
+    let told = with(&[Done, Partial, Failed, RolledBack, Reused, Suppressed]);
+    let task = |attempt| {
+        Which::Delivery(Delivery::Task {
+            session_id: SESSION,
+            request_id: Some("req-1"),
+            task_id: "task_1",
+            attempt,
+        })
+    };
+    let key = Which::Delivery(Delivery::Key {
+        session_id: SESSION,
+        idempotency_key: "key-1",
+    });
+    for which in [task(None), task(Some(2)), key] {
+        assert_eq!(ids(&mut *store, &which, 99), told, "{which:?}");
+        assert_eq!(ids(&mut *store, &which, 1), told[..1], "{which:?}");
+    }
+    let runs = Which::Runs {
+        session_id: SESSION,
+        task_id: "task_1",
+    };
+    let ran = with(&[Done, Partial, Failed, RolledBack, Cancelled]);
+    assert_eq!(ids(&mut *store, &runs, 99), ran);
+}
+
 pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let rows = [
@@ -141,6 +188,10 @@ pub(crate) fn rows_are_found_in_their_order(ledger: &dyn Ledger) {
     let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
     assert_eq!(found(Which::Newest), [7, 4, 2]);
     assert_eq!(found(Which::ReusesOf(&first)), [7, 4]);
+    let bare = |row: &Row| row.request.is_none() && row.response.is_none();
+    let reuses = seen(&mut *store, |tx| tx.rows(&Which::ReusesOf(&first), 10));
+    assert!(reuses.iter().all(bare), "{reuses:?}");
+    let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
     assert_eq!(found(Which::Session(SESSION)), [4, 7, 2]);
     assert_eq!(
         found(Which::Step {
