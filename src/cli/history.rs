@@ -83,7 +83,7 @@ fn head(page: &Page, desk: &Desk) -> String {
     match &page.opened {
         Some(opened) => {
             parts.push(words::line(&opened.profile));
-            parts.push(opened.context.clone());
+            parts.push(words::line(&opened.context));
         }
         None => parts.push("before oneact".to_owned()),
     }
@@ -234,7 +234,8 @@ fn because(whole: &Whole) -> String {
     let subject = words::line(&subject);
     let before = words::about(&whole.decision).map(|row| row.step_index);
     let reason = words::reason(&whole.decision);
-    let name = words::reason_name(&whole.decision).unwrap_or_default();
+    let name = words::reason_name(&whole.decision).map(words::line);
+    let name = name.unwrap_or_default();
     let verb = match (&whole.decision, before) {
         (Decision::Ran { why, .. }, Some(before)) if why.name() == "retry" => {
             format!("ran again after #{before}, because")
@@ -249,7 +250,7 @@ fn because(whole: &Whole) -> String {
         (Decision::History, _) => return format!("{subject}: {reason}\n"),
         (Decision::Ran { .. } | Decision::Other(_), _) => "ran, because".to_owned(),
     };
-    let mut lines = vec![(name.to_owned(), reason)];
+    let mut lines = vec![(name, reason)];
     if let Decision::Ran { differences, .. } = &whole.decision {
         let told = differences
             .iter()

@@ -15,7 +15,7 @@ use crate::{
     perform::{LookError, Reading, Settings, Step, look},
 };
 
-use super::{flags::PlaceArgs, print, settings};
+use super::{flags::PlaceArgs, print, settings, tame::tame_lines};
 
 /// Flags of everything that looks at the record.
 #[derive(Debug, Args)]
@@ -83,7 +83,7 @@ pub(super) fn told(
 
 /// The reason on stderr, and its exit code.
 pub(super) fn failed(failure: &LookFailure) -> ExitCode {
-    tracing::error!("{failure}");
+    tracing::error!("{}", tame_lines(&failure.to_string()));
     match failure {
         LookFailure::Usage(_) => ExitCode::from(2),
         LookFailure::Look(_) | LookFailure::Said(_) => ExitCode::FAILURE,
@@ -110,18 +110,18 @@ impl Desk {
         })
     }
 
-    /// A moment as a clock shows it.
+    /// A moment as a clock shows it. Rows of before oneact may hold any text in its place.
     pub(super) fn clock(&self, instant: &str) -> String {
         let shown = |at: Zoned| at.strftime("%H:%M:%S").to_string();
         self.moment(instant)
-            .map_or_else(|| instant.to_owned(), shown)
+            .map_or_else(|| words::line(instant), shown)
     }
 
     /// With the day before it.
     pub(super) fn date(&self, instant: &str) -> String {
         let shown = |at: Zoned| at.strftime("%Y-%m-%d %H:%M:%S").to_string();
         self.moment(instant)
-            .map_or_else(|| instant.to_owned(), shown)
+            .map_or_else(|| words::line(instant), shown)
     }
 }
 

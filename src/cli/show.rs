@@ -138,7 +138,8 @@ fn request(whole: &Whole) -> Vec<String> {
     let row = &whole.step.row;
     let hash = match row.request_hash.as_str() {
         "" => "no hash".to_owned(),
-        hash => hash.chars().take(19).chain(['…']).collect(),
+        // Of before oneact it may be any text.
+        hash => words::line(&hash.chars().take(19).chain(['…']).collect::<String>()),
     };
     let before = words::about(&whole.decision)
         .map(|row| format!(" (#{})", row.step_index))
@@ -272,7 +273,7 @@ fn ledger(whole: &Whole) -> Vec<String> {
     let told: Vec<String> = whole
         .links
         .iter()
-        .map(|link| format!("{} {}", link.event, link.seq))
+        .map(|link| format!("{} {}", words::line(&link.event), link.seq))
         .collect();
     let mut lines = vec![told.join(" · ")];
     // What people said of it.

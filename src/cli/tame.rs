@@ -26,6 +26,12 @@ pub(super) fn tame(line: &str) -> String {
     shown
 }
 
+/// Lines of others, each tame.
+pub(super) fn tame_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(tame).collect();
+    lines.join("\n")
+}
+
 /// How many columns a text takes.
 pub(super) fn width(text: &str) -> usize {
     text.width()
@@ -85,6 +91,8 @@ mod tests {
     fn what_others_wrote_does_not_steer_the_terminal() {
         assert_eq!(tame("a\u{202e}b\tc\r"), "a<U+202E>b\tc^M");
         assert_eq!(tame("\x1b[2J"), "^[[2J");
+        assert_eq!(tame("a\nb"), "a^Jb");
+        assert_eq!(tame_lines("a\n\x1bb"), "a\n^[b");
     }
 
     #[test]

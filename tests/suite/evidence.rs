@@ -116,6 +116,28 @@ fn a_changed_answer_is_exit_1_and_names_the_link() {
 }
 
 #[test]
+fn what_somebody_wrote_into_the_ledger_says_nothing_of_it_on_a_terminal() {
+    let root = answered();
+    change(
+        &root,
+        "INSERT INTO claims VALUES ('s', 'h', char(27) || '[2J1 284 links, chain unbroken' || char(10) || char(8238),
+           1, 'unknown', 'once')",
+    );
+    let (exit, stdout, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 1);
+    assert!(
+        stdout.starts_with(
+            "BROKEN at link 1: the claim of operation ^[[2J1 284 links, chain unbroken^J<U+202E> names a link"
+        ),
+        "{stdout:?}"
+    );
+    let (_, stdout, _) = oneact(&root, &["resolve", "\u{1b}", "--happened"]);
+    assert!(stdout.starts_with("again (^[[2J1"), "{stdout:?}");
+    let (_, _, stderr) = oneact(&root, &["revoke", "\u{202e}"]);
+    assert!(stderr.contains("`<U+202E>`"), "{stderr:?}");
+}
+
+#[test]
 fn every_envelope_that_was_kept_is_an_anchor() {
     let root = Root::with_catalog(CATALOG);
     let kept = root.run(&request("again", "t1")).envelope;

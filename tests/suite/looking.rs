@@ -392,21 +392,48 @@ fn what_was_pruned_is_said_to_be() {
     );
 }
 
-#[test]
-fn steps_of_before_oneact_are_history() {
+/// A ledger with one row of before oneact, of that moment.
+pub(crate) fn before_oneact(timestamp: &str) -> Root {
     let root = Root::new();
     fs::create_dir(root.path.join(".oneact")).unwrap();
-    let path = root.path.join(".oneact/ledger.db");
-    let ledger = rusqlite::Connection::open(&path).unwrap();
+    let ledger = rusqlite::Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     ledger
         .execute_batch(
             "CREATE TABLE agent_actions (id TEXT PRIMARY KEY, agent_name TEXT, action_type TEXT, target_type TEXT,
-               target_id TEXT, outcome TEXT, payload TEXT, confidence_score REAL, session_id TEXT, timestamp TEXT);
-             INSERT INTO agent_actions VALUES ('h-1', 'planner', 'findUser', 'profile', NULL, 'success',
-               '{\"success\": true }', 0.5, 'sess-1', '2025-01-01T00:00:00Z');",
+               target_id TEXT, outcome TEXT, payload TEXT, confidence_score REAL, session_id TEXT, timestamp TEXT);",
         )
         .unwrap();
-    drop(ledger);
+    ledger
+        .execute(
+            "INSERT INTO agent_actions VALUES ('h-1', 'planner', 'findUser', 'profile', NULL, 'success',
+               '{\"success\": true }', 0.5, 'sess-1', ?1)",
+            [timestamp],
+        )
+        .unwrap();
+    root
+}
+
+#[test]
+fn what_old_rows_hold_for_a_moment_is_text_on_the_page_and_at_the_terminal() {
+    let root = before_oneact("<meta http-equiv=refresh content=0>\u{1b}[2J");
+    root.at(0, &download("task_1", "fox"));
+    for args in [["history"].as_slice(), &["show", "0"]] {
+        let seen = root.look(args).out;
+        assert!(
+            seen.contains("^[[2J") && !seen.contains('\u{1b}'),
+            "{seen:?}"
+        );
+    }
+    assert_eq!(root.look(&["replay", "--html", "page.html"]).exit, 0);
+    let page = fs::read_to_string(root.path.join("page.html")).unwrap();
+    assert!(
+        page.contains("&lt;meta http-equiv=refresh") && !page.contains("<meta http-equiv=refresh")
+    );
+}
+
+#[test]
+fn steps_of_before_oneact_are_history() {
+    let root = before_oneact("2025-01-01T00:00:00Z");
     root.at(0, &download("task_1", "fox"));
     let seen = root.look(&["history", "--utc", "--json"]).json();
     assert_eq!(seen["steps"][0]["state"], Value::Null);

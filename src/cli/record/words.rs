@@ -108,11 +108,11 @@ pub(in crate::cli) fn reason(decision: &Decision) -> String {
         Decision::Ran { why, .. } => why.sentence().to_owned(),
         Decision::Answered { how, .. } => how.sentence().to_owned(),
         Decision::History => "it was recorded before oneact, and why is not known".to_owned(),
-        Decision::Other(name) => format!("`{name}`, which this oneact does not know"),
+        Decision::Other(name) => format!("`{}`, which this oneact does not know", line(name)),
     }
 }
 
-/// The name of the reason.
+/// The name of the reason, as it was recorded.
 pub(in crate::cli) fn reason_name(decision: &Decision) -> Option<&str> {
     match decision {
         Decision::Ran { why, .. } => Some(why.name()),
