@@ -38,7 +38,7 @@ pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
 pub(crate) use evidence::{
-    AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name,
+    Alone, AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name,
     Review, Revoked, Told, Verdict, Wish, anchor_out, prune, resolve, review, revoke, verify,
 };
 pub(crate) use exhibit::{Exhibit, Room, Shown, Still, exhibit};

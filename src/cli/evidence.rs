@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Host, Interrupts},
-    perform::{EvidenceError, Name, Settings, Told},
+    perform::{Alone, EvidenceError, Name, Settings, Told},
 };
 
 use super::{flags::PlaceArgs, print, record::words, settings, tame::tame_lines};
@@ -18,7 +18,7 @@ pub(super) struct NameArgs {
     /// An operation or a row, or the beginning of its id; or a step, with --session
     #[arg(value_name = "STEP|ID")]
     name: String,
-    /// The session of the step
+    /// The session of the answer
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
@@ -28,6 +28,7 @@ impl NameArgs {
         Name {
             text: &self.name,
             session: self.session.as_deref(),
+            alone: Alone::Refused,
         }
     }
 }

@@ -182,7 +182,7 @@ impl Ledger<'_> {
 
     /// Of several that start at once, one takes a letter in.
     fn take_in_once(&mut self, letter: &Letter) -> Result<(), LedgerError> {
-        let which = Which::Operation(&letter.row.operation_id);
+        let which = Which::operation(&letter.row.operation_id);
         let rows = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.rows(&which, 1)?))?;
         if rows.is_empty() {
             self.take_in(letter)?;

@@ -24,7 +24,7 @@ use super::{
 };
 
 pub(crate) use crate::ledger::{
-    Broken, Dependants, HeadSays, Name, PruneWish as Wish, Review, Revoked, Told, Verdict,
+    Alone, Broken, Dependants, HeadSays, Name, PruneWish as Wish, Review, Revoked, Told, Verdict,
 };
 
 /// Why a command about the record did nothing.

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Delivery, Dropped, Durability, Store, StoreError, Tx, Which};
+use super::{Begin, Delivery, Dropped, Durability, Earlier, Store, StoreError, Tx, Which};
 use crate::ledger::{
     canonical::canonical,
     chain::NOTHING,
@@ -228,6 +228,12 @@ impl Tx for Kept {
         Ok(from.take(most).cloned().collect())
     }
 
+    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
+        let of = self.links.iter();
+        let of = of.filter(|link| link.session_id == session_id);
+        Ok(of.cloned().collect())
+    }
+
     fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
         let mut sessions = self.sessions.iter();
         Ok(sessions.find(|session| session.session_id == id).cloned())
@@ -310,10 +316,18 @@ impl Tx for Kept {
             _ => {
                 found.reverse();
                 found.sort_by_key(|row| std::cmp::Reverse(row.seq));
+                if let Which::Operation(begin) = which {
+                    found.sort_by_key(|row| row.operation_id != begin.text);
+                }
             }
         }
         found.truncate(most);
         Ok(found)
+    }
+
+    fn steps(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<u64>, StoreError> {
+        let rows = self.rows(which, most)?;
+        Ok(rows.into_iter().map(|row| row.step_index).collect())
     }
 
     fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
@@ -403,8 +417,8 @@ fn fits(which: &Which<'_>, row: &Row) -> bool {
             session_id,
             task_id,
         } => row.session_id == session_id && is(&row.task_id, task_id),
-        Which::Operation(begin) => row.operation_id.starts_with(begin),
-        Which::Id(begin) => row.id.starts_with(begin),
+        Which::Operation(begin) => begins(&row.operation_id, begin, row),
+        Which::Id(begin) => begins(&row.id, begin, row),
         Which::Session(session_id) => row.session_id == session_id,
         Which::Step {
             session_id,
@@ -412,7 +426,36 @@ fn fits(which: &Which<'_>, row: &Row) -> bool {
         } => row.session_id == session_id && row.step_index == step_index,
         Which::Seq(seq) => row.seq == Some(seq),
         Which::From(seq) => row.seq >= Some(seq),
+        Which::Earlier {
+            than,
+            session_id,
+            what,
+        } => {
+            let of = match what {
+                Earlier::Success {
+                    action_type,
+                    request_hash,
+                } => Which::Request {
+                    session_id,
+                    action_type,
+                    request_hash,
+                },
+                Earlier::Failure { task_id } => Which::Task {
+                    session_id,
+                    task_id,
+                },
+            };
+            let failed = matches!(what, Earlier::Failure { .. });
+            row.seq < Some(than) && fits(&of, row) && (row.outcome == RowOutcome::Error) == failed
+        }
         Which::ReusesOf(id) => is(&row.reused_from, id),
         Which::Newest => true,
     }
+}
+
+fn begins(id: &str, begin: Begin<'_>, row: &Row) -> bool {
+    let of = begin
+        .session_id
+        .is_none_or(|session| row.session_id == session);
+    of && id.starts_with(begin.text)
 }

@@ -4,7 +4,7 @@ use tokio_postgres::{Error, Row as Found};
 use uuid::Uuid;
 
 use super::{
-    super::{Delivery, Which},
+    super::{Delivery, Earlier, Which},
     value::{Value, given},
 };
 use crate::ledger::record::{Row, RowOutcome, RowState, Session};
@@ -204,8 +204,14 @@ pub(super) fn uuid(id: &str) -> String {
         .to_string()
 }
 
-const NEWEST: &str =
-    "ORDER BY seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC";
+macro_rules! by_age {
+    () => {
+        "seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC"
+    };
+}
+
+const BY_AGE: &str = by_age!();
+const NEWEST: &str = concat!("ORDER BY ", by_age!());
 
 /// Condition and order of a question, with its parameters; none where nothing can fit.
 pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
@@ -257,15 +263,21 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             format!("WHERE {session} = $1 AND task_id = $2 {NEWEST}"),
             vec![Value::text(session_id), Value::text(task_id)],
         ),
-        Which::Operation(beginning) => (
-            format!("WHERE operation_id >= $1 AND starts_with(operation_id, $1) {NEWEST}"),
-            vec![Value::text(beginning)],
+        // No text that begins so comes after it with the last character behind.
+        Which::Operation(begin) => (
+            format!(
+                "WHERE operation_id >= $1 AND operation_id < $1 || chr(1114111) \
+                 AND ($2::text IS NULL OR {session} = $2) ORDER BY operation_id <> $1, {BY_AGE}"
+            ),
+            vec![Value::text(begin.text), Value::maybe(begin.session_id)],
         ),
-        Which::Id(beginning) => {
-            let (first, last) = (filled(beginning, '0')?, filled(beginning, 'f')?);
+        Which::Id(begin) => {
+            let (first, last) = (filled(begin.text, '0')?, filled(begin.text, 'f')?);
             (
-                "WHERE id BETWEEN $1::uuid AND $2::uuid ORDER BY id".to_owned(),
-                vec![owned(first), owned(last)],
+                format!(
+                    "WHERE id BETWEEN $1::uuid AND $2::uuid AND ($3::text IS NULL OR {session} = $3) ORDER BY id"
+                ),
+                vec![owned(first), owned(last), Value::maybe(begin.session_id)],
             )
         }
         Which::Session(session_id) => (
@@ -284,6 +296,41 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         Which::From(seq) => (
             "WHERE seq >= $1 ORDER BY seq NULLS FIRST".to_owned(),
             vec![Value::int(seq)],
+        ),
+        Which::Earlier {
+            than,
+            session_id,
+            what:
+                Earlier::Success {
+                    action_type,
+                    request_hash,
+                },
+        } => (
+            format!(
+                "WHERE {session} = $1 AND request_hash = $2 AND action_type = $3 AND seq < $4 \
+                 AND outcome = 'success' AND state IN ('done', 'partial') {NEWEST}"
+            ),
+            vec![
+                Value::text(session_id),
+                Value::text(request_hash),
+                Value::text(action_type),
+                Value::int(than),
+            ],
+        ),
+        Which::Earlier {
+            than,
+            session_id,
+            what: Earlier::Failure { task_id },
+        } => (
+            format!(
+                "WHERE {session} = $1 AND task_id = $2 AND (seq IS NULL OR seq < $3) \
+                 AND outcome IS DISTINCT FROM 'success' {NEWEST}"
+            ),
+            vec![
+                Value::text(session_id),
+                Value::text(task_id),
+                Value::int(than),
+            ],
         ),
         Which::ReusesOf(id) => {
             if id.len() != 36 {

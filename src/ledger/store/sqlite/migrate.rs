@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "59e42c9f9f88cd0e9f38bd4c1a1584fc85b7216c0d394f9ca1deab22e0814574",
+    checksum: "7e265d477e4e0df68c27938baa491252e5593b52c1807efd1af32bc8ad6cd66e",
 }];
 
 /// The version that this program writes.

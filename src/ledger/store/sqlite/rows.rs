@@ -5,7 +5,7 @@ use rusqlite::{Connection, Result, params, params_from_iter, types::Value};
 use super::columns::{Columns, Count, Word};
 use crate::ledger::{
     record::{Row, RowOutcome, RowState},
-    store::{Delivery, Which},
+    store::{Delivery, Earlier, Which},
 };
 
 /// The columns, in the order in which they are written and read.
@@ -61,7 +61,21 @@ pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
 }
 
 pub(super) fn select(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<Row>> {
-    let (text, mut values) = query(which);
+    all(conn, COLUMNS, which, most, read)
+}
+
+pub(super) fn steps(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<u64>> {
+    all(conn, "step_index", which, most, |columns| columns.count())
+}
+
+fn all<T>(
+    conn: &Connection,
+    columns: &str,
+    which: &Which<'_>,
+    most: usize,
+    read: fn(&mut Columns<'_, '_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let (text, mut values) = query(columns, which);
     values.push(Value::Integer(i64::try_from(most).unwrap_or(i64::MAX)));
     let mut statement = conn.prepare(&text)?;
     let rows = statement.query_map(params_from_iter(values), |row| read(&mut Columns::of(row)))?;
@@ -69,7 +83,7 @@ pub(super) fn select(conn: &Connection, which: &Which<'_>, most: usize) -> Resul
 }
 
 /// The statement and its values, but for how many at most.
-pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
+pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
     let text = |text: &str| Value::Text(text.to_owned());
     let number = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     let newest = "seq DESC, rowid DESC";
@@ -120,14 +134,14 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
         ),
         // No text that begins so comes after it with the last character behind.
         Which::Operation(begin) => (
-            "operation_id >= ?1 AND operation_id < ?1 || char(1114111)",
-            newest,
-            vec![text(begin)],
+            "operation_id >= ?1 AND operation_id < ?1 || char(1114111) AND (?2 IS NULL OR session_id = ?2)",
+            "operation_id <> ?1, seq DESC, rowid DESC",
+            vec![text(begin.text), begin.session_id.map_or(Value::Null, text)],
         ),
         Which::Id(begin) => (
-            "id >= ?1 AND id < ?1 || char(1114111)",
+            "id >= ?1 AND id < ?1 || char(1114111) AND (?2 IS NULL OR session_id = ?2)",
             "id",
-            vec![text(begin)],
+            vec![text(begin.text), begin.session_id.map_or(Value::Null, text)],
         ),
         Which::Session(session_id) => ("session_id = ?", "step_index", vec![text(session_id)]),
         Which::Step {
@@ -141,11 +155,39 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
         #[cfg(test)]
         Which::Seq(seq) => ("seq = ?", "seq", vec![number(seq)]),
         Which::From(seq) => ("seq >= ?", "seq", vec![number(seq)]),
+        Which::Earlier {
+            than,
+            session_id,
+            what:
+                Earlier::Success {
+                    action_type,
+                    request_hash,
+                },
+        } => (
+            "session_id = ? AND request_hash = ? AND action_type = ? AND seq < ? \
+             AND outcome = 'success' AND state IN ('done', 'partial')",
+            "seq DESC",
+            vec![
+                text(session_id),
+                text(request_hash),
+                text(action_type),
+                number(than),
+            ],
+        ),
+        Which::Earlier {
+            than,
+            session_id,
+            what: Earlier::Failure { task_id },
+        } => (
+            "session_id = ? AND task_id = ? AND (seq IS NULL OR seq < ?) AND outcome IS NOT 'success'",
+            newest,
+            vec![text(session_id), text(task_id), number(than)],
+        ),
         Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
         Which::Newest => ("TRUE", newest, Vec::new()),
     };
     let text =
-        format!("SELECT {COLUMNS} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
+        format!("SELECT {columns} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
     (text, values)
 }
 

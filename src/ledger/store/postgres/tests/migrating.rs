@@ -122,7 +122,7 @@ fn rows_of_the_current_schema_stay_as_history() {
         request_hash: "",
     };
     assert_eq!(ask(&mut store, asked), []);
-    assert_eq!(ask(&mut store, Which::Id("11111111-")), [old]);
+    assert_eq!(ask(&mut store, Which::id("11111111-")), [old]);
 }
 
 #[test]
