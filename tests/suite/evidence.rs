@@ -3,9 +3,10 @@
 use std::fs;
 
 use rusqlite::Connection;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Root, feed};
+use crate::program::{Root, feed, signal_child, until};
 
 const CATALOG: &str = r#"
 catalog = 1
@@ -280,6 +281,39 @@ fn a_person_says_that_it_did_not_happen_and_it_is_done() {
     let next = root.run(&request("once", "t3"));
     assert_eq!((next.exit, next.state()), (0, &json!("done")));
     assert_eq!(oneact(&root, &["verify"]).0, 0);
+}
+
+#[test]
+fn what_could_not_be_compared_did_not_come_out_otherwise() {
+    let root = Root::with_catalog(CATALOG);
+    let mut slow = request("again", "t1");
+    slow["dispatch"]["parameters"] = json!({"what": "a", "seconds": 1.5});
+    assert_eq!(root.run(&slow).exit, 0);
+    let execute = ["replay", "0", "--session", "s", "--execute", "--json"];
+    let child = root.command().args(execute).spawn().unwrap();
+    until("it is done again", || {
+        let counted = fs::read_to_string(root.path.join("counted")).ok()?;
+        (counted.lines().count() == 2).then_some(())
+    });
+    signal_child(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (output.status.code(), &said["verdict"]),
+        (Some(130), &json!("cancelled"))
+    );
+    // A ledger that can be read and not written: of a newer oneact.
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    ledger
+        .execute_batch(
+            "PRAGMA user_version = 99; INSERT INTO schema_migrations VALUES (99, 'n', 'c', '9.0.0', '')",
+        )
+        .unwrap();
+    let (exit, stdout, _) = oneact(&root, &execute);
+    let said: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((exit, &said["verdict"]), (2, &json!("refused")), "{said}");
+    let (exit, stdout, stderr) = oneact(&root, &["replay", "7", "--session", "s", "--execute"]);
+    assert_eq!((exit, stdout.as_str()), (2, ""), "{stderr}");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! `history`, `show` and `replay`: what people see of what was done, at 80 columns and as JSON.
 
-use std::fs;
+use std::{
+    fs,
+    os::unix::fs::{FileTypeExt as _, symlink},
+    thread,
+};
 
 use serde_json::{Value, json};
 
@@ -326,17 +330,52 @@ fn a_step_done_again_comes_out_the_same_or_otherwise_and_nothing_happens_twice()
 #[test]
 fn looking_makes_no_ledger() {
     let root = Root::new();
-    for args in [
-        ["history"].as_slice(),
-        &["show", "0"],
-        &["replay"],
-        &["replay", "0", "--execute"],
+    for (args, exit) in [
+        (["history"].as_slice(), 1),
+        (&["show", "0"], 1),
+        (&["replay"], 1),
+        // Where a tool was to be called, 1 would say that it came out otherwise.
+        (&["replay", "0", "--execute"], 2),
     ] {
         let seen = root.look(args);
-        assert_eq!((seen.exit, seen.out.as_str()), (1, ""), "{args:?}");
+        assert_eq!((seen.exit, seen.out.as_str()), (exit, ""), "{args:?}");
         assert!(seen.err.contains("there is no ledger at"), "{}", seen.err);
     }
     assert!(!root.path.join(".oneact").exists());
+}
+
+#[test]
+fn a_page_goes_into_what_its_name_stands_for() {
+    let root = Root::new();
+    root.at(0, &download("task_1", "fox"));
+    let wrote = |file: &str| root.look(&["replay", "--html", file]);
+    let page = |file: &str| fs::read_to_string(root.path.join(file)).unwrap();
+    assert!(wrote("page.html").out.starts_with("Wrote "));
+    let whole = page("page.html");
+    assert!(whole.starts_with("<!doctype html>"));
+    // Nothing else stands in what is printed.
+    assert_eq!(wrote("/dev/stdout").out, whole);
+    symlink("real.html", root.path.join("link.html")).unwrap();
+    for _ in 0..2 {
+        assert_eq!(wrote("link.html").exit, 0);
+        let link = fs::read_link(root.path.join("link.html")).unwrap();
+        assert_eq!(link.to_str(), Some("real.html"));
+        assert_eq!(page("real.html"), whole);
+        fs::write(root.path.join("real.html"), "old").unwrap();
+    }
+    let pipe = root.path.join("pipe");
+    let made = root.within("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let read = thread::scope(|scope| {
+        let reader = scope.spawn(|| fs::read_to_string(&pipe).unwrap());
+        assert_eq!(wrote("pipe").exit, 0);
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+        reader.join().unwrap()
+    });
+    assert_eq!(read, whole);
+    assert_eq!(wrote("/dev/null").exit, 0);
+    let null = fs::metadata("/dev/null").unwrap();
+    assert!(null.file_type().is_char_device());
 }
 
 #[test]
