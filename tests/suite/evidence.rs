@@ -67,6 +67,18 @@ fn change(root: &Root, text: &str) {
 }
 
 #[test]
+fn a_ledger_that_the_environment_names_is_found_also_beside_a_broken_catalog() {
+    let root = answered();
+    fs::write(root.path.join("catalog.toml"), "catalog = [").unwrap();
+    for args in [["history"], ["verify"]] {
+        let mut command = root.command();
+        command.env("ONEACT_LEDGER", ".oneact/ledger.db").args(args);
+        assert_eq!(command.output().unwrap().status.code(), Some(0), "{args:?}");
+    }
+    assert_eq!(oneact(&root, &["verify"]).0, 2);
+}
+
+#[test]
 fn a_whole_ledger_says_how_much_of_it_is_vouched_for() {
     let root = answered();
     let (exit, stdout, _) = oneact(&root, &["verify"]);

@@ -99,6 +99,18 @@ pub(super) fn readable(
     }
 }
 
+/// Whether it can be written to as it is.
+pub(super) fn current(
+    conn: &Connection,
+    found: Found,
+    files: &Files,
+) -> std::result::Result<(), StoreError> {
+    match found {
+        Found::Ours(version) if version > VERSION => Err(newer(files, version)),
+        found => readable(conn, found, files),
+    }
+}
+
 /// Makes it what this program writes.
 pub(super) fn bring_up(
     conn: &mut Connection,
