@@ -128,8 +128,13 @@ impl Desk {
 /// How wide a table may be: as the terminal, else 80 columns.
 pub(super) fn columns() -> usize {
     let terminal = tcgetwinsize(io::stdout()).ok();
-    let columns = terminal.map_or(80, |size| usize::from(size.ws_col));
-    columns.clamp(60, 200)
+    usable(terminal.map(|size| size.ws_col))
+}
+
+fn usable(columns: Option<u16>) -> usize {
+    // A terminal that does not know its width says 0.
+    let columns = columns.filter(|columns| *columns > 0);
+    usize::from(columns.unwrap_or(80)).clamp(60, 200)
 }
 
 /// `0.4 s`, `3 min 05 s`
@@ -186,6 +191,12 @@ pub(super) fn task(step: &Step) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_that_does_not_know_its_width_has_80_columns() {
+        let all = [None, Some(0), Some(1), Some(132), Some(9999)].map(usable);
+        assert_eq!(all, [80, 80, 60, 132, 200]);
+    }
 
     #[test]
     fn durations_and_sizes_are_told_in_few_digits() {

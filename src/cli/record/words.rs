@@ -140,9 +140,20 @@ pub(in crate::cli) fn difference(difference: &Difference) -> String {
     }
 }
 
+/// Of a hash its beginning.
+fn short(text: &str) -> String {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    let is_hash = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hash {
+        return text.to_owned();
+    }
+    let kept = text.len() - digits.len() + 12;
+    text.chars().take(kept).chain(['…']).collect()
+}
+
 fn fact(fact: &Fact) -> String {
     match fact {
-        Fact::Said(text) => line(text),
+        Fact::Said(text) => line(&short(text)),
         Fact::Seen(Sight::Absent) => "not there".to_owned(),
         Fact::Seen(Sight::Unknown) => "not looked at".to_owned(),
         Fact::Seen(Sight::Content(content)) => {
