@@ -44,7 +44,7 @@ pub(crate) use evidence::{
 pub(crate) use exhibit::{Exhibit, Room, Shown, Still, exhibit};
 pub(crate) use look::{
     Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, ReadError, Reading, Row,
-    RowOutcome, RowState, Step, Whole, look,
+    RowOutcome, RowState, Step, Whole, look, recordable,
 };
 pub use recover::recover;
 pub(crate) use replay::{Comparison, Repeated, repeat};

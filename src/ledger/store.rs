@@ -24,6 +24,9 @@ pub(crate) enum StoreError {
     /// It cannot be reached or opened.
     #[error("the ledger {place} cannot be opened: {why}")]
     Unreachable { place: String, why: String },
+    /// There is none that could be used as it is, until a run makes it or brings it up to date.
+    #[error("the ledger {place} cannot be opened: {why}")]
+    NotYet { place: String, why: String },
     /// It may be read and not written.
     #[error("the ledger {place} cannot be written: {why}")]
     ReadOnly { place: String, why: String },
@@ -76,6 +79,7 @@ impl StoreError {
             | Self::Refused { .. } => true,
             Self::Busy { .. }
             | Self::Unreachable { .. }
+            | Self::NotYet { .. }
             | Self::Full { .. }
             | Self::Lost { .. }
             | Self::Unconfirmed { .. } => false,

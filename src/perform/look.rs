@@ -30,6 +30,12 @@ pub(crate) fn look(settings: &Settings) -> Result<Reading, LookError> {
     Ok(reading)
 }
 
+/// Whether runs can record: in which ledger, or why not; none where there is nothing to look at yet.
+pub(crate) fn recordable(settings: &Settings) -> Result<Option<String>, String> {
+    let (place, _) = found(settings).map_err(|failure| failure.message)?;
+    place.usable().map_err(|error| error.to_string())
+}
+
 /// Where the ledger of a project is, with or without a catalog, and what else the catalog says of it.
 pub(super) fn found(settings: &Settings) -> Result<(Place, LedgerRule), Failure> {
     let said = || match Catalog::load(&settings.catalog) {

@@ -52,11 +52,11 @@ pub(super) fn ensure(
 ) -> Result<(), StoreError> {
     match (standing(place, versions, wish)?, wish) {
         (Standing::Current, _) | (Standing::Older(_), Wish::Read) => Ok(()),
-        (Standing::Nothing, Wish::Read | Wish::Decide) => Err(StoreError::Unreachable {
+        (Standing::Nothing, Wish::Read | Wish::Decide) => Err(StoreError::NotYet {
             place: place.to_owned(),
             why: "there is no ledger in it yet: the first run makes it".to_owned(),
         }),
-        (Standing::Older(_), Wish::Decide) => Err(StoreError::Unreachable {
+        (Standing::Older(_), Wish::Decide) => Err(StoreError::NotYet {
             place: place.to_owned(),
             why: "it is of an earlier version. The next run migrates it".to_owned(),
         }),

@@ -84,7 +84,7 @@ pub(super) fn readable(
     found: Found,
     files: &Files,
 ) -> std::result::Result<(), StoreError> {
-    let older = |why: &str| StoreError::Unreachable {
+    let older = |why: &str| StoreError::NotYet {
         place: files.place().to_owned(),
         why: why.to_owned(),
     };
