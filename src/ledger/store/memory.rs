@@ -1,16 +1,19 @@
 //! A ledger in memory: the rules of the others without a database, for tests.
 
+mod fits;
+
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Begin, Delivery, Dropped, Durability, Earlier, Store, StoreError, Tx, Which};
+use super::{Dropped, Durability, Store, StoreError, Tx, Which};
 use crate::ledger::{
     canonical::canonical,
     chain::NOTHING,
-    record::{Claim, ClaimKey, Event, Head, Link, Row, RowOutcome, RowState, Seq, Session},
+    record::{Claim, ClaimKey, Event, Head, Link, Row, Seq, Session},
 };
+use fits::fits;
 
 /// A ledger that several stores can have open.
 #[derive(Debug, Clone, Default)]
@@ -382,80 +385,4 @@ impl Tx for Kept {
     fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError> {
         Ok(*self.key.get_or_insert_with(fresh))
     }
-}
-
-fn fits(which: &Which<'_>, row: &Row) -> bool {
-    let is = |column: &Option<String>, value: &str| column.as_deref() == Some(value);
-    match *which {
-        Which::Delivery(Delivery::Key {
-            session_id,
-            idempotency_key,
-        }) => row.session_id == session_id && is(&row.idempotency_key, idempotency_key),
-        Which::Delivery(Delivery::Task {
-            session_id,
-            request_id,
-            task_id,
-            attempt,
-        }) => {
-            row.session_id == session_id
-                && row.request_id.as_deref() == request_id
-                && is(&row.task_id, task_id)
-                && attempt.is_none_or(|attempt| row.attempt == attempt)
-        }
-        Which::Request {
-            session_id,
-            action_type,
-            request_hash,
-        } => {
-            row.session_id == session_id
-                && is(&row.action_type, action_type)
-                && row.request_hash == request_hash
-                && row.outcome == RowOutcome::Success
-                && matches!(row.state, Some(RowState::Done | RowState::Partial))
-        }
-        Which::Task {
-            session_id,
-            task_id,
-        } => row.session_id == session_id && is(&row.task_id, task_id),
-        Which::Operation(begin) => begins(&row.operation_id, begin, row),
-        Which::Id(begin) => begins(&row.id, begin, row),
-        Which::Session(session_id) => row.session_id == session_id,
-        Which::Step {
-            session_id,
-            step_index,
-        } => row.session_id == session_id && row.step_index == step_index,
-        Which::Seq(seq) => row.seq == Some(seq),
-        Which::From(seq) => row.seq >= Some(seq),
-        Which::Earlier {
-            than,
-            session_id,
-            what,
-        } => {
-            let of = match what {
-                Earlier::Success {
-                    action_type,
-                    request_hash,
-                } => Which::Request {
-                    session_id,
-                    action_type,
-                    request_hash,
-                },
-                Earlier::Failure { task_id } => Which::Task {
-                    session_id,
-                    task_id,
-                },
-            };
-            let failed = matches!(what, Earlier::Failure { .. });
-            row.seq < Some(than) && fits(&of, row) && (row.outcome == RowOutcome::Error) == failed
-        }
-        Which::ReusesOf(id) => is(&row.reused_from, id),
-        Which::Newest => true,
-    }
-}
-
-fn begins(id: &str, begin: Begin<'_>, row: &Row) -> bool {
-    let of = begin
-        .session_id
-        .is_none_or(|session| row.session_id == session);
-    of && id.starts_with(begin.text)
 }
