@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Root, feed, signal_child, until};
+use crate::program::{Root, feed, run, signal_child, until};
 
 const CATALOG: &str = r#"
 catalog = 1
@@ -367,17 +367,48 @@ fn a_review_is_recorded_and_a_rejected_answer_not_reused() {
 }
 
 #[test]
-fn pruning_tells_what_it_does() {
-    let root = answered();
-    let (exit, stdout, _) = oneact(&root, &["prune", "--older", "1s", "--dry-run"]);
+fn what_is_old_is_pruned_and_every_command_says_so() {
+    let root = Root::with_catalog(CATALOG);
+    for (day, capability, task) in [("01", "again", "t1"), ("02", "once", "t2")] {
+        let mut command = root.command();
+        let clock = format!("2020-01-{day}T10:00:00+00:00[UTC]");
+        command.args(["run", "--clock", &clock]);
+        let answer = run(command, request(capability, task).to_string().as_bytes());
+        assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    }
+    assert_eq!(root.run(&request("again", "t3")).exit, 0);
+    let (exit, stdout, _) = oneact(&root, &["prune", "--older", "90d", "--dry-run"]);
     assert_eq!(exit, 0);
     assert!(
-        stdout.starts_with("0 answers would be pruned, 0 bytes"),
+        stdout.starts_with("2 answers would be pruned, "),
         "{stdout}"
     );
+    let stored = oneact(&root, &["replay", "0"]).1;
+    assert!(stored.starts_with('{'), "{stored}");
     let pruned = document(&root, &["prune", "--older", "90d", "--json"]);
-    assert_eq!(
-        pruned,
-        json!({"dry_run": false, "rows": 0, "bytes": 0, "kept": 0, "links": []})
-    );
+    let all = ["dry_run", "rows", "kept"].map(|key| &pruned[key]);
+    assert_eq!(all, [&json!(false), &json!(2), &json!(0)]);
+    assert!(pruned["bytes"].as_u64().unwrap() > stored.len() as u64);
+    assert_eq!(pruned["links"].as_array().unwrap().len(), 1);
+    let (exit, stdout, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 0);
+    assert!(stdout.contains("1 payloads match, 2 pruned"), "{stdout}");
+    let (_, history, _) = oneact(&root, &["history"]);
+    let lines = history.lines().filter(|line| line.ends_with("pruned"));
+    assert_eq!(lines.count(), 2, "{history}");
+    let (exit, stdout, stderr) = oneact(&root, &["replay", "0"]);
+    assert_eq!((exit, stdout.as_str()), (1, ""));
+    assert!(stderr.contains("the answer of #0 was pruned"), "{stderr}");
+    let shown = oneact(&root, &["show", "1"]).1;
+    assert!(shown.contains("their hashes stay"), "{shown}");
+    let session = document(&root, &["replay"]);
+    assert_eq!(session["steps"][0]["response"], Value::Null);
+    // What could have been given again is done; what must not happen twice still is not.
+    assert_eq!(state(&root, "t4"), "done");
+    let why = oneact(&root, &["history", "--why", "t4"]).1;
+    assert!(why.contains("  pruned "), "{why}");
+    let once = root.run(&request("once", "t5"));
+    assert_eq!(once.state(), &json!("suppressed"), "{}", once.envelope);
+    let again = document(&root, &["prune", "--older", "90d", "--json"]);
+    assert_eq!(again["rows"], 0);
 }

@@ -434,8 +434,8 @@ fn what_was_pruned_is_said_to_be() {
     );
 }
 
-/// A ledger with one row of before oneact, of that moment.
-pub(crate) fn before_oneact(timestamp: &str) -> Root {
+/// A ledger with one row of before oneact, of that session and moment.
+pub(crate) fn before_oneact(session: &str, timestamp: &str) -> Root {
     let root = Root::new();
     fs::create_dir(root.path.join(".oneact")).unwrap();
     let ledger = rusqlite::Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
@@ -448,8 +448,8 @@ pub(crate) fn before_oneact(timestamp: &str) -> Root {
     ledger
         .execute(
             "INSERT INTO agent_actions VALUES ('h-1', 'planner', 'findUser', 'profile', NULL, 'success',
-               '{\"success\": true }', 0.5, 'sess-1', ?1)",
-            [timestamp],
+               '{\"success\": true }', 0.5, ?1, ?2)",
+            [session, timestamp],
         )
         .unwrap();
     root
@@ -457,7 +457,7 @@ pub(crate) fn before_oneact(timestamp: &str) -> Root {
 
 #[test]
 fn what_old_rows_hold_for_a_moment_is_text_on_the_page_and_at_the_terminal() {
-    let root = before_oneact("<meta http-equiv=refresh content=0>\u{1b}[2J");
+    let root = before_oneact("sess-1", "<meta http-equiv=refresh content=0>\u{1b}[2J");
     root.at(0, &download("task_1", "fox"));
     for args in [["history"].as_slice(), &["show", "0"]] {
         let seen = root.look(args).out;
@@ -475,7 +475,7 @@ fn what_old_rows_hold_for_a_moment_is_text_on_the_page_and_at_the_terminal() {
 
 #[test]
 fn steps_of_before_oneact_are_history() {
-    let root = before_oneact("2025-01-01T00:00:00Z");
+    let root = before_oneact("sess-1", "2025-01-01T00:00:00Z");
     root.at(0, &download("task_1", "fox"));
     let seen = root.look(&["history", "--utc", "--json"]).json();
     assert_eq!(seen["steps"][0]["state"], Value::Null);
