@@ -7,7 +7,7 @@ use super::{
     super::{Delivery, Earlier, Which},
     value::{Value, given},
 };
-use crate::ledger::record::{Row, RowOutcome, RowState, Session};
+use crate::ledger::record::{Row, RowOutcome, RowState, Seq, Session};
 
 /// Where session ids are compared: as they were received.
 macro_rules! session {
@@ -300,38 +300,8 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         Which::Earlier {
             than,
             session_id,
-            what:
-                Earlier::Success {
-                    action_type,
-                    request_hash,
-                },
-        } => (
-            format!(
-                "WHERE {session} = $1 AND request_hash = $2 AND action_type = $3 AND seq < $4 \
-                 AND outcome = 'success' AND state IN ('done', 'partial') {NEWEST}"
-            ),
-            vec![
-                Value::text(session_id),
-                Value::text(request_hash),
-                Value::text(action_type),
-                Value::int(than),
-            ],
-        ),
-        Which::Earlier {
-            than,
-            session_id,
-            what: Earlier::Failure { task_id },
-        } => (
-            format!(
-                "WHERE {session} = $1 AND task_id = $2 AND (seq IS NULL OR seq < $3) \
-                 AND outcome IS DISTINCT FROM 'success' {NEWEST}"
-            ),
-            vec![
-                Value::text(session_id),
-                Value::text(task_id),
-                Value::int(than),
-            ],
-        ),
+            what,
+        } => earlier(than, session_id, &what),
         Which::ReusesOf(id) => {
             if id.len() != 36 {
                 return None;
@@ -344,6 +314,31 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         }
         Which::Newest => (NEWEST.to_owned(), Vec::new()),
     })
+}
+
+fn earlier<'a>(than: Seq, session_id: &'a str, what: &Earlier<'a>) -> (String, Vec<Value<'a>>) {
+    let session = session!();
+    let (condition, mut values) = match *what {
+        Earlier::Success {
+            action_type,
+            request_hash,
+        } => (
+            format!(
+                "WHERE request_hash = $1 AND action_type = $2 AND {session} = $3 AND seq < $4 \
+                 AND outcome = 'success' AND state IN ('done', 'partial') {NEWEST}"
+            ),
+            vec![Value::text(request_hash), Value::text(action_type)],
+        ),
+        Earlier::Failure { task_id } => (
+            format!(
+                "WHERE task_id = $1 AND {session} = $2 AND (seq IS NULL OR seq < $3) \
+                 AND outcome IS DISTINCT FROM 'success' {NEWEST}"
+            ),
+            vec![Value::text(task_id)],
+        ),
+    };
+    values.extend([Value::text(session_id), Value::int(than)]);
+    (condition, values)
 }
 
 fn owned<'a>(text: String) -> Value<'a> {

@@ -65,7 +65,11 @@ pub(super) fn select(conn: &Connection, which: &Which<'_>, most: usize) -> Resul
 }
 
 pub(super) fn steps(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<u64>> {
-    all(conn, "step_index", which, most, |columns| columns.count())
+    all(conn, "step_index", which, most, step)
+}
+
+fn step(columns: &mut Columns<'_, '_>) -> Result<u64> {
+    columns.count()
 }
 
 fn all<T>(
@@ -82,10 +86,34 @@ fn all<T>(
     rows.collect()
 }
 
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn number(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// The condition, and its values but for the session and the link.
+fn earlier(what: &Earlier<'_>) -> (&'static str, Vec<Value>) {
+    match *what {
+        Earlier::Success {
+            action_type,
+            request_hash,
+        } => (
+            "request_hash = ?1 AND action_type = ?2 AND session_id = ?3 AND seq < ?4 \
+             AND outcome = 'success' AND state IN ('done', 'partial')",
+            vec![text(request_hash), text(action_type)],
+        ),
+        Earlier::Failure { task_id } => (
+            "task_id = ?1 AND session_id = ?2 AND (seq IS NULL OR seq < ?3) AND outcome IS NOT 'success'",
+            vec![text(task_id)],
+        ),
+    }
+}
+
 /// The statement and its values, but for how many at most.
 pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
-    let text = |text: &str| Value::Text(text.to_owned());
-    let number = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     let newest = "seq DESC, rowid DESC";
     let (filter, order, values) = match *which {
         Which::Delivery(Delivery::Key {
@@ -158,31 +186,12 @@ pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
         Which::Earlier {
             than,
             session_id,
-            what:
-                Earlier::Success {
-                    action_type,
-                    request_hash,
-                },
-        } => (
-            "session_id = ? AND request_hash = ? AND action_type = ? AND seq < ? \
-             AND outcome = 'success' AND state IN ('done', 'partial')",
-            "seq DESC",
-            vec![
-                text(session_id),
-                text(request_hash),
-                text(action_type),
-                number(than),
-            ],
-        ),
-        Which::Earlier {
-            than,
-            session_id,
-            what: Earlier::Failure { task_id },
-        } => (
-            "session_id = ? AND task_id = ? AND (seq IS NULL OR seq < ?) AND outcome IS NOT 'success'",
-            newest,
-            vec![text(session_id), text(task_id), number(than)],
-        ),
+            what,
+        } => {
+            let (filter, mut values) = earlier(&what);
+            values.extend([text(session_id), number(than)]);
+            (filter, newest, values)
+        }
         Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
         Which::Newest => ("TRUE", newest, Vec::new()),
     };
