@@ -40,7 +40,7 @@ pub(crate) use decide::{
     Case, DecisionError, Dependants, Happened, Resolved, Review, Reviewed, Revoked,
 };
 pub(crate) use decision::{Decision, Difference, Fact};
-pub(crate) use naming::{Name, Told};
+pub(crate) use naming::{Alone, Name, Told};
 pub(crate) use place::Place;
 pub(crate) use prune::{Pruned, Wish as PruneWish};
 pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, SCRATCH, Step, Whole};

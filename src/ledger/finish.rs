@@ -244,7 +244,7 @@ impl Letter {
                 && other.request_hash == row.request_hash
                 && other.response_sha256 == row.response_sha256
         };
-        let rows = tx.rows(&Which::Operation(&row.operation_id), usize::MAX)?;
+        let rows = tx.rows(&Which::operation(&row.operation_id), usize::MAX)?;
         Ok(rows.iter().any(same))
     }
 

@@ -25,6 +25,9 @@ pub(crate) enum StoreError {
     /// It cannot be reached or opened.
     #[error("the ledger {place} cannot be opened: {why}")]
     Unreachable { place: String, why: String },
+    /// There is none that could be used as it is, until a run makes it or brings it up to date.
+    #[error("the ledger {place} cannot be opened: {why}")]
+    NotYet { place: String, why: String },
     /// It may be read and not written.
     #[error("the ledger {place} cannot be written: {why}")]
     ReadOnly { place: String, why: String },
@@ -77,6 +80,7 @@ impl StoreError {
             | Self::Refused { .. } => true,
             Self::Busy { .. }
             | Self::Unreachable { .. }
+            | Self::NotYet { .. }
             | Self::Full { .. }
             | Self::Lost { .. }
             | Self::Unconfirmed { .. } => false,
@@ -123,9 +127,6 @@ pub(crate) trait Store {
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError>;
 }
 
-/// So many links are looked at together where all of them are.
-const WALK: usize = 4096;
-
 /// Inside a transaction.
 pub(crate) trait Tx {
     // --- the chain ---
@@ -136,21 +137,7 @@ pub(crate) trait Tx {
     /// Up to `most` links from that number on, ascending.
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError>;
     /// Those of a session, ascending.
-    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
-        let (mut found, mut from) = (Vec::new(), 0);
-        loop {
-            let links = self.links(from, WALK)?;
-            let Some(last) = links.last() else {
-                return Ok(found);
-            };
-            from = last.seq + 1;
-            found.extend(
-                links
-                    .into_iter()
-                    .filter(|link| link.session_id == session_id),
-            );
-        }
-    }
+    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError>;
 
     // --- sessions ---
 
@@ -165,6 +152,8 @@ pub(crate) trait Tx {
 
     fn insert(&mut self, row: &Row) -> Result<(), StoreError>;
     fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError>;
+    /// Of the same rows in the same order nothing but their steps.
+    fn steps(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<u64>, StoreError>;
     /// Marks a row as taken back by that link; the only other change is pruning.
     fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError>;
     /// Removes request and response of a row; their hashes stay.
@@ -213,10 +202,10 @@ pub(crate) enum Which<'a> {
         session_id: &'a str,
         task_id: &'a str,
     },
-    /// By operation id, whole or its beginning, the newest first.
-    Operation(&'a str),
-    /// By row id, whole or its beginning.
-    Id(&'a str),
+    /// By operation id: the one that is no longer first, then the newest first.
+    Operation(Begin<'a>),
+    /// By row id, in their order.
+    Id(Begin<'a>),
     /// Of a session, by step.
     Session(&'a str),
     /// One answer.
@@ -229,10 +218,54 @@ pub(crate) enum Which<'a> {
     Seq(Seq),
     /// From that link on, ascending: for a walk over everything.
     From(Seq),
+    /// What was answered before that link, the newest first.
+    Earlier {
+        than: Seq,
+        session_id: &'a str,
+        what: Earlier<'a>,
+    },
     /// Rows that reuse that row, the newest first: without request and response, for they can be many.
     ReusesOf(&'a str),
     /// The newest first.
     Newest,
+}
+
+impl<'a> Which<'a> {
+    /// By operation id, whole or its beginning, of any session.
+    pub(crate) const fn operation(text: &'a str) -> Self {
+        Self::Operation(Begin {
+            text,
+            session_id: None,
+        })
+    }
+
+    /// By row id, whole or its beginning, of any session.
+    pub(crate) const fn id(text: &'a str) -> Self {
+        Self::Id(Begin {
+            text,
+            session_id: None,
+        })
+    }
+}
+
+/// An id, or the beginning of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Begin<'a> {
+    pub(crate) text: &'a str,
+    /// None where it may be of any session.
+    pub(crate) session_id: Option<&'a str>,
+}
+
+/// What is looked for among earlier answers of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Earlier<'a> {
+    /// A success (`done`, `partial`) of the same request.
+    Success {
+        action_type: &'a str,
+        request_hash: &'a str,
+    },
+    /// A failure of that task.
+    Failure { task_id: &'a str },
 }
 
 /// What makes two deliveries the same.

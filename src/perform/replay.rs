@@ -7,9 +7,9 @@ use crate::{
     assets::print,
     catalog::{Acts, Catalog, Nature, nature},
     envelope::read_response,
-    host::Host,
+    host::{Host, Interrupt},
     ledger::{Made, Row, SCRATCH, same_json},
-    task::{Content, OperationId, Outcome, Sight, State, Uri},
+    task::{Content, Failure, Fault, OperationId, Outcome, Sight, State, Uri},
 };
 
 use super::{Mode, Reply, Reuse, Settings, perform};
@@ -19,6 +19,8 @@ use super::{Mode, Reply, Reuse, Settings, perform};
 pub(crate) enum Repeated {
     /// Nothing ran, for this reason.
     Refused(String),
+    /// A signal ended it before there was anything to compare.
+    Cancelled(Interrupt),
     Compared(Comparison),
 }
 
@@ -60,7 +62,18 @@ pub(crate) fn repeat(row: &Row, settings: &Settings, host: &Host) -> Repeated {
     let input = Ok(again.task.to_string().into_bytes());
     let answer = perform(&input, &settings, host, &|_| ());
     let outcome = answer.outcome();
-    if let (State::Rejected, Some(failure)) = (outcome.state, &outcome.failure) {
+    if outcome.state == State::Cancelled {
+        let interrupt = host.interrupts().caught();
+        return Repeated::Cancelled(interrupt.unwrap_or(Interrupt::TERMINATE));
+    }
+    let nothing_ran = |failure: &&Failure| {
+        outcome.state == State::Rejected
+            || matches!(
+                failure.fault,
+                Fault::LedgerUnavailable | Fault::RequestInFlight
+            )
+    };
+    if let Some(failure) = outcome.failure.as_ref().filter(nothing_ran) {
         return Repeated::Refused(format!("it cannot be done again: {}", failure.message));
     }
     let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();

@@ -50,8 +50,11 @@ fn fault(answer: &Answer) -> &str {
     answer.fault().as_str().unwrap()
 }
 
-/// Every link, by its own hash and the one before; and the steps of each session, which have no gaps.
+/// Every link, by its own hash and the one before; what is recorded, by `oneact verify`; and the steps of
+/// each session, which have no gaps.
 fn whole(root: &Root) -> BTreeMap<String, i64> {
+    let verified = root.look(&["verify"]);
+    assert_eq!(verified.exit, 0, "{}{}", verified.out, verified.err);
     let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     let mut before = "0".repeat(64);
     let mut links = ledger
@@ -554,6 +557,28 @@ result = { kind = "metadata" }
             answer.at("/output").to_string() + &answer.at("/audit").to_string() + &answer.stderr;
         for hidden in [secret, token, signature] {
             assert!(!said.contains(hidden), "{task}: {hidden} in {said}");
+        }
+    }
+    // Nor does anything show them that tells of it later.
+    for args in [
+        ["history"].as_slice(),
+        &["history", "--json"],
+        &["show", "0"],
+        &["show", "1", "--json"],
+        &["replay"],
+        &["replay", "0"],
+        &["replay", "--html", "/dev/stdout"],
+        &["replay", "0", "--execute"],
+        &["verify", "--anchor-out"],
+    ] {
+        let seen = root.look(args);
+        assert!(!seen.out.is_empty(), "{args:?}: {}", seen.err);
+        for hidden in [secret, token, signature] {
+            let said = [&seen.out, &seen.err];
+            assert!(
+                !said.iter().any(|text| text.contains(hidden)),
+                "{args:?}: {hidden}"
+            );
         }
     }
     // What the server itself wrote is its own.

@@ -35,6 +35,7 @@ mod ledger_shared;
 mod looking;
 #[cfg(test)]
 mod looking_page;
+mod looking_width;
 #[cfg(test)]
 mod misbehaving_servers;
 #[cfg(test)]

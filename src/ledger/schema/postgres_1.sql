@@ -16,6 +16,7 @@ CREATE TABLE public.ledger_events (
   entry_hash text NOT NULL UNIQUE CHECK (entry_hash ~ '^[0-9a-f]{64}$')
 );
 CREATE INDEX ledger_events_operation ON public.ledger_events (operation_id, seq);
+CREATE INDEX ledger_events_session ON public.ledger_events (session_id, seq);
 
 CREATE FUNCTION public.oneact_next_link() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE last record;

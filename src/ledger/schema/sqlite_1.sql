@@ -46,6 +46,8 @@ CREATE TABLE ledger_events (
   entry_hash   TEXT NOT NULL CHECK (length(entry_hash) = 64)
 ) STRICT;
 
+CREATE INDEX ledger_events_session ON ledger_events (session_id, seq);
+
 CREATE TRIGGER ledger_events_next_only BEFORE INSERT ON ledger_events
 WHEN NEW.seq <> coalesce((SELECT max(seq) + 1 FROM ledger_events), 0)
   OR NEW.prev_hash <> coalesce((SELECT entry_hash FROM ledger_events ORDER BY seq DESC LIMIT 1), printf('%064d', 0))

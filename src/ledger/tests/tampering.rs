@@ -300,6 +300,7 @@ fn an_answer_that_was_taken_back_cannot_be_brought_back() {
     let name = crate::ledger::Name {
         text: "op_1",
         session: None,
+        alone: crate::ledger::Alone::Refused,
     };
     let dependants = crate::ledger::Dependants::Listed;
     let revoked = file.open().revoke(name, dependants, None).unwrap();

@@ -55,7 +55,7 @@ impl Page {
         let mut taken = Vec::new();
         for link in links.iter().filter(|link| is(link, Event::Revoked)) {
             let about = link.body().and_then(|body| body.about).unwrap_or_default();
-            let row = tx.rows(&Which::Id(&about), 1)?.into_iter().next();
+            let row = tx.rows(&Which::id(&about), 1)?.into_iter().next();
             let row = row.filter(|row| row.id == about);
             taken.push((link.seq, row.and_then(|row| row.revoked_by)));
         }

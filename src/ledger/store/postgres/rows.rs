@@ -4,10 +4,10 @@ use tokio_postgres::{Error, Row as Found};
 use uuid::Uuid;
 
 use super::{
-    super::{Delivery, Which},
+    super::{Delivery, Earlier, Which},
     value::{Value, given},
 };
-use crate::ledger::record::{Row, RowOutcome, RowState, Session};
+use crate::ledger::record::{Row, RowOutcome, RowState, Seq, Session};
 
 /// Where session ids are compared: as they were received.
 macro_rules! session {
@@ -225,8 +225,14 @@ pub(super) fn uuid(id: &str) -> String {
         .to_string()
 }
 
-const NEWEST: &str =
-    "ORDER BY seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC";
+macro_rules! by_age {
+    () => {
+        "seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC"
+    };
+}
+
+const BY_AGE: &str = by_age!();
+const NEWEST: &str = concat!("ORDER BY ", by_age!());
 
 /// Condition and order of a question, with its parameters; none where nothing can fit.
 pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
@@ -265,15 +271,21 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             ),
             vec![Value::text(session_id), Value::text(task_id)],
         ),
-        Which::Operation(beginning) => (
-            format!("WHERE operation_id >= $1 AND starts_with(operation_id, $1) {NEWEST}"),
-            vec![Value::text(beginning)],
+        // No text that begins so comes after it with the last character behind.
+        Which::Operation(begin) => (
+            format!(
+                "WHERE operation_id >= $1 AND operation_id < $1 || chr(1114111) \
+                 AND ($2::text IS NULL OR {session} = $2) ORDER BY operation_id <> $1, {BY_AGE}"
+            ),
+            vec![Value::text(begin.text), Value::maybe(begin.session_id)],
         ),
-        Which::Id(beginning) => {
-            let (first, last) = (filled(beginning, '0')?, filled(beginning, 'f')?);
+        Which::Id(begin) => {
+            let (first, last) = (filled(begin.text, '0')?, filled(begin.text, 'f')?);
             (
-                "WHERE id BETWEEN $1::uuid AND $2::uuid ORDER BY id".to_owned(),
-                vec![owned(first), owned(last)],
+                format!(
+                    "WHERE id BETWEEN $1::uuid AND $2::uuid AND ($3::text IS NULL OR {session} = $3) ORDER BY id"
+                ),
+                vec![owned(first), owned(last), Value::maybe(begin.session_id)],
             )
         }
         Which::Session(session_id) => (
@@ -293,6 +305,11 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             "WHERE seq >= $1 ORDER BY seq NULLS FIRST".to_owned(),
             vec![Value::int(seq)],
         ),
+        Which::Earlier {
+            than,
+            session_id,
+            what,
+        } => earlier(than, session_id, &what),
         Which::ReusesOf(id) => {
             if id.len() != 36 {
                 return None;
@@ -339,6 +356,31 @@ fn of_delivery(delivery: Delivery<'_>) -> (String, Vec<Value<'_>>) {
             ],
         ),
     }
+}
+
+fn earlier<'a>(than: Seq, session_id: &'a str, what: &Earlier<'a>) -> (String, Vec<Value<'a>>) {
+    let session = session!();
+    let (condition, mut values) = match *what {
+        Earlier::Success {
+            action_type,
+            request_hash,
+        } => (
+            format!(
+                "WHERE request_hash = $1 AND action_type = $2 AND {session} = $3 AND seq < $4 \
+                 AND outcome = 'success' AND state IN ('done', 'partial') {NEWEST}"
+            ),
+            vec![Value::text(request_hash), Value::text(action_type)],
+        ),
+        Earlier::Failure { task_id } => (
+            format!(
+                "WHERE task_id = $1 AND {session} = $2 AND (seq IS NULL OR seq < $3) \
+                 AND outcome IS DISTINCT FROM 'success' {NEWEST}"
+            ),
+            vec![Value::text(task_id)],
+        ),
+    };
+    values.extend([Value::text(session_id), Value::int(than)]);
+    (condition, values)
 }
 
 fn owned<'a>(text: String) -> Value<'a> {

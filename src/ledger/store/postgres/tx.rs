@@ -13,6 +13,9 @@ use super::{
 };
 use crate::ledger::record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session};
 
+const LINKS: &str = "SELECT seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash \
+    FROM public.ledger_events";
+
 /// An open transaction.
 pub(super) struct PgTx<'a> {
     line: &'a Line,
@@ -78,6 +81,25 @@ impl<'a> PgTx<'a> {
         found.iter().map(read).collect()
     }
 
+    /// Of the rows that are asked for these columns.
+    fn chosen<T>(
+        &self,
+        columns: &str,
+        which: &Which<'_>,
+        most: usize,
+        read: impl Fn(&Found) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let Some((condition, mut values)) = rows::which(which) else {
+            return Ok(Vec::new());
+        };
+        values.push(Value::int(most));
+        let statement = format!(
+            "SELECT {columns} FROM public.agent_actions {condition} LIMIT ${}",
+            values.len()
+        );
+        self.all(&statement, &values, read)
+    }
+
     /// A change that must find something.
     fn change(&self, what: &str, statement: &str, values: &[Value<'_>]) -> Result<(), StoreError> {
         if self.ask(statement, values)?.is_empty() {
@@ -124,22 +146,17 @@ impl Tx for PgTx<'_> {
 
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError> {
         self.all(
-            "SELECT seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash \
-             FROM public.ledger_events WHERE seq >= $1 ORDER BY seq LIMIT $2",
+            &format!("{LINKS} WHERE seq >= $1 ORDER BY seq LIMIT $2"),
             &[Value::int(from), Value::int(most)],
-            |row| {
-                Ok(Link {
-                    seq: rows::number(row, 0)?,
-                    operation_id: rows::text(row, 1)?,
-                    session_id: rows::text(row, 2)?,
-                    event: rows::text(row, 3)?,
-                    at: rows::text(row, 4)?,
-                    actor: rows::text(row, 5)?,
-                    body: rows::text(row, 6)?,
-                    prev_hash: rows::text(row, 7)?,
-                    entry_hash: rows::text(row, 8)?,
-                })
-            },
+            link,
+        )
+    }
+
+    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
+        self.all(
+            &format!("{LINKS} WHERE session_id = $1 ORDER BY seq"),
+            &[Value::text(session_id)],
+            link,
         )
     }
 
@@ -192,19 +209,17 @@ impl Tx for PgTx<'_> {
     }
 
     fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError> {
-        let Some((condition, mut values)) = rows::which(which) else {
-            return Ok(Vec::new());
-        };
-        values.push(Value::int(most));
         let columns = match which {
             Which::ReusesOf(_) => rows::BARE,
             _ => rows::COLUMNS,
         };
-        let statement = format!(
-            "SELECT {columns} FROM public.agent_actions {condition} LIMIT ${}",
-            values.len()
-        );
-        self.all(&statement, &values, rows::row)
+        self.chosen(columns, which, most, rows::row)
+    }
+
+    fn steps(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<u64>, StoreError> {
+        self.chosen("step_index::bigint", which, most, |row| {
+            rows::number(row, 0)
+        })
     }
 
     fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
@@ -301,6 +316,20 @@ impl Tx for PgTx<'_> {
         )
         .map(drop)
     }
+}
+
+fn link(row: &Found) -> Result<Link, tokio_postgres::Error> {
+    Ok(Link {
+        seq: rows::number(row, 0)?,
+        operation_id: rows::text(row, 1)?,
+        session_id: rows::text(row, 2)?,
+        event: rows::text(row, 3)?,
+        at: rows::text(row, 4)?,
+        actor: rows::text(row, 5)?,
+        body: rows::text(row, 6)?,
+        prev_hash: rows::text(row, 7)?,
+        entry_hash: rows::text(row, 8)?,
+    })
 }
 
 fn claim(row: &Found) -> Result<Claim, tokio_postgres::Error> {

@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "16582e186ab84675c1441c0a6f94427d6225600365f9becabab7fff44c1ec365",
+    checksum: "448da319e8b8d7a139335ea0cf1c5a3a60daaaa2015ca8e74c4fa59f75b4e01c",
 }];
 
 /// The version that this program writes.
@@ -84,7 +84,7 @@ pub(super) fn readable(
     found: Found,
     files: &Files,
 ) -> std::result::Result<(), StoreError> {
-    let older = |why: &str| StoreError::Unreachable {
+    let older = |why: &str| StoreError::NotYet {
         place: files.place().to_owned(),
         why: why.to_owned(),
     };
@@ -96,6 +96,18 @@ pub(super) fn readable(
         Found::Empty => Err(older("it is empty: nothing was recorded yet")),
         Found::Ours(_) => Err(half(files, "it has no version")),
         Found::Foreign => Err(foreign(files)),
+    }
+}
+
+/// Whether it can be written to as it is.
+pub(super) fn current(
+    conn: &Connection,
+    found: Found,
+    files: &Files,
+) -> std::result::Result<(), StoreError> {
+    match found {
+        Found::Ours(version) if version > VERSION => Err(newer(files, version)),
+        found => readable(conn, found, files),
     }
 }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Result, params, params_from_iter, types::Value};
 use super::columns::{Columns, Count, Word};
 use crate::ledger::{
     record::{Row, RowOutcome, RowState},
-    store::{Delivery, Which},
+    store::{Delivery, Earlier, Which},
 };
 
 /// The columns, in the order in which they are written and read.
@@ -68,17 +68,59 @@ pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
 }
 
 pub(super) fn select(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<Row>> {
-    let (text, mut values) = query(which);
+    all(conn, COLUMNS, which, most, read)
+}
+
+pub(super) fn steps(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<u64>> {
+    all(conn, "step_index", which, most, step)
+}
+
+fn step(columns: &mut Columns<'_, '_>) -> Result<u64> {
+    columns.count()
+}
+
+fn all<T>(
+    conn: &Connection,
+    columns: &str,
+    which: &Which<'_>,
+    most: usize,
+    read: fn(&mut Columns<'_, '_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let (text, mut values) = query(columns, which);
     values.push(Value::Integer(i64::try_from(most).unwrap_or(i64::MAX)));
     let mut statement = conn.prepare(&text)?;
     let rows = statement.query_map(params_from_iter(values), |row| read(&mut Columns::of(row)))?;
     rows.collect()
 }
 
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn number(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// The condition, and its values but for the session and the link.
+fn earlier(what: &Earlier<'_>) -> (&'static str, Vec<Value>) {
+    match *what {
+        Earlier::Success {
+            action_type,
+            request_hash,
+        } => (
+            "request_hash = ?1 AND action_type = ?2 AND session_id = ?3 AND seq < ?4 \
+             AND outcome = 'success' AND state IN ('done', 'partial')",
+            vec![text(request_hash), text(action_type)],
+        ),
+        Earlier::Failure { task_id } => (
+            "task_id = ?1 AND session_id = ?2 AND (seq IS NULL OR seq < ?3) AND outcome IS NOT 'success'",
+            vec![text(task_id)],
+        ),
+    }
+}
+
 /// The statement and its values, but for how many at most.
-pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
-    let text = |text: &str| Value::Text(text.to_owned());
-    let number = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
     let newest = "seq DESC, rowid DESC";
     let (filter, order, values) = match *which {
         Which::Delivery(Delivery::Key {
@@ -141,14 +183,14 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
         ),
         // No text that begins so comes after it with the last character behind.
         Which::Operation(begin) => (
-            "operation_id >= ?1 AND operation_id < ?1 || char(1114111)",
-            newest,
-            vec![text(begin)],
+            "operation_id >= ?1 AND operation_id < ?1 || char(1114111) AND (?2 IS NULL OR session_id = ?2)",
+            "operation_id <> ?1, seq DESC, rowid DESC",
+            vec![text(begin.text), begin.session_id.map_or(Value::Null, text)],
         ),
         Which::Id(begin) => (
-            "id >= ?1 AND id < ?1 || char(1114111)",
+            "id >= ?1 AND id < ?1 || char(1114111) AND (?2 IS NULL OR session_id = ?2)",
             "id",
-            vec![text(begin)],
+            vec![text(begin.text), begin.session_id.map_or(Value::Null, text)],
         ),
         Which::Session(session_id) => ("session_id = ?", "step_index", vec![text(session_id)]),
         Which::Step {
@@ -162,6 +204,15 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
         #[cfg(test)]
         Which::Seq(seq) => ("seq = ?", "seq", vec![number(seq)]),
         Which::From(seq) => ("seq >= ?", "seq", vec![number(seq)]),
+        Which::Earlier {
+            than,
+            session_id,
+            what,
+        } => {
+            let (filter, mut values) = earlier(&what);
+            values.extend([text(session_id), number(than)]);
+            (filter, newest, values)
+        }
         Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
         Which::Newest => ("TRUE", newest, Vec::new()),
     };

@@ -179,6 +179,14 @@ impl Tx for Inside<'_> {
         self.told(rows::select(self.conn, which, most))
     }
 
+    fn steps(
+        &mut self,
+        which: &Which<'_>,
+        most: usize,
+    ) -> std::result::Result<Vec<u64>, StoreError> {
+        self.told(rows::steps(self.conn, which, most))
+    }
+
     fn revoke(&mut self, row_id: &str, by: Seq) -> std::result::Result<(), StoreError> {
         let rows = self.run(
             "UPDATE agent_actions SET revoked_by = ?2 WHERE id = ?1",

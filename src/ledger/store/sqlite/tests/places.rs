@@ -6,23 +6,33 @@ use super::*;
 use crate::ledger::store::sqlite::files::Files;
 
 #[test]
-fn to_look_nothing_is_made() {
-    let (dir, path) = nowhere();
-    let missing = SqliteStore::open(&path, Wish::Read).unwrap_err();
-    assert!(
-        matches!(missing, StoreError::Unreachable { .. }),
-        "{missing}"
-    );
-    assert!(missing.to_string().contains("No such file"), "{missing}");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    fs::create_dir(path.parent().unwrap()).unwrap();
-    fs::write(&path, "").unwrap();
-    let empty = SqliteStore::open(&path, Wish::Read).unwrap_err();
-    assert!(
-        empty.to_string().contains("nothing was recorded yet"),
-        "{empty}"
-    );
-    assert_eq!(fs::read(&path).unwrap(), b"");
+fn to_look_or_to_decide_nothing_is_made() {
+    for wish in [Wish::Read, Wish::Decide] {
+        let (dir, path) = nowhere();
+        let missing = SqliteStore::open(&path, wish).unwrap_err();
+        assert!(
+            matches!(missing, StoreError::Unreachable { .. }),
+            "{missing}"
+        );
+        assert!(missing.to_string().contains("No such file"), "{missing}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        let empty = SqliteStore::open(&path, wish).unwrap_err();
+        assert!(
+            empty.to_string().contains("nothing was recorded yet"),
+            "{empty}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), b"");
+    }
+}
+
+#[test]
+fn whoever_decides_writes_into_what_is_there() {
+    let (_dir, path) = nowhere();
+    drop(filled(&path, 1));
+    let mut store = SqliteStore::open(&path, Wish::Decide).unwrap();
+    written(&mut store, |tx| tx.open_session(&session("x")));
 }
 
 #[test]
@@ -40,7 +50,7 @@ fn whoever_looks_changes_nothing() {
 fn a_directory_is_no_ledger() {
     let (_dir, path) = nowhere();
     fs::create_dir_all(&path).unwrap();
-    for wish in [Wish::Write, Wish::Read] {
+    for wish in [Wish::Write, Wish::Decide, Wish::Read] {
         let error = SqliteStore::open(&path, wish).unwrap_err();
         assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
     }

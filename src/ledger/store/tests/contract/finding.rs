@@ -1,10 +1,13 @@
 //! Facts about finding rows.
 
+use jiff::Timestamp;
+
 use super::Ledger;
 use super::given::{SESSION, begun, full, hash, ids, link, seen, session, written};
 use crate::ledger::{
+    chain::{Body, Stamp, append},
     record::{Event, Row, RowOutcome, RowState, Seq},
-    store::{Delivery, Which},
+    store::{Begin, Delivery, Earlier, Which},
 };
 
 const NONE: [Seq; 0] = [];
@@ -234,15 +237,107 @@ pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
         })
     });
     let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
-    assert_eq!(found(Which::Operation("op_ab")), [6, 2, 1]);
-    assert_eq!(found(Which::Operation("op_ab2")), [2]);
-    assert_eq!(found(Which::Operation("op_b")), NONE);
-    assert_eq!(found(Which::Operation("op%")), [5]);
+    assert_eq!(found(Which::operation("op_ab")), [6, 2, 1]);
+    assert_eq!(found(Which::operation("op_ab2")), [2]);
+    assert_eq!(found(Which::operation("op_b")), NONE);
+    assert_eq!(found(Which::operation("op%")), [5]);
     assert_eq!(
-        found(Which::Id("00000000-0000-7000-8000-00000000000")),
+        found(Which::id("00000000-0000-7000-8000-00000000000")),
         [1, 2, 3, 4, 5, 6]
     );
-    assert_eq!(found(Which::Id(&full(3, 2).id)), [3]);
-    assert_eq!(found(Which::Id("00000000-0000-7000-8000-1")), NONE);
-    assert_eq!(found(Which::Id("%")), NONE);
+    assert_eq!(found(Which::id(&full(3, 2).id)), [3]);
+    assert_eq!(found(Which::id("00000000-0000-7000-8000-1")), NONE);
+    assert_eq!(found(Which::id("%")), NONE);
+}
+
+pub(crate) fn a_whole_id_comes_before_longer_ones_and_another_session_has_none(
+    ledger: &dyn Ledger,
+) {
+    let mut store = begun(ledger);
+    let of = |operation: &str, session: &str, row: Row| Row {
+        operation_id: operation.to_owned(),
+        session_id: session.to_owned(),
+        ..row
+    };
+    let rows = [
+        of("op_1", SESSION, full(1, 0)),
+        of("op_12", SESSION, full(2, 1)),
+        of("op_13", "other", full(3, 0)),
+        of("op_14", "other", full(4, 1)),
+    ];
+    written(&mut *store, |tx| {
+        tx.open_session(&session("other"))?;
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    let whole = Which::operation("op_1");
+    assert_eq!(ids(&mut *store, &whole, 10), [1, 4, 3, 2]);
+    assert_eq!(ids(&mut *store, &whole, 1), [1]);
+    let steps = seen(&mut *store, |tx| tx.steps(&whole, 3));
+    assert_eq!(steps, [0, 1, 0]);
+    let begin = |text, session_id| Begin {
+        text,
+        session_id: Some(session_id),
+    };
+    let mut found = |which: Which<'_>, most| ids(&mut *store, &which, most);
+    assert_eq!(found(Which::Operation(begin("op_1", SESSION)), 10), [1, 2]);
+    // However many are newer elsewhere.
+    assert_eq!(found(Which::Operation(begin("op_", SESSION)), 1), [2]);
+    assert_eq!(found(Which::Operation(begin("op_", "nobody")), 1), NONE);
+    assert_eq!(found(Which::Id(begin("00000000", "other")), 10), [3, 4]);
+    assert_eq!(found(Which::Id(begin("00000000", "nobody")), 10), NONE);
+}
+
+pub(crate) fn what_was_answered_before_a_link_is_found_and_nothing_after_it(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let failed = |seq, step| Row {
+        state: Some(RowState::Failed),
+        outcome: RowOutcome::Error,
+        ..full(seq, step)
+    };
+    let rows = [
+        full(1, 0),
+        failed(2, 1),
+        full(3, 2),
+        failed(4, 3),
+        full(5, 4),
+    ];
+    written(&mut *store, |tx| {
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    let hash = hash('a');
+    let success = Earlier::Success {
+        action_type: "CAP-PRE-002",
+        request_hash: &hash,
+    };
+    let failure = Earlier::Failure { task_id: "task_1" };
+    let mut found = |than, what| {
+        let which = Which::Earlier {
+            than,
+            session_id: SESSION,
+            what,
+        };
+        ids(&mut *store, &which, 10)
+    };
+    assert_eq!(found(5, success), [3, 1]);
+    assert_eq!(found(1, success), NONE);
+    assert_eq!(found(5, failure), [4, 2]);
+    assert_eq!(found(4, failure), [2]);
+}
+
+pub(crate) fn the_links_of_a_session_are_its_own(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let own = seen(&mut *store, |tx| tx.links(0, 100));
+    let stamp = Stamp {
+        operation_id: "op_2",
+        session_id: "other",
+        at: Timestamp::UNIX_EPOCH,
+        actor: "uid:1000",
+    };
+    written(&mut *store, |tx| {
+        append(tx, Event::Succeeded, stamp, &Body::default())
+    });
+    let others = seen(&mut *store, |tx| tx.links_of("other"));
+    assert_eq!(others, seen(&mut *store, |tx| tx.links(10, 100)));
+    assert_eq!(seen(&mut *store, |tx| tx.links_of(SESSION)), own);
+    assert_eq!(seen(&mut *store, |tx| tx.links_of("sess")), []);
 }
