@@ -26,7 +26,7 @@ pub use outcome::{
     decided,
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
-pub use print::{Content, Print, Sight, Stat, Still};
+pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use rel_path::RelPath;
 pub use request::{CapabilityTask, Counted, Identity, InputRef, RefStatus, Resources, Task};
 pub use uri::{Location, Uri, UriError, is_presign_parameter, redact_presigned};

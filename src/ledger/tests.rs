@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     host::{Host, Interrupts},
-    task::{Content, Fault, Print, Sight, Still},
+    task::{Content, Fault, Links, Print, Sight, Still},
 };
 
 const NOW: &str = "2026-02-24T02:00:00Z";
@@ -56,7 +56,7 @@ impl Default for Around {
 }
 
 impl World for Around {
-    fn still(&self, uri: &str, _: &Print) -> Still {
+    fn still(&self, uri: &str, _: &Print, _: Links) -> Still {
         self.still.get(uri).copied().unwrap_or(Still::Same)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::task::{Print, Still};
+use crate::task::{Links, Print, Still};
 
 use super::{
     canonical::sha256,
@@ -20,7 +20,7 @@ pub(super) const RULES: &str = "rules.1";
 /// What can be seen of the world outside the record.
 pub(crate) trait World {
     /// What became of something that was seen at a URI.
-    fn still(&self, uri: &str, seen: &Print) -> Still;
+    fn still(&self, uri: &str, seen: &Print, links: Links) -> Still;
     /// Until when a link can be used; none if it does not say.
     fn expires(&self, uri: &str) -> Option<Timestamp>;
     fn now(&self) -> Timestamp;
@@ -117,7 +117,7 @@ fn inputs(row: &Row, ttl: Option<Duration>, world: &dyn World) -> Result<(), Mis
         changed_meanwhile,
     } in list(row.input_ids.as_deref()).ok_or(Miss::LedgerDamaged)?
     {
-        match world.still(&print.uri, &print) {
+        match world.still(&print.uri, &print, Links::Followed) {
             Still::Same => {}
             Still::Other | Still::Gone => return Err(Miss::InputChanged),
             // What nobody can look at is believed for a time that the entry names.
@@ -131,7 +131,7 @@ fn inputs(row: &Row, ttl: Option<Duration>, world: &dyn World) -> Result<(), Mis
 fn outputs(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
     let made: Vec<Made> = list(row.output_ids.as_deref()).ok_or(Miss::LedgerDamaged)?;
     for made in made {
-        match world.still(&made.storage_uri, &made.print) {
+        match world.still(&made.storage_uri, &made.print, Links::Refused) {
             Still::Same | Still::Unknown => {}
             Still::Other => return Err(Miss::OutputChanged),
             Still::Gone => return Err(Miss::OutputMissing),

@@ -9,7 +9,7 @@ use crate::{
     envelope::read_response,
     host::Host,
     ledger::{Made, Row, SCRATCH, same_json},
-    task::{Content, OperationId, Outcome, Sight, State, Uri},
+    task::{Content, Links, OperationId, Outcome, Sight, State, Uri},
 };
 
 use super::{Mode, Reply, Reuse, Settings, perform};
@@ -268,7 +268,9 @@ fn compare(
             .iter()
             .find(|produced| produced.ref_id.as_str() == made.ref_id);
         let now = now.and_then(|produced| Uri::parse(&produced.storage_uri).ok());
-        let now = now.map_or(Sight::Absent, |uri| print::print(&uri, root).sight);
+        let now = now.map_or(Sight::Absent, |uri| {
+            print::print(&uri, root, Links::Refused).sight
+        });
         found.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
     }
     let is_new = |id: &str| !made.iter().any(|made| made.ref_id == id);

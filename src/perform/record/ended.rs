@@ -7,7 +7,7 @@ use crate::{
     envelope::{Received, to_response},
     executor::Context,
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
-    task::{Effect, Outcome, Print, Sight, Stat, State, Task, Uri},
+    task::{Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri},
 };
 
 use super::Work;
@@ -26,7 +26,7 @@ pub(super) fn inputs_before(work: &Work, root: &Utf8Path) -> Before {
         Work::Tools(ready) => ready.inputs.as_slice(),
         Work::Files(_) => &[],
     };
-    let seen = |uri: &Uri| (uri.clone(), print::stat(uri, root));
+    let seen = |uri: &Uri| (uri.clone(), print::stat(uri, root, Links::Followed));
     Before(uris.iter().map(seen).collect())
 }
 
@@ -84,9 +84,9 @@ fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
 
 fn inputs(before: Before, root: &Utf8Path) -> Vec<SeenInput> {
     let seen = |(uri, then): (Uri, Option<Stat>)| {
-        let now = print::stat(&uri, root);
+        let now = print::stat(&uri, root, Links::Followed);
         SeenInput {
-            print: print::print(&uri, root),
+            print: print::print(&uri, root, Links::Followed),
             changed_meanwhile: then != now,
         }
     };
@@ -95,7 +95,7 @@ fn inputs(before: Before, root: &Utf8Path) -> Vec<SeenInput> {
 
 fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path) -> Vec<Made> {
     let look = |uri: &str| match Uri::parse(uri) {
-        Ok(uri) => print::print(&uri, root),
+        Ok(uri) => print::print(&uri, root, Links::Refused),
         Err(_) => Print {
             uri: uri.to_owned(),
             sight: Sight::Unknown,
