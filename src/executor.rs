@@ -31,9 +31,10 @@ use crate::{
     task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, Uri, decided},
 };
 
-pub(crate) use crate::plan::Fate;
+pub(crate) use crate::plan::{Fate, kept as kept_plan};
 pub(crate) use dry_run::planned;
 pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, fate, recover};
+pub(crate) use hidden::secrets;
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
 pub(crate) use tool::{redact as redacted, shown as shown_parameters};

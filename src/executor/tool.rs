@@ -96,7 +96,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         end.invocation = Some(Invocation {
             tool_name: entry.tool.clone(),
             mcp_server: step.server.name.clone(),
-            parameters: shown(entry, &step.parameters),
+            parameters: hidden.parameters(step),
             execution_time_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             status,
         });

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::{
     Ledger,
     record::{ClaimState, Effects, Row, RowOutcome, RowState},
-    request::{Asked, AskedStep},
+    request::{Asked, AskedStep, Signatures},
     store::{Memory, StoreError, Which, read},
     validity::{RULES, World},
     words::{
@@ -116,9 +116,11 @@ fn ask(operation: &'static str) -> Ask<'static> {
             steps: vec![AskedStep {
                 entry: "CAP-PRE-002".to_owned(),
                 version: None,
+                shown: parameters.clone(),
                 parameters,
                 volatile: Vec::new(),
-                secret: Vec::new(),
+                signatures: Signatures::LeftOut,
+                answers: None,
             }],
             outputs: vec!["derived_1".to_owned()],
             salt: None,

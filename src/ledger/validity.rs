@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::task::{Links, Print, Still};
+use serde_json::Value;
+
+use crate::task::{Links, Print, Still, was_redacted};
 
 use super::{
     canonical::sha256,
@@ -80,6 +82,7 @@ fn good(
     holds(ttl.is_none_or(|ttl| young(row, ttl, world)), Miss::Expired)?;
     inputs(row, ttl, world)?;
     outputs(row, ask, world)?;
+    holds(!has_cut_links(row), Miss::OutputExpiring)?;
     let attempt = match ask.who.attempt {
         Attempt::Said(attempt) => attempt,
         Attempt::Unsaid => 1,
@@ -144,6 +147,27 @@ fn outputs(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
         holds(usable, Miss::OutputExpiring)?;
     }
     Ok(())
+}
+
+/// Whether the result had links that nobody can use any more: what gave access to them is not kept.
+fn has_cut_links(row: &Row) -> bool {
+    let text = row.response.as_deref().unwrap_or_default();
+    if !was_redacted(text) {
+        return false;
+    }
+    let response: Value = serde_json::from_str(text).unwrap_or_default();
+    let data = response.pointer("/data/task_result/result_data");
+    data.is_some_and(holds_cut_link)
+}
+
+/// Whether a text in it had a part that was cut before it was recorded.
+pub(crate) fn holds_cut_link(value: &Value) -> bool {
+    match value {
+        Value::String(text) => was_redacted(text),
+        Value::Array(items) => items.iter().any(holds_cut_link),
+        Value::Object(object) => object.values().any(holds_cut_link),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// A list as a row keeps it; nothing kept is an empty one.

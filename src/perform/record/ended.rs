@@ -4,13 +4,13 @@ use camino::Utf8Path;
 
 use crate::{
     assets::print,
-    envelope::{Received, to_response},
+    envelope::Received,
     executor::Context,
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
     task::{Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri},
 };
 
-use super::Work;
+use super::{Work, kept::Keeper};
 
 /// The inputs, and what the file system says of them before the run.
 pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
@@ -36,6 +36,7 @@ pub(super) fn of(
     received: &Received,
     before: Before,
     ask: &Ask<'_>,
+    keeper: &Keeper,
     context: &Context<'_>,
 ) -> Ended {
     let root = context.root;
@@ -56,7 +57,7 @@ pub(super) fn of(
             RowOutcome::Error
         },
         fault: outcome.failure.as_ref().map(|failure| failure.fault),
-        response: to_response(received, outcome),
+        response: keeper.response(received, outcome),
         inputs,
         outputs,
         began: at.checked_sub(elapsed).unwrap_or(at),
