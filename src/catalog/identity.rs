@@ -63,7 +63,8 @@ pub(super) fn unsaid(effects: Effects) -> Duplicates {
     }
 }
 
-fn duplicates(
+/// What the entry says.
+pub(super) fn duplicates(
     tables: &Tables<'_>,
     id: &str,
     said: &Spanned<RawOnDuplicate>,

@@ -173,3 +173,37 @@ fn what_a_plan_writes_is_not_kept_where_its_diff_does_not_show_it() {
     assert_eq!(other.state(), "done");
     assert_eq!(other.at("/output/content/oneact/reuse"), &Value::Null);
 }
+
+#[test]
+fn salt_repeats_a_plan_that_was_carried_out_in_whatever_dialect_it_comes() {
+    let around = |mut task: Value, name: &str, salt: &Value| {
+        task["task_id"] = json!(name);
+        task["salt"] = salt.clone();
+        task["metadata"] = json!({"session_id": "s"});
+        task
+    };
+    let plan = json!({"plan_id": "p", "action_plan": [{
+        "action_id": "a1", "action_type": "FILE_MODIFY", "target": "lines",
+        "operation": {"type": "line_insert", "line_number": 1, "content": "more"},
+    }]});
+    let mut bare = plan.clone();
+    bare["protocol_validation"] = json!(true);
+    let under = json!({"task_plan": plan, "protocol_validation": true});
+    let mut carried = under.clone();
+    carried["capability_ids"] = json!(["apply_file_plan"]);
+    let catalog = format!("{CATALOG}\n[capability.apply_file_plan.file_plan]\n");
+    for task in [bare, under, carried] {
+        let root = Root::with_catalog(&catalog);
+        fs::write(root.path.join("lines"), "one\n").unwrap();
+        let state = |name: &str, salt: Value| {
+            let answer = send(&root, &around(task.clone(), name, &salt));
+            answer.state().as_str().unwrap().to_owned()
+        };
+        assert_eq!(state("t1", Value::Null), "done");
+        assert_eq!(state("t2", Value::Null), "suppressed");
+        assert_eq!(state("t3", json!("again")), "done");
+        assert_eq!(state("t4", json!("again")), "suppressed");
+        let lines = fs::read_to_string(root.path.join("lines")).unwrap();
+        assert_eq!(lines, "more\nmore\none\n");
+    }
+}

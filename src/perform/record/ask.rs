@@ -228,29 +228,53 @@ fn duplicates(steps: &[Step]) -> OnDuplicate {
     all
 }
 
-fn plan(files: &FileWork) -> Option<What> {
-    let (entry, parameters, target, on_duplicate, timeout) = match &files.order {
+/// A plan as it is asked for.
+struct PlanAsked {
+    entry: String,
+    version: Option<u32>,
+    salt: Option<String>,
+    parameters: Value,
+    /// The plan's name.
+    target: String,
+    on_duplicate: OnDuplicate,
+    timeout: Duration,
+}
+
+fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
+    match order {
         FileOrder::Run { plan, entry, .. } => {
             let id = plan.plan.get("plan_id").and_then(Value::as_str);
-            let parameters = json!({"task_plan": plan.plan, "system_config": plan.system_config});
-            (
-                entry.id.clone(),
-                parameters,
-                id.unwrap_or("unknown").to_owned(),
-                OnDuplicate::Suppress(Unless::FilesChanged),
-                entry.longest,
-            )
+            Some(PlanAsked {
+                entry: entry.id.clone(),
+                version: entry.version,
+                salt: plan.salt.clone(),
+                parameters: json!({"task_plan": plan.plan, "system_config": plan.system_config}),
+                target: id.unwrap_or("unknown").to_owned(),
+                on_duplicate: match entry.duplicates {
+                    Duplicates::Repeat => OnDuplicate::Repeat,
+                    Duplicates::Reuse { .. } | Duplicates::Suppress => {
+                        OnDuplicate::Suppress(Unless::FilesChanged)
+                    }
+                },
+                timeout: entry.longest,
+            })
         }
-        FileOrder::Rollback(order) => (
-            "rollback".to_owned(),
-            json!({"plan": name(&order.plan), "checkpoints": order.checkpoints}),
-            name(&order.plan),
-            OnDuplicate::Repeat,
-            PATIENCE,
-        ),
-        FileOrder::Preview { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
-    };
-    let args = kept_plan(&parameters);
+        FileOrder::Rollback(order) => Some(PlanAsked {
+            entry: "rollback".to_owned(),
+            version: None,
+            salt: None,
+            parameters: json!({"plan": name(&order.plan), "checkpoints": order.checkpoints}),
+            target: name(&order.plan),
+            on_duplicate: OnDuplicate::Repeat,
+            timeout: PATIENCE,
+        }),
+        FileOrder::Preview { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
+    }
+}
+
+fn plan(files: &FileWork) -> Option<What> {
+    let asked = plan_asked(&files.order)?;
+    let args = kept_plan(&asked.parameters);
     let object = |value: Value| match value {
         Value::Object(object) => object,
         other => Map::from_iter([("of".to_owned(), other)]),
@@ -258,9 +282,9 @@ fn plan(files: &FileWork) -> Option<What> {
     Some(What {
         asked: Asked {
             steps: vec![AskedStep {
-                entry,
-                version: None,
-                parameters: object(parameters),
+                entry: asked.entry,
+                version: asked.version,
+                parameters: object(asked.parameters),
                 shown: object(args.clone()),
                 volatile: Vec::new(),
                 // A plan that only writes another link writes another file.
@@ -268,20 +292,20 @@ fn plan(files: &FileWork) -> Option<What> {
                 answers: None,
             }],
             outputs: Vec::new(),
-            salt: None,
+            salt: asked.salt,
         },
         args,
         target: Some(Target {
             kind: "plan",
-            id: target,
+            id: asked.target,
         }),
         // What the catalog lets a plan do is checked each time, before anything is changed.
         digest: String::new(),
         pin: None,
         adjusted: None,
         effects: Effects::Once,
-        on_duplicate,
-        timeout,
+        on_duplicate: asked.on_duplicate,
+        timeout: asked.timeout,
     })
 }
 
