@@ -3,6 +3,7 @@
 //!
 //! Executors have no handle to any record of what was done: they only return what happened.
 
+mod ai;
 mod classify;
 mod document;
 mod dry_run;
@@ -28,7 +29,7 @@ use crate::{
     catalog::{Delivery, Repeatable, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, Uri, decided},
+    task::{Ai, Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, Uri, decided},
 };
 
 pub(crate) use crate::plan::{Fate, kept as kept_plan};
@@ -98,6 +99,8 @@ pub(crate) struct Executed {
 struct Made {
     produced: Vec<Produced>,
     data: Option<Value>,
+    /// The file that the data is in.
+    file: Option<String>,
 }
 
 /// In a long chain no more servers than this are ending while the next step runs.
@@ -150,14 +153,15 @@ fn place(
         let prepared = store.prepare(context.session_id, &output.file_name, &output.staged)?;
         ready.push((step, output, prepared));
     }
-    let data = match data {
-        None => None,
-        Some(ResultData::Inline(value)) => Some(value),
+    let (data, file) = match data {
+        None => (None, None),
+        Some(ResultData::Inline(value)) => (Some(value), None),
         Some(ResultData::Spilled(spilled)) => {
             let stored = spilled
                 .prepare(staging, store, context.session_id)?
                 .commit()?;
-            Some(spilled.reference(stored.uri.as_str()))
+            let uri = stored.uri.as_str();
+            (Some(spilled.reference(uri)), Some(uri.to_owned()))
         }
     };
     let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
@@ -177,7 +181,11 @@ fn place(
         .into_iter()
         .map(commit)
         .collect::<Result<_, StoreError>>()?;
-    Ok(Made { produced, data })
+    Ok(Made {
+        produced,
+        data,
+        file,
+    })
 }
 
 impl Context<'_> {
@@ -312,6 +320,9 @@ impl Executed {
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
         outcome.unfit_result = end.unfit_result;
+        if end.ai != Ai::default() {
+            outcome.ai = end.ai;
+        }
         if self.closing.len() >= ENDING_AT_ONCE {
             drop(self.closing.remove(0));
         }
@@ -323,9 +334,14 @@ impl Executed {
     fn settle(&mut self, result: Result<Made, Failure>) {
         let outcome = &mut self.outcome;
         match result {
-            Ok(Made { produced, data }) => {
+            Ok(Made {
+                produced,
+                data,
+                file,
+            }) => {
                 outcome.produced = produced;
                 outcome.result_data = data;
+                outcome.result_file = file;
                 outcome.phase = Phase::Complete;
             }
             Err(failure) => {

@@ -23,9 +23,9 @@ pub use input::{Elicited, Given, Input, Question, Response, ResponseKind, Waitin
 pub use numbered::numbered;
 pub use order::{Carried, CarriedIn, PlanName, PlanOrder, RollbackOrder, Validation};
 pub use outcome::{
-    Checks, Effect, Invocation, InvocationStatus, LedgerRef, Outcome, Phase, Plan, PlannedOutput,
-    PlannedStep, Preview, Produced, Record, ReportFiles, ReuseReport, ServerReport, State, Timings,
-    decided,
+    Ai, AiPrompt, AiResponse, Checks, Effect, Invocation, InvocationStatus, LedgerRef, Outcome,
+    Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Record, ReportFiles, ReuseReport,
+    ServerReport, State, Timings, decided,
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};

@@ -344,6 +344,24 @@ impl Made {
     }
 }
 
+impl Made {
+    /// A file that is no asset is called by its place.
+    pub(crate) fn file(place: &str, asset_type: &str, capability_id: &str, print: Print) -> Self {
+        Self {
+            ref_id: place.to_owned(),
+            storage_uri: place.to_owned(),
+            asset_type: asset_type.to_owned(),
+            capability_id: capability_id.to_owned(),
+            parent_ref_id: None,
+            print,
+        }
+    }
+
+    pub(crate) fn is_asset(&self) -> bool {
+        self.ref_id != self.storage_uri
+    }
+}
+
 /// Where an answer is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {

@@ -106,6 +106,9 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
 }
 
 fn asset(made: &Made) -> Option<Produced> {
+    if !made.is_asset() {
+        return None;
+    }
     Some(Produced {
         ref_id: RefId::parse(&made.ref_id).ok()?,
         storage_uri: made.storage_uri.clone(),

@@ -111,13 +111,11 @@ fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path) -> Vec<Made>
         .changed
         .iter()
         .filter(|_| of_plan || outcome.reports.is_some());
-    let files = files.map(|path| Made {
-        ref_id: path.clone(),
-        storage_uri: path.clone(),
-        asset_type: "file".to_owned(),
-        capability_id: "apply_file_plan".to_owned(),
-        parent_ref_id: None,
-        print: look(path),
-    });
-    assets.chain(files).collect()
+    let files = files.map(|path| Made::file(path, "file", "apply_file_plan", look(path)));
+    let capability = outcome.executed.last().map_or("", String::as_str);
+    let result = outcome
+        .result_file
+        .iter()
+        .map(|place| Made::file(place, "application/json", capability, look(place)));
+    assets.chain(result).chain(files).collect()
 }
