@@ -15,6 +15,7 @@ mod chain;
 mod decide;
 mod decision;
 mod finish;
+mod home;
 mod look;
 mod naming;
 mod place;
@@ -40,6 +41,7 @@ pub(crate) use decide::{
     Case, DecisionError, Dependants, Happened, Resolved, Review, Reviewed, Revoked,
 };
 pub(crate) use decision::{Decision, Difference, Fact};
+pub(crate) use home::home;
 pub(crate) use naming::{Name, Told};
 pub(crate) use place::Place;
 pub(crate) use prune::{Pruned, Wish as PruneWish};

@@ -271,6 +271,7 @@ impl Look<'_, '_> {
             reason: Some(why.name().to_owned()),
             about,
             action: Some(row::action_type(&self.ask.asked)),
+            home: self.ask.home.clone(),
             task: self.ask.who.task_id.map(ToOwned::to_owned),
             ..Body::default()
         };

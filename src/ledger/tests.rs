@@ -134,6 +134,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
         effects: Effects::Idempotent,
         on_duplicate: OnDuplicate::Reuse { ttl: None },
         reuse: Reuse::Allowed,
+        home: None,
         patience: Duration::from_millis(20),
         timeout: Duration::from_mins(1),
     }

@@ -30,6 +30,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) effects: Effects,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) reuse: Reuse,
+    /// The root whose journals will know of it, where it is a plan.
+    pub(crate) home: Option<String>,
     /// How long another run of the same request is waited for.
     pub(crate) patience: Duration,
     /// The longest it may take: an output has to be usable for twice as long.

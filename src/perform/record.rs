@@ -247,6 +247,11 @@ fn left_behind(
     keeper: &Keeper,
     context: &Context<'_>,
 ) -> Result<Left, LedgerError> {
+    // The journals of another root know nothing of it.
+    let home = ledger.home_of(operation)?;
+    if home.is_none() || home != ask.home {
+        return Ok(Left::Unknown);
+    }
     let fate = executor::fate(context, operation);
     let running = match (&fate, ledger.take_up(ask, operation)?) {
         (Fate::Unknown, _) | (_, None) => return Ok(Left::Unknown),

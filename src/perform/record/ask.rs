@@ -10,7 +10,7 @@ use crate::{
     envelope::{Delivery, Received},
     executor::{FileOrder, FileWork, Ready, kept_plan, shown_parameters},
     ledger::{
-        Ask, Asked, AskedStep, Attempt, Effects, OnDuplicate, Signatures, Target, Unless, Who,
+        Ask, Asked, AskedStep, Attempt, Effects, OnDuplicate, Signatures, Target, Unless, Who, home,
     },
     task::{Counted, Input, OperationId, PlanName, Task, hexadecimal, numbered},
 };
@@ -67,6 +67,10 @@ pub(super) fn of<'a>(
         effects: what.effects,
         on_duplicate: what.on_duplicate,
         reuse: book.reuse(settings),
+        home: match work {
+            Work::Tools(_) => None,
+            Work::Files(_) => home(&settings.state_dir, &settings.root),
+        },
         patience,
         timeout: what.timeout,
     })
