@@ -50,9 +50,9 @@ pub(crate) fn still(seen: &Print, uri: &Uri, root: &Utf8Path, links: Links) -> S
     let (then, file) = match (&seen.sight, open(&path, links)) {
         (Sight::Unknown, _) | (Sight::Absent, Err(NoFile::Unseen)) => return Still::Unknown,
         (Sight::Absent, Err(NoFile::Absent)) => return Still::Same,
-        (Sight::Absent, Ok(_) | Err(NoFile::Another)) => return Still::Other,
         (Sight::Content(_), Err(NoFile::Absent)) => return Still::Gone,
-        (Sight::Content(_), Err(NoFile::Another | NoFile::Unseen)) => return Still::Other,
+        (Sight::Absent, Ok(_) | Err(NoFile::Another))
+        | (Sight::Content(_), Err(NoFile::Another | NoFile::Unseen)) => return Still::Other,
         (Sight::Content(then), Ok(file)) => (then, file),
     };
     match stat_of(&file) {

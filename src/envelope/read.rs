@@ -123,15 +123,14 @@ fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
         ("request_id", identity.request_id.as_deref()),
         ("idempotency_key", identity.idempotency_key.as_deref()),
     ];
-    let bytes = |name: &Option<&str>| name.map_or(0, str::len);
-    match names.iter().find(|(_, name)| bytes(name) > LONGEST_NAME) {
+    let mut lengths = names
+        .map(|(key, name)| (key, name.map_or(0, str::len)))
+        .into_iter();
+    match lengths.find(|(_, bytes)| *bytes > LONGEST_NAME) {
         None => Ok(()),
-        Some((key, name)) => Err(Failure::new(
+        Some((key, bytes)) => Err(Failure::new(
             Fault::InvalidShape,
-            format!(
-                "`{key}` must have at most {LONGEST_NAME} bytes, and has {}",
-                bytes(name)
-            ),
+            format!("`{key}` must have at most {LONGEST_NAME} bytes, and has {bytes}"),
         )),
     }
 }

@@ -126,7 +126,7 @@ pub fn unsigned(text: &str) -> Cow<'_, str> {
     let has = |mark: &&str| pairs.iter().any(|(name, _)| name == mark);
     let signed = SCHEMES
         .iter()
-        .filter(|scheme| scheme.marks.iter().all(|mark| has(mark)));
+        .filter(|scheme| scheme.marks.iter().all(&has));
     let parts: Vec<&str> = signed.flat_map(|scheme| scheme.parts).copied().collect();
     if parts.is_empty() {
         return Cow::Borrowed(text);
