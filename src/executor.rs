@@ -3,6 +3,7 @@
 //!
 //! Executors have no handle to any record of what was done: they only return what happened.
 
+mod ai;
 mod classify;
 mod document;
 mod dry_run;
@@ -29,14 +30,15 @@ use crate::{
     host::{Host, Moment},
     mcp::Closing,
     task::{
-        Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced,
+        Ai, Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced,
         State, Uri, decided,
     },
 };
 
-pub(crate) use crate::plan::Fate;
+pub(crate) use crate::plan::{Fate, kept as kept_plan};
 pub(crate) use dry_run::planned;
 pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, fate, recover};
+pub(crate) use hidden::secrets;
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
 pub(crate) use tool::{redact as redacted, shown as shown_parameters};
@@ -100,6 +102,8 @@ pub(crate) struct Executed {
 struct Made {
     produced: Vec<Produced>,
     data: Option<Value>,
+    /// The file that the data is in.
+    file: Option<String>,
 }
 
 /// In a long chain no more servers than this are ending while the next step runs.
@@ -152,14 +156,15 @@ fn place(
         let prepared = store.prepare(context.session_id, &output.file_name, &output.staged)?;
         ready.push((step, output, prepared));
     }
-    let data = match data {
-        None => None,
-        Some(ResultData::Inline(value)) => Some(value),
+    let (data, file) = match data {
+        None => (None, None),
+        Some(ResultData::Inline(value)) => (Some(value), None),
         Some(ResultData::Spilled(spilled)) => {
             let stored = spilled
                 .prepare(staging, store, context.session_id)?
                 .commit()?;
-            Some(spilled.reference(stored.uri.as_str()))
+            let uri = stored.uri.as_str();
+            (Some(spilled.reference(uri)), Some(uri.to_owned()))
         }
     };
     let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
@@ -179,7 +184,11 @@ fn place(
         .into_iter()
         .map(commit)
         .collect::<Result<_, StoreError>>()?;
-    Ok(Made { produced, data })
+    Ok(Made {
+        produced,
+        data,
+        file,
+    })
 }
 
 impl Context<'_> {
@@ -315,6 +324,9 @@ impl Executed {
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
         outcome.unfit_result = end.unfit_result;
+        if end.ai != Ai::default() {
+            outcome.ai = end.ai;
+        }
         if self.closing.len() >= ENDING_AT_ONCE {
             drop(self.closing.remove(0));
         }
@@ -326,9 +338,14 @@ impl Executed {
     fn settle(&mut self, steps: &[Step], result: Result<Made, Failure>) {
         let outcome = &mut self.outcome;
         match result {
-            Ok(Made { produced, data }) => {
+            Ok(Made {
+                produced,
+                data,
+                file,
+            }) => {
                 outcome.produced = produced;
                 outcome.result_data = data;
+                outcome.result_file = file;
                 outcome.phase = Phase::Complete;
             }
             Err(failure) => {

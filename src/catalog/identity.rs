@@ -64,7 +64,8 @@ pub(super) fn unsaid(effects: Effects) -> Duplicates {
     }
 }
 
-fn duplicates(
+/// What the entry says.
+pub(super) fn duplicates(
     tables: &Tables<'_>,
     id: &str,
     said: &Spanned<RawOnDuplicate>,

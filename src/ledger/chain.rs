@@ -28,6 +28,9 @@ pub(crate) struct Body {
     /// The catalog entries of a claim, as in its row: should its owner die, there is no row to say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
+    /// The root in which a claimed plan is carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) home: Option<String>,
     /// The task of a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,

@@ -281,6 +281,7 @@ impl Look<'_, '_> {
             claimed: (key.request_hash != *request_hash).then(|| key.request_hash.clone()),
             effects: Some(self.ask.effects.name().to_owned()),
             action: Some(row::action_type(&self.ask.asked)),
+            home: self.ask.home.clone(),
             task: self.ask.who.task_id.map(ToOwned::to_owned),
             ..Body::default()
         };

@@ -30,6 +30,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) effects: Effects,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) reuse: Reuse,
+    /// The root whose journals will know of it, where it is a plan.
+    pub(crate) home: Option<String>,
     /// How long another run of the same request is waited for.
     pub(crate) patience: Duration,
     /// The longest it may take: an output has to be usable for twice as long.
@@ -341,6 +343,24 @@ impl Made {
             parent_ref_id: produced.parent_ref_id.as_ref().map(ToString::to_string),
             print,
         }
+    }
+}
+
+impl Made {
+    /// A file that is no asset is called by its place.
+    pub(crate) fn file(place: &str, asset_type: &str, capability_id: &str, print: Print) -> Self {
+        Self {
+            ref_id: place.to_owned(),
+            storage_uri: place.to_owned(),
+            asset_type: asset_type.to_owned(),
+            capability_id: capability_id.to_owned(),
+            parent_ref_id: None,
+            print,
+        }
+    }
+
+    pub(crate) fn is_asset(&self) -> bool {
+        self.ref_id != self.storage_uri
     }
 }
 

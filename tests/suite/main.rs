@@ -24,6 +24,8 @@ mod installed;
 #[cfg(test)]
 mod json_conformance;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod large_results;
 #[cfg(test)]
 mod ledger;

@@ -223,7 +223,7 @@ fn the_answers_of_the_delivery_and_of_the_request_are_judged_each_by_itself() {
 struct Meanwhile<'a>(&'a Place, RefCell<bool>);
 
 impl World for Meanwhile<'_> {
-    fn still(&self, _: &str, _: &Print) -> Still {
+    fn still(&self, _: &str, _: &Print, _: Links) -> Still {
         if !self.1.replace(true) {
             self.0.memory.change(|row| row.revoked_by = Some(1));
         }

@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "448da319e8b8d7a139335ea0cf1c5a3a60daaaa2015ca8e74c4fa59f75b4e01c",
+    checksum: "d7ac54ea2aa0b152da7f2087226e935ed305b9aedac461998d658d87b10850e6",
 }];
 
 /// The version that this program writes.

@@ -68,7 +68,13 @@ pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
 }
 
 pub(super) fn select(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<Row>> {
-    all(conn, COLUMNS, which, most, read)
+    let columns = match which {
+        Which::ReusesOf(_) => &COLUMNS
+            .replace("request, ", "NULL, ")
+            .replace("response, ", "NULL, "),
+        _ => COLUMNS,
+    };
+    all(conn, columns, which, most, read)
 }
 
 pub(super) fn steps(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<u64>> {
@@ -215,12 +221,6 @@ pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
         }
         Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
         Which::Newest => ("TRUE", newest, Vec::new()),
-    };
-    let columns = match which {
-        Which::ReusesOf(_) => &COLUMNS
-            .replace("request, ", "NULL, ")
-            .replace("response, ", "NULL, "),
-        _ => COLUMNS,
     };
     let text =
         format!("SELECT {columns} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
