@@ -30,6 +30,8 @@ pub(crate) struct Setup {
     pub(crate) root: Utf8PathBuf,
     pub(crate) catalog: Utf8PathBuf,
     pub(crate) state_dir: Utf8PathBuf,
+    /// What runs record in, or why they cannot; none where there is nothing yet.
+    pub(crate) ledger: Result<Option<String>, String>,
     /// Only these; empty for all there are.
     pub(crate) capabilities: Vec<String>,
 }
@@ -65,6 +67,7 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
         diagnosis: Diagnosis::default(),
     };
     let checked = doctor.catalog();
+    doctor.ledger();
     doctor.store(checked.storage.as_deref());
     if let Some(scratch) = doctor.scratch() {
         doctor.servers(&checked, &scratch);
@@ -131,6 +134,20 @@ impl Doctor<'_> {
         checked
     }
 
+    /// What was seen of the ledger. Where it is, the catalog says: beside a broken one nobody knows.
+    fn ledger(&mut self) {
+        let unknown = |finding: &Finding| matches!(finding.fact, Fact::CatalogUnusable(_));
+        let fact = match &self.setup.ledger {
+            Ok(None) => return,
+            Err(_) if self.diagnosis.findings.iter().any(unknown) => return,
+            Ok(Some(place)) => Fact::LedgerGood {
+                place: place.clone(),
+            },
+            Err(why) => Fact::LedgerUnusable(why.clone()),
+        };
+        self.note(Subject::Ledger, fact);
+    }
+
     /// Starts every server that a capability uses.
     fn servers(&mut self, checked: &Checked, scratch: &Staging) {
         for server in &checked.servers {
@@ -190,7 +207,7 @@ impl Diagnosis {
         let problems: Vec<&Subject> = problems.map(|finding| &finding.subject).collect();
         let hit = |capability: &&Capability| {
             problems.iter().any(|subject| match subject {
-                Subject::Catalog | Subject::Store | Subject::Scratch => true,
+                Subject::Catalog | Subject::Ledger | Subject::Store | Subject::Scratch => true,
                 Subject::Server(name) => capability.server.as_ref() == Some(name),
                 Subject::Capability(id) => capability.id == *id,
             })

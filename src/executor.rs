@@ -3,6 +3,7 @@
 //!
 //! Executors have no handle to any record of what was done: they only return what happened.
 
+mod ai;
 mod classify;
 mod document;
 mod dry_run;
@@ -25,15 +26,19 @@ use serde_json::Value;
 
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
-    catalog::{Delivery, Repeatable, Step, StepOutput, ToolJob},
+    catalog::{Delivery, Once, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
-    task::{Checks, Effect, Failure, Fault, Outcome, Phase, Produced, State, Uri, decided},
+    task::{
+        Ai, Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced,
+        State, Uri, decided,
+    },
 };
 
-pub(crate) use crate::plan::Fate;
+pub(crate) use crate::plan::{Fate, kept as kept_plan};
 pub(crate) use dry_run::planned;
 pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, fate, recover};
+pub(crate) use hidden::secrets;
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
 pub(crate) use tool::{redact as redacted, shown as shown_parameters};
@@ -97,6 +102,8 @@ pub(crate) struct Executed {
 struct Made {
     produced: Vec<Produced>,
     data: Option<Value>,
+    /// The file that the data is in.
+    file: Option<String>,
 }
 
 /// In a long chain no more servers than this are ending while the next step runs.
@@ -124,7 +131,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         .and_then(|data| context.go_on().map(|()| data))
         .and_then(|data| place(&job.steps, data, &staging, &store, context));
     tracing::debug!("assets placed");
-    done.settle(result);
+    done.settle(&job.steps, result);
     Ok(Executed {
         _staging: Some(staging),
         ..done
@@ -149,14 +156,15 @@ fn place(
         let prepared = store.prepare(context.session_id, &output.file_name, &output.staged)?;
         ready.push((step, output, prepared));
     }
-    let data = match data {
-        None => None,
-        Some(ResultData::Inline(value)) => Some(value),
+    let (data, file) = match data {
+        None => (None, None),
+        Some(ResultData::Inline(value)) => (Some(value), None),
         Some(ResultData::Spilled(spilled)) => {
             let stored = spilled
                 .prepare(staging, store, context.session_id)?
                 .commit()?;
-            Some(spilled.reference(stored.uri.as_str()))
+            let uri = stored.uri.as_str();
+            (Some(spilled.reference(uri)), Some(uri.to_owned()))
         }
     };
     let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
@@ -176,7 +184,11 @@ fn place(
         .into_iter()
         .map(commit)
         .collect::<Result<_, StoreError>>()?;
-    Ok(Made { produced, data })
+    Ok(Made {
+        produced,
+        data,
+        file,
+    })
 }
 
 impl Context<'_> {
@@ -251,7 +263,8 @@ impl Executed {
                 .map_err(|failure| self.asked(step, steps, failure))?;
             // What an earlier step found out is not lost to a later one that makes an asset.
             data = found.or(data);
-            if step.entry.repeatable == Repeatable::Once {
+            // What says so itself is told of when all is over.
+            if step.entry.once() == Once::Assumed {
                 once = Some(step);
             }
         }
@@ -311,6 +324,9 @@ impl Executed {
         outcome.reasoning.extend(end.reasoning);
         outcome.notes.extend(end.notes);
         outcome.unfit_result = end.unfit_result;
+        if end.ai != Ai::default() {
+            outcome.ai = end.ai;
+        }
         if self.closing.len() >= ENDING_AT_ONCE {
             drop(self.closing.remove(0));
         }
@@ -319,12 +335,17 @@ impl Executed {
     }
 
     /// Gives the outcome its end: assets and result, or a failure and neither (R-000-88).
-    fn settle(&mut self, result: Result<Made, Failure>) {
+    fn settle(&mut self, steps: &[Step], result: Result<Made, Failure>) {
         let outcome = &mut self.outcome;
         match result {
-            Ok(Made { produced, data }) => {
+            Ok(Made {
+                produced,
+                data,
+                file,
+            }) => {
                 outcome.produced = produced;
                 outcome.result_data = data;
+                outcome.result_file = file;
                 outcome.phase = Phase::Complete;
             }
             Err(failure) => {
@@ -333,10 +354,34 @@ impl Executed {
                     _ if outcome.waiting.is_some() => State::Pending,
                     _ => State::Failed,
                 };
-                outcome.failure = Some(failure);
+                let spoiled = happened(steps, &outcome.invocations);
+                outcome.spoiled = spoiled.map(|step| step.entry.id.clone());
+                outcome.failure = Some(match spoiled {
+                    Some(step) => not_good(step, failure),
+                    None => failure,
+                });
             }
         }
     }
+}
+
+/// The first step that says it must not happen twice, and did: its tool succeeded.
+fn happened<'a>(steps: &'a [Step], invocations: &[Invocation]) -> Option<&'a Step> {
+    let done = steps.iter().zip(invocations).find(|(step, invocation)| {
+        step.entry.once() == Once::Said && invocation.status == InvocationStatus::Success
+    });
+    done.map(|(step, _)| step)
+}
+
+/// What happened is not undone by what failed after it, and the caller must not try again.
+fn not_good(step: &Step, mut failure: Failure) -> Failure {
+    failure.message = format!(
+        "{}. {} happened before that, is not good, and must not happen twice.",
+        failure.message.trim_end_matches('.'),
+        step.entry.id
+    );
+    failure.recoverable = false;
+    failure
 }
 
 /// Sending the task again would repeat the steps that went well, also one that may not be repeated.

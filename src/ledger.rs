@@ -15,6 +15,7 @@ mod chain;
 mod decide;
 mod decision;
 mod finish;
+mod home;
 mod look;
 mod naming;
 mod place;
@@ -40,15 +41,16 @@ pub(crate) use decide::{
     Case, DecisionError, Dependants, Happened, Resolved, Review, Reviewed, Revoked,
 };
 pub(crate) use decision::{Decision, Difference, Fact};
-pub(crate) use naming::{Name, Told};
+pub(crate) use home::home;
+pub(crate) use naming::{Alone, Name, Told};
 pub(crate) use place::Place;
 pub(crate) use prune::{Pruned, Wish as PruneWish};
 pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, SCRATCH, Step, Whole};
 pub(crate) use record::{Effects, Row, RowOutcome, RowState};
-pub(crate) use request::{Asked, AskedStep};
+pub(crate) use request::{Asked, AskedStep, Signatures};
 pub(crate) use signature::{KeyError, PublicKey, read_signers};
 pub(crate) use store::Wish;
-pub(crate) use validity::World;
+pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{

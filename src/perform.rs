@@ -38,13 +38,13 @@ pub use crate::executor::{Seen, Watch};
 pub use answer::Answer;
 pub use broken::broken;
 pub(crate) use evidence::{
-    AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name,
+    Alone, AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name,
     Review, Revoked, Told, Verdict, Wish, anchor_out, prune, resolve, review, revoke, verify,
 };
 pub(crate) use exhibit::{Exhibit, Room, Shown, Still, exhibit};
 pub(crate) use look::{
     Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, ReadError, Reading, Row,
-    RowOutcome, RowState, Step, Whole, look,
+    RowOutcome, RowState, Step, Whole, look, recordable,
 };
 pub use recover::recover;
 pub(crate) use replay::{Comparison, Repeated, repeat};

@@ -6,6 +6,7 @@ mod format;
 mod hex;
 mod ids;
 mod input;
+mod numbered;
 mod order;
 mod outcome;
 mod pin;
@@ -19,14 +20,17 @@ pub use format::Format;
 pub use hex::hexadecimal;
 pub use ids::{MessageId, OperationId, RefId};
 pub use input::{Elicited, Given, Input, Question, Response, ResponseKind, Waiting, WaitingFor};
+pub use numbered::numbered;
 pub use order::{Carried, CarriedIn, PlanName, PlanOrder, RollbackOrder, Validation};
 pub use outcome::{
-    Checks, Effect, Invocation, InvocationStatus, LedgerRef, Outcome, Phase, Plan, PlannedOutput,
-    PlannedStep, Preview, Produced, Record, ReportFiles, ReuseReport, ServerReport, State, Timings,
-    decided,
+    Ai, AiPrompt, AiResponse, Checks, Effect, Invocation, InvocationStatus, LedgerRef, Outcome,
+    Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Record, ReportFiles, ReuseReport,
+    ServerReport, State, Timings, decided,
 };
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
-pub use print::{Content, Print, Sight, Stat, Still};
+pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use rel_path::RelPath;
 pub use request::{CapabilityTask, Counted, Identity, InputRef, RefStatus, Resources, Task};
-pub use uri::{Location, Uri, UriError, is_presign_parameter, redact_presigned};
+pub use uri::{
+    Location, Uri, UriError, is_presign_parameter, redact_presigned, unsigned, was_redacted,
+};

@@ -6,47 +6,53 @@ use std::{
 };
 
 use camino::Utf8Path;
-use rustix::fs::fstat;
+use rustix::{
+    fs::{Mode, OFlags, fstat},
+    io::Errno,
+};
 
 use crate::{
     host,
-    task::{Content, Print, Sight, Stat, Still, Uri},
+    task::{Content, Links, Print, Sight, Stat, Still, Uri},
 };
-
-use super::open_regular;
 
 /// Longer than the clock of any file system stands still, in nanoseconds.
 const TICK: i64 = 20_000_000;
 
 /// Reads what is at `uri`, if it is a file here; a relative path is taken from `root`.
-pub(crate) fn print(uri: &Uri, root: &Utf8Path) -> Print {
+pub(crate) fn print(uri: &Uri, root: &Utf8Path, links: Links) -> Print {
+    let sight = match uri.local_path(root) {
+        Some(path) => match open(&path, links).and_then(|file| content(&file)) {
+            Ok(content) => Sight::Content(content),
+            Err(NoFile::Absent) => Sight::Absent,
+            Err(NoFile::Another | NoFile::Unseen) => Sight::Unknown,
+        },
+        None => Sight::Unknown,
+    };
     Print {
         uri: uri.redacted().into_owned(),
-        sight: match uri.local_path(root) {
-            Some(path) => content(&path).map_or(Sight::Absent, Sight::Content),
-            None => Sight::Unknown,
-        },
+        sight,
     }
 }
 
 /// What the file system says of a file, without reading it.
-pub(crate) fn stat(uri: &Uri, root: &Utf8Path) -> Option<Stat> {
+pub(crate) fn stat(uri: &Uri, root: &Utf8Path, links: Links) -> Option<Stat> {
     let path = uri.local_path(root)?;
-    stat_of(&open_regular(&path).ok()?)
+    stat_of(&open(&path, links).ok()?)
 }
 
 /// Whether what was seen is still there. A file is read only where the file system does not say that it
 /// is untouched.
-pub(crate) fn still(seen: &Print, uri: &Uri, root: &Utf8Path) -> Still {
+pub(crate) fn still(seen: &Print, uri: &Uri, root: &Utf8Path, links: Links) -> Still {
     let Some(path) = uri.local_path(root) else {
         return Still::Unknown;
     };
-    let file = open_regular(&path);
-    let (then, file) = match (&seen.sight, file) {
-        (Sight::Unknown, _) => return Still::Unknown,
-        (Sight::Absent, Ok(_)) => return Still::Other,
-        (Sight::Absent, Err(_)) => return Still::Same,
-        (Sight::Content(_), Err(_)) => return Still::Gone,
+    let (then, file) = match (&seen.sight, open(&path, links)) {
+        (Sight::Unknown, _) | (Sight::Absent, Err(NoFile::Unseen)) => return Still::Unknown,
+        (Sight::Absent, Err(NoFile::Absent)) => return Still::Same,
+        (Sight::Content(_), Err(NoFile::Absent)) => return Still::Gone,
+        (Sight::Absent, Ok(_) | Err(NoFile::Another))
+        | (Sight::Content(_), Err(NoFile::Another | NoFile::Unseen)) => return Still::Other,
         (Sight::Content(then), Ok(file)) => (then, file),
     };
     match stat_of(&file) {
@@ -54,22 +60,50 @@ pub(crate) fn still(seen: &Print, uri: &Uri, root: &Utf8Path) -> Still {
         Some(now) if now.bytes != then.bytes => return Still::Other,
         _ => {}
     }
-    match content(&path) {
-        Some(now) if now.blake3 == then.blake3 => Still::Same,
-        Some(_) => Still::Other,
-        None => Still::Gone,
+    match content(&file) {
+        Ok(now) if now.blake3 == then.blake3 => Still::Same,
+        Ok(_) | Err(_) => Still::Other,
     }
 }
 
-fn content(path: &Utf8Path) -> Option<Content> {
-    let file = open_regular(path).ok()?;
-    let before = stat_of(&file)?;
-    let (bytes, blake3) = hash(&file, before.bytes).ok()?;
+/// Why there is no file to be looked at.
+enum NoFile {
+    /// Nothing has that name.
+    Absent,
+    /// What has that name is no file.
+    Another,
+    /// Nobody can tell.
+    Unseen,
+}
+
+/// Opens a file to be looked at; a pipe is not waited for.
+fn open(path: &Utf8Path, links: Links) -> Result<File, NoFile> {
+    let follow = match links {
+        Links::Followed => OFlags::empty(),
+        Links::Refused => OFlags::NOFOLLOW,
+    };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | follow;
+    let file = match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
+        Ok(descriptor) => File::from(descriptor),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Err(NoFile::Absent),
+        Err(Errno::LOOP | Errno::NXIO) => return Err(NoFile::Another),
+        Err(_) => return Err(NoFile::Unseen),
+    };
+    match file.metadata() {
+        Ok(metadata) if metadata.is_file() => Ok(file),
+        Ok(_) => Err(NoFile::Another),
+        Err(_) => Err(NoFile::Unseen),
+    }
+}
+
+fn content(file: &File) -> Result<Content, NoFile> {
+    let before = stat_of(file).ok_or(NoFile::Unseen)?;
+    let (bytes, blake3) = hash(file, before.bytes).map_err(|_| NoFile::Unseen)?;
     let now = host::file_time();
     // Written to while it was read, or so lately that it could be again without its times changing.
     let settled =
-        stat_of(&file) == Some(before) && now.saturating_sub(before.mtime.max(before.ctime)) > TICK;
-    Some(Content {
+        stat_of(file) == Some(before) && now.saturating_sub(before.mtime.max(before.ctime)) > TICK;
+    Ok(Content {
         bytes,
         blake3,
         stat: settled.then_some(before),
@@ -129,7 +163,7 @@ mod tests {
 
     fn seen(root: &Utf8Path) -> (Print, Uri) {
         let uri = Uri::parse("a.bin").unwrap();
-        (print(&uri, root), uri)
+        (print(&uri, root, Links::Refused), uri)
     }
 
     #[test]
@@ -138,14 +172,14 @@ mod tests {
         fs::write(root.join("a.bin"), b"one").unwrap();
         let (then, uri) = seen(&root);
         assert!(matches!(&then.sight, Sight::Content(content) if content.bytes == 3));
-        assert_eq!(still(&then, &uri, &root), Still::Same);
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Same);
         // Written again with the same bytes: another time, the same content.
         fs::write(root.join("a.bin"), b"one").unwrap();
-        assert_eq!(still(&then, &uri, &root), Still::Same);
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Same);
         fs::write(root.join("a.bin"), b"two").unwrap();
-        assert_eq!(still(&then, &uri, &root), Still::Other);
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Other);
         fs::remove_file(root.join("a.bin")).unwrap();
-        assert_eq!(still(&then, &uri, &root), Still::Gone);
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Gone);
     }
 
     #[test]
@@ -166,17 +200,56 @@ mod tests {
         let (_keep, root) = place();
         let (then, uri) = seen(&root);
         assert_eq!(then.sight, Sight::Absent);
-        assert_eq!(still(&then, &uri, &root), Still::Same);
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Same);
         fs::write(root.join("a.bin"), b"back").unwrap();
-        assert_eq!(still(&then, &uri, &root), Still::Other);
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Other);
     }
 
     #[test]
     fn what_is_elsewhere_is_unknown() {
         let (_keep, root) = place();
         let uri = Uri::parse("s3://bucket/a.bin").unwrap();
-        let then = print(&uri, &root);
+        let then = print(&uri, &root, Links::Followed);
         assert_eq!(then.sight, Sight::Unknown);
-        assert_eq!(still(&then, &uri, &root), Still::Unknown);
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Unknown);
+    }
+
+    #[test]
+    fn an_input_that_is_a_link_is_what_it_leads_to() {
+        let (_keep, root) = place();
+        fs::write(root.join("one.bin"), b"one").unwrap();
+        fs::write(root.join("two.bin"), b"two").unwrap();
+        let link = |to: &str| {
+            let _ = fs::remove_file(root.join("a.bin"));
+            std::os::unix::fs::symlink(root.join(to), root.join("a.bin")).unwrap();
+        };
+        let uri = Uri::parse("a.bin").unwrap();
+        link("one.bin");
+        let then = print(&uri, &root, Links::Followed);
+        assert!(matches!(&then.sight, Sight::Content(content) if content.bytes == 3));
+        assert_eq!(still(&then, &uri, &root, Links::Followed), Still::Same);
+        link("two.bin");
+        assert_eq!(still(&then, &uri, &root, Links::Followed), Still::Other);
+        link("nowhere");
+        assert_eq!(still(&then, &uri, &root, Links::Followed), Still::Gone);
+    }
+
+    #[test]
+    fn an_output_that_was_made_a_link_is_another() {
+        let (_keep, root) = place();
+        fs::write(root.join("a.bin"), b"one").unwrap();
+        let (then, uri) = seen(&root);
+        fs::rename(root.join("a.bin"), root.join("b.bin")).unwrap();
+        std::os::unix::fs::symlink(root.join("b.bin"), root.join("a.bin")).unwrap();
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Other);
+    }
+
+    #[test]
+    fn what_is_there_and_no_file_is_not_taken_for_absent() {
+        let (_keep, root) = place();
+        fs::create_dir(root.join("a.bin")).unwrap();
+        let (then, uri) = seen(&root);
+        assert_eq!(then.sight, Sight::Unknown);
+        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Unknown);
     }
 }

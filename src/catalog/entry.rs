@@ -84,7 +84,26 @@ pub(crate) struct Effects {
     pub(crate) open_world: Option<bool>,
 }
 
+/// Whether it must not happen twice, and who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Once {
+    /// It may.
+    No,
+    /// The entry says nothing: the worst is assumed.
+    Assumed,
+    /// `idempotent = false`
+    Said,
+}
+
 impl Entry {
+    pub(crate) fn once(&self) -> Once {
+        match (self.repeatable, self.effects.idempotent) {
+            (Repeatable::Yes, _) => Once::No,
+            (Repeatable::Once, Some(_)) => Once::Said,
+            (Repeatable::Once, None) => Once::Assumed,
+        }
+    }
+
     /// A parameter's value as words may show it (invariant 7).
     pub(super) fn shown(&self, parameter: &str, value: &Value) -> String {
         let name = |pointer: &String| {

@@ -8,8 +8,11 @@ use toml::Spanned;
 use super::{
     document::{CatalogError, Place, Tables},
     duration::duration,
+    entry::{Duplicates, Effects},
+    identity,
     raw::{
-        PlanOperation, PlanValidation, ProtectionRule, RawCapability, RawFilePlan, RawProtection,
+        OutputSchemaRule, PlanOperation, PlanValidation, ProtectionRule, RawCapability,
+        RawFilePlan, RawProtection,
     },
 };
 
@@ -34,6 +37,10 @@ pub(crate) struct FilePlan {
     pub(crate) id: String,
     /// `None` for the built-in one.
     pub(crate) place: Option<Place>,
+    /// A person raises it when the same plan should have another answer.
+    pub(crate) version: Option<u32>,
+    /// What becomes of a plan that was carried out before in the session.
+    pub(crate) duplicates: Duplicates,
     /// The longest that a plan may take.
     pub(crate) longest: Duration,
     /// `None` = all of them.
@@ -56,6 +63,8 @@ impl FilePlan {
         Self {
             id: APPLY_FILE_PLAN.to_owned(),
             place: None,
+            version: None,
+            duplicates: Duplicates::Suppress,
             longest: LONGEST,
             operations: None,
             validation: PlanValidation::Required,
@@ -92,6 +101,11 @@ pub(super) fn compile(
     Ok(FilePlan {
         id: id.to_owned(),
         place: Some(tables.catalog().place(at)),
+        version: entry.version,
+        duplicates: match &entry.on_duplicate {
+            Some(said) => identity::duplicates(tables, id, said, HAPPENS)?,
+            None => Duplicates::Suppress,
+        },
         longest: checker.longest(longest)?,
         operations: checker.operations(plan.operations.as_ref())?,
         validation: plan.validation,
@@ -117,6 +131,14 @@ pub(super) fn compile(
     })
 }
 
+/// What was written may have been changed since: an old answer never stands for a plan.
+const HAPPENS: Effects = Effects {
+    read_only: Some(false),
+    destructive: None,
+    idempotent: Some(false),
+    open_world: None,
+};
+
 /// A key that means nothing without a tool.
 fn of_a_tool(entry: &RawCapability) -> Option<&'static str> {
     let keys = [
@@ -125,6 +147,11 @@ fn of_a_tool(entry: &RawCapability) -> Option<&'static str> {
         ("on_drift", entry.on_drift.is_some()),
         ("on_failure", entry.on_failure.is_some()),
         ("secret", !entry.secret.is_empty()),
+        ("volatile", !entry.volatile.is_empty()),
+        (
+            "output_schema",
+            entry.output_schema != OutputSchemaRule::default(),
+        ),
         ("defaults", !entry.defaults.is_empty()),
         ("bind", !entry.bind.is_empty()),
         (

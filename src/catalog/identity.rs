@@ -52,18 +52,20 @@ pub(super) fn compile(
     })
 }
 
-/// What may be repeated is answered from the record; what may not is not done again.
+/// What may be repeated is answered from the record; what may not is not done again. What destroys and may
+/// be repeated is: that it was done once says nothing of what is there now.
 pub(super) fn unsaid(effects: Effects) -> Duplicates {
-    let repeatable = effects.idempotent == Some(true) || effects.read_only == Some(true);
-    if !repeatable {
-        return Duplicates::Suppress;
-    }
-    Duplicates::Reuse {
-        ttl: (effects.open_world != Some(false)).then_some(OPEN_WORLD),
+    match (effects.read_only, effects.idempotent, effects.destructive) {
+        (Some(true), ..) | (_, Some(true), None | Some(false)) => Duplicates::Reuse {
+            ttl: (effects.open_world != Some(false)).then_some(OPEN_WORLD),
+        },
+        (_, Some(true), Some(true)) => Duplicates::Repeat,
+        (_, None | Some(false), _) => Duplicates::Suppress,
     }
 }
 
-fn duplicates(
+/// What the entry says.
+pub(super) fn duplicates(
     tables: &Tables<'_>,
     id: &str,
     said: &Spanned<RawOnDuplicate>,
@@ -82,17 +84,20 @@ fn duplicates(
     };
     match said.mode {
         RawDuplicateMode::Reuse => {
-            let once = effects.idempotent == Some(false) && effects.read_only != Some(true);
-            if once || effects.destructive == Some(true) {
+            // What is not said is the worst.
+            let once = effects.idempotent != Some(true) || effects.destructive == Some(true);
+            if once && effects.read_only != Some(true) {
                 return Err(wrong(
                     at,
-                    "cannot be `reuse` for what destroys, or is not idempotent; write `suppress`",
+                    "cannot be `reuse` for what destroys, or does not say that it is idempotent; write `suppress`, \
+                     or what it is in `effects`",
                 ));
             }
-            if ttl.is_none() && effects.open_world == Some(true) {
+            if ttl.is_none() && effects.open_world != Some(false) {
                 return Err(wrong(
                     at,
-                    "needs a `ttl`, since the open world changes; add e.g. ttl = \"5m\"",
+                    "needs a `ttl`, since the open world changes; add e.g. ttl = \"5m\", or open_world = false to \
+                     `effects`",
                 ));
             }
             Ok(Duplicates::Reuse { ttl })

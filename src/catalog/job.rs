@@ -35,6 +35,7 @@ pub(crate) enum PlanSource {
         input: InputRef,
         system_config: Option<Value>,
         validation: Validation,
+        salt: Option<String>,
     },
 }
 

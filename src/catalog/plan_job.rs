@@ -59,11 +59,13 @@ pub(super) fn job(
             plan,
             system_config,
             validation,
+            salt: task.salt.clone(),
         }),
         (None, [input]) => PlanSource::Ref {
             input: there(input)?,
             system_config,
             validation,
+            salt: task.salt.clone(),
         },
         (None, inputs) => {
             let found = match inputs.len() {

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::{
     doctor::{Diagnosis, Finding, Level, Setup, examine},
     host::{Host, Interrupts},
+    perform::recordable,
 };
 
 use super::{checkup, flags::PlaceArgs, print, report::Report, settings};
@@ -45,6 +46,7 @@ pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> ExitCode {
         }
     };
     let setup = Setup {
+        ledger: recordable(&places),
         root: places.root,
         catalog: places.catalog,
         state_dir: places.state_dir,

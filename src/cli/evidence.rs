@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Host, Interrupts},
-    perform::{EvidenceError, Name, Settings, Told},
+    perform::{Alone, EvidenceError, Name, Settings, Told},
 };
 
-use super::{flags::PlaceArgs, print, settings};
+use super::{flags::PlaceArgs, print, record::words, settings, tame::tame_lines};
 
 /// The answer that is meant.
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(super) struct NameArgs {
     /// An operation or a row, or the beginning of its id; or a step, with --session
     #[arg(value_name = "STEP|ID")]
     name: String,
-    /// The session of the step
+    /// The session of the answer
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
@@ -28,6 +28,7 @@ impl NameArgs {
         Name {
             text: &self.name,
             session: self.session.as_deref(),
+            alone: Alone::Refused,
         }
     }
 }
@@ -62,7 +63,7 @@ pub(super) fn decided(
             Err(_) => ExitCode::FAILURE,
         },
         Err(problem) => {
-            tracing::error!("{problem}");
+            tracing::error!("{}", tame_lines(&problem));
             ExitCode::from(2)
         }
     }
@@ -74,10 +75,10 @@ pub(super) fn named(told: &Told) -> String {
         "" => "an answer",
         action => action,
     };
-    format!(
+    words::line(&format!(
         "{action}, step {} of {} ({})",
         told.step_index, told.session_id, told.operation_id
-    )
+    ))
 }
 
 /// For programs.
@@ -114,6 +115,19 @@ Exit codes:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_wrote_steers_no_terminal() {
+        let told = Told {
+            id: "row".to_owned(),
+            operation_id: "op_\x1b[2J".to_owned(),
+            session_id: "s\u{202e}".to_owned(),
+            step_index: 3,
+            action: "CAP\n".to_owned(),
+            state: "done",
+        };
+        assert_eq!(named(&told), "CAP^J, step 3 of s<U+202E> (op_^[[2J)");
+    }
 
     #[test]
     fn numbers_are_grouped_by_thousands() {

@@ -11,7 +11,7 @@ use crate::{
 
 use super::{
     record::{Desk, LookArgs, LookFailure, columns, duration, json, task, told, words},
-    tame::{fit, padded, width, wrapped},
+    tame::{fit, hanging, padded, width, wrapped},
 };
 
 /// Which steps.
@@ -50,9 +50,13 @@ fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFailure> {
     if args.look.json {
         return Ok(json::line(&json::history(&page)));
     }
-    let mut text = head(&page, desk) + "\n";
-    text.push_str(&table(&page, desk, columns()));
-    text.push_str(&foot(&page, args, desk));
+    let columns = columns();
+    let mut text = hanging(&head(&page, desk), columns, 2) + "\n";
+    text.push_str(&table(&page, desk, columns));
+    for line in foot(&page, args, desk) {
+        text.push_str(&hanging(&line, columns, 2));
+        text.push('\n');
+    }
     Ok(text)
 }
 
@@ -83,7 +87,7 @@ fn head(page: &Page, desk: &Desk) -> String {
     match &page.opened {
         Some(opened) => {
             parts.push(words::line(&opened.profile));
-            parts.push(opened.context.clone());
+            parts.push(words::line(&opened.context));
         }
         None => parts.push("before oneact".to_owned()),
     }
@@ -106,7 +110,12 @@ fn head(page: &Page, desk: &Desk) -> String {
 /// The longest that names are before their middle is left out, in columns.
 const TASK: usize = 18;
 const ACTION: usize = 24;
-/// The narrowest column that a note is wrapped in.
+/// The shortest that they are made for a note.
+const LEAST: usize = 8;
+/// What a moment and how long it took have at most: of before oneact it may be any text.
+const TIME: usize = 14;
+const TOOK: usize = 12;
+/// The narrowest column that a note is wrapped in, unless it is shorter.
 const NOTE: usize = 16;
 
 fn table(page: &Page, desk: &Desk, columns: usize) -> String {
@@ -129,13 +138,13 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
         let action = row.action_type.as_deref().unwrap_or("–");
         [
             row.step_index.to_string(),
-            time(&row.timestamp),
+            fit(&time(&row.timestamp), TIME),
             fit(&words::line(&task(step)), TASK),
             fit(&words::line(action), ACTION),
             words::state(row).to_owned(),
             match row.state {
                 None | Some(RowState::Pending) => String::new(),
-                Some(_) => duration(row.duration_ms),
+                Some(_) => fit(&duration(row.duration_ms), TOOK),
             },
             words::note(step),
         ]
@@ -146,6 +155,7 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
             *widest = width(cell).max(*widest);
         }
     }
+    let widths = shrunk(widths, columns);
     let mut text = String::new();
     for line in &lines {
         text.push_str(&told_line(line, widths, columns));
@@ -153,11 +163,24 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
     text
 }
 
+/// Names of actions, then of tasks, give room to notes.
+fn shrunk(widths: [usize; 7], columns: usize) -> [usize; 7] {
+    let [number, time, task, action, state, took, note] = widths;
+    let used = number + time + task + action + state + took + 6 * 2;
+    let wanted = (used + note.min(NOTE)).saturating_sub(columns);
+    let of_action = wanted.min(action.saturating_sub(LEAST));
+    let of_task = (wanted - of_action).min(task.saturating_sub(LEAST));
+    let (task, action) = (task - of_task, action - of_action);
+    [number, time, task, action, state, took, note]
+}
+
 /// One line, and more where its note is long.
 fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
     for (at, (cell, width_of)) in cells.iter().zip(widths).enumerate().take(6) {
+        let cell = fit(cell, width_of);
+        let cell = cell.as_str();
         let blanks = " ".repeat(width_of.saturating_sub(width(cell)));
         let gap = if at == 0 { "" } else { "  " };
         text.push_str(gap);
@@ -169,7 +192,7 @@ fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String 
         used += gap.len() + width_of;
     }
     let [.., note] = cells;
-    let room = columns.saturating_sub(used + 2).max(NOTE);
+    let room = columns.saturating_sub(used + 2).max(LEAST);
     let indent = format!("\n{}", " ".repeat(used + 2));
     text.push_str("  ");
     let lines = if width(note) <= room {
@@ -185,7 +208,7 @@ fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String 
 }
 
 /// What else there is to know.
-fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> String {
+fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
     let shown = page.steps.len() as u64;
     let mut lines = match (&args.grep, page.count.saturating_sub(shown)) {
         (Some(word), _) if shown == 0 => vec![format!("no step holds `{}`", words::line(word))],
@@ -202,16 +225,16 @@ fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> String {
                 format!("died at work, begun {since}: {operation}; the same task can be sent again")
             }
             How::Unknown => {
-                format!("may or may not have happened, begun {since}: {operation}")
+                format!("may or may not have happened, begun {since}: {operation}; look, then:")
             }
         });
         if open.how == How::Unknown {
             lines.push(format!(
-                "  look, then: oneact resolve {operation} --happened | --did-not"
+                "  oneact resolve {operation} --happened | --did-not"
             ));
         }
     }
-    lines.into_iter().map(|line| line + "\n").collect()
+    lines
 }
 
 fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFailure> {
@@ -220,21 +243,22 @@ fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFa
     if args.look.json {
         return Ok(json::line(&json::whole_step(&whole)));
     }
-    Ok(because(&whole))
+    Ok(because(&whole, columns()))
 }
 
 /// The longest name that others are lined up with, in columns.
 const NAME: usize = 30;
 
 /// `task_8 CAP-PRE-002 (#7) ran, although #3 has the same request, because …`
-fn because(whole: &Whole) -> String {
+fn because(whole: &Whole, columns: usize) -> String {
     let row = &whole.step.row;
     let action = row.action_type.as_deref().unwrap_or("a step");
     let subject = format!("{} {action} (#{})", task(&whole.step), row.step_index);
     let subject = words::line(&subject);
     let before = words::about(&whole.decision).map(|row| row.step_index);
     let reason = words::reason(&whole.decision);
-    let name = words::reason_name(&whole.decision).unwrap_or_default();
+    let name = words::reason_name(&whole.decision).map(words::line);
+    let name = name.unwrap_or_default();
     let verb = match (&whole.decision, before) {
         (Decision::Ran { why, .. }, Some(before)) if why.name() == "retry" => {
             format!("ran again after #{before}, because")
@@ -246,10 +270,12 @@ fn because(whole: &Whole) -> String {
             format!("did not run: its answer is that of #{before}, because")
         }
         (Decision::Answered { .. }, None) => "did not run, because".to_owned(),
-        (Decision::History, _) => return format!("{subject}: {reason}\n"),
+        (Decision::History, _) => {
+            return hanging(&format!("{subject}: {reason}"), columns, 2) + "\n";
+        }
         (Decision::Ran { .. } | Decision::Other(_), _) => "ran, because".to_owned(),
     };
-    let mut lines = vec![(name.to_owned(), reason)];
+    let mut lines = vec![(name, reason)];
     if let Decision::Ran { differences, .. } = &whole.decision {
         let told = differences
             .iter()
@@ -263,11 +289,14 @@ fn because(whole: &Whole) -> String {
         .iter()
         .map(|(name, said)| {
             if width(name) > room {
-                format!("  {name}\n    {said}")
+                let (name, said) = (hanging(name, columns - 2, 0), hanging(said, columns, 4));
+                format!("  {}\n    {said}", name.replace('\n', "\n  "))
             } else {
+                let said = hanging(said, columns, room + 5);
                 format!("  {}   {said}", padded(name, room))
             }
         })
         .collect();
-    format!("{subject} {verb}\n{}\n", lines.join("\n"))
+    let title = hanging(&format!("{subject} {verb}"), columns, 2);
+    format!("{title}\n{}\n", lines.join("\n"))
 }

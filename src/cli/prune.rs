@@ -18,7 +18,8 @@ use super::{
 /// What is old.
 #[derive(Debug, Args)]
 pub(super) struct PruneArgs {
-    /// Answers older than this, e.g. 90d, 12w, 36h; what was answered within the last day stays
+    /// Answers older than this, e.g. 90d, 12w, 36h; what was answered within the last day stays.
+    /// An answer that could still be reused goes as well: the next such request is done again
     #[arg(long, value_name = "AGE", value_parser = age)]
     older: Duration,
     /// Say what would be removed, and remove nothing

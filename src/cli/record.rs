@@ -15,7 +15,7 @@ use crate::{
     perform::{LookError, Reading, Settings, Step, look},
 };
 
-use super::{flags::PlaceArgs, print, settings};
+use super::{flags::PlaceArgs, print, settings, tame::tame_lines};
 
 /// Flags of everything that looks at the record.
 #[derive(Debug, Args)]
@@ -83,7 +83,7 @@ pub(super) fn told(
 
 /// The reason on stderr, and its exit code.
 pub(super) fn failed(failure: &LookFailure) -> ExitCode {
-    tracing::error!("{failure}");
+    tracing::error!("{}", tame_lines(&failure.to_string()));
     match failure {
         LookFailure::Usage(_) => ExitCode::from(2),
         LookFailure::Look(_) | LookFailure::Said(_) => ExitCode::FAILURE,
@@ -110,26 +110,31 @@ impl Desk {
         })
     }
 
-    /// A moment as a clock shows it.
+    /// A moment as a clock shows it. Rows of before oneact may hold any text in its place.
     pub(super) fn clock(&self, instant: &str) -> String {
         let shown = |at: Zoned| at.strftime("%H:%M:%S").to_string();
         self.moment(instant)
-            .map_or_else(|| instant.to_owned(), shown)
+            .map_or_else(|| words::line(instant), shown)
     }
 
     /// With the day before it.
     pub(super) fn date(&self, instant: &str) -> String {
         let shown = |at: Zoned| at.strftime("%Y-%m-%d %H:%M:%S").to_string();
         self.moment(instant)
-            .map_or_else(|| instant.to_owned(), shown)
+            .map_or_else(|| words::line(instant), shown)
     }
 }
 
 /// How wide a table may be: as the terminal, else 80 columns.
 pub(super) fn columns() -> usize {
     let terminal = tcgetwinsize(io::stdout()).ok();
-    let columns = terminal.map_or(80, |size| usize::from(size.ws_col));
-    columns.clamp(60, 200)
+    usable(terminal.map(|size| size.ws_col))
+}
+
+fn usable(columns: Option<u16>) -> usize {
+    // A terminal that does not know its width says 0.
+    let columns = columns.filter(|columns| *columns > 0);
+    usize::from(columns.unwrap_or(80)).clamp(60, 200)
 }
 
 /// `0.4 s`, `3 min 05 s`
@@ -186,6 +191,12 @@ pub(super) fn task(step: &Step) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_that_does_not_know_its_width_has_80_columns() {
+        let all = [None, Some(0), Some(1), Some(132), Some(9999)].map(usable);
+        assert_eq!(all, [80, 80, 60, 132, 200]);
+    }
 
     #[test]
     fn durations_and_sizes_are_told_in_few_digits() {

@@ -1,14 +1,21 @@
 //! `oneact replay`: a session, or one answer of it, as it was recorded; and on demand done again, to see
 //! whether it comes out the same.
 
-use std::{fs, io, io::Write as _, os::unix::fs::PermissionsExt as _, process::ExitCode};
+use std::{
+    fs::{self, File},
+    io,
+    io::Write as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    process::ExitCode,
+};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use serde_json::json;
+use rustix::fs::fstat;
+use serde_json::{Value, json};
 
 use crate::{
-    host::{self, Interrupts},
+    host::{self, Interrupt, Interrupts},
     perform::{Acts, Comparison, Most, Repeated, Row, repeat},
 };
 
@@ -28,7 +35,7 @@ pub(super) struct ReplayArgs {
     /// Do the step again in a session of its own, and compare; never what happens in the world
     #[arg(long, requires = "id")]
     execute: bool,
-    /// Write the session as one web page that needs nothing else
+    /// Write the session as one web page that needs nothing else; /dev/stdout prints it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "execute"])]
     html: Option<Utf8PathBuf>,
     #[command(flatten)]
@@ -39,7 +46,8 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    printed; with --execute: it came out the same
   1    nothing to print; with --execute: it came out otherwise
-  2    refused: nothing ran";
+  2    with --execute: refused, or there is no such step; nothing ran
+  128 + n   with --execute: cancelled by signal n; nothing was compared";
 
 impl ReplayArgs {
     /// Whether a tool may be called, which a signal should cancel.
@@ -92,11 +100,14 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<String, L
     let text = page::page(&page, &whole, desk);
     let here = host::working_directory().map_err(LookFailure::Usage)?;
     let path = here.join(file);
+    if is_stdout(&path) {
+        // What is printed besides would stand in the page.
+        return Ok(text);
+    }
     write(&path, text.as_bytes())
         .map_err(|error| LookFailure::Said(format!("cannot write {path}: {error}")))?;
     Ok(if args.look.json {
-        json!({"file": path.as_str(), "session_id": session, "steps": whole.len()}).to_string()
-            + "\n"
+        json::line(&json!({"file": path.as_str(), "session_id": session, "steps": whole.len()}))
     } else {
         format!(
             "Wrote {path}: {}, {} steps.\n",
@@ -106,16 +117,44 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<String, L
     })
 }
 
-/// Whole or not at all.
+/// Whether a path names what stdout is, e.g. `/dev/stdout`.
+fn is_stdout(path: &Utf8Path) -> bool {
+    let (Ok(there), Ok(stdout)) = (fs::metadata(path), fstat(io::stdout())) else {
+        return false;
+    };
+    (there.dev(), there.ino()) == (stdout.st_dev, stdout.st_ino)
+}
+
+/// Whole or not at all, where a link leads as well; into what is no file, e.g. a pipe, as it is.
 fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
+    let there = fs::metadata(path).map(|there| there.is_file());
+    if there.is_ok_and(|is_file| !is_file) {
+        return File::options().write(true).open(path)?.write_all(bytes);
+    }
+    let path = led_to(path)?;
     let dir = path.parent().unwrap_or(Utf8Path::new("."));
     let mode = fs::Permissions::from_mode(0o666);
     let mut file = tempfile::Builder::new()
         .permissions(mode)
         .tempfile_in(dir)?;
     file.write_all(bytes)?;
-    file.persist(path)?;
+    file.persist(&path)?;
     Ok(())
+}
+
+/// Where a link leads, also if there is nothing yet.
+fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    // As many as the kernel follows.
+    const LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        match path.read_link_utf8() {
+            Ok(target) => path = path.parent().unwrap_or(Utf8Path::new("/")).join(target),
+            // It is none, or not there.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many links"))
 }
 
 fn execute(id: &str, args: &ReplayArgs, interrupts: Interrupts) -> ExitCode {
@@ -125,16 +164,23 @@ fn execute(id: &str, args: &ReplayArgs, interrupts: Interrupts) -> ExitCode {
     });
     let (desk, row) = match found {
         Ok(found) => found,
-        Err(failure) => return failed(&failure),
+        // Nothing ran, whatever the reason.
+        Err(failure) => {
+            failed(&failure);
+            return ExitCode::from(2);
+        }
     };
     let repeated = repeat(&row, &desk.settings, &desk.host);
     desk.host.interrupts().stand_down();
-    let (text, code) = match &repeated {
-        Repeated::Refused(_) => (refused_or_compared(&row, &repeated, args), 2),
-        Repeated::Compared(found) => {
-            let code = u8::from(!found.differs.is_empty());
-            (refused_or_compared(&row, &repeated, args), code)
-        }
+    let code = match &repeated {
+        Repeated::Refused(_) => 2,
+        Repeated::Cancelled(interrupt) => 128 + interrupt.number(),
+        Repeated::Compared(found) => u8::from(!found.differs.is_empty()),
+    };
+    let text = if args.look.json {
+        json::line(&document(&row, &repeated))
+    } else {
+        outcome(&row, &repeated)
     };
     match print(text.as_bytes()) {
         Ok(()) => ExitCode::from(code),
@@ -142,17 +188,30 @@ fn execute(id: &str, args: &ReplayArgs, interrupts: Interrupts) -> ExitCode {
     }
 }
 
-fn refused_or_compared(row: &Row, repeated: &Repeated, args: &ReplayArgs) -> String {
-    match (repeated, args.look.json) {
-        (Repeated::Refused(why), false) => format!("refused: {}\n", words::line(why)),
-        (Repeated::Compared(found), false) => compared(row, found),
-        (Repeated::Refused(why), true) => {
-            let document = json!({
-                "step_index": row.step_index, "operation_id": row.operation_id, "verdict": "refused", "why": why,
-            });
-            document.to_string() + "\n"
+/// For people.
+fn outcome(row: &Row, repeated: &Repeated) -> String {
+    match repeated {
+        Repeated::Refused(why) => format!("refused: {}\n", words::line(why)),
+        Repeated::Cancelled(interrupt) => format!("{}\n", cancelled(*interrupt)),
+        Repeated::Compared(found) => compared(row, found),
+    }
+}
+
+fn cancelled(interrupt: Interrupt) -> String {
+    format!("cancelled by {}: nothing was compared", interrupt.name())
+}
+
+/// For programs.
+fn document(row: &Row, repeated: &Repeated) -> Value {
+    let mut document = json!({
+        "step_index": row.step_index, "operation_id": row.operation_id,
+    });
+    let more = match repeated {
+        Repeated::Refused(why) => json!({"verdict": "refused", "why": why}),
+        Repeated::Cancelled(interrupt) => {
+            json!({"verdict": "cancelled", "why": cancelled(*interrupt)})
         }
-        (Repeated::Compared(found), true) => {
+        Repeated::Compared(found) => {
             let differs: Vec<_> = found
                 .differs
                 .iter()
@@ -163,13 +222,15 @@ fn refused_or_compared(row: &Row, repeated: &Repeated, args: &ReplayArgs) -> Str
             } else {
                 "differs"
             };
-            let document = json!({
-                "step_index": row.step_index, "operation_id": row.operation_id, "verdict": verdict,
-                "session_id": found.session_id, "same": found.same, "differs": differs,
-            });
-            document.to_string() + "\n"
+            json!({
+                "verdict": verdict, "session_id": found.session_id, "same": found.same, "differs": differs,
+            })
         }
+    };
+    if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
+        document.extend(more);
     }
+    document
 }
 
 /// The longest that something equal is before its middle is left out, in columns.

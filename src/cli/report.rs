@@ -91,6 +91,7 @@ impl<'a> Report<'a> {
 fn found(finding: &Finding) -> Found<'_> {
     let (kind, name) = match &finding.subject {
         Subject::Catalog => ("catalog", None),
+        Subject::Ledger => ("ledger", None),
         Subject::Store => ("storage", None),
         Subject::Scratch => ("scratch", None),
         Subject::Server(name) => ("server", Some(name.as_str())),

@@ -10,7 +10,10 @@ use crate::{
     perform::{self, ResolveAnswer},
 };
 
-use super::evidence::{self, DecisionArgs};
+use super::{
+    evidence::{self, DecisionArgs},
+    record::words,
+};
 
 /// Which operation, and what was found out.
 #[derive(Debug, Args)]
@@ -59,8 +62,10 @@ pub(super) fn run(args: &ResolveArgs, interrupts: Interrupts) -> ExitCode {
             ),
         };
         Ok(format!(
-            "{what}\nsaid by {}, link {}\n",
-            case.by, resolved.link.seq
+            "{}\nsaid by {}, link {}\n",
+            words::line(&what),
+            case.by,
+            resolved.link.seq
         ))
     })
 }

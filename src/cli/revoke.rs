@@ -10,7 +10,10 @@ use crate::{
     perform::{self, Dependants, Revoked},
 };
 
-use super::evidence::{self, DecisionArgs, NameArgs};
+use super::{
+    evidence::{self, DecisionArgs, NameArgs},
+    record::words,
+};
 
 /// Which answer, and why.
 #[derive(Debug, Args)]
@@ -60,7 +63,8 @@ fn told(revoked: &Revoked) -> String {
     )];
     if let Some(source) = &revoked.source {
         lines.push(format!(
-            "It was itself given from the answer {source}, which still stands."
+            "It was itself given from the answer {}, which still stands.",
+            words::line(source)
         ));
     }
     lines.extend(

@@ -140,4 +140,25 @@ mod tests {
             .collect();
         assert_eq!(problems, Vec::<String>::new());
     }
+
+    #[test]
+    fn the_tasks_schema_knows_an_mcp_request() {
+        let task = jsonschema::validator_for(&schema("task")).unwrap();
+        let fits = |text: &str| task.is_valid(&serde_json::from_str(text).unwrap());
+        for request in [
+            r#"{"actionId": "C", "args": {"a": 1}, "sessionId": "s", "taskId": "t", "context": {}}"#,
+            r#"{"action": "C", "args": {}, "salt": "2", "idempotency_key": "k"}"#,
+            r#"{"dispatch": {"task_id": "t", "capability_ids": ["C"], "salt": "2"}}"#,
+        ] {
+            assert!(fits(request), "{request}");
+        }
+        for wrong in [
+            r#"{"actionId": "C", "args": []}"#,
+            r#"{"actionId": "", "args": {}}"#,
+            r#"{"actionId": "C", "salt": 2}"#,
+            r#"{"action": "C"}"#,
+        ] {
+            assert!(!fits(wrong), "{wrong}");
+        }
+    }
 }

@@ -13,8 +13,8 @@ use crate::{
 };
 
 use super::{
-    record::{Desk, LookArgs, LookFailure, duration, json, size, told, words},
-    tame::{fit, padded, width},
+    record::{Desk, LookArgs, LookFailure, columns, duration, json, size, told, words},
+    tame::{fit, hanging, padded, width},
 };
 
 /// Which answer.
@@ -39,6 +39,9 @@ pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> ExitCode {
     })
 }
 
+/// How wide the column of labels is.
+const LABEL: usize = 7;
+
 /// The longest that a value is before its middle is left out, in columns.
 const VALUE: usize = 200;
 
@@ -46,11 +49,13 @@ fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, LookFailure> {
     let row = &whole.step.row;
     let answer = row.response.as_deref().and_then(read_response);
     let opened = desk.reading.opened(&row.session_id)?;
-    let mut told = vec![title(row, answer.as_ref())];
+    let columns = columns();
+    let mut told = vec![hanging(&title(row, answer.as_ref()), columns, 2) + "\n"];
     let mut say = |label: &str, lines: Vec<String>| {
         for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
-            told.push(format!("  {}  {line}\n", padded(label, 7)));
+            let line = hanging(line, columns, 2 + LABEL + 2);
+            told.push(format!("  {}  {line}\n", padded(label, LABEL)));
         }
     };
     say(
@@ -116,7 +121,7 @@ fn title(row: &Row, answer: Option<&OldAnswer>) -> String {
     let parts = [id, action, &tools];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!(
-        "{}   {}{took}\n",
+        "{}   {}{took}",
         words::line(&parts.join("  ")),
         words::state(row)
     )
@@ -138,7 +143,8 @@ fn request(whole: &Whole) -> Vec<String> {
     let row = &whole.step.row;
     let hash = match row.request_hash.as_str() {
         "" => "no hash".to_owned(),
-        hash => hash.chars().take(19).chain(['…']).collect(),
+        // Of before oneact it may be any text.
+        hash => words::line(&hash.chars().take(19).chain(['…']).collect::<String>()),
     };
     let before = words::about(&whole.decision)
         .map(|row| format!(" (#{})", row.step_index))
@@ -272,7 +278,7 @@ fn ledger(whole: &Whole) -> Vec<String> {
     let told: Vec<String> = whole
         .links
         .iter()
-        .map(|link| format!("{} {}", link.event, link.seq))
+        .map(|link| format!("{} {}", words::line(&link.event), link.seq))
         .collect();
     let mut lines = vec![told.join(" · ")];
     // What people said of it.

@@ -26,6 +26,12 @@ pub(super) fn tame(line: &str) -> String {
     shown
 }
 
+/// Lines of others, each tame.
+pub(super) fn tame_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(tame).collect();
+    lines.join("\n")
+}
+
 /// How many columns a text takes.
 pub(super) fn width(text: &str) -> usize {
     text.width()
@@ -62,19 +68,56 @@ pub(super) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Words in lines of at most that many columns; a word that is longer has a line of its own.
+/// Words in lines of at most that many columns; a word that is longer is cut, a path between its parts.
 pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
+    for word in text.split(' ').flat_map(|word| cut(word, columns)) {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= columns => {
+            Some(line) if !word.cut && width(line) + 1 + width(word.text) <= columns => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(word.text);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(word.text.to_owned()),
         }
     }
     lines
+}
+
+/// The same as one text, in which lines after the first begin with so many blanks.
+pub(super) fn hanging(text: &str, columns: usize, blanks: usize) -> String {
+    let room = columns.saturating_sub(blanks).max(1);
+    wrapped(text, room).join(&format!("\n{}", " ".repeat(blanks)))
+}
+
+/// A word or a piece of one.
+struct Piece<'a> {
+    text: &'a str,
+    /// It goes on where the piece before it ended.
+    cut: bool,
+}
+
+fn cut(word: &str, columns: usize) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut from, mut used, mut part) = (0, 0, 0);
+    for (at, c) in word.char_indices() {
+        let wide = c.width().unwrap_or(0);
+        if used + wide > columns && used > 0 {
+            let to = if part > from { part } else { at };
+            pieces.push((from, to));
+            from = to;
+            used = width(word.get(from..at).unwrap_or_default());
+        }
+        used += wide;
+        if c == '/' {
+            part = at + 1;
+        }
+    }
+    pieces.push((from, word.len()));
+    let piece = |(from, to): (usize, usize)| Piece {
+        text: word.get(from..to).unwrap_or_default(),
+        cut: from > 0,
+    };
+    pieces.into_iter().map(piece).collect()
 }
 
 #[cfg(test)]
@@ -85,6 +128,8 @@ mod tests {
     fn what_others_wrote_does_not_steer_the_terminal() {
         assert_eq!(tame("a\u{202e}b\tc\r"), "a<U+202E>b\tc^M");
         assert_eq!(tame("\x1b[2J"), "^[[2J");
+        assert_eq!(tame("a\nb"), "a^Jb");
+        assert_eq!(tame_lines("a\n\x1bb"), "a\n^[b");
     }
 
     #[test]
@@ -99,6 +144,10 @@ mod tests {
     #[test]
     fn notes_are_broken_between_words_and_lose_none() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("unbreakable", 3), ["unbreakable"]);
+        assert_eq!(wrapped("an unbreakable", 5), ["an", "unbre", "akabl", "e"]);
+        assert_eq!(wrapped("/one/two/three", 10), ["/one/two/", "three"]);
+        assert_eq!(wrapped("a 音声認識", 5), ["a", "音声", "認識"]);
+        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(hanging("one two three", 9, 2), "one two\n  three");
     }
 }

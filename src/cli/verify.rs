@@ -14,7 +14,10 @@ use crate::{
 use super::{
     evidence::{grouped, line},
     flags::PlaceArgs,
-    print, settings,
+    print,
+    record::words,
+    settings,
+    tame::tame_lines,
 };
 
 /// Beside what it is held.
@@ -56,7 +59,7 @@ pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> ExitCode {
             _ => ExitCode::FAILURE,
         },
         Err(problem) => {
-            tracing::error!("{problem}");
+            tracing::error!("{}", tame_lines(&problem));
             ExitCode::from(2)
         }
     }
@@ -111,9 +114,11 @@ fn told(verdict: &Verdict, host: &Host) -> String {
 }
 
 fn broken_lines(broken: &Broken) -> Vec<String> {
+    // It names ids as they stand in a ledger that somebody may have written to.
+    let what = words::line(&broken.what.to_string());
     let first = match broken.link {
-        Some(link) => format!("BROKEN at link {link}: {}", broken.what),
-        None => format!("BROKEN: {}", broken.what),
+        Some(link) => format!("BROKEN at link {link}: {what}"),
+        None => format!("BROKEN: {what}"),
     };
     let good = match broken.good {
         Some(0) => "link 0 is good".to_owned(),
@@ -150,7 +155,8 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
             let at = at.unwrap_or_default();
             let seq = grouped(*seq);
             lines.push(format!(
-                "anchored to {seq} (signed head, {at}ssh:{fingerprint})"
+                "anchored to {seq} (signed head, {at}ssh:{})",
+                words::line(fingerprint)
             ));
         }
         HeadSays::Unsigned { .. } => lines.push(

@@ -17,6 +17,8 @@ pub(crate) struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Catalog,
+    /// What runs record in.
+    Ledger,
     /// Where assets are kept.
     Store,
     /// Where runs work: the state directory.
@@ -52,6 +54,13 @@ pub(crate) enum Fact {
     EntryUnusable(String),
     /// Asked for, and not in the catalog.
     CapabilityUnknown(String),
+
+    LedgerGood {
+        /// A path, or a URI without its password.
+        place: String,
+    },
+    /// Another program's, damaged, of a newer oneact, out of reach, or not to be written.
+    LedgerUnusable(String),
 
     StoreGood {
         dir: Utf8PathBuf,
@@ -206,6 +215,7 @@ impl Fact {
     pub(crate) fn level(&self) -> Level {
         match self {
             Self::CatalogGood { .. }
+            | Self::LedgerGood { .. }
             | Self::StoreGood { .. }
             | Self::ScratchGood { .. }
             | Self::ServerGood { .. }
@@ -234,6 +244,7 @@ impl Fact {
             Self::CatalogUnusable(_)
             | Self::EntryUnusable(_)
             | Self::CapabilityUnknown(_)
+            | Self::LedgerUnusable(_)
             | Self::StoreUnusable(_)
             | Self::ScratchUnusable(_)
             | Self::VariableUnset { .. }
@@ -261,6 +272,8 @@ impl Fact {
             Self::CatalogUnusable(_) => "catalog_unusable",
             Self::EntryUnusable(_) => "entry_unusable",
             Self::CapabilityUnknown(_) => "capability_unknown",
+            Self::LedgerGood { .. } => "ledger_good",
+            Self::LedgerUnusable(_) => "ledger_unusable",
             Self::StoreGood { .. } => "store_good",
             Self::StoreUnusable(_) => "store_unusable",
             Self::StoreNearlyFull { .. } => "store_nearly_full",

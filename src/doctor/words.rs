@@ -11,6 +11,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Catalog => f.write_str("catalog"),
+            Self::Ledger => f.write_str("ledger"),
             Self::Store => f.write_str("storage"),
             Self::Scratch => f.write_str("scratch"),
             Self::Server(name) => write!(f, "server {name}"),
@@ -41,8 +42,10 @@ impl Finding {
             Fact::CatalogUnusable(text)
             | Fact::EntryUnusable(text)
             | Fact::CapabilityUnknown(text)
+            | Fact::LedgerUnusable(text)
             | Fact::StoreUnusable(text)
             | Fact::ScratchUnusable(text) => text.clone(),
+            Fact::LedgerGood { place } => format!("{place} can be read and written"),
             Fact::StoreGood { dir, free_bytes } => {
                 format!("{dir} can be written to, {} are free", bytes(*free_bytes))
             }
@@ -184,13 +187,16 @@ impl Finding {
         let entry = match &self.subject {
             Subject::Server(name) => format!("[server.{name}]"),
             Subject::Capability(id) => format!("[capability.{id}]"),
-            Subject::Catalog | Subject::Store | Subject::Scratch => "the catalog".to_owned(),
+            Subject::Catalog | Subject::Ledger | Subject::Store | Subject::Scratch => {
+                "the catalog".to_owned()
+            }
         };
         Some(match &self.fact {
-            Fact::CatalogGood { .. } | Fact::StoreGood { .. } | Fact::ScratchGood { .. } | Fact::ServerGood { .. } | Fact::ToolGood { .. } | Fact::ToolPin { .. } => return None,
+            Fact::CatalogGood { .. } | Fact::LedgerGood { .. } | Fact::StoreGood { .. } | Fact::ScratchGood { .. } | Fact::ServerGood { .. } | Fact::ToolGood { .. } | Fact::ToolPin { .. } => return None,
             Fact::CatalogUnusable(_) => "`oneact init` writes a catalog where there is none; docs/catalog.md describes every key".to_owned(),
             Fact::CapabilityUnknown(_) => "correct the id on the command line, or add the capability to the catalog".to_owned(),
             Fact::EntryUnusable(_) => "correct it there; tasks that do not name it run all the same".to_owned(),
+            Fact::LedgerUnusable(_) => "nothing that has effects is done while it cannot be written: put it in order, or name another with `[ledger] uri` or $ONEACT_LEDGER".to_owned(),
             Fact::StoreUnusable(_) => "make the directory one that you can write to, or name another with `[storage] uri`".to_owned(),
             Fact::StoreNearlyFull { .. } => "free some space, or name another place with `[storage] uri`".to_owned(),
             Fact::ScratchUnusable(_) => "make it a directory of yours, or name another with $ONEACT_STATE_DIR; no server can be tried without".to_owned(),

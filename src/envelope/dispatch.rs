@@ -60,9 +60,7 @@ pub(super) fn task(
         }
     };
     let input = answers::read(object)?;
-    let salt = optional(object, "salt", "a string", |value| {
-        value.as_str().map(str::to_owned)
-    })?;
+    let salt = plans::salt(object)?;
     let ignored: Vec<String> = object
         .keys()
         .filter(|key| {

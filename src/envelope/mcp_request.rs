@@ -42,6 +42,12 @@ pub(super) fn action_id(object: &Map<String, Value>) -> Option<&str> {
     id.as_str().filter(|id| !id.is_empty())
 }
 
+/// The name of this delivery, if it has one.
+pub(super) fn task_id(object: &Map<String, Value>) -> Option<&str> {
+    let id = object.get("taskId").and_then(Value::as_str);
+    id.filter(|id| !id.is_empty())
+}
+
 /// The request as a task of one capability.
 pub(super) fn read(
     object: &Map<String, Value>,
@@ -54,8 +60,9 @@ pub(super) fn read(
         Some(Value::Object(args)) => args.clone(),
         Some(_) => return Err(shape("`args` must be an object")),
     };
-    let text = |key: &str| object.get(key).and_then(Value::as_str);
-    let task_id = text("taskId").filter(|id| !id.is_empty()).unwrap_or(id);
+    let text = |value: &Value| value.as_str().map(|_| ());
+    dispatch::optional(object, "taskId", "a string", text)?;
+    let task_id = task_id(object).unwrap_or(id);
     let mut task = Map::new();
     task.insert("task_id".to_owned(), task_id.into());
     task.insert("capability_ids".to_owned(), Value::Array(vec![id.into()]));

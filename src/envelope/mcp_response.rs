@@ -5,7 +5,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::task::{
-    Checks, ErrorCode, Failure, Fault, Invocation, InvocationStatus, Outcome, State,
+    AiPrompt, AiResponse, Checks, ErrorCode, Failure, Fault, Invocation, InvocationStatus, Outcome,
+    numbered,
 };
 
 use super::{
@@ -28,9 +29,9 @@ struct McpResponse<'a> {
     /// Effective parameters, secrets cut out.
     inputs: Map<String, Value>,
     #[serde(rename = "aiPrompt", skip_serializing_if = "Option::is_none")]
-    ai_prompt: Option<&'a Value>,
+    ai_prompt: Option<&'a AiPrompt>,
     #[serde(rename = "aiResponse", skip_serializing_if = "Option::is_none")]
-    ai_response: Option<&'a Value>,
+    ai_response: Option<&'a AiResponse>,
 }
 
 #[derive(Serialize)]
@@ -88,7 +89,6 @@ pub fn to_response(received: &Received, outcome: &Outcome) -> String {
 }
 
 fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a> {
-    let told = |key: &str| outcome.result_data.as_ref().and_then(|data| data.get(key));
     McpResponse {
         success: succeeded(outcome),
         data: Some(Data {
@@ -120,8 +120,8 @@ fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a>
             .collect(),
         next_actions: next(outcome),
         inputs: inputs(outcome),
-        ai_prompt: told("aiPrompt"),
-        ai_response: told("aiResponse"),
+        ai_prompt: outcome.ai.prompt.as_ref(),
+        ai_response: outcome.ai.response.as_ref(),
     }
 }
 
@@ -129,14 +129,16 @@ fn next(outcome: &Outcome) -> Vec<NextAction<'_>> {
     let Some(failure) = &outcome.failure else {
         return Vec::new();
     };
-    let (r#type, priority) = match (outcome.state, failure.recoverable) {
-        (State::Pending, _) => ("answer", "high"),
-        (_, true) => ("retry", "medium"),
-        (_, false) => return Vec::new(),
-    };
-    let description = match &outcome.waiting {
-        Some(waiting) => waiting.resume,
-        None => "Send the same task again, with the next attempt.",
+    let (r#type, priority, description) = match (&outcome.waiting, failure.fault) {
+        (Some(waiting), _) => ("answer", "high", waiting.resume),
+        // Nothing was tried: it is the same attempt still.
+        (None, Fault::RequestInFlight) => ("retry", "medium", "Send the same task again, later."),
+        (None, _) if failure.recoverable => (
+            "retry",
+            "medium",
+            "Send the same task again, with the next attempt.",
+        ),
+        (None, _) => return Vec::new(),
     };
     vec![NextAction {
         r#type,
@@ -145,20 +147,19 @@ fn next(outcome: &Outcome) -> Vec<NextAction<'_>> {
     }]
 }
 
-/// Of one call its parameters; of several, each under its tool.
+/// Of one call its parameters; of several, each under its tool, the second of one tool as `TOOL#2`.
 fn inputs(outcome: &Outcome) -> Map<String, Value> {
     match outcome.invocations.as_slice() {
         [] => Map::new(),
         [call] => call.parameters.clone(),
-        calls => calls
-            .iter()
-            .map(|call| {
-                (
-                    call.tool_name.clone(),
-                    Value::Object(call.parameters.clone()),
-                )
-            })
-            .collect(),
+        calls => {
+            let names = numbered(calls.iter().map(|call| call.tool_name.as_str()));
+            let parameters = calls.iter().map(|call| call.parameters.clone());
+            names
+                .into_iter()
+                .zip(parameters.map(Value::Object))
+                .collect()
+        }
     }
 }
 

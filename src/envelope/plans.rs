@@ -5,14 +5,20 @@ use serde_json::{Map, Value};
 
 use crate::task::{Carried, CarriedIn, Failure, Fault, PlanOrder, Validation};
 
-use super::{dispatch::shape, find::multiple, strict};
+use super::{
+    dispatch::{optional, shape},
+    find::multiple,
+    strict,
+};
 
 /// What may stand beside a plan, and is none of it.
-const BESIDE: [&str; 7] = [
+const BESIDE: [&str; 9] = [
     "system_config",
     "protocol_validation",
     "task_id",
     "attempt",
+    "salt",
+    "idempotency_key",
     "metadata",
     "resources",
     "message_id",
@@ -59,7 +65,15 @@ pub(super) fn read(
         validation: validation(object.get("protocol_validation"))
             .and(validation(inner_validation(object))),
         system_config: given(object, "system_config"),
+        salt: salt(object)?,
         plan,
+    })
+}
+
+/// What makes the request another one.
+pub(super) fn salt(object: &Map<String, Value>) -> Result<Option<String>, Failure> {
+    optional(object, "salt", "a string", |value| {
+        value.as_str().map(str::to_owned)
     })
 }
 

@@ -58,7 +58,9 @@ pub(super) fn read(
                 let order = plans::read(content, notes)?;
                 Ok(Task::Plan(PlanOrder {
                     validation: order.validation.and(validation),
-                    ..order
+                    salt: order.salt.or(plans::salt(payload)?),
+                    plan: order.plan,
+                    system_config: order.system_config,
                 }))
             }
             _ => Err(shape(

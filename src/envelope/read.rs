@@ -55,6 +55,12 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     let mut notes = Vec::new();
     let around = message::read(&document, &mut notes, fresh);
     let found = find(&document);
+    let shown = found.as_ref().map_or(&document, Found::value);
+    let called = task_id(shown);
+    let own = |key: &str| {
+        let id = shown.get(key).and_then(Value::as_str);
+        id.is_some_and(|id| !id.is_empty())
+    };
     let task = found.as_ref().map_err(Clone::clone).and_then(|found| {
         let task = match found.shape {
             Shape::Dispatch => {
@@ -77,29 +83,25 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         };
         around.problem.map_or(Ok(task), Err)
     });
+    let task = task.and_then(|task| short(&around.identity, called).map(|()| task));
     let (expires_at, task) = match (protocol::expires_at(&document), task) {
         (Err(failure), Ok(_)) => (None, Err(failure)),
         (expires_at, task) => (expires_at.ok().flatten(), task),
     };
-    let shown = found.as_ref().map_or(&document, Found::value);
     let of_protocol = found.is_ok_and(|found| found.shape == Shape::Protocol);
     let attempt = if of_protocol {
         protocol::attempt(&document)
     } else {
         dispatch::attempt(shown)
     };
-    let named = task_id(shown);
     Received {
         identity: around.identity,
         resources: around.resources,
-        task_id: named.unwrap_or("unknown").to_owned(),
-        delivery: match (named, shown.get("actionId").or(shown.get("action"))) {
+        task_id: called.unwrap_or("unknown").to_owned(),
+        delivery: match (called, shown.get("actionId").or(shown.get("action"))) {
             (None, _) => Delivery::Nameless,
-            (Some(_), Some(_))
-                if shown.get("taskId").is_none() && shown.get("task_id").is_none() =>
-            {
-                Delivery::Nameless
-            }
+            // An action's own id names no delivery: it is the same each time.
+            (Some(_), Some(_)) if !own("taskId") && !own("task_id") => Delivery::Nameless,
             _ => Delivery::Named,
         },
         attempt: attempt.unwrap_or(1),
@@ -111,14 +113,35 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     }
 }
 
+/// Bytes of a name that the record looks for.
+const LONGEST_NAME: usize = 512;
+
+/// Names are kept, and looked for in an index: they cannot be texts of any length.
+fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
+    let names = [
+        ("task_id", task_id),
+        ("request_id", identity.request_id.as_deref()),
+        ("idempotency_key", identity.idempotency_key.as_deref()),
+    ];
+    let mut lengths = names
+        .map(|(key, name)| (key, name.map_or(0, str::len)))
+        .into_iter();
+    match lengths.find(|(_, bytes)| *bytes > LONGEST_NAME) {
+        None => Ok(()),
+        Some((key, bytes)) => Err(Failure::new(
+            Fault::InvalidShape,
+            format!("`{key}` must have at most {LONGEST_NAME} bytes, and has {bytes}"),
+        )),
+    }
+}
+
 /// The task's own id; a plan without one is called by its own.
 fn task_id(shown: &Value) -> Option<&str> {
     let own = shown.get("task_id").and_then(Value::as_str);
     own.filter(|id| !id.is_empty()).or_else(|| {
         let object = shown.as_object()?;
         if mcp_request::is(object) {
-            let own = object.get("taskId").and_then(Value::as_str);
-            return own.or(mcp_request::action_id(object));
+            return mcp_request::task_id(object).or(mcp_request::action_id(object));
         }
         let content = shown.get("content").and_then(Value::as_object);
         plans::plan_id(content.or(shown.as_object())?)

@@ -6,7 +6,7 @@ use crate::{
     task::{Outcome, Phase, Plan, PlannedOutput, PlannedStep, State},
 };
 
-use super::{Context, Executed, Ready, launch::Launch, quality, tool};
+use super::{Context, Executed, Ready, hidden::Hidden, launch::Launch, quality};
 
 /// The outcome that shows the job as it would be run.
 pub(crate) fn planned(ready: Ready, context: &Context<'_>) -> Executed {
@@ -50,7 +50,7 @@ fn describe(step: &Step, launch: &Launch, store: &Store, session_id: &str) -> Pl
         command: launch.command().to_vec(),
         cwd: launch.directory().to_string(),
         environment: launch.variables(),
-        parameters: tool::shown(&step.entry, &step.parameters),
+        parameters: Hidden::new(step, launch).parameters(step),
         timeout_seconds: step.timeout.as_secs_f64(),
         checks: quality::names(step),
         output,

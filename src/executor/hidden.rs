@@ -2,7 +2,7 @@
 //!
 //! The tool sees them all; its answer, in whatever words, is cut before it becomes part of an outcome.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     catalog::Step,
@@ -11,6 +11,7 @@ use crate::{
 };
 
 use super::{
+    Ready,
     document::Document,
     launch::Launch,
     tool::{self, End},
@@ -64,6 +65,15 @@ impl Hidden {
         document.without(&self.secrets)
     }
 
+    /// The parameters of the call as records may show them: an entry's secret may stand in others too.
+    pub(super) fn parameters(&self, step: &Step) -> Map<String, Value> {
+        let shown = tool::shown(&step.entry, &step.parameters);
+        match self.secrets.cut_value(Value::Object(shown)) {
+            Value::Object(shown) => shown,
+            _ => Map::new(),
+        }
+    }
+
     /// All else of a step's end that came from its server.
     pub(super) fn clean(&self, end: &mut End) {
         // No result: not even a URL is there to be used.
@@ -81,6 +91,15 @@ impl Hidden {
             *text = self.text(text);
         }
     }
+}
+
+/// The secrets of all calls of a job: what one step is given, another may be told.
+pub(crate) fn secrets(ready: &Ready) -> Secrets {
+    let steps = ready.job.steps.iter().zip(&ready.launches);
+    let values: Vec<String> = steps
+        .flat_map(|(step, launch)| Hidden::new(step, launch).values)
+        .collect();
+    Secrets::new(&values)
 }
 
 /// Every text and number in a secret value: a server may repeat a part of it.

@@ -7,13 +7,13 @@ use crate::{
     catalog::{Entry, OutputSchemaRule, Repeatable, Step},
     mcp::{self, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
+        Ai, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
         ServerReport, Timings, Waiting, WaitingFor, decided, redact_presigned,
     },
 };
 
 use super::{
-    Context, Seen,
+    Context, Seen, ai,
     document::Document,
     failure,
     hidden::Hidden,
@@ -28,6 +28,7 @@ use super::{
 pub(super) struct End {
     /// Its result data, or why there is none.
     pub(super) result: Result<Option<ResultData>, Failure>,
+    pub(super) ai: Ai,
     /// Questions that another run can answer.
     pub(super) waiting: Option<Waiting>,
     /// Present once the call was sent (R-000-42).
@@ -64,6 +65,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
     }
     let mut end = End {
         result: Ok(None),
+        ai: Ai::default(),
         waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
         invocation: None,
         checks: Checks::default(),
@@ -96,7 +98,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         end.invocation = Some(Invocation {
             tool_name: entry.tool.clone(),
             mcp_server: step.server.name.clone(),
-            parameters: shown(entry, &step.parameters),
+            parameters: hidden.parameters(step),
             execution_time_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             status,
         });
@@ -106,8 +108,13 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
             let sentence = format!("Executed {} successfully.", entry.tool);
             end.reasoning.push(decided(sentence));
             end.phase = Phase::Quality;
-            unfit::check(entry, document.as_ref(), output, &mut end)
-                .and_then(|()| take(step, &answer, document.as_ref(), staging, context, &mut end))
+            let taken = unfit::check(entry, document.as_ref(), output, &mut end)
+                .and_then(|()| take(step, &answer, document.as_ref(), staging, context, &mut end));
+            end.ai = document
+                .as_ref()
+                .map(|document| ai::of(document, &hidden))
+                .unwrap_or_default();
+            taken
                 .map(|()| {
                     let document = document.map(|document| hidden.document(document));
                     spill::result_data(entry, document)

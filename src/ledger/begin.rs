@@ -8,8 +8,8 @@ use crate::task::Failure;
 
 use super::{
     Ledger, chain,
-    look::{Found, Known, Look, Step},
-    record::{Row, RowOutcome, RowState},
+    look::{Found, Judged, Known, Look, Step},
+    record::{Row, RowOutcome},
     request::Hashes,
     store::{Durability, Which, read, write},
     validity::{World, judge},
@@ -61,11 +61,15 @@ impl Ledger<'_> {
                 Step::Answered(answered) => return Ok(Begun::Answered(answered)),
                 Step::Judge(row, link) => {
                     let verdict = judge(&row, link.as_ref(), ask, world);
-                    known.judged = Some((row.id, verdict));
+                    known.judged.push(Judged::new(*row, verdict));
                 }
                 Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),
                 Step::Claimed(claim) => {
-                    if !self.store.held(lock_of(&claim.operation_id))? {
+                    // Of our own number we have the lock: with a fixed seed a run that died had it, too.
+                    let own = claim.operation_id == ask.who.operation_id;
+                    if own || !self.store.held(lock_of(&claim.operation_id))? {
+                        // Its last act may have been a letter.
+                        self.absorb_outbox();
                         known.dead = Some(claim.seq);
                         continue;
                     }
@@ -109,7 +113,8 @@ impl Ledger<'_> {
             }
             match look.same_request()? {
                 Found::Step(step) => Ok(*step),
-                Found::Why(why) => look.claim(why),
+                Found::Why(why) => look.claim(Some(why)),
+                Found::Nothing => look.claim(None),
             }
         })
     }
@@ -128,8 +133,18 @@ impl Ledger<'_> {
             }
             key
         };
+        let kept = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.secret_key()?))?;
+        if let Some(key) = kept {
+            return Ok(key);
+        }
         write(&mut *self.store, Durability::Disk, |tx| {
-            Ok(tx.secret_key(&fresh)?)
+            // Somebody else may have been faster.
+            if let Some(key) = tx.secret_key()? {
+                return Ok(key);
+            }
+            let key = fresh();
+            tx.put_secret_key(&key)?;
+            Ok(key)
         })
     }
 
@@ -140,24 +155,12 @@ impl Ledger<'_> {
         session_id: &str,
         task_id: &str,
     ) -> Result<Option<Row>, LedgerError> {
-        let which = Which::Task {
+        let which = Which::Runs {
             session_id,
             task_id,
         };
-        let rows = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.rows(&which, 20)?))?;
-        let ran = |row: &Row| {
-            matches!(
-                row.state,
-                Some(
-                    RowState::Failed
-                        | RowState::RolledBack
-                        | RowState::Partial
-                        | RowState::Cancelled
-                        | RowState::Done
-                )
-            )
-        };
-        let last = rows.into_iter().find(ran);
+        let rows = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.rows(&which, 1)?))?;
+        let last = rows.into_iter().next();
         Ok(last.filter(|row| row.outcome == RowOutcome::Error))
     }
 }

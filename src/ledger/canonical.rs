@@ -49,7 +49,8 @@ pub(crate) fn marked(mark: &str, text: String) -> Value {
     Value::Object(Map::from_iter([(format!("${mark}"), Value::String(text))]))
 }
 
-fn escaped(key: &str) -> String {
+/// A key as it is hashed.
+pub(crate) fn escaped(key: &str) -> String {
     let name = key.trim_start_matches('$');
     if name.len() < key.len() && MARKS.contains(&name) {
         format!("${key}")

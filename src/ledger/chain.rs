@@ -28,9 +28,21 @@ pub(crate) struct Body {
     /// The catalog entries of a claim, as in its row: should its owner die, there is no row to say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
+    /// The root in which a claimed plan is carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) home: Option<String>,
     /// The task of a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
+    /// What a claim claims, where that is not the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claimed: Option<String>,
+    /// What doing it twice would mean: of a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) effects: Option<String>,
+    /// The number of the claim that this link settles, or moves on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claim: Option<Seq>,
     /// The rows that were pruned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rows: Vec<String>,
@@ -75,17 +87,27 @@ pub(crate) fn append(
     stamp: Stamp<'_>,
     body: &Body,
 ) -> Result<Head, StoreError> {
-    let head = match tx.head()? {
-        Some(head) => head,
-        None => add(tx, None, Event::Genesis, stamp, &Body::default())?,
-    };
-    add(tx, Some(head), event, stamp, body)
+    let last = last(tx, stamp)?;
+    append_to(tx, last, event, stamp, body)
 }
 
-/// The number that the next link will have.
-pub(crate) fn next(tx: &mut dyn Tx) -> Result<Seq, StoreError> {
-    // The first link brings the one before it along.
-    Ok(tx.head()?.map_or(1, |head| head.seq + 1))
+/// The last link; the first one is made where there is none.
+pub(crate) fn last(tx: &mut dyn Tx, stamp: Stamp<'_>) -> Result<Head, StoreError> {
+    match tx.head()? {
+        Some(head) => Ok(head),
+        None => add(tx, None, Event::Genesis, stamp, &Body::default()),
+    }
+}
+
+/// Adds a link after the last one.
+pub(crate) fn append_to(
+    tx: &mut dyn Tx,
+    last: Head,
+    event: Event,
+    stamp: Stamp<'_>,
+    body: &Body,
+) -> Result<Head, StoreError> {
+    add(tx, Some(last), event, stamp, body)
 }
 
 fn add(

@@ -84,9 +84,6 @@ pub(crate) struct Reviewed {
     pub(crate) revoked: Option<Seq>,
 }
 
-/// So many dependants are looked for.
-const DEPENDANTS: usize = 10_000;
-
 impl Ledger<'_> {
     /// Takes an answer back: it is neither reused nor replayed any more.
     pub(crate) fn revoke(
@@ -104,7 +101,7 @@ impl Ledger<'_> {
                 }
                 let link = take_back(tx, &row, &actor, at, note)?;
                 let mut head = link.clone();
-                let reuses = tx.rows(&Which::ReusesOf(&row.id), DEPENDANTS)?;
+                let reuses = tx.rows(&Which::ReusesOf(&row.id), usize::MAX)?;
                 let reuses = reuses.into_iter().filter(|row| row.revoked_by.is_none());
                 let (mut left, mut along) = (Vec::new(), Vec::new());
                 for reuse in reuses {
@@ -137,24 +134,28 @@ impl Ledger<'_> {
         note: Option<&str>,
     ) -> Result<Reviewed, DecisionError> {
         let (actor, at) = (self.actor.clone(), self.host.timestamp());
-        let reviewed = write::<_, DecisionError>(&mut *self.store, Durability::Disk, |tx| {
-            let row = find(tx, name)?;
-            let reason = match review {
-                Review::Accept => "accepted",
-                Review::Reject => "rejected",
-            };
-            let link = about(tx, Event::Reviewed, &row, &actor, at, (Some(reason), note))?;
-            let revoked = match (review, row.revoked_by) {
-                (Review::Reject, None) => Some(take_back(tx, &row, &actor, at, note)?.seq),
-                (Review::Accept | Review::Reject, _) => None,
-            };
-            Ok(Reviewed {
-                row: Told::of(&row),
-                link,
-                revoked,
-            })
-        })?;
-        self.publish(&reviewed.link);
+        let (reviewed, head) =
+            write::<_, DecisionError>(&mut *self.store, Durability::Disk, |tx| {
+                let row = find(tx, name)?;
+                let reason = match review {
+                    Review::Accept => "accepted",
+                    Review::Reject => "rejected",
+                };
+                let link = about(tx, Event::Reviewed, &row, &actor, at, (Some(reason), note))?;
+                let taken = match (review, row.revoked_by) {
+                    (Review::Reject, None) => Some(take_back(tx, &row, &actor, at, note)?),
+                    (Review::Accept | Review::Reject, _) => None,
+                };
+                let revoked = taken.as_ref().map(|link| link.seq);
+                let head = taken.unwrap_or_else(|| link.clone());
+                let reviewed = Reviewed {
+                    row: Told::of(&row),
+                    link,
+                    revoked,
+                };
+                Ok((reviewed, head))
+            })?;
+        self.publish(&head);
         Ok(reviewed)
     }
 }

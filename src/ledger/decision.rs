@@ -2,8 +2,8 @@
 
 use super::{
     ReadError,
-    record::{Row, RowOutcome, RowState},
-    store::{Tx, Which},
+    record::{Row, RowState},
+    store::{Earlier, Tx, Which},
     validity::list,
     words::{Again, Made, Miss, SeenInput, Why},
 };
@@ -59,7 +59,7 @@ impl Decision {
         };
         if let Some(how) = how {
             let original = match &row.reused_from {
-                Some(id) => tx.rows(&Which::Id(id), 1)?.into_iter().next(),
+                Some(id) => tx.rows(&Which::id(id), 1)?.into_iter().next(),
                 None => None,
             };
             return Ok(Self::Answered {
@@ -86,22 +86,20 @@ impl Decision {
 
 /// The answer that was there already and did not do.
 fn before(tx: &mut dyn Tx, row: &Row, why: Why) -> Result<Option<Row>, ReadError> {
-    let which = match (why, &row.task_id, &row.action_type) {
-        (Why::Miss(_) | Why::Repeat, _, Some(action_type)) => Which::Request {
-            session_id: &row.session_id,
+    let what = match (why, &row.task_id, &row.action_type) {
+        (Why::Miss(_) | Why::Repeat, _, Some(action_type)) => Earlier::Success {
             action_type,
             request_hash: &row.request_hash,
         },
-        (Why::Retry, Some(task_id), _) => Which::Task {
-            session_id: &row.session_id,
-            task_id,
-        },
+        (Why::Retry, Some(task_id), _) => Earlier::Failure { task_id },
         _ => return Ok(None),
     };
-    let rows = tx.rows(&which, usize::MAX)?;
-    let earlier = |other: &Row| other.seq < row.seq && other.id != row.id;
-    let fits = |other: &Row| why != Why::Retry || other.outcome == RowOutcome::Error;
-    Ok(rows.into_iter().find(|other| earlier(other) && fits(other)))
+    let which = Which::Earlier {
+        than: row.seq.unwrap_or_default(),
+        session_id: &row.session_id,
+        what,
+    };
+    Ok(tx.rows(&which, 1)?.into_iter().next())
 }
 
 /// What of the old answer did not hold any more, as far as it was recorded.

@@ -1,7 +1,7 @@
 //! While something is done, and when it is: the claim is settled and the answer recorded, also where the
 //! database is gone by then (R-004-41, R-004-50, C-37).
 
-use std::fs;
+use std::{fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -10,16 +10,19 @@ use tempfile::NamedTempFile;
 use super::{
     Ledger,
     chain::{self, Body, Stamp},
+    look::claim_key,
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
-    row,
-    store::{Dropped, Durability, Which, read, write},
-    words::{Ask, Ended, LedgerError, OnDuplicate, Recorded, Running, Why},
+    row::{self, Beside},
+    store::{Durability, StoreError, Tx, Which, read, write},
+    words::{Ask, Ended, LedgerError, Recorded, Running, Why},
 };
 
 /// An answer that is yet to be recorded: a file of the outbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Letter {
+    /// The ledger that is to have it.
+    ledger: String,
     row: Row,
     actor: String,
     /// Milliseconds since 1970.
@@ -35,7 +38,7 @@ impl Ledger<'_> {
         if ask.effects == Effects::None {
             return Ok(());
         }
-        let key = key(ask, running);
+        let key = claim_key(ask, &running.request_hash);
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
             let ours = tx.claim(&key)?.filter(|claim| claim.seq == running.claim);
@@ -48,6 +51,7 @@ impl Ledger<'_> {
             let body = Body {
                 request_hash: Some(running.request_hash.clone()),
                 entry_digest: Some(ask.entry_digest.clone()),
+                claim: Some(running.claim),
                 ..Body::default()
             };
             chain::append(tx, Event::Dispatched, stamp(ask, &actor, now), &body)?;
@@ -69,10 +73,11 @@ impl Ledger<'_> {
         ended: &Ended,
     ) -> Recorded {
         let letter = Letter {
+            ledger: self.called(),
             row: row::done(ask, &running, ended),
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
-            claimed_hash: key(ask, &running).request_hash,
+            claimed_hash: claim_key(ask, &running.request_hash).request_hash,
             claim: running.claim,
         };
         let recorded = match self.take_in(&letter) {
@@ -128,13 +133,15 @@ impl Ledger<'_> {
 
     /// Nothing came of it: it may be done again.
     pub(crate) fn undone(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
-        let key = key(ask, running);
+        let key = claim_key(ask, &running.request_hash);
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            if tx.drop_claim(&key, running.claim)? == Dropped::Ours {
+            if let Some(claim) = tx.drop_claim(&key, running.claim)? {
                 let body = Body {
                     request_hash: Some(running.request_hash.clone()),
                     reason: Some("undone".to_owned()),
+                    about: Some(claim.operation_id),
+                    claim: Some(claim.seq),
                     ..Body::default()
                 };
                 chain::append(tx, Event::Resolved, stamp(ask, &actor, now), &body)?;
@@ -145,49 +152,34 @@ impl Ledger<'_> {
 
     /// Settles the claim and records the answer, in one transaction.
     fn take_in(&mut self, letter: &Letter) -> Result<Head, LedgerError> {
-        let at = jiff::Timestamp::from_millisecond(letter.at).unwrap_or_default();
         write(&mut *self.store, Durability::Disk, |tx| {
-            let key = ClaimKey {
-                session_id: letter.row.session_id.clone(),
-                request_hash: letter.claimed_hash.clone(),
-            };
-            let mut row = letter.row.clone();
-            let stays = row.state == Some(RowState::Unknown);
-            let claim = tx.claim(&key)?.filter(|claim| claim.seq == letter.claim);
-            let event = match tx.drop_claim(&key, letter.claim)? {
-                Dropped::Ours => {
-                    // Whether it happened nobody knows: nobody does it again until a person has said.
-                    if let Some(claim) = claim.filter(|_| stays) {
-                        tx.put_claim(&Claim {
-                            state: ClaimState::Unknown,
-                            ..claim
-                        })?;
-                    }
-                    event(row.state)
-                }
-                Dropped::TakenOver => {
-                    row.state = Some(RowState::Late);
-                    Event::Late
-                }
-            };
-            let stamp = Stamp {
-                operation_id: &letter.row.operation_id,
-                session_id: &letter.row.session_id,
-                at,
-                actor: &letter.actor,
-            };
-            Ok(row::record(tx, event, stamp, row)?.0)
+            Ok(letter.taken_in(tx)?)
         })
     }
 
     /// Of several that start at once, one takes a letter in.
     fn take_in_once(&mut self, letter: &Letter) -> Result<(), LedgerError> {
-        let which = Which::Operation(&letter.row.operation_id);
-        let rows = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.rows(&which, 1)?))?;
-        if rows.is_empty() {
-            self.take_in(letter)?;
+        let taken = write::<_, LedgerError>(&mut *self.store, Durability::Disk, |tx| {
+            if letter.is_in(tx)? {
+                return Ok(None);
+            }
+            Ok(Some(letter.taken_in(tx)?))
+        })?;
+        if let Some(head) = taken {
+            self.publish(&head);
         }
         Ok(())
+    }
+
+    /// What letters call this ledger: as it is seen from the state directory, which may be moved with it.
+    fn called(&self) -> String {
+        let place = self.store.place();
+        let state_dir = self.outbox.parent().map(Utf8Path::canonicalize_utf8);
+        let within = match &state_dir {
+            Some(Ok(dir)) => Utf8Path::new(place).strip_prefix(dir).ok(),
+            Some(Err(_)) | None => None,
+        };
+        within.map_or(place, Utf8Path::as_str).to_owned()
     }
 
     /// Takes in what earlier runs could not record. What cannot be taken in stays, and is told of.
@@ -200,42 +192,104 @@ impl Ledger<'_> {
             .filter_map(|entry| Utf8PathBuf::try_from(entry.path()).ok())
             .filter(|path| path.extension() == Some("json"));
         for path in letters {
-            let read = fs::read(&path).map_err(|error| error.to_string());
-            let letter = read.and_then(|bytes| {
-                serde_json::from_slice::<Letter>(&bytes).map_err(|error| error.to_string())
-            });
-            let taken = letter.and_then(|letter| {
-                self.take_in_once(&letter)
-                    .map_err(|error| error.to_string())?;
-                fs::remove_file(&path).map_err(|error| error.to_string())
-            });
-            match taken {
-                Ok(()) => tracing::info!("Recorded what was left in the outbox as {path}."),
+            match self.absorb(&path) {
+                Ok(Absorbed::Recorded) => {
+                    tracing::info!("Recorded what was left in the outbox as {path}.");
+                }
+                Ok(Absorbed::Others(ledger)) => {
+                    tracing::info!("{path} waits for the ledger {ledger}, which is not this one.");
+                }
                 Err(why) => tracing::warn!("{path} could not be recorded: {why}"),
             }
         }
     }
+
+    fn absorb(&mut self, path: &Utf8Path) -> Result<Absorbed, String> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Absorbed::Recorded);
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let letter: Letter = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        if letter.ledger != self.called() {
+            return Ok(Absorbed::Others(letter.ledger));
+        }
+        self.take_in_once(&letter)
+            .map_err(|error| error.to_string())?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
+            _ => Ok(Absorbed::Recorded),
+        }
+    }
+}
+
+/// What became of a letter.
+enum Absorbed {
+    Recorded,
+    /// It is that ledger's.
+    Others(String),
+}
+
+impl Letter {
+    /// Whether it was taken in before. Other answers of its operation are none of its business: a person
+    /// may have given one in the place of this.
+    fn is_in(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let row = &self.row;
+        let same = |other: &Row| {
+            other.operation_id == row.operation_id
+                && other.timestamp == row.timestamp
+                && other.request_hash == row.request_hash
+                && other.response_sha256 == row.response_sha256
+        };
+        let rows = tx.rows(&Which::operation(&row.operation_id), usize::MAX)?;
+        Ok(rows.iter().any(same))
+    }
+
+    fn taken_in(&self, tx: &mut dyn Tx) -> Result<Head, StoreError> {
+        let key = ClaimKey {
+            session_id: self.row.session_id.clone(),
+            request_hash: self.claimed_hash.clone(),
+        };
+        let mut row = self.row.clone();
+        let ours = tx.drop_claim(&key, self.claim)?;
+        let claim = ours.as_ref().map(|claim| claim.seq);
+        let event = if let Some(claim) = ours {
+            // Whether it happened nobody knows, or it is not good: nobody does it again until a person has
+            // said.
+            if row.state == Some(RowState::Unknown) {
+                tx.put_claim(&Claim {
+                    state: ClaimState::Unknown,
+                    ..claim
+                })?;
+            }
+            event(row.state)
+        } else {
+            row.state = Some(RowState::Late);
+            Event::Late
+        };
+        let stamp = Stamp {
+            operation_id: &self.row.operation_id,
+            session_id: &self.row.session_id,
+            at: jiff::Timestamp::from_millisecond(self.at).unwrap_or_default(),
+            actor: &self.actor,
+        };
+        let beside = Beside { claim, note: None };
+        Ok(row::record(tx, event, stamp, row, beside)?.0)
+    }
 }
 
 /// Writes a letter, whole or not at all.
-fn keep(outbox: &Utf8Path, letter: &Letter) -> Result<(), std::io::Error> {
+fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<()> {
     fs::create_dir_all(outbox)?;
     let text = serde_json::to_vec(letter)?;
     let mut file = NamedTempFile::new_in(outbox)?;
-    std::io::Write::write_all(&mut file, &text)?;
+    io::Write::write_all(&mut file, &text)?;
     file.as_file().sync_all()?;
     file.persist(outbox.join(format!("{}.json", letter.row.operation_id)))?;
     fs::File::open(outbox)?.sync_all()
-}
-
-fn key(ask: &Ask<'_>, running: &Running) -> ClaimKey {
-    ClaimKey {
-        session_id: ask.who.session_id.to_owned(),
-        request_hash: match ask.on_duplicate {
-            OnDuplicate::Repeat => ask.who.operation_id.to_owned(),
-            OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => running.request_hash.clone(),
-        },
-    }
 }
 
 fn stamp<'s>(ask: &'s Ask<'_>, actor: &'s str, at: jiff::Timestamp) -> Stamp<'s> {

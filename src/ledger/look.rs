@@ -1,13 +1,16 @@
 //! One look at the record, inside a transaction: the three questions, and the claim.
 
+use serde_json::{Value, json};
+
 use super::{
+    canonical::{canonical, sha256},
     chain::{self, Body},
     record::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
         Session,
     },
     request::Hashes,
-    row,
+    row::{self, Beside},
     store::{Delivery, Tx, Which},
     words::{Again, Answered, Ask, Attempt, LedgerError, Miss, OnDuplicate, Running, Unless, Why},
 };
@@ -30,10 +33,49 @@ pub(super) enum Step {
 /// What was found out between two looks.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The old answer that was judged, and how.
-    pub(super) judged: Option<(String, Result<(), Miss>)>,
+    /// The old answers that were judged. That of the same delivery need not be that of the same request.
+    pub(super) judged: Vec<Judged>,
     /// A claim whose owner is dead.
     pub(super) dead: Option<Seq>,
+}
+
+/// An old answer, as it was when it was judged, and how it was.
+pub(super) struct Judged {
+    id: String,
+    revoked_by: Option<Seq>,
+    answer: Answer,
+    verdict: Result<(), Miss>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Kept,
+    Pruned,
+}
+
+impl Answer {
+    fn of(row: &Row) -> Self {
+        match row.response {
+            Some(_) => Self::Kept,
+            None => Self::Pruned,
+        }
+    }
+}
+
+impl Judged {
+    pub(super) fn new(row: Row, verdict: Result<(), Miss>) -> Self {
+        Self {
+            answer: Answer::of(&row),
+            id: row.id,
+            revoked_by: row.revoked_by,
+            verdict,
+        }
+    }
+
+    /// Whether it is that answer. What was taken back or pruned since is to be judged again.
+    fn is(&self, row: &Row) -> bool {
+        (&self.id, self.revoked_by, self.answer) == (&row.id, row.revoked_by, Answer::of(row))
+    }
 }
 
 /// One look, inside a transaction.
@@ -47,7 +89,10 @@ pub(super) struct Look<'t, 'a> {
 
 pub(super) enum Found {
     Step(Box<Step>),
+    /// It is to be done, although there is an old answer.
     Why(Why),
+    /// There is no old answer.
+    Nothing,
 }
 
 impl Look<'_, '_> {
@@ -97,22 +142,8 @@ impl Look<'_, '_> {
             ),
             (None, None) => return Ok(None),
         };
-        // Rows that only repeat another, and those of which nothing came, say nothing new.
-        let told = |row: &Row| {
-            matches!(
-                row.state,
-                Some(
-                    RowState::Done
-                        | RowState::Partial
-                        | RowState::Failed
-                        | RowState::RolledBack
-                        | RowState::Reused
-                        | RowState::Suppressed
-                )
-            )
-        };
-        let rows = self.tx.rows(&Which::Delivery(delivery), 20)?;
-        let Some(row) = rows.into_iter().find(told) else {
+        let rows = self.tx.rows(&Which::Delivery(delivery), 1)?;
+        let Some(row) = rows.into_iter().next() else {
             return Ok(None);
         };
         let counted = matches!(who.attempt, Attempt::Said(_)) || who.idempotency_key.is_some();
@@ -143,8 +174,8 @@ impl Look<'_, '_> {
 
     /// How that old answer was judged, if it was.
     fn verdict(&self, row: &Row) -> Option<Result<(), Miss>> {
-        let (id, verdict) = self.known.judged.as_ref()?;
-        (*id == row.id).then_some(*verdict)
+        let judged = self.known.judged.iter().find(|judged| judged.is(row))?;
+        Some(judged.verdict)
     }
 
     /// Questions 2 and 3. A success of the same request in this session.
@@ -156,7 +187,7 @@ impl Look<'_, '_> {
             request_hash: &self.hashes.request_hash,
         };
         let Some(row) = self.tx.rows(&which, 1)?.into_iter().next() else {
-            return Ok(Found::Why(self.first_or_retry()?));
+            return Ok(Found::Nothing);
         };
         let Some(verdict) = self.verdict(&row) else {
             if ask.on_duplicate == OnDuplicate::Repeat {
@@ -182,22 +213,6 @@ impl Look<'_, '_> {
         })
     }
 
-    fn first_or_retry(&mut self) -> Result<Why, LedgerError> {
-        let who = &self.ask.who;
-        let Some(task_id) = who.task_id else {
-            return Ok(Why::New);
-        };
-        let which = Which::Task {
-            session_id: who.session_id,
-            task_id,
-        };
-        let before = self.tx.rows(&which, 1)?.into_iter().next();
-        Ok(match before {
-            Some(row) if row.outcome == RowOutcome::Error => Why::Retry,
-            _ => Why::New,
-        })
-    }
-
     /// Gives an old answer again: a row of its own, with the answer byte for byte (R-004-38, R-004-39,
     /// C-38).
     fn again(&mut self, how: Again, original: Row) -> Result<Step, LedgerError> {
@@ -207,7 +222,7 @@ impl Look<'_, '_> {
             Again::Suppressed => (Event::Suppressed, RowState::Suppressed),
         };
         let row = row::again(self.ask, self.hashes, &original, state, self.stamp.at);
-        let (head, _) = row::record(self.tx, event, self.stamp, row)?;
+        let (head, _) = row::record(self.tx, event, self.stamp, row, Beside::default())?;
         Ok(Step::Answered(Box::new(Answered {
             how,
             original,
@@ -216,19 +231,9 @@ impl Look<'_, '_> {
         })))
     }
 
-    /// Claims the request, if nobody has.
-    pub(super) fn claim(&mut self, why: Why) -> Result<Step, LedgerError> {
-        let ask = self.ask;
-        let request_hash = match ask.on_duplicate {
-            OnDuplicate::Repeat => ask.who.operation_id.to_owned(),
-            OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => {
-                self.hashes.request_hash.clone()
-            }
-        };
-        let key = ClaimKey {
-            session_id: ask.who.session_id.to_owned(),
-            request_hash,
-        };
+    /// Claims the request, if nobody has. Without a reason it has no old answer.
+    pub(super) fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
+        let key = claim_key(self.ask, &self.hashes.request_hash);
         let Some(theirs) = self.tx.claim(&key)? else {
             return self.put(key, Event::Reserved, why, None);
         };
@@ -244,6 +249,7 @@ impl Look<'_, '_> {
             let body = Body {
                 request_hash: Some(self.hashes.request_hash.clone()),
                 about: Some(theirs.operation_id.clone()),
+                claim: Some(theirs.seq),
                 ..Body::default()
             };
             chain::append(self.tx, Event::Unknown, self.stamp, &body)?;
@@ -254,23 +260,28 @@ impl Look<'_, '_> {
             })?;
             return Ok(Step::Unknown { operation });
         }
-        let about = Some(theirs.operation_id);
-        self.put(key, Event::TakenOver, Why::TakenOver, about)
+        self.put(key, Event::TakenOver, Some(Why::TakenOver), Some(theirs))
     }
 
     fn put(
         &mut self,
         key: ClaimKey,
         event: Event,
-        why: Why,
-        about: Option<String>,
+        why: Option<Why>,
+        before: Option<Claim>,
     ) -> Result<Step, LedgerError> {
+        let (why, attempt) = self.turn(why)?;
+        let request_hash = &self.hashes.request_hash;
         let body = Body {
-            request_hash: Some(self.hashes.request_hash.clone()),
+            request_hash: Some(request_hash.clone()),
             entry_digest: Some(self.ask.entry_digest.clone()),
             reason: Some(why.name().to_owned()),
-            about,
+            claim: before.as_ref().map(|claim| claim.seq),
+            about: before.map(|claim| claim.operation_id),
+            claimed: (key.request_hash != *request_hash).then(|| key.request_hash.clone()),
+            effects: Some(self.ask.effects.name().to_owned()),
             action: Some(row::action_type(&self.ask.asked)),
+            home: self.ask.home.clone(),
             task: self.ask.who.task_id.map(ToOwned::to_owned),
             ..Body::default()
         };
@@ -282,7 +293,6 @@ impl Look<'_, '_> {
             state: ClaimState::Reserved,
             effects: self.ask.effects,
         })?;
-        let attempt = self.attempt()?;
         Ok(Step::Run(Running {
             claim: seq,
             why,
@@ -291,21 +301,28 @@ impl Look<'_, '_> {
         }))
     }
 
-    /// As said, or one more than the last.
-    fn attempt(&mut self) -> Result<u32, LedgerError> {
+    /// Why it is done, and as which attempt: as said, or as what was last answered for the task has it.
+    fn turn(&mut self, why: Option<Why>) -> Result<(Why, u32), LedgerError> {
         let who = &self.ask.who;
-        match (who.attempt, who.task_id) {
-            (Attempt::Said(attempt), _) => Ok(attempt),
-            (Attempt::Unsaid, None) => Ok(1),
-            (Attempt::Unsaid, Some(task_id)) => {
+        let last = match (why, who.attempt, who.task_id) {
+            (Some(_), Attempt::Said(_), _) | (_, _, None) => None,
+            (None, _, Some(task_id)) | (_, Attempt::Unsaid, Some(task_id)) => {
                 let which = Which::Task {
                     session_id: who.session_id,
                     task_id,
                 };
-                let before = self.tx.rows(&which, 1)?.into_iter().next();
-                Ok(before.map_or(1, |row| row.attempt.saturating_add(1)))
+                self.tx.rows(&which, 1)?.into_iter().next()
             }
-        }
+        };
+        let why = why.unwrap_or(match &last {
+            Some(row) if row.outcome == RowOutcome::Error => Why::Retry,
+            _ => Why::New,
+        });
+        let attempt = match who.attempt {
+            Attempt::Said(attempt) => attempt,
+            Attempt::Unsaid => last.map_or(1, |row| row.attempt.saturating_add(1)),
+        };
+        Ok((why, attempt))
     }
 
     fn nothing(&self) -> Running {
@@ -318,4 +335,33 @@ impl Look<'_, '_> {
             held: None,
         }
     }
+}
+
+/// What is claimed: the request; where duplicates are repeated, the delivery, which is none, and the
+/// operation alone where the caller names neither.
+pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
+    let who = &ask.who;
+    let claimed = match ask.on_duplicate {
+        OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => request_hash.to_owned(),
+        OnDuplicate::Repeat => match (who.idempotency_key, who.task_id) {
+            (None, None) => who.operation_id.to_owned(),
+            (Some(key), _) => delivery(&json!({"idempotency_key": key})),
+            (None, Some(task_id)) => delivery(&json!({
+                "request_id": who.request_id,
+                "task_id": task_id,
+                "attempt": match who.attempt {
+                    Attempt::Said(attempt) => Some(attempt),
+                    Attempt::Unsaid => None,
+                },
+            })),
+        },
+    };
+    ClaimKey {
+        session_id: who.session_id.to_owned(),
+        request_hash: claimed,
+    }
+}
+
+fn delivery(named: &Value) -> String {
+    format!("delivery:{}", sha256(canonical(named)))
 }

@@ -1,17 +1,28 @@
 //! Which answer a person means: an operation's id, a row's, or a step of a session.
 
 use super::{
+    reading::{count, last_session},
     record::{Row, RowState},
-    store::{StoreError, Tx, Which},
+    store::{Begin, StoreError, Tx, Which},
 };
 
 /// What a person typed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name<'a> {
-    /// An id or its beginning; or the number of a step.
+    /// An id or its beginning; or the number of a step, with or without `#`.
     pub(crate) text: &'a str,
-    /// The session of the step.
+    /// The session it is of.
     pub(crate) session: Option<&'a str>,
+    pub(crate) alone: Alone,
+}
+
+/// What the number of a step means without a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Alone {
+    /// Nothing: what nobody meant must not be taken back.
+    Refused,
+    /// The step of the session that was used last.
+    LastSession,
 }
 
 /// Why it names no answer.
@@ -19,17 +30,35 @@ pub(crate) struct Name<'a> {
 pub(crate) enum NameError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("nothing recorded is called `{0}`; `oneact history` lists what is")]
-    Nothing(String),
-    #[error("session `{session}` has no step {step}")]
-    NoStep { session: String, step: u64 },
+    #[error(
+        "nothing recorded{} has an id that begins with `{text}`; `oneact history` lists what there is",
+        .session.as_ref().map(|id| format!(" in the session `{id}`")).unwrap_or_default()
+    )]
+    Nothing {
+        text: String,
+        session: Option<String>,
+    },
+    #[error("the session `{session}` has no step {step}; {}", steps(*.count))]
+    NoStep {
+        session: String,
+        step: u64,
+        count: u64,
+    },
     #[error("{0} is the number of a step: say of which session, with --session")]
     StepAlone(String),
-    #[error("`{text}` may be {}; write more of it", .candidates.join(", or "))]
+    #[error("`{text}` is the beginning of several ids: {}; give more of it", .candidates.join(", "))]
     Several {
         text: String,
         candidates: Vec<String>,
     },
+}
+
+fn steps(count: u64) -> String {
+    match count.checked_sub(1) {
+        None => "it has none yet".to_owned(),
+        Some(0) => "its only one is 0".to_owned(),
+        Some(last) => format!("they go from 0 to {last}"),
+    }
 }
 
 /// An answer, as a person knows it.
@@ -43,7 +72,7 @@ pub(crate) struct Told {
     pub(crate) state: &'static str,
 }
 
-/// So many are listed at most.
+/// So many of each kind of id are listed at most.
 const CANDIDATES: usize = 10;
 
 impl Told {
@@ -61,50 +90,96 @@ impl Told {
 
 /// The one answer that is meant. An operation that was resolved has several: the newest.
 pub(super) fn find(tx: &mut dyn Tx, name: Name<'_>) -> Result<Row, NameError> {
-    let text = name.text;
-    let step: Option<u64> = text.parse().ok();
-    if let (Some(step_index), Some(session_id)) = (step, name.session) {
-        let which = Which::Step {
-            session_id,
-            step_index,
+    let text = name.text.strip_prefix('#').unwrap_or(name.text);
+    if let Some(step) = number(text) {
+        let last = match (name.session, name.alone) {
+            (Some(_), _) => None,
+            (None, Alone::LastSession) => last_session(tx)?,
+            (None, Alone::Refused) => return Err(NameError::StepAlone(text.to_owned())),
         };
-        let row = tx.rows(&which, 1)?.into_iter().next();
-        return row.ok_or_else(|| NameError::NoStep {
-            session: session_id.to_owned(),
-            step: step_index,
-        });
+        let session = name.session.or(last.as_deref());
+        return at(tx, session.unwrap_or_default(), step);
     }
-    if step.is_some() {
-        // It might as well begin a row's id: what a person did not mean must not be taken back.
-        return Err(NameError::StepAlone(text.to_owned()));
-    }
-    if text.is_empty() {
-        return Err(NameError::Nothing(String::new()));
-    }
-    let mut rows = tx.rows(&Which::Operation(text), CANDIDATES)?;
-    rows.extend(tx.rows(&Which::Id(text), CANDIDATES)?);
-    rows.retain(|row| name.session.is_none_or(|session| row.session_id == session));
-    let mut whole = rows.iter();
-    if let Some(at) = whole.position(|row| row.operation_id == text || row.id == text) {
-        return Ok(rows.swap_remove(at));
-    }
-    let mut candidates: Vec<String> = Vec::new();
-    for row in &rows {
-        let called = if row.operation_id.starts_with(text) {
-            &row.operation_id
-        } else {
-            &row.id
+    let begin = Begin {
+        text,
+        session_id: name.session,
+    };
+    let mut rows = tx.rows(&Which::Operation(begin), CANDIDATES)?;
+    rows.extend(tx.rows(&Which::Id(begin), CANDIDATES)?);
+    let called = |row: &Row| {
+        // A whole row's id is meant, also where an operation's begins so.
+        let name = match row.operation_id.as_str() {
+            operation if operation.starts_with(text) && row.id != text => operation,
+            _ => &row.id,
         };
-        if !candidates.contains(called) {
-            candidates.push(called.clone());
-        }
-    }
-    match candidates.len() {
-        0 => Err(NameError::Nothing(text.to_owned())),
-        1 => Ok(rows.swap_remove(0)),
-        _ => Err(NameError::Several {
+        name.to_owned()
+    };
+    match only(text, rows, called) {
+        Only::One(row) => Ok(*row),
+        Only::None => Err(NameError::Nothing {
+            text: text.to_owned(),
+            session: name.session.map(ToOwned::to_owned),
+        }),
+        Only::Several(candidates) => Err(NameError::Several {
             text: text.to_owned(),
             candidates,
         }),
+    }
+}
+
+/// The number of a step as it is shown: with a zero before it, it is the beginning of an id.
+fn number(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+fn at(tx: &mut dyn Tx, session_id: &str, step_index: u64) -> Result<Row, NameError> {
+    let which = Which::Step {
+        session_id,
+        step_index,
+    };
+    if let Some(row) = tx.rows(&which, 1)?.into_iter().next() {
+        return Ok(row);
+    }
+    let opened = tx.session(session_id)?;
+    Err(NameError::NoStep {
+        session: session_id.to_owned(),
+        step: step_index,
+        count: count(tx, session_id, opened.as_ref())?,
+    })
+}
+
+/// What a text means among things that have names which begin so.
+pub(super) enum Only<T> {
+    None,
+    One(Box<T>),
+    /// The names it may mean.
+    Several(Vec<String>),
+}
+
+/// The thing that has just this name; else the first, if all have the same.
+pub(super) fn only<T>(text: &str, found: Vec<T>, name: impl Fn(&T) -> String) -> Only<T> {
+    if text.is_empty() {
+        return Only::None;
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut first = None;
+    for thing in found {
+        let name = name(&thing);
+        if name == text {
+            return Only::One(Box::new(thing));
+        }
+        first.get_or_insert(thing);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match (first, names.len()) {
+        (Some(first), 1) => Only::One(Box::new(first)),
+        (None, _) => Only::None,
+        (Some(_), _) => {
+            names.sort_unstable();
+            Only::Several(names)
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::host::{self, Host};
 use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
-    store::{PostgresStore, SqliteStore, Store, StoreError, Wish},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Wish, read, real},
 };
 
 /// Where the record lies.
@@ -50,6 +50,20 @@ impl Place {
     pub(crate) fn default_in(state_dir: &Utf8Path) -> Self {
         Self::File(state_dir.join(FILE))
     }
+
+    /// Whether a run could record there: its name for people; none where there is nothing yet, or is to
+    /// be nothing. Nothing is made.
+    pub(crate) fn usable(&self) -> Result<Option<String>, StoreError> {
+        if *self == Self::Nowhere {
+            return Ok(None);
+        }
+        let mut store = match existing(self, Wish::Decide) {
+            Err(StoreError::NotYet { .. }) => return Ok(None),
+            store => store?,
+        };
+        read::<_, StoreError>(&mut *store, |tx| tx.head())?;
+        Ok(Some(store.place().to_owned()))
+    }
 }
 
 impl<'a> Ledger<'a> {
@@ -74,18 +88,7 @@ impl<'a> Ledger<'a> {
         wish: Wish,
         host: &'a Host,
     ) -> Result<Self, LedgerError> {
-        let store: Box<dyn Store> = match place {
-            Place::File(path) if !path.exists() => {
-                return Err(LedgerError::Store(StoreError::Unreachable {
-                    place: path.to_string(),
-                    why: "there is none: nothing was recorded here yet".to_owned(),
-                }));
-            }
-            Place::File(path) => Box::new(SqliteStore::open(path, wish)?),
-            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
-            Place::Nowhere => return Err(LedgerError::Store(nowhere())),
-        };
-        Ok(Self::of(store, place, state_dir, host))
+        Ok(Self::of(existing(place, wish)?, place, state_dir, host))
     }
 
     pub(super) fn of(
@@ -95,7 +98,7 @@ impl<'a> Ledger<'a> {
         host: &'a Host,
     ) -> Self {
         let head = match place {
-            Place::File(path) => path.with_extension(HEAD),
+            Place::File(path) => real(path).with_extension(HEAD),
             Place::Postgres(_) | Place::Nowhere => state_dir.join(FILE).with_extension(HEAD),
         };
         Self {
@@ -106,6 +109,20 @@ impl<'a> Ledger<'a> {
             host,
         }
     }
+}
+
+fn existing(place: &Place, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
+    Ok(match place {
+        Place::File(path) if !path.exists() => {
+            return Err(StoreError::NotYet {
+                place: path.to_string(),
+                why: "there is none: nothing was recorded here yet".to_owned(),
+            });
+        }
+        Place::File(path) => Box::new(SqliteStore::open(path, wish)?),
+        Place::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
+        Place::Nowhere => return Err(nowhere()),
+    })
 }
 
 fn nowhere() -> StoreError {

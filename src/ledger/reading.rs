@@ -3,10 +3,13 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::{
     Place,
     begin::lock_of,
     decision::Decision,
+    naming::{Alone, Name, NameError, find},
     record::{ClaimState, Event, Link, Row, RowState, Session},
     store::{PostgresStore, SqliteStore, Store, StoreError, Tx, Which, Wish, read},
 };
@@ -29,26 +32,10 @@ pub(crate) enum ReadError {
     Empty { place: String },
     #[error("the ledger has no session `{session}`; the last one that was used is `{last}`")]
     NoSession { session: String, last: String },
-    #[error("the session `{session}` has no step {step}; {}", steps(*.count))]
-    NoStep {
-        session: String,
-        step: u64,
-        count: u64,
-    },
-    #[error("nothing in the ledger has an id that begins with `{id}`")]
-    NoId { id: String },
-    #[error("`{id}` is the beginning of several ids: {several}; give more of it")]
-    Ambiguous { id: String, several: String },
+    #[error(transparent)]
+    Name(#[from] NameError),
     #[error("the session `{session}` has no task `{task}`, and nothing has an id that begins so")]
     NoTask { session: String, task: String },
-}
-
-fn steps(count: u64) -> String {
-    match count.checked_sub(1) {
-        None => "it has none yet".to_owned(),
-        Some(0) => "its only one is 0".to_owned(),
-        Some(last) => format!("they go from 0 to {last}"),
-    }
 }
 
 /// Part of a session, or all of it.
@@ -207,70 +194,14 @@ impl Reading {
 
     /// One answer: by the number of its step, by the beginning of its operation's or its own id.
     pub(crate) fn find(&mut self, id: &str, session: Option<&str>) -> Result<Row, ReadError> {
-        let number = id.strip_prefix('#').unwrap_or(id).parse::<u64>();
-        let Ok(step) = number else {
-            return self.by_id(id);
+        // Of a session that is not there it is said that it is not.
+        self.session(session)?;
+        let name = Name {
+            text: id,
+            session,
+            alone: Alone::LastSession,
         };
-        let session = self.session(session)?;
-        let which = Which::Step {
-            session_id: &session,
-            step_index: step,
-        };
-        let row = read::<_, ReadError>(&mut *self.store, |tx| {
-            Ok(tx.rows(&which, 1)?.into_iter().next())
-        })?;
-        match (row, self.by_id(id)) {
-            (Some(row), _) | (None, Ok(row)) => Ok(row),
-            (None, Err(_)) => {
-                let count = read::<_, ReadError>(&mut *self.store, |tx| {
-                    let opened = tx.session(&session)?;
-                    count(tx, &session, opened.as_ref())
-                })?;
-                Err(ReadError::NoStep {
-                    session,
-                    step,
-                    count,
-                })
-            }
-        }
-    }
-
-    fn by_id(&mut self, id: &str) -> Result<Row, ReadError> {
-        let mut found = read::<_, ReadError>(&mut *self.store, |tx| {
-            let mut found = tx.rows(&Which::Operation(id), 6)?;
-            found.extend(tx.rows(&Which::Id(id), 6)?);
-            Ok(found)
-        })?;
-        if id.is_empty() {
-            found.clear();
-        }
-        if found
-            .iter()
-            .any(|row| row.operation_id == id || row.id == id)
-        {
-            found.retain(|row| row.operation_id == id || row.id == id);
-        }
-        let mut names: Vec<&str> = found
-            .iter()
-            .map(|row| match row.operation_id.as_str() {
-                operation if operation.starts_with(id) => operation,
-                _ => row.id.as_str(),
-            })
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        match names.as_slice() {
-            [] => Err(ReadError::NoId { id: id.to_owned() }),
-            // Of several answers of one operation the newest stands first.
-            [_] => found
-                .into_iter()
-                .next()
-                .ok_or_else(|| ReadError::NoId { id: id.to_owned() }),
-            _ => Err(ReadError::Ambiguous {
-                id: id.to_owned(),
-                several: names.join(", "),
-            }),
-        }
+        read(&mut *self.store, |tx| Ok(find(tx, name)?))
     }
 
     /// The newest answer for a task of that name, else what [`find`](Self::find) finds.
@@ -283,15 +214,13 @@ impl Reading {
         let rows = read::<_, ReadError>(&mut *self.store, |tx| Ok(tx.rows(&which, 1)?))?;
         match rows.into_iter().next() {
             Some(row) => Ok(row),
-            None => self
-                .find(name, Some(&session_id))
-                .map_err(|error| match error {
-                    ReadError::NoId { id } => ReadError::NoTask {
-                        session: session_id.clone(),
-                        task: id,
-                    },
-                    other => other,
-                }),
+            None => self.find(name, session).map_err(|error| match error {
+                ReadError::Name(NameError::Nothing { text, .. }) => ReadError::NoTask {
+                    session: session_id.clone(),
+                    task: text,
+                },
+                other => other,
+            }),
         }
     }
 
@@ -303,19 +232,14 @@ impl Reading {
     ) -> Result<Vec<Whole>, ReadError> {
         let mut steps = Some(steps);
         read(&mut *self.store, |tx| {
-            let links = tx.links_of(session_id)?;
+            let links = Links::of(tx.links_of(session_id)?);
             let mut all = Vec::new();
             for step in steps.take().unwrap_or_default() {
                 let decision = Decision::of(tx, &step.row)?;
-                let mut again: Vec<u64> = tx
-                    .rows(&Which::ReusesOf(&step.row.id), usize::MAX)?
-                    .into_iter()
-                    .map(|row| row.step_index)
-                    .collect();
+                let mut again = tx.steps(&Which::ReusesOf(&step.row.id), usize::MAX)?;
                 again.sort_unstable();
-                let links = links.iter().filter(|link| is_of(link, &step.row));
                 all.push(Whole {
-                    links: links.cloned().collect(),
+                    links: links.about(&step.row),
                     decision,
                     again,
                     step,
@@ -336,12 +260,16 @@ impl Reading {
         let id = row.id.clone();
         let from = read::<_, ReadError>(&mut *self.store, |tx| from(tx, &row))?;
         let whole = self.whole(&session, vec![Step { row, from }])?;
-        whole.into_iter().next().ok_or(ReadError::NoId { id })
+        let nothing = NameError::Nothing {
+            text: id,
+            session: Some(session),
+        };
+        whole.into_iter().next().ok_or(ReadError::Name(nothing))
     }
 }
 
 /// The session of the newest answer that was not given to try something; else the one that was opened last.
-fn last_session(tx: &mut dyn Tx) -> Result<Option<String>, ReadError> {
+pub(super) fn last_session(tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
     let mut newest = None;
     for most in [1, 100] {
         for row in tx.rows(&Which::Newest, most)? {
@@ -359,10 +287,14 @@ fn last_session(tx: &mut dyn Tx) -> Result<Option<String>, ReadError> {
 }
 
 /// How many answers a session has.
-fn count(tx: &mut dyn Tx, id: &str, opened: Option<&Session>) -> Result<u64, ReadError> {
+pub(super) fn count(
+    tx: &mut dyn Tx,
+    id: &str,
+    opened: Option<&Session>,
+) -> Result<u64, StoreError> {
     Ok(match opened {
         Some(session) => session.steps,
-        None => tx.rows(&Which::Session(id), usize::MAX)?.len() as u64,
+        None => tx.steps(&Which::Session(id), usize::MAX)?.len() as u64,
     })
 }
 
@@ -393,8 +325,7 @@ fn from(tx: &mut dyn Tx, row: &Row) -> Result<Option<u64>, ReadError> {
     let Some(id) = &row.reused_from else {
         return Ok(None);
     };
-    let original = tx.rows(&Which::Id(id), 1)?.into_iter().next();
-    Ok(original.map(|row| row.step_index))
+    Ok(tx.steps(&Which::id(id), 1)?.into_iter().next())
 }
 
 fn open(tx: &mut dyn Tx, session_id: &str) -> Result<Vec<Open>, ReadError> {
@@ -415,17 +346,48 @@ fn open(tx: &mut dyn Tx, session_id: &str) -> Result<Vec<Open>, ReadError> {
     Ok(open)
 }
 
-/// Whether a link tells of that answer: of its operation, or of what became of it later.
-fn is_of(link: &Link, row: &Row) -> bool {
-    let given_again = [Event::Replayed, Event::Reused, Event::Suppressed];
-    let later = || {
-        link.body()
-            .and_then(|body| body.about)
-            .is_some_and(|about| about == row.id || about == row.operation_id)
-            && !given_again.iter().any(|event| event.name() == link.event)
-    };
-    row.state.is_some()
-        && (link.operation_id == row.operation_id || row.revoked_by == Some(link.seq) || later())
+/// The links of a session, by what they tell of.
+struct Links {
+    all: Vec<Link>,
+    /// Where the links stand of an operation or a row, by its id.
+    of: HashMap<String, Vec<usize>>,
+}
+
+impl Links {
+    fn of(all: Vec<Link>) -> Self {
+        let mut of: HashMap<String, Vec<usize>> = HashMap::new();
+        let given_again = [Event::Replayed, Event::Reused, Event::Suppressed].map(Event::name);
+        for (at, link) in all.iter().enumerate() {
+            of.entry(link.operation_id.clone()).or_default().push(at);
+            // That an answer was given again is told of the new one.
+            if !given_again.contains(&link.event.as_str())
+                && let Some(about) = link.body().and_then(|body| body.about)
+            {
+                of.entry(about).or_default().push(at);
+            }
+        }
+        Self { all, of }
+    }
+
+    /// Those of its operation, and those of what became of it later.
+    fn about(&self, row: &Row) -> Vec<Link> {
+        if row.state.is_none() {
+            return Vec::new();
+        }
+        let named = [&row.operation_id, &row.id].map(|id| self.of.get(id));
+        let by = row
+            .revoked_by
+            .and_then(|by| self.all.binary_search_by_key(&by, |link| link.seq).ok());
+        let places: BTreeSet<usize> = named
+            .into_iter()
+            .flatten()
+            .flatten()
+            .copied()
+            .chain(by)
+            .collect();
+        let links = places.into_iter().filter_map(|at| self.all.get(at));
+        links.cloned().collect()
+    }
 }
 
 impl Page {

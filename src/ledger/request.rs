@@ -4,9 +4,9 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 
-use crate::task::{hexadecimal, redact_presigned};
+use crate::task::{hexadecimal, unsigned};
 
-use super::canonical::{canonical, exact, marked, sha256};
+use super::canonical::{canonical, escaped, exact, marked, sha256};
 
 /// The version of the rule by which requests are hashed.
 const RULE: u32 = 1;
@@ -29,10 +29,23 @@ pub(crate) struct AskedStep {
     /// The number a person raises when the same request should have another answer.
     pub(crate) version: Option<u32>,
     pub(crate) parameters: Map<String, Value>,
+    /// The same as records may show them: where they differ there is a secret, and nobody may learn it
+    /// from a hash.
+    pub(crate) shown: Map<String, Value>,
     /// Parameters that differ from run to run and mean nothing.
     pub(crate) volatile: Vec<String>,
-    /// JSON Pointers to values that nobody may learn from a hash.
-    pub(crate) secret: Vec<String>,
+    pub(crate) signatures: Signatures,
+    /// What the tool's questions were answered; nobody may learn it from a hash.
+    pub(crate) answers: Option<Value>,
+}
+
+/// What the signature of a link in the parameters means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signatures {
+    /// Nothing: a link that was signed anew leads to the same object.
+    LeftOut,
+    /// As much as all else: it is written somewhere.
+    Counted,
 }
 
 /// The hashes of a request.
@@ -47,64 +60,108 @@ pub(crate) struct Hashes {
 impl Asked {
     /// Whether a secret is among the parameters: only then a key is needed.
     pub(crate) fn has_secrets(&self) -> bool {
-        self.steps.iter().any(|step| !step.secret.is_empty())
+        self.steps.iter().any(AskedStep::has_secrets)
     }
 
     /// `key` is what secrets are hashed under; it never leaves the ledger.
     pub(crate) fn hashes(&self, key: &[u8; 32]) -> Hashes {
         let parameters: Vec<Value> = self.steps.iter().map(|step| step.parameters(key)).collect();
-        let step = |(step, parameters): (&AskedStep, &Value)| json!({"entry": step.entry, "params": parameters, "version": step.version});
-        let whole = match (self.steps.as_slice(), parameters.as_slice()) {
-            ([step], [parameters]) => json!({
-                "entry": step.entry, "outputs": self.outputs, "params": parameters, "salt": self.salt, "v": RULE,
-                "version": step.version,
-            }),
-            (steps, parameters) => json!({
-                "outputs": self.outputs, "salt": self.salt, "v": RULE,
-                "steps": steps.iter().zip(parameters).map(step).collect::<Vec<_>>(),
-            }),
+        let steps = self.steps.iter().zip(&parameters);
+        let mut steps: Vec<_> = steps.map(|(step, own)| step.hashed(own, key)).collect();
+        let mut whole = match steps.as_mut_slice() {
+            [one] => std::mem::take(one),
+            _ => Map::from_iter([(
+                "steps".to_owned(),
+                steps.into_iter().map(Value::Object).collect(),
+            )]),
         };
+        whole.insert("outputs".to_owned(), json!(self.outputs));
+        whole.insert("salt".to_owned(), json!(self.salt));
+        whole.insert("v".to_owned(), json!(RULE));
         let narrow = match parameters.as_slice() {
             [one] => canonical(one),
             several => canonical(&Value::Array(several.to_vec())),
         };
         Hashes {
-            request_hash: format!("sha256:{}", sha256(canonical(&whole))),
+            request_hash: format!("sha256:{}", sha256(canonical(&Value::Object(whole)))),
             inputs_hash: sha256(narrow),
         }
     }
 }
 
 impl AskedStep {
-    /// The parameters as they are hashed.
-    fn parameters(&self, key: &[u8; 32]) -> Value {
-        let mut kept = self.parameters.clone();
-        kept.retain(|name, _| !self.volatile.contains(name));
-        let plain = Value::Object(kept);
-        let mut hashed = exact(&plain);
-        without_presign(&mut hashed);
-        for pointer in &self.secret {
-            // Keys that are escaped in the hashed text are no names a secret would have.
-            if let (Some(secret), Some(place)) =
-                (plain.pointer(pointer), hashed.pointer_mut(pointer))
-            {
-                *place = marked("mac", mac(key, &canonical(&exact(secret))));
-            }
+    fn hashed(&self, parameters: &Value, key: &[u8; 32]) -> Map<String, Value> {
+        let mut hashed = Map::from_iter([
+            ("entry".to_owned(), json!(self.entry)),
+            ("params".to_owned(), parameters.clone()),
+            ("version".to_owned(), json!(self.version)),
+        ]);
+        // Only where there are any: a request without has the same hash wherever it is computed.
+        if let Some(answers) = &self.answers {
+            hashed.insert("answers".to_owned(), secret(key, answers));
         }
         hashed
     }
+
+    fn has_secrets(&self) -> bool {
+        let mut asked = self.told(&self.parameters);
+        let shown = self.told(&self.shown);
+        asked.retain(|name, value| shown.get(name) != Some(value));
+        self.answers.is_some() || !asked.is_empty()
+    }
+
+    /// The parameters as they are hashed.
+    fn parameters(&self, key: &[u8; 32]) -> Value {
+        let asked = Value::Object(self.told(&self.parameters));
+        covered(&asked, &Value::Object(self.told(&self.shown)), key)
+    }
+
+    /// What of the parameters says which request it is.
+    fn told(&self, parameters: &Map<String, Value>) -> Map<String, Value> {
+        let mut told = parameters.clone();
+        told.retain(|name, _| !self.volatile.contains(name));
+        if self.signatures == Signatures::LeftOut {
+            told.values_mut().for_each(without_signature);
+        }
+        told
+    }
 }
 
-/// A link that was signed anew leads to the same object.
-fn without_presign(value: &mut Value) {
+/// The value as it is hashed: a MAC where it is not what may be shown.
+fn covered(asked: &Value, shown: &Value, key: &[u8; 32]) -> Value {
+    match (asked, shown) {
+        (asked, shown) if asked == shown => exact(asked),
+        (Value::Array(items), Value::Array(shown)) if items.len() == shown.len() => {
+            let pairs = items.iter().zip(shown);
+            pairs
+                .map(|(asked, shown)| covered(asked, shown, key))
+                .collect()
+        }
+        (Value::Object(asked), Value::Object(shown))
+            if asked.keys().all(|name| shown.contains_key(name)) =>
+        {
+            let of = |name: &String| shown.get(name).unwrap_or(&Value::Null);
+            let each =
+                |(name, value): (&String, &Value)| (escaped(name), covered(value, of(name), key));
+            Value::Object(asked.iter().map(each).collect())
+        }
+        _ => secret(key, asked),
+    }
+}
+
+fn secret(key: &[u8; 32], value: &Value) -> Value {
+    marked("mac", mac(key, &canonical(&exact(value))))
+}
+
+fn without_signature(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let std::borrow::Cow::Owned(cut) = redact_presigned(text) {
+            if let std::borrow::Cow::Owned(cut) = unsigned(text) {
                 *text = cut;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(without_presign),
-        Value::Object(object) => object.values_mut().for_each(without_presign),
+        Value::Array(items) => items.iter_mut().for_each(without_signature),
+        Value::Object(object) => object.values_mut().for_each(without_signature),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -125,13 +182,23 @@ mod tests {
     const KEY: [u8; 32] = [7; 32];
 
     fn asked(parameters: &str) -> Asked {
+        let parameters: Map<String, Value> = serde_json::from_str(parameters).unwrap();
+        let mut shown = Value::Object(parameters.clone());
+        if let Some(secret) = shown.pointer_mut("/headers/Authorization") {
+            *secret = json!("***");
+        }
+        if let Some(Value::String(uri)) = shown.pointer_mut("/input_uri") {
+            *uri = crate::task::redact_presigned(uri).into_owned();
+        }
         Asked {
             steps: vec![AskedStep {
                 entry: "CAP-PRE-002".to_owned(),
                 version: Some(3),
-                parameters: serde_json::from_str(parameters).unwrap(),
+                parameters,
+                shown: shown.as_object().unwrap().clone(),
                 volatile: vec!["run".to_owned()],
-                secret: vec!["/headers/Authorization".to_owned()],
+                signatures: Signatures::LeftOut,
+                answers: None,
             }],
             outputs: vec!["derived_1".to_owned()],
             salt: None,
@@ -170,6 +237,46 @@ mod tests {
             )
         };
         assert_eq!(hash(&signed("aa")), hash(&signed("bb")));
+        // Its signature is no secret of the request: no key is needed.
+        assert!(!asked(&signed("aa")).has_secrets());
+        let written = |signature: &str| {
+            let mut asked = asked(&signed(signature));
+            asked.steps[0].signatures = Signatures::Counted;
+            asked.hashes(&KEY).request_hash
+        };
+        assert_ne!(written("aa"), written("bb"));
+    }
+
+    #[test]
+    fn what_a_record_does_not_show_counts_all_the_same() {
+        for (one, other) in [
+            ("https://crm/api?policy=123", "https://crm/api?policy=456"),
+            ("https://crm/api?token=1", "https://crm/api?token=2"),
+            ("ssh://alice@h", "ssh://bob@h"),
+            (
+                "https://alice:1@h/a?X-Amz-Signature=0",
+                "https://alice:2@h/a?X-Amz-Signature=0",
+            ),
+        ] {
+            let one = asked(&json!({"input_uri": one}).to_string());
+            let other = asked(&json!({"input_uri": other}).to_string());
+            assert!(one.has_secrets());
+            assert_ne!(one.hashes(&KEY), other.hashes(&KEY));
+            assert_ne!(one.hashes(&KEY), one.hashes(&[8; 32]));
+        }
+    }
+
+    #[test]
+    fn what_a_tool_was_answered_makes_another_request() {
+        let answered = |action: &str| {
+            let mut asked = asked(AUDIO);
+            asked.steps[0].answers = Some(json!({"sure": {"action": action}}));
+            asked
+        };
+        assert!(answered("accept").has_secrets());
+        let hash = |asked: Asked| asked.hashes(&KEY).request_hash;
+        assert_ne!(hash(answered("accept")), hash(answered("decline")));
+        assert_ne!(hash(answered("accept")), hash(asked(AUDIO)));
     }
 
     #[test]

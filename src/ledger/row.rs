@@ -6,7 +6,7 @@ use uuid::Builder;
 use super::{
     canonical::sha256,
     chain::{self, Body, Stamp, instant},
-    record::{Event, Head, Row, RowOutcome, RowState},
+    record::{Event, Head, Row, RowOutcome, RowState, Seq},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RULES,
@@ -213,38 +213,39 @@ fn version(asked: &Asked) -> Option<String> {
     }
 }
 
+/// What the link of an answer says beside it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Beside<'a> {
+    /// The claim that it settles.
+    pub(super) claim: Option<Seq>,
+    /// A person's words.
+    pub(super) note: Option<&'a str>,
+}
+
 /// Records an answer: its number in the session, its link, its row.
 pub(super) fn record(
     tx: &mut dyn Tx,
     event: Event,
     stamp: Stamp<'_>,
-    row: Row,
-) -> Result<(Head, u64), StoreError> {
-    record_noted(tx, event, stamp, row, None)
-}
-
-/// The same, with a person's words.
-pub(super) fn record_noted(
-    tx: &mut dyn Tx,
-    event: Event,
-    stamp: Stamp<'_>,
     mut row: Row,
-    note: Option<&str>,
+    beside: Beside<'_>,
 ) -> Result<(Head, u64), StoreError> {
     row.step_index = tx.next_step(&row.session_id)?;
-    let seq = chain::next(tx)?;
+    let last = chain::last(tx, stamp)?;
+    let seq = last.seq + 1;
     row.id = id(&row, seq);
     row.seq = Some(seq);
     let body = Body {
         request_hash: Some(row.request_hash.clone()),
         entry_digest: row.entry_digest.clone(),
         reason: row.reason.clone(),
-        note: note.map(ToOwned::to_owned),
+        note: beside.note.map(ToOwned::to_owned),
+        claim: beside.claim,
         about: row.reused_from.clone(),
         row: Some(row.seal()),
         ..Body::default()
     };
-    let head = chain::append(tx, event, stamp, &body)?;
+    let head = chain::append_to(tx, last, event, stamp, &body)?;
     tx.insert(&row)?;
     Ok((head, row.step_index))
 }

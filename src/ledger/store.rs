@@ -10,6 +10,7 @@ pub(super) mod tests;
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
 pub(crate) use postgres::PostgresStore;
+pub(super) use sqlite::real;
 pub(crate) use sqlite::{SqliteStore, Wish};
 
 #[cfg(test)]
@@ -24,6 +25,9 @@ pub(crate) enum StoreError {
     /// It cannot be reached or opened.
     #[error("the ledger {place} cannot be opened: {why}")]
     Unreachable { place: String, why: String },
+    /// There is none that could be used as it is, until a run makes it or brings it up to date.
+    #[error("the ledger {place} cannot be opened: {why}")]
+    NotYet { place: String, why: String },
     /// It may be read and not written.
     #[error("the ledger {place} cannot be written: {why}")]
     ReadOnly { place: String, why: String },
@@ -76,6 +80,7 @@ impl StoreError {
             | Self::Refused { .. } => true,
             Self::Busy { .. }
             | Self::Unreachable { .. }
+            | Self::NotYet { .. }
             | Self::Full { .. }
             | Self::Lost { .. }
             | Self::Unconfirmed { .. } => false,
@@ -122,9 +127,6 @@ pub(crate) trait Store {
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError>;
 }
 
-/// So many links are looked at together where all of them are.
-const WALK: usize = 4096;
-
 /// Inside a transaction.
 pub(crate) trait Tx {
     // --- the chain ---
@@ -135,21 +137,7 @@ pub(crate) trait Tx {
     /// Up to `most` links from that number on, ascending.
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError>;
     /// Those of a session, ascending.
-    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
-        let (mut found, mut from) = (Vec::new(), 0);
-        loop {
-            let links = self.links(from, WALK)?;
-            let Some(last) = links.last() else {
-                return Ok(found);
-            };
-            from = last.seq + 1;
-            found.extend(
-                links
-                    .into_iter()
-                    .filter(|link| link.session_id == session_id),
-            );
-        }
-    }
+    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError>;
 
     // --- sessions ---
 
@@ -164,6 +152,8 @@ pub(crate) trait Tx {
 
     fn insert(&mut self, row: &Row) -> Result<(), StoreError>;
     fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError>;
+    /// Of the same rows in the same order nothing but their steps.
+    fn steps(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<u64>, StoreError>;
     /// Marks a row as taken back by that link; the only other change is pruning.
     fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError>;
     /// Removes request and response of a row; their hashes stay.
@@ -179,26 +169,22 @@ pub(crate) trait Tx {
     fn claims(&mut self) -> Result<Vec<Claim>, StoreError>;
     /// Puts it in the place of the one with the same key, if there is one.
     fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError>;
-    /// Removes it if it is still the one with that number; says whether it was.
-    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError>;
+    /// Removes it if it is still the one with that number, and gives it; none where it was taken over.
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Option<Claim>, StoreError>;
 
     // --- small things kept beside ---
 
-    /// The key for hashes of secrets, made by the first who needs it.
-    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError>;
-}
-
-/// Whether the claim was still ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dropped {
-    Ours,
-    TakenOver,
+    /// The key for hashes of secrets, once it was put here.
+    fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError>;
+    /// Puts it here: once.
+    fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError>;
 }
 
 /// Which rows of `agent_actions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which<'a> {
-    /// Answers to the same delivery, the newest first.
+    /// Answers to the same delivery, the newest first: not those that only repeat another, nor those of
+    /// which nothing came.
     Delivery(Delivery<'a>),
     /// Successes (`done`, `partial`) of the same request in a session, the newest first.
     Request {
@@ -211,10 +197,15 @@ pub(crate) enum Which<'a> {
         session_id: &'a str,
         task_id: &'a str,
     },
-    /// By operation id, whole or its beginning, the newest first.
-    Operation(&'a str),
-    /// By row id, whole or its beginning.
-    Id(&'a str),
+    /// What came of its attempts, where they ran to an end, the newest first.
+    Runs {
+        session_id: &'a str,
+        task_id: &'a str,
+    },
+    /// By operation id: the one that is no longer first, then the newest first.
+    Operation(Begin<'a>),
+    /// By row id, in their order.
+    Id(Begin<'a>),
     /// Of a session, by step.
     Session(&'a str),
     /// One answer.
@@ -227,10 +218,54 @@ pub(crate) enum Which<'a> {
     Seq(Seq),
     /// From that link on, ascending: for a walk over everything.
     From(Seq),
-    /// Rows that reuse that row.
+    /// What was answered before that link, the newest first.
+    Earlier {
+        than: Seq,
+        session_id: &'a str,
+        what: Earlier<'a>,
+    },
+    /// Rows that reuse that row, the newest first: without request and response, for they can be many.
     ReusesOf(&'a str),
     /// The newest first.
     Newest,
+}
+
+impl<'a> Which<'a> {
+    /// By operation id, whole or its beginning, of any session.
+    pub(crate) const fn operation(text: &'a str) -> Self {
+        Self::Operation(Begin {
+            text,
+            session_id: None,
+        })
+    }
+
+    /// By row id, whole or its beginning, of any session.
+    pub(crate) const fn id(text: &'a str) -> Self {
+        Self::Id(Begin {
+            text,
+            session_id: None,
+        })
+    }
+}
+
+/// An id, or the beginning of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Begin<'a> {
+    pub(crate) text: &'a str,
+    /// None where it may be of any session.
+    pub(crate) session_id: Option<&'a str>,
+}
+
+/// What is looked for among earlier answers of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Earlier<'a> {
+    /// A success (`done`, `partial`) of the same request.
+    Success {
+        action_type: &'a str,
+        request_hash: &'a str,
+    },
+    /// A failure of that task.
+    Failure { task_id: &'a str },
 }
 
 /// What makes two deliveries the same.

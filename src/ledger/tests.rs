@@ -4,6 +4,7 @@ mod claims;
 mod cut;
 mod decisions;
 mod duplicates;
+mod opened;
 mod pruning;
 mod questions;
 mod tampering;
@@ -18,7 +19,7 @@ use tempfile::TempDir;
 use super::{
     Ledger,
     record::{ClaimState, Effects, Row, RowOutcome, RowState},
-    request::{Asked, AskedStep},
+    request::{Asked, AskedStep, Signatures},
     store::{Memory, StoreError, Which, read},
     validity::{RULES, World},
     words::{
@@ -28,7 +29,7 @@ use super::{
 };
 use crate::{
     host::{Host, Interrupts},
-    task::{Content, Fault, Print, Sight, Still},
+    task::{Content, Fault, Links, Print, Sight, Still},
 };
 
 const NOW: &str = "2026-02-24T02:00:00Z";
@@ -56,7 +57,7 @@ impl Default for Around {
 }
 
 impl World for Around {
-    fn still(&self, uri: &str, _: &Print) -> Still {
+    fn still(&self, uri: &str, _: &Print, _: Links) -> Still {
         self.still.get(uri).copied().unwrap_or(Still::Same)
     }
 
@@ -116,9 +117,11 @@ fn ask(operation: &'static str) -> Ask<'static> {
             steps: vec![AskedStep {
                 entry: "CAP-PRE-002".to_owned(),
                 version: None,
+                shown: parameters.clone(),
                 parameters,
                 volatile: Vec::new(),
-                secret: Vec::new(),
+                signatures: Signatures::LeftOut,
+                answers: None,
             }],
             outputs: vec!["derived_1".to_owned()],
             salt: None,
@@ -132,6 +135,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
         effects: Effects::Idempotent,
         on_duplicate: OnDuplicate::Reuse { ttl: None },
         reuse: Reuse::Allowed,
+        home: None,
         patience: Duration::from_millis(20),
         timeout: Duration::from_mins(1),
     }

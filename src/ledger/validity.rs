@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::task::{Print, Still};
+use serde_json::Value;
+
+use crate::task::{Links, Print, Still, was_redacted};
 
 use super::{
     canonical::sha256,
@@ -20,7 +22,7 @@ pub(super) const RULES: &str = "rules.1";
 /// What can be seen of the world outside the record.
 pub(crate) trait World {
     /// What became of something that was seen at a URI.
-    fn still(&self, uri: &str, seen: &Print) -> Still;
+    fn still(&self, uri: &str, seen: &Print, links: Links) -> Still;
     /// Until when a link can be used; none if it does not say.
     fn expires(&self, uri: &str) -> Option<Timestamp>;
     fn now(&self) -> Timestamp;
@@ -38,20 +40,38 @@ pub(super) fn judge(
 ) -> Result<(), Miss> {
     match ask.on_duplicate {
         OnDuplicate::Reuse { ttl } => good(row, link, ask, ttl, world),
-        OnDuplicate::Suppress(unless) => same(row, ask, unless, world),
+        OnDuplicate::Suppress(unless) => same(row, unless, world),
         OnDuplicate::Repeat => Err(Miss::Disabled),
     }
 }
 
 /// Whether something that must not happen twice would happen twice: the same hash, about the same things
 /// (C-36).
-fn same(row: &Row, ask: &Ask<'_>, unless: Unless, world: &dyn World) -> Result<(), Miss> {
+fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
     holds(row.revoked_by.is_none(), Miss::Revoked)?;
-    // What nobody can look at is no reason to do it again.
-    inputs(row, Some(Duration::MAX), world)?;
+    // What nobody can look at, or read, is no reason to do it again.
+    let inputs: Vec<SeenInput> = list(row.input_ids.as_deref()).unwrap_or_default();
+    for SeenInput { print, .. } in inputs {
+        match world.still(&print.uri, &print, Links::Followed) {
+            Still::Same | Still::Unknown => {}
+            Still::Other | Still::Gone => return Err(Miss::InputChanged),
+        }
+    }
     match unless {
         Unless::InputsChanged => Ok(()),
-        Unless::FilesChanged => outputs(row, ask, world),
+        Unless::FilesChanged => {
+            let files: Vec<Made> = list(row.output_ids.as_deref()).unwrap_or_default();
+            files.iter().try_for_each(|made| untouched(made, world))
+        }
+    }
+}
+
+/// Whether it is not known to be something else by now.
+fn untouched(made: &Made, world: &dyn World) -> Result<(), Miss> {
+    match world.still(&made.storage_uri, &made.print, Links::Refused) {
+        Still::Same | Still::Unknown => Ok(()),
+        Still::Other => Err(Miss::OutputChanged),
+        Still::Gone => Err(Miss::OutputMissing),
     }
 }
 
@@ -80,6 +100,7 @@ fn good(
     holds(ttl.is_none_or(|ttl| young(row, ttl, world)), Miss::Expired)?;
     inputs(row, ttl, world)?;
     outputs(row, ask, world)?;
+    holds(!has_cut_links(row), Miss::OutputExpiring)?;
     let attempt = match ask.who.attempt {
         Attempt::Said(attempt) => attempt,
         Attempt::Unsaid => 1,
@@ -117,7 +138,7 @@ fn inputs(row: &Row, ttl: Option<Duration>, world: &dyn World) -> Result<(), Mis
         changed_meanwhile,
     } in list(row.input_ids.as_deref()).ok_or(Miss::LedgerDamaged)?
     {
-        match world.still(&print.uri, &print) {
+        match world.still(&print.uri, &print, Links::Followed) {
             Still::Same => {}
             Still::Other | Still::Gone => return Err(Miss::InputChanged),
             // What nobody can look at is believed for a time that the entry names.
@@ -131,11 +152,7 @@ fn inputs(row: &Row, ttl: Option<Duration>, world: &dyn World) -> Result<(), Mis
 fn outputs(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
     let made: Vec<Made> = list(row.output_ids.as_deref()).ok_or(Miss::LedgerDamaged)?;
     for made in made {
-        match world.still(&made.storage_uri, &made.print) {
-            Still::Same | Still::Unknown => {}
-            Still::Other => return Err(Miss::OutputChanged),
-            Still::Gone => return Err(Miss::OutputMissing),
-        }
+        untouched(&made, world)?;
         let long = USABLE.max(ask.timeout.saturating_mul(2));
         let usable = world.expires(&made.storage_uri).is_none_or(|end| {
             let left = end.duration_since(world.now());
@@ -144,6 +161,27 @@ fn outputs(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
         holds(usable, Miss::OutputExpiring)?;
     }
     Ok(())
+}
+
+/// Whether the result had links that nobody can use any more: what gave access to them is not kept.
+fn has_cut_links(row: &Row) -> bool {
+    let text = row.response.as_deref().unwrap_or_default();
+    if !was_redacted(text) {
+        return false;
+    }
+    let response: Value = serde_json::from_str(text).unwrap_or_default();
+    let data = response.pointer("/data/task_result/result_data");
+    data.is_some_and(holds_cut_link)
+}
+
+/// Whether a text in it had a part that was cut before it was recorded.
+pub(crate) fn holds_cut_link(value: &Value) -> bool {
+    match value {
+        Value::String(text) => was_redacted(text),
+        Value::Array(items) => items.iter().any(holds_cut_link),
+        Value::Object(object) => object.values().any(holds_cut_link),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// A list as a row keeps it; nothing kept is an empty one.

@@ -123,8 +123,12 @@ pub(crate) enum Damage {
     RevokedByNobody { row: String },
     #[error("it takes an answer back, which does not say so any more (agent_actions {row})")]
     RevocationUndone { row: String },
-    #[error("the claim of operation {operation} names a link that is not its own")]
+    #[error("the claim of operation {operation} names a link that is not its own, or was settled")]
     ClaimAstray { operation: String },
+    #[error("the claim of operation {operation} is not what the links say of it")]
+    ClaimChanged { operation: String },
+    #[error("operation {operation} is open, and its claim is gone: the same could be done again")]
+    ClaimGone { operation: String },
     #[error("{whose} is not to be believed: {why}")]
     Forged { whose: Whose, why: SignatureError },
     #[error("{whose} is not signed, and only signed ones are asked for")]
@@ -149,6 +153,8 @@ impl Damage {
             Self::RevokedByNobody { .. } => "revoked_by_nobody",
             Self::RevocationUndone { .. } => "revocation_undone",
             Self::ClaimAstray { .. } => "claim_astray",
+            Self::ClaimChanged { .. } => "claim_changed",
+            Self::ClaimGone { .. } => "claim_gone",
             Self::Forged { .. } => "anchor_forged",
             Self::NotSigned { .. } => "head_not_signed",
         }

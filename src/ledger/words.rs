@@ -30,6 +30,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) effects: Effects,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) reuse: Reuse,
+    /// The root whose journals will know of it, where it is a plan.
+    pub(crate) home: Option<String>,
     /// How long another run of the same request is waited for.
     pub(crate) patience: Duration,
     /// The longest it may take: an output has to be usable for twice as long.
@@ -344,6 +346,24 @@ impl Made {
     }
 }
 
+impl Made {
+    /// A file that is no asset is called by its place.
+    pub(crate) fn file(place: &str, asset_type: &str, capability_id: &str, print: Print) -> Self {
+        Self {
+            ref_id: place.to_owned(),
+            storage_uri: place.to_owned(),
+            asset_type: asset_type.to_owned(),
+            capability_id: capability_id.to_owned(),
+            parent_ref_id: None,
+            print,
+        }
+    }
+
+    pub(crate) fn is_asset(&self) -> bool {
+        self.ref_id != self.storage_uri
+    }
+}
+
 /// Where an answer is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
@@ -375,7 +395,7 @@ pub(crate) enum LedgerError {
     )]
     InFlight { operation: String, waited: Duration },
     #[error(
-        "operation {operation} was doing the same when it died: it may or may not have happened, and must not happen twice. Look, then say it with `oneact resolve {operation} --happened` or `--did-not`"
+        "operation {operation} did the same, or may have: how it ended nobody knows, or it is not good, and it must not happen twice. Look, then say it with `oneact resolve {operation} --happened` or `--did-not`"
     )]
     Unknown { operation: String },
     #[error("{}", .0.message)]

@@ -7,24 +7,20 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
 use crate::{
-    catalog::{Catalog, CatalogError, LedgerRule, ledger_rule},
     envelope::{Received, to_response},
     host::Host,
     ledger::{
         AnchorError, AnchorOutError, Case, DecisionError, Happened, KeyError, Ledger, LedgerError,
-        Note, Place, PruneWish, Pruned, Resolved, Reviewed, Signers, Wish as Open, read_anchors,
+        Note, PruneWish, Pruned, Resolved, Reviewed, Signers, Wish as Open, read_anchors,
         read_signers,
     },
     task::{Effect, Failure, Fault, Outcome, Phase, State},
 };
 
-use super::{
-    Settings,
-    record::{place, sign_key},
-};
+use super::{Settings, look::found, record::sign_key};
 
 pub(crate) use crate::ledger::{
-    Broken, Dependants, HeadSays, Name, PruneWish as Wish, Review, Revoked, Told, Verdict,
+    Alone, Broken, Dependants, HeadSays, Name, PruneWish as Wish, Review, Revoked, Told, Verdict,
 };
 
 /// Why a command about the record did nothing.
@@ -121,7 +117,7 @@ pub(crate) fn resolve(
     settings: &Settings,
     host: &Host,
 ) -> Result<Resolved, EvidenceError> {
-    let (mut ledger, _) = open(settings, Open::Write, host)?;
+    let (mut ledger, _) = open(settings, Open::Decide, host)?;
     let at = host.timestamp().to_string();
     let vouched = |case: &Case| vouched(case, &at, why);
     let happened = match answer {
@@ -157,7 +153,7 @@ pub(crate) fn revoke(
     settings: &Settings,
     host: &Host,
 ) -> Result<Revoked, EvidenceError> {
-    let (mut ledger, _) = open(settings, Open::Write, host)?;
+    let (mut ledger, _) = open(settings, Open::Decide, host)?;
     Ok(ledger.revoke(name, dependants, why)?)
 }
 
@@ -169,7 +165,7 @@ pub(crate) fn review(
     settings: &Settings,
     host: &Host,
 ) -> Result<Reviewed, EvidenceError> {
-    let (mut ledger, _) = open(settings, Open::Write, host)?;
+    let (mut ledger, _) = open(settings, Open::Decide, host)?;
     Ok(ledger.review(name, review, why)?)
 }
 
@@ -181,7 +177,7 @@ pub(crate) fn prune(
     host: &Host,
 ) -> Result<Pruned, EvidenceError> {
     let how = match wish {
-        PruneWish::Prune => Open::Write,
+        PruneWish::Prune => Open::Decide,
         PruneWish::Look => Open::Read,
     };
     let (mut ledger, _) = open(settings, how, host)?;
@@ -199,13 +195,4 @@ fn open<'h>(
     let key = sign_key(settings, &rule);
     let ledger = Ledger::open_existing(&place, &settings.state_dir, wish, host)?;
     Ok((ledger.signed_by(key.clone()), key))
-}
-
-fn found(settings: &Settings) -> Result<(Place, LedgerRule), Failure> {
-    let rule = match Catalog::load(&settings.catalog) {
-        Ok(catalog) => ledger_rule(&catalog.tables()?)?,
-        Err(CatalogError::Missing { .. }) => LedgerRule::default(),
-        Err(error) => return Err(error.into()),
-    };
-    Ok((place(settings, &rule)?, rule))
 }

@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use crate::{
     assets::{open_regular, print},
     ledger::Made,
-    task::Uri,
+    task::{Links, Uri},
 };
 
 pub(crate) use crate::task::Still;
@@ -77,7 +77,7 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit 
         let web = web.iter().any(|scheme| uri.as_str().starts_with(scheme));
         return nothing(web.then(|| uri.redacted().into_owned()));
     };
-    let still = print::still(&made.print, &uri, root);
+    let still = print::still(&made.print, &uri, root, Links::Refused);
     let Ok(file) = open_regular(&path) else {
         return Exhibit {
             still,

@@ -147,6 +147,7 @@ fn order(source: PlanSource, root: &Utf8Path) -> Result<PlanOrder, Failure> {
             input,
             system_config,
             validation,
+            salt,
         } => {
             let order = read_plan(&inputs::plan(&input, root, MAX_BYTES)?)?;
             if order.system_config.is_some() && system_config.is_some() {
@@ -159,6 +160,7 @@ fn order(source: PlanSource, root: &Utf8Path) -> Result<PlanOrder, Failure> {
             Ok(PlanOrder {
                 system_config: order.system_config.or(system_config),
                 validation: order.validation.and(validation),
+                salt: salt.or(order.salt),
                 plan: order.plan,
             })
         }

@@ -1,24 +1,25 @@
 //! The ledger beside a run: asked before anything is done, and told how it ended (R-004-50, R-004-51).
 
+mod again;
 mod ask;
 mod ended;
+mod kept;
 
 use camino::Utf8PathBuf;
 
 use crate::{
     catalog::{CallContext, CatalogTables, LedgerRule, Need, ReuseRule, ledger_rule, profile},
-    envelope::{Received, read_response},
+    envelope::Received,
     executor::{self, Context, Executed, Fate, FileOrder, FileWork, Rejection},
     host::{self, Host},
-    ledger::{
-        Again, Answered, Ask, Begun, Effects, Ledger, LedgerError, Made, Place, Recorded, Reuse,
-        Running, Why,
-    },
+    ledger::{Ask, Begun, Effects, Ledger, LedgerError, Place, Recorded, Reuse, Running, Why},
     task::{
-        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Produced, Record,
-        RefId, ReuseReport, State, decided,
+        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Record,
+        ReuseReport, State, decided,
     },
 };
+
+use kept::Keeper;
 
 use super::{
     Reuse as ReuseFlag, Settings,
@@ -147,7 +148,8 @@ pub(super) fn recorded<'h>(
 ) -> Result<Executed, Rejection> {
     let Prepared { work, mut book } = prepared;
     let mut open = book.open.take();
-    let asked = ask::of(&work, received, operation, settings, &book);
+    let keeper = Keeper::of(&work);
+    let asked = ask::of(&work, received, operation, settings, &book, &keeper);
     let Some(ask) = asked.filter(|_| book.place != Place::Nowhere) else {
         return done(work, context);
     };
@@ -167,7 +169,7 @@ pub(super) fn recorded<'h>(
     });
     let begun = match (begun, open.as_mut(), &work) {
         (Err(LedgerError::Unknown { operation }), Some(ledger), Work::Files(_)) => {
-            match left_behind(ledger, &ask, received, &operation, context) {
+            match left_behind(ledger, &ask, received, &operation, &keeper, context) {
                 Ok(Left::Answer(executed)) => return Ok(*executed),
                 Ok(Left::Nothing) => ledger.begin(&ask, &here, &|| context.go_on()),
                 Ok(Left::Unknown) => Err(LedgerError::Unknown { operation }),
@@ -177,7 +179,7 @@ pub(super) fn recorded<'h>(
         (begun, ..) => begun,
     };
     let running = match begun {
-        Ok(Begun::Answered(answered)) => return Ok(old_answer(*answered).into()),
+        Ok(Begun::Answered(answered)) => return Ok(again::old_answer(*answered).into()),
         Ok(Begun::Run(running)) => running,
         Err(LedgerError::Store(error)) if may_go_without(&ask, need) => {
             let note = format!("Not recorded, as the catalog allows for what only reads: {error}.");
@@ -200,7 +202,12 @@ pub(super) fn recorded<'h>(
     let why = running.why;
     let attempt = running.attempt;
     let mut executed = done(work, context).unwrap_or_else(Executed::rejected);
-    let end = ended::of(&executed.outcome, received, before, &ask, context);
+    let outcome = &mut executed.outcome;
+    if let (Some(_), Some(failure)) = (&outcome.spoiled, &mut outcome.failure) {
+        let settled = format!(" `oneact resolve {operation}` settles it.");
+        failure.message.push_str(&settled);
+    }
+    let end = ended::of(&executed.outcome, received, before, &ask, &keeper, context);
     host::die_at("ledger:done");
     let recorded = ledger.finish(&ask, running, &end);
     host::die_at("ledger:recorded");
@@ -242,8 +249,14 @@ fn left_behind(
     ask: &Ask<'_>,
     received: &Received,
     operation: &str,
+    keeper: &Keeper,
     context: &Context<'_>,
 ) -> Result<Left, LedgerError> {
+    // The journals of another root know nothing of it.
+    let home = ledger.home_of(operation)?;
+    if home.is_none() || home != ask.home {
+        return Ok(Left::Unknown);
+    }
     let fate = executor::fate(context, operation);
     let running = match (&fate, ledger.take_up(ask, operation)?) {
         (Fate::Unknown, _) | (_, None) => return Ok(Left::Unknown),
@@ -266,7 +279,14 @@ fn left_behind(
     let outcome = &mut executed.outcome;
     outcome.changed = changed.iter().map(ToString::to_string).collect();
     outcome.effect = Effect::Done;
-    let end = ended::of(outcome, received, ended::Before::none(), ask, context);
+    let end = ended::of(
+        outcome,
+        received,
+        ended::Before::none(),
+        ask,
+        keeper,
+        context,
+    );
     let request_hash = running.request_hash.clone();
     let recorded = ledger.finish(ask, running, &end);
     note(outcome, recorded, request_hash, Why::TakenOver);
@@ -302,109 +322,6 @@ fn tell(running: &Running) {
         running.request_hash,
         running.why.name()
     );
-}
-
-/// An answer from the ledger: what was said then, with what was just seen of it (R-004-39, C-38).
-fn old_answer(answered: Answered) -> Outcome {
-    let Answered {
-        how,
-        original,
-        request_hash,
-        head,
-        ..
-    } = answered;
-    let stored = original.response.as_deref().and_then(read_response);
-    let state = match how {
-        Again::Replayed => State::Replayed,
-        Again::Reused => State::Reused,
-        Again::Suppressed => State::Suppressed,
-    };
-    let at = &original.timestamp;
-    let action = original.action_type.as_deref().unwrap_or("the action");
-    let session = &original.session_id;
-    let sentence = match how {
-        // Specification 004's own words (R-004-38).
-        Again::Reused => {
-            format!("Reusing result for {action} from session {session} with matching hash")
-        }
-        Again::Replayed => format!(
-            "This delivery of {action} was answered at {at}; the same answer is given again"
-        ),
-        Again::Suppressed => format!(
-            "{action} was already done at {at} in {} ({}); it was not done again. Send `salt` to repeat it",
-            original.task_id.as_deref().unwrap_or("a task"),
-            original.operation_id
-        ),
-    };
-    tracing::warn!("{sentence}");
-    let record = Record {
-        request_hash,
-        reuse: Some(ReuseReport {
-            why: match how {
-                Again::Replayed => "replayed",
-                Again::Reused => "reused",
-                Again::Suppressed => "suppressed",
-            },
-            operation_id: Some(original.operation_id.clone()),
-            answered_at: Some(at.clone()),
-            step_index: Some(original.step_index),
-        }),
-        ledger: Some(LedgerRef {
-            seq: head.seq,
-            entry_hash: head.entry_hash,
-        }),
-        response: original.response.clone(),
-    };
-    let produced = original
-        .output_ids
-        .as_deref()
-        .and_then(|text| serde_json::from_str::<Vec<Made>>(text).ok())
-        .unwrap_or_default();
-    let mut outcome = Outcome {
-        produced: produced.iter().filter_map(asset).collect(),
-        record: Some(record),
-        reasoning: vec![decided(format!("{sentence}."))],
-        ..Outcome::nothing_done(state, Phase::Complete, None)
-    };
-    let Some(stored) = stored else {
-        let why = match &original.response {
-            None => {
-                "the answer was pruned: that it was given is still known, and what it said is not"
-            }
-            Some(_) => {
-                "the stored answer cannot be read; `oneact verify` says whether it was changed"
-            }
-        };
-        outcome.failure = Some(Failure::new(Fault::Internal, why));
-        return outcome;
-    };
-    outcome.result_data = stored.result_data;
-    outcome.checks = stored.checks;
-    outcome.execution_report = stored.execution_report;
-    outcome.failure = stored.failure;
-    if how == Again::Replayed {
-        outcome.executed = stored.executed;
-        outcome.invocations = stored.invocations;
-        outcome.effect = match &outcome.failure {
-            None => Effect::Done,
-            Some(_) => Effect::Unknown,
-        };
-    }
-    outcome
-}
-
-fn asset(made: &Made) -> Option<Produced> {
-    Some(Produced {
-        ref_id: RefId::parse(&made.ref_id).ok()?,
-        storage_uri: made.storage_uri.clone(),
-        asset_type: made.asset_type.clone(),
-        capability_id: made.capability_id.clone(),
-        parent_ref_id: made
-            .parent_ref_id
-            .as_deref()
-            .and_then(|id| RefId::parse(id).ok()),
-        bytes: 0,
-    })
 }
 
 impl Book<'_> {

@@ -7,9 +7,10 @@ use crate::{
     assets::print,
     catalog::{Acts, Catalog, Nature, nature},
     envelope::read_response,
-    host::Host,
+    executor::redacted,
+    host::{Host, Interrupt},
     ledger::{Made, Row, SCRATCH, same_json},
-    task::{Content, OperationId, Outcome, Sight, State, Uri},
+    task::{Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri},
 };
 
 use super::{Mode, Reply, Reuse, Settings, perform};
@@ -19,6 +20,8 @@ use super::{Mode, Reply, Reuse, Settings, perform};
 pub(crate) enum Repeated {
     /// Nothing ran, for this reason.
     Refused(String),
+    /// A signal ended it before there was anything to compare.
+    Cancelled(Interrupt),
     Compared(Comparison),
 }
 
@@ -60,7 +63,18 @@ pub(crate) fn repeat(row: &Row, settings: &Settings, host: &Host) -> Repeated {
     let input = Ok(again.task.to_string().into_bytes());
     let answer = perform(&input, &settings, host, &|_| ());
     let outcome = answer.outcome();
-    if let (State::Rejected, Some(failure)) = (outcome.state, &outcome.failure) {
+    if outcome.state == State::Cancelled {
+        let interrupt = host.interrupts().caught();
+        return Repeated::Cancelled(interrupt.unwrap_or(Interrupt::TERMINATE));
+    }
+    let nothing_ran = |failure: &&Failure| {
+        outcome.state == State::Rejected
+            || matches!(
+                failure.fault,
+                Fault::LedgerUnavailable | Fault::RequestInFlight
+            )
+    };
+    if let Some(failure) = outcome.failure.as_ref().filter(nothing_ran) {
         return Repeated::Refused(format!("it cannot be done again: {}", failure.message));
     }
     let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();
@@ -262,13 +276,16 @@ fn compare(
     found.add("how it ended", &ended(row.fault.as_deref()), &ended(now));
     let made = |text: &str| serde_json::from_str::<Vec<Made>>(text).ok();
     let made = row.output_ids.as_deref().and_then(made).unwrap_or_default();
-    for made in &made {
+    // The file of a large result is compared as the result.
+    for made in made.iter().filter(|made| made.is_asset()) {
         let now = outcome
             .produced
             .iter()
             .find(|produced| produced.ref_id.as_str() == made.ref_id);
         let now = now.and_then(|produced| Uri::parse(&produced.storage_uri).ok());
-        let now = now.map_or(Sight::Absent, |uri| print::print(&uri, root).sight);
+        let now = now.map_or(Sight::Absent, |uri| {
+            print::print(&uri, root, Links::Refused).sight
+        });
         found.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
     }
     let is_new = |id: &str| !made.iter().any(|made| made.ref_id == id);
@@ -279,7 +296,9 @@ fn compare(
     }
     let then = old.and_then(|old| old.result_data).unwrap_or_default();
     let now = outcome.result_data.as_ref();
-    let now = now.map(|data| names.of_old(data)).unwrap_or_default();
+    let mut now = now.map(|data| names.of_old(data)).unwrap_or_default();
+    // The record keeps no signature of a link.
+    redacted(&mut now);
     found.results(&then, &now);
     found
 }

@@ -7,7 +7,7 @@ use crate::{
     assets::print::still,
     host::Host,
     ledger::World,
-    task::{Print, Still, Uri},
+    task::{Links, Print, Still, Uri},
 };
 
 /// The world below a root.
@@ -17,11 +17,11 @@ pub(super) struct Here<'a> {
 }
 
 impl World for Here<'_> {
-    fn still(&self, uri: &str, seen: &Print) -> Still {
+    fn still(&self, uri: &str, seen: &Print, links: Links) -> Still {
         let Ok(uri) = Uri::parse(uri) else {
             return Still::Unknown;
         };
-        still(seen, &uri, self.root)
+        still(seen, &uri, self.root, links)
     }
 
     /// S3's presigned links say when they were signed, and for how long.

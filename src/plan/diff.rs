@@ -12,6 +12,7 @@ use crate::task::RelPath;
 
 use super::record::DiffSummary;
 use hunks::Hunks;
+pub(crate) use secrets::hidden;
 
 /// A file before or after a change.
 #[derive(Debug, Clone, Copy)]

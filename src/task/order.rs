@@ -10,6 +10,8 @@ pub struct PlanOrder {
     /// YAML text, or the same as an object; unread.
     pub system_config: Option<Value>,
     pub validation: Validation,
+    /// Makes a request another one: "yes, again".
+    pub salt: Option<String>,
 }
 
 /// What a task of capabilities says of a file plan. Whether its capability carries plans out, the catalog

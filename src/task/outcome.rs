@@ -16,10 +16,16 @@ pub struct Outcome {
     pub invocations: Vec<Invocation>,
     pub produced: Vec<Produced>,
     pub result_data: Option<Value>,
+    /// The file that holds the result, where it is too large for the answer.
+    pub result_file: Option<String>,
+    /// Of the last tool that said it.
+    pub ai: Ai,
     /// What the last tool answered, where that cannot be taken for a result: only after a failure.
     pub unfit_result: Option<Value>,
     pub checks: Checks,
     pub effect: Effect,
+    /// A capability that says it must not happen twice, and happened, although what came after it failed.
+    pub spoiled: Option<String>,
     pub phase: Phase,
     /// Only in [`State::Pending`].
     pub waiting: Option<Waiting>,
@@ -43,6 +49,27 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+/// What a tool says of the model that it asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ai {
+    pub prompt: Option<AiPrompt>,
+    pub response: Option<AiResponse>,
+}
+
+/// What the model was asked (R-004-14).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AiPrompt {
+    pub system: String,
+    pub user: String,
+}
+
+/// What the model answered (R-004-15).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AiResponse {
+    pub summary: String,
+    pub raw: String,
+}
+
 /// A sentence for [`Outcome::reasoning`], told under `-v` at the moment of the decision.
 pub fn decided(sentence: String) -> String {
     tracing::info!("{sentence}");
@@ -59,9 +86,12 @@ impl Outcome {
             invocations: Vec::new(),
             produced: Vec::new(),
             result_data: None,
+            result_file: None,
+            ai: Ai::default(),
             unfit_result: None,
             checks: Checks::default(),
             effect: Effect::None,
+            spoiled: None,
             phase,
             waiting: None,
             server: None,

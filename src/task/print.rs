@@ -55,3 +55,12 @@ pub enum Still {
     /// Nobody could look, then or now.
     Unknown,
 }
+
+/// Whether the name of a file may be a link that leads to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// Of an input: what is read is what it leads to.
+    Followed,
+    /// Of an output: what was made was no link.
+    Refused,
+}

@@ -1,5 +1,6 @@
 """An MCP server whose tool answers with a list of `n` records: as structured content, as text, or
-as both, like the SDKs do. `word` hides in one of them."""
+as both, like the SDKs do. `word` hides in one of them; `ai` is what it says of a model. Where it is
+given a `path`, it writes a file there."""
 
 import json
 import sys
@@ -8,6 +9,10 @@ import sys
 def answer(given):
     records = {"records": [{"id": at, "name": f"record {at}", "ok": True} for at in range(given["n"])],
                "word": given.get("word", ""), "found": "yes"}
+    records.update(given.get("ai", {}))
+    if "path" in given:
+        with open(given["path"], "w") as file:
+            file.write("made\n")
     form = given.get("form", "structured")
     text = [{"type": "text", "text": json.dumps(records)}]
     if form == "text":

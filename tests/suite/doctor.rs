@@ -554,3 +554,34 @@ fn a_tool_that_is_as_pinned_is_told_so_and_runs_and_one_that_is_not_is_a_problem
     assert_eq!(warned.exit, 0);
     warned.says("tool_changed", "warning", &words);
 }
+
+#[test]
+fn a_ledger_that_runs_cannot_record_in_is_found_and_none_is_made() {
+    let root = root(&[&server("good", ""), ECHO]);
+    let fresh = examine(&root, &[]);
+    assert_eq!(fresh.all("ledger_good"), Vec::<&Value>::new());
+    let path = root.path.join(".oneact/ledger.db");
+    assert!(!path.exists());
+    let task = json!({"task_id": "t1", "capability_ids": ["C"], "parameters": {"text": "a"}});
+    root.run(&task);
+    assert!(path.exists());
+    examine(&root, &[]).says(
+        "ledger_good",
+        "good",
+        &["ledger.db can be read and written"],
+    );
+    let ledger = rusqlite::Connection::open(&path).unwrap();
+    let newer = "PRAGMA user_version = 99; \
+                 INSERT INTO schema_migrations VALUES (99, 'n', 'c', '9.0.0', '')";
+    ledger.execute_batch(newer).unwrap();
+    drop(ledger);
+    let newer = examine(&root, &[]);
+    newer.says(
+        "ledger_unusable",
+        "problem",
+        &["a newer oneact wrote it", "$ONEACT_LEDGER"],
+    );
+    assert_eq!((newer.exit, &newer.report["not_ready"]), (1, &json!(["C"])));
+    fs::write(&path, "no database ".repeat(1000)).unwrap();
+    examine(&root, &[]).says("ledger_unusable", "problem", &["is no ledger"]);
+}

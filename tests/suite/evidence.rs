@@ -3,9 +3,10 @@
 use std::fs;
 
 use rusqlite::Connection;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::program::{Root, feed};
+use crate::program::{Root, feed, run, signal_child, until};
 
 const CATALOG: &str = r#"
 catalog = 1
@@ -66,6 +67,18 @@ fn change(root: &Root, text: &str) {
 }
 
 #[test]
+fn a_ledger_that_the_environment_names_is_found_also_beside_a_broken_catalog() {
+    let root = answered();
+    fs::write(root.path.join("catalog.toml"), "catalog = [").unwrap();
+    for args in [["history"], ["verify"]] {
+        let mut command = root.command();
+        command.env("ONEACT_LEDGER", ".oneact/ledger.db").args(args);
+        assert_eq!(command.output().unwrap().status.code(), Some(0), "{args:?}");
+    }
+    assert_eq!(oneact(&root, &["verify"]).0, 2);
+}
+
+#[test]
 fn a_whole_ledger_says_how_much_of_it_is_vouched_for() {
     let root = answered();
     let (exit, stdout, _) = oneact(&root, &["verify"]);
@@ -113,6 +126,28 @@ fn a_changed_answer_is_exit_1_and_names_the_link() {
     // What is broken is no anchor for anybody.
     let (exit, stdout, _) = oneact(&root, &["verify", "--anchor-out"]);
     assert_eq!((exit, stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn what_somebody_wrote_into_the_ledger_says_nothing_of_it_on_a_terminal() {
+    let root = answered();
+    change(
+        &root,
+        "INSERT INTO claims VALUES ('s', 'h', char(27) || '[2J1 284 links, chain unbroken' || char(10) || char(8238),
+           1, 'unknown', 'once')",
+    );
+    let (exit, stdout, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 1);
+    assert!(
+        stdout.starts_with(
+            "BROKEN at link 1: the claim of operation ^[[2J1 284 links, chain unbroken^J<U+202E> names a link"
+        ),
+        "{stdout:?}"
+    );
+    let (_, stdout, _) = oneact(&root, &["resolve", "\u{1b}", "--happened"]);
+    assert!(stdout.starts_with("again (^[[2J1"), "{stdout:?}");
+    let (_, _, stderr) = oneact(&root, &["revoke", "\u{202e}"]);
+    assert!(stderr.contains("`<U+202E>`"), "{stderr:?}");
 }
 
 #[test]
@@ -261,6 +296,39 @@ fn a_person_says_that_it_did_not_happen_and_it_is_done() {
 }
 
 #[test]
+fn what_could_not_be_compared_did_not_come_out_otherwise() {
+    let root = Root::with_catalog(CATALOG);
+    let mut slow = request("again", "t1");
+    slow["dispatch"]["parameters"] = json!({"what": "a", "seconds": 1.5});
+    assert_eq!(root.run(&slow).exit, 0);
+    let execute = ["replay", "0", "--session", "s", "--execute", "--json"];
+    let child = root.command().args(execute).spawn().unwrap();
+    until("it is done again", || {
+        let counted = fs::read_to_string(root.path.join("counted")).ok()?;
+        (counted.lines().count() == 2).then_some(())
+    });
+    signal_child(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (output.status.code(), &said["verdict"]),
+        (Some(130), &json!("cancelled"))
+    );
+    // A ledger that can be read and not written: of a newer oneact.
+    let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    ledger
+        .execute_batch(
+            "PRAGMA user_version = 99; INSERT INTO schema_migrations VALUES (99, 'n', 'c', '9.0.0', '')",
+        )
+        .unwrap();
+    let (exit, stdout, _) = oneact(&root, &execute);
+    let said: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((exit, &said["verdict"]), (2, &json!("refused")), "{said}");
+    let (exit, stdout, stderr) = oneact(&root, &["replay", "7", "--session", "s", "--execute"]);
+    assert_eq!((exit, stdout.as_str()), (2, ""), "{stderr}");
+}
+
+#[test]
 fn what_was_taken_back_is_done_anew_and_what_came_of_it_is_listed() {
     let root = answered();
     assert_eq!(state(&root, "t2"), "reused");
@@ -299,17 +367,48 @@ fn a_review_is_recorded_and_a_rejected_answer_not_reused() {
 }
 
 #[test]
-fn pruning_tells_what_it_does() {
-    let root = answered();
-    let (exit, stdout, _) = oneact(&root, &["prune", "--older", "1s", "--dry-run"]);
+fn what_is_old_is_pruned_and_every_command_says_so() {
+    let root = Root::with_catalog(CATALOG);
+    for (day, capability, task) in [("01", "again", "t1"), ("02", "once", "t2")] {
+        let mut command = root.command();
+        let clock = format!("2020-01-{day}T10:00:00+00:00[UTC]");
+        command.args(["run", "--clock", &clock]);
+        let answer = run(command, request(capability, task).to_string().as_bytes());
+        assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    }
+    assert_eq!(root.run(&request("again", "t3")).exit, 0);
+    let (exit, stdout, _) = oneact(&root, &["prune", "--older", "90d", "--dry-run"]);
     assert_eq!(exit, 0);
     assert!(
-        stdout.starts_with("0 answers would be pruned, 0 bytes"),
+        stdout.starts_with("2 answers would be pruned, "),
         "{stdout}"
     );
+    let stored = oneact(&root, &["replay", "0"]).1;
+    assert!(stored.starts_with('{'), "{stored}");
     let pruned = document(&root, &["prune", "--older", "90d", "--json"]);
-    assert_eq!(
-        pruned,
-        json!({"dry_run": false, "rows": 0, "bytes": 0, "kept": 0, "links": []})
-    );
+    let all = ["dry_run", "rows", "kept"].map(|key| &pruned[key]);
+    assert_eq!(all, [&json!(false), &json!(2), &json!(0)]);
+    assert!(pruned["bytes"].as_u64().unwrap() > stored.len() as u64);
+    assert_eq!(pruned["links"].as_array().unwrap().len(), 1);
+    let (exit, stdout, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 0);
+    assert!(stdout.contains("1 payloads match, 2 pruned"), "{stdout}");
+    let (_, history, _) = oneact(&root, &["history"]);
+    let lines = history.lines().filter(|line| line.ends_with("pruned"));
+    assert_eq!(lines.count(), 2, "{history}");
+    let (exit, stdout, stderr) = oneact(&root, &["replay", "0"]);
+    assert_eq!((exit, stdout.as_str()), (1, ""));
+    assert!(stderr.contains("the answer of #0 was pruned"), "{stderr}");
+    let shown = oneact(&root, &["show", "1"]).1;
+    assert!(shown.contains("their hashes stay"), "{shown}");
+    let session = document(&root, &["replay"]);
+    assert_eq!(session["steps"][0]["response"], Value::Null);
+    // What could have been given again is done; what must not happen twice still is not.
+    assert_eq!(state(&root, "t4"), "done");
+    let why = oneact(&root, &["history", "--why", "t4"]).1;
+    assert!(why.contains("  pruned "), "{why}");
+    let once = root.run(&request("once", "t5"));
+    assert_eq!(once.state(), &json!("suppressed"), "{}", once.envelope);
+    let again = document(&root, &["prune", "--older", "90d", "--json"]);
+    assert_eq!(again["rows"], 0);
 }

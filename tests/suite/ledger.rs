@@ -50,8 +50,11 @@ fn fault(answer: &Answer) -> &str {
     answer.fault().as_str().unwrap()
 }
 
-/// Every link, by its own hash and the one before; and the steps of each session, which have no gaps.
+/// Every link, by its own hash and the one before; what is recorded, by `oneact verify`; and the steps of
+/// each session, which have no gaps.
 fn whole(root: &Root) -> BTreeMap<String, i64> {
+    let verified = root.look(&["verify"]);
+    assert_eq!(verified.exit, 0, "{}{}", verified.out, verified.err);
     let ledger = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     let mut before = "0".repeat(64);
     let mut links = ledger
@@ -556,6 +559,28 @@ result = { kind = "metadata" }
             assert!(!said.contains(hidden), "{task}: {hidden} in {said}");
         }
     }
+    // Nor does anything show them that tells of it later.
+    for args in [
+        ["history"].as_slice(),
+        &["history", "--json"],
+        &["show", "0"],
+        &["show", "1", "--json"],
+        &["replay"],
+        &["replay", "0"],
+        &["replay", "--html", "/dev/stdout"],
+        &["replay", "0", "--execute"],
+        &["verify", "--anchor-out"],
+    ] {
+        let seen = root.look(args);
+        assert!(!seen.out.is_empty(), "{args:?}: {}", seen.err);
+        for hidden in [secret, token, signature] {
+            let said = [&seen.out, &seen.err];
+            assert!(
+                !said.iter().any(|text| text.contains(hidden)),
+                "{args:?}: {hidden}"
+            );
+        }
+    }
     // What the server itself wrote is its own.
     fs::remove_file(root.path.join("counted")).unwrap();
     let mut looked_at = 0;
@@ -665,4 +690,43 @@ fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
         assert_eq!(text, "zero\none\n", "{point}");
         assert_eq!(state(&root.run(&plan)), "replayed");
     }
+}
+
+#[test]
+fn the_journals_of_another_root_say_nothing_of_a_plan_that_died_in_this_one() {
+    let (here, there) = (Root::with_catalog(CATALOG), Root::with_catalog(CATALOG));
+    let ledger = format!("sqlite:{}", here.path.join("shared.db"));
+    let plan = json!({
+        "task_plan": {"plan_id": "p", "action_plan": [{
+            "action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+            "operation": {"type": "line_insert", "line_number": 1, "content": "zero"},
+        }]},
+        "protocol_validation": true, "task_id": "t", "metadata": {"session_id": "s", "request_id": "r"},
+    });
+    let command = |root: &Root| {
+        let mut command = root.command();
+        command.env("ONEACT_LEDGER", &ledger);
+        command
+    };
+    for root in [&here, &there] {
+        fs::write(root.path.join("a.txt"), "one\n").unwrap();
+    }
+    let mut died = command(&here);
+    died.env("ONEACT_FAULTS", "ledger:done");
+    let mut child = died.spawn().unwrap();
+    feed(&mut child, &plan);
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    let elsewhere = run(command(&there), plan.to_string().as_bytes());
+    assert_eq!(
+        fault(&elsewhere),
+        "outcome_unknown",
+        "{}",
+        elsewhere.envelope
+    );
+    let text = |root: &Root| fs::read_to_string(root.path.join("a.txt")).unwrap();
+    assert_eq!(text(&there), "one\n");
+    // Where it happened it is known.
+    let next = run(command(&here), plan.to_string().as_bytes());
+    assert_eq!((state(&next), why(&next)), ("done", "taken_over"));
+    assert_eq!(text(&here), "zero\none\n");
 }

@@ -1,6 +1,10 @@
 //! `history`, `show` and `replay`: what people see of what was done, at 80 columns and as JSON.
 
-use std::fs;
+use std::{
+    fs,
+    os::unix::fs::{FileTypeExt as _, symlink},
+    thread,
+};
 
 use serde_json::{Value, json};
 
@@ -187,20 +191,23 @@ fn an_answer_is_shown_with_where_its_parameters_came_from_and_its_links() {
     let root = eventful();
     let shown = root.look(&["show", "2", "--utc"]);
     assert_eq!(shown.exit, 0, "{}", shown.err);
+    // Wherever a line ends.
+    let flat: Vec<&str> = shown.out.split_whitespace().collect();
+    let flat = flat.join(" ");
     for part in [
-        "CAP-PRE-001  format_converter @ media-processing   done in 0.0 s",
+        "CAP-PRE-001 format_converter @ media-processing done in 0.0 s",
         "default, task_3, attempt 1, 2026-02-24 10:00:40",
         "nothing like it had been done in this session",
-        "store_1.mp4   from store_1",
-        "target_format  wav",
-        "derived_1  audio_track  file://",
+        "store_1.mp4 from store_1",
+        "target_format wav",
+        "derived_1 audio_track file://",
         "output_exists ✓",
         "reserved ",
         " · dispatched ",
         " · succeeded ",
         "again to #3",
     ] {
-        assert!(shown.out.contains(part), "{part}: {}", shown.out);
+        assert!(flat.contains(part), "{part}: {}", shown.out);
     }
     let retry = root.look(&["show", "4"]).out;
     assert!(retry.contains("8   changed by this attempt"), "{retry}");
@@ -326,17 +333,52 @@ fn a_step_done_again_comes_out_the_same_or_otherwise_and_nothing_happens_twice()
 #[test]
 fn looking_makes_no_ledger() {
     let root = Root::new();
-    for args in [
-        ["history"].as_slice(),
-        &["show", "0"],
-        &["replay"],
-        &["replay", "0", "--execute"],
+    for (args, exit) in [
+        (["history"].as_slice(), 1),
+        (&["show", "0"], 1),
+        (&["replay"], 1),
+        // Where a tool was to be called, 1 would say that it came out otherwise.
+        (&["replay", "0", "--execute"], 2),
     ] {
         let seen = root.look(args);
-        assert_eq!((seen.exit, seen.out.as_str()), (1, ""), "{args:?}");
+        assert_eq!((seen.exit, seen.out.as_str()), (exit, ""), "{args:?}");
         assert!(seen.err.contains("there is no ledger at"), "{}", seen.err);
     }
     assert!(!root.path.join(".oneact").exists());
+}
+
+#[test]
+fn a_page_goes_into_what_its_name_stands_for() {
+    let root = Root::new();
+    root.at(0, &download("task_1", "fox"));
+    let wrote = |file: &str| root.look(&["replay", "--html", file]);
+    let page = |file: &str| fs::read_to_string(root.path.join(file)).unwrap();
+    assert!(wrote("page.html").out.starts_with("Wrote "));
+    let whole = page("page.html");
+    assert!(whole.starts_with("<!doctype html>"));
+    // Nothing else stands in what is printed.
+    assert_eq!(wrote("/dev/stdout").out, whole);
+    symlink("real.html", root.path.join("link.html")).unwrap();
+    for _ in 0..2 {
+        assert_eq!(wrote("link.html").exit, 0);
+        let link = fs::read_link(root.path.join("link.html")).unwrap();
+        assert_eq!(link.to_str(), Some("real.html"));
+        assert_eq!(page("real.html"), whole);
+        fs::write(root.path.join("real.html"), "old").unwrap();
+    }
+    let pipe = root.path.join("pipe");
+    let made = root.within("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let read = thread::scope(|scope| {
+        let reader = scope.spawn(|| fs::read_to_string(&pipe).unwrap());
+        assert_eq!(wrote("pipe").exit, 0);
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+        reader.join().unwrap()
+    });
+    assert_eq!(read, whole);
+    assert_eq!(wrote("/dev/null").exit, 0);
+    let null = fs::metadata("/dev/null").unwrap();
+    assert!(null.file_type().is_char_device());
 }
 
 #[test]
@@ -392,21 +434,48 @@ fn what_was_pruned_is_said_to_be() {
     );
 }
 
-#[test]
-fn steps_of_before_oneact_are_history() {
+/// A ledger with one row of before oneact, of that session and moment.
+pub(crate) fn before_oneact(session: &str, timestamp: &str) -> Root {
     let root = Root::new();
     fs::create_dir(root.path.join(".oneact")).unwrap();
-    let path = root.path.join(".oneact/ledger.db");
-    let ledger = rusqlite::Connection::open(&path).unwrap();
+    let ledger = rusqlite::Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     ledger
         .execute_batch(
             "CREATE TABLE agent_actions (id TEXT PRIMARY KEY, agent_name TEXT, action_type TEXT, target_type TEXT,
-               target_id TEXT, outcome TEXT, payload TEXT, confidence_score REAL, session_id TEXT, timestamp TEXT);
-             INSERT INTO agent_actions VALUES ('h-1', 'planner', 'findUser', 'profile', NULL, 'success',
-               '{\"success\": true }', 0.5, 'sess-1', '2025-01-01T00:00:00Z');",
+               target_id TEXT, outcome TEXT, payload TEXT, confidence_score REAL, session_id TEXT, timestamp TEXT);",
         )
         .unwrap();
-    drop(ledger);
+    ledger
+        .execute(
+            "INSERT INTO agent_actions VALUES ('h-1', 'planner', 'findUser', 'profile', NULL, 'success',
+               '{\"success\": true }', 0.5, ?1, ?2)",
+            [session, timestamp],
+        )
+        .unwrap();
+    root
+}
+
+#[test]
+fn what_old_rows_hold_for_a_moment_is_text_on_the_page_and_at_the_terminal() {
+    let root = before_oneact("sess-1", "<meta http-equiv=refresh content=0>\u{1b}[2J");
+    root.at(0, &download("task_1", "fox"));
+    for args in [["history"].as_slice(), &["show", "0"]] {
+        let seen = root.look(args).out;
+        assert!(
+            seen.contains("^[[2J") && !seen.contains('\u{1b}'),
+            "{seen:?}"
+        );
+    }
+    assert_eq!(root.look(&["replay", "--html", "page.html"]).exit, 0);
+    let page = fs::read_to_string(root.path.join("page.html")).unwrap();
+    assert!(
+        page.contains("&lt;meta http-equiv=refresh") && !page.contains("<meta http-equiv=refresh")
+    );
+}
+
+#[test]
+fn steps_of_before_oneact_are_history() {
+    let root = before_oneact("sess-1", "2025-01-01T00:00:00Z");
     root.at(0, &download("task_1", "fox"));
     let seen = root.look(&["history", "--utc", "--json"]).json();
     assert_eq!(seen["steps"][0]["state"], Value::Null);

@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::{
-    looking::{dispatch, eventful},
+    looking::{before_oneact, dispatch, eventful},
     program::Root,
 };
 
@@ -80,24 +80,47 @@ fn a_session_is_a_page_that_a_browser_shows_without_a_complaint() {
 }
 
 #[test]
-fn what_a_tool_says_stays_text_in_a_browser() {
-    let root = Root::new();
+fn what_others_wrote_stays_text_in_a_browser_wherever_it_stands() {
     let hostile = "</script></pre><img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>";
-    let mut task = dispatch("task_1", "CAP-DAT-003", &json!([]), &[]);
-    task["dispatch"]["parameters"] = json!({"note": hostile, "<b>name</b>": 1});
+    let name = "<img src=x onerror=alert(1)>";
+    let root = before_oneact(name, "<meta http-equiv=refresh content=0><b>then</b>");
+    let catalog = fs::read_to_string(root.path.join("catalog.toml")).unwrap();
+    let echo = r#"
+[server.counter]
+command = ["python3", "servers/counter.py", "counted"]
+[capability.echo]
+effects = { idempotent = true }
+mcp = { server = "counter", tool = "happen" }
+result = { kind = "analysis", asset_type = "index", format = "json" }
+"#;
+    fs::write(root.path.join("catalog.toml"), catalog + echo).unwrap();
+    let file = format!("{name}.txt");
+    fs::write(root.path.join(&file), hostile).unwrap();
+    let input = json!([{"ref_id": "store_1", "storage_uri": file, "status": "stored"}]);
+    let mut task = dispatch("task_1", "echo", &input, &["derived_1"]);
+    task["dispatch"]["parameters"] = json!({"what": hostile, "<b>name</b>": 1});
     task["dispatch"]["action"] = json!(hostile);
-    assert_eq!(root.at(0, &task).exit, 0);
+    task["metadata"]["session_id"] = json!(name);
+    let answer = root.at(0, &task);
+    assert_eq!(answer.exit, 0, "{}", answer.envelope);
+    assert_eq!(answer.result_data()["happened"], hostile);
     root.look(&["replay", "--html", "page.html"]);
     let page = opened(&root, "page.html");
     assert_eq!(page.console, Vec::<String>::new());
-    assert!(page.dom.contains("<title>sess-1</title>"));
-    assert!(
-        page.dom
-            .contains("&lt;/script&gt;&lt;/pre&gt;&lt;img src=x onerror=")
-    );
-    assert!(
-        !page.dom.contains("<img") && !page.dom.contains("<script") && !page.dom.contains("<b>")
-    );
+    for part in [
+        "<title>&lt;img src=x onerror=alert(1)&gt;</title>",
+        "&lt;/script&gt;&lt;/pre&gt;&lt;img src=x onerror=",
+        "&lt;img src=x onerror=alert(1)&gt;.txt",
+        "&lt;meta http-equiv=refresh",
+        "&lt;b&gt;name&lt;/b&gt;",
+        "findUser",
+        "derived_1",
+    ] {
+        assert!(page.dom.contains(part), "{part}: {}", page.dom);
+    }
+    for tag in ["<img", "<script", "<b>", "http-equiv=\"refresh"] {
+        assert!(!page.dom.contains(tag), "{tag}: {}", page.dom);
+    }
 }
 
 #[test]

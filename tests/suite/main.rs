@@ -24,15 +24,20 @@ mod installed;
 #[cfg(test)]
 mod json_conformance;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod large_results;
 #[cfg(test)]
 mod ledger;
+#[cfg(test)]
+mod ledger_once;
 #[cfg(test)]
 mod ledger_shared;
 #[cfg(test)]
 mod looking;
 #[cfg(test)]
 mod looking_page;
+mod looking_width;
 #[cfg(test)]
 mod misbehaving_servers;
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! Faults planted in one setup: `oneact doctor` finds each of them, and says what it is, where, and what to do.
 
+use std::fs;
+
+use rusqlite::Connection;
+
 use crate::{doctor::examine, program::Root};
 
 /// A fault to each of its parts, but for `WELL`.
@@ -90,7 +94,13 @@ mcp = { server = "noisy", tool = "echo" }
 "#;
 
 /// Whose fault it is, its name, words of its explanation, and words of what to do.
-const FAULTS: [[&str; 4]; 15] = [
+const FAULTS: [[&str; 4]; 16] = [
+    [
+        "ledger",
+        "ledger_unusable",
+        "is no ledger: ",
+        "name another with `[ledger] uri`",
+    ],
     [
         "gone",
         "command_missing",
@@ -181,11 +191,19 @@ const FAULTS: [[&str; 4]; 15] = [
 #[test]
 fn every_fault_of_a_setup_is_found_and_explained_in_one_examination() {
     let root = Root::with_catalog(CATALOG);
+    fs::create_dir(root.path.join(".oneact")).unwrap();
+    let foreign = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
+    foreign
+        .execute_batch("CREATE TABLE customers (id)")
+        .unwrap();
     let diagnosis = examine(&root, &[]);
     assert_eq!(diagnosis.exit, 1);
     for [whose, name, what, remedy] in FAULTS {
         let found = diagnosis.all(name).into_iter();
-        let mut found = found.filter(|found| found["subject"]["name"] == whose);
+        let mut found = found.filter(|found| {
+            let subject = &found["subject"];
+            subject["name"] == whose || subject["kind"] == whose
+        });
         let fault = found
             .next()
             .unwrap_or_else(|| panic!("no {name} of {whose} in {}", diagnosis.report));

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::Value;
+
 /// Room → the rooms it may `use crate::` from.
 const EDGES: [(&str, &[&str]); 16] = [
     (
@@ -223,6 +225,34 @@ fn nothing_between_reading_and_answering_asks_for_the_dialect() {
             path.display()
         );
     }
+}
+
+/// The names of all properties in a schema.
+fn properties(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(object) => {
+            let own = object.get("properties").and_then(Value::as_object);
+            names.extend(own.into_iter().flat_map(serde_json::Map::keys).cloned());
+            object.values().for_each(|value| properties(value, names));
+        }
+        Value::Array(items) => items.iter().for_each(|value| properties(value, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_of_a_catalog_is_described() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let schema = fs::read_to_string(root.join("schemas/catalog.schema.json")).unwrap();
+    let described = fs::read_to_string(root.join("docs/catalog.md")).unwrap();
+    let mut names = BTreeSet::new();
+    properties(&serde_json::from_str(&schema).unwrap(), &mut names);
+    // As a word of its own, not a part of another.
+    let words: BTreeSet<&str> = described
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    names.retain(|name| !words.contains(name.as_str()));
+    assert_eq!(names, BTreeSet::new());
 }
 
 #[test]

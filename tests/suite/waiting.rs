@@ -74,3 +74,19 @@ fn an_asset_is_asked_for_at_the_same_path_in_every_round() {
     assert_eq!(text, "it tastes\n");
     assert_eq!(root.scratch().next(), None);
 }
+
+#[test]
+fn another_answer_to_a_tool_is_another_request() {
+    let root = Root::new();
+    let state = |task: &str, action: &str| {
+        let answer = root.run(&json!({
+            "task_id": task, "capability_ids": ["CAP-ASK-003"], "metadata": {"session_id": "sess-1"},
+            "input_responses": {"sure": {"action": action}},
+        }));
+        assert_eq!(answer.exit, 0, "{}", answer.envelope);
+        answer.state().as_str().unwrap().to_owned()
+    };
+    assert_eq!(state("task_1", "decline"), "done");
+    assert_eq!(state("task_2", "accept"), "done");
+    assert_eq!(state("task_3", "accept"), "suppressed");
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
+    catalog::entry::Duplicates,
     catalog::{
         Catalog, FilePlan, Job, PlanOperation, PlanSource, PlanValidation, ProtectionRule, check,
         plan_entry,
@@ -92,6 +93,44 @@ protected.important = {}
     );
     assert_eq!(said.critical, ProtectionRule::Never);
     assert_eq!(said.important, ProtectionRule::Approval);
+}
+
+#[test]
+fn a_plan_may_be_repeated_and_is_never_answered_from_the_record() {
+    let on_duplicate = |mode: &str| {
+        let text = catalog("").replace(
+            "[capability.apply_file_plan]\n",
+            &format!("[capability.apply_file_plan]\nversion = 2\non_duplicate = {{ mode = \"{mode}\" }}\n"),
+        );
+        entry(&text)
+    };
+    let said = on_duplicate("repeat").unwrap();
+    assert_eq!(
+        (said.duplicates, said.version),
+        (Duplicates::Repeat, Some(2))
+    );
+    assert_eq!(
+        on_duplicate("suppress").unwrap().duplicates,
+        Duplicates::Suppress
+    );
+    let message = on_duplicate("reuse").unwrap_err().message;
+    assert!(message.contains("cannot be `reuse`"), "{message}");
+}
+
+#[test]
+fn what_says_something_of_a_tool_is_refused_beside_a_plan() {
+    for key in [
+        "volatile = [\"run\"]",
+        "output_schema = \"ignore\"",
+        "secret = [\"/a\"]",
+    ] {
+        let text = catalog("").replace(
+            "[capability.apply_file_plan]\n",
+            &format!("[capability.apply_file_plan]\n{key}\n"),
+        );
+        let message = entry(&text).unwrap_err().message;
+        assert!(message.contains("says something of a tool"), "{message}");
+    }
 }
 
 #[test]

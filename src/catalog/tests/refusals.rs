@@ -385,10 +385,16 @@ fn duplicates_are_reused_only_where_that_can_be_right() {
             "cannot be `reuse`",
         ),
         (
+            "open_world = false",
+            "mode = \"reuse\"",
+            "cannot be `reuse`",
+        ),
+        (
             "read_only = true, open_world = true",
             "mode = \"reuse\"",
             "needs a `ttl`",
         ),
+        ("idempotent = true", "mode = \"reuse\"", "needs a `ttl`"),
         (
             "idempotent = true",
             "mode = \"suppress\", ttl = \"5m\"",

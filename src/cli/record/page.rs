@@ -56,7 +56,7 @@ fn header(page: &Page, desk: &Desk) -> String {
         facts.extend(
             [&opened.profile, &opened.context, &opened.principal].map(|fact| escaped(fact)),
         );
-        facts.push(desk.date(&opened.opened_at));
+        facts.push(escaped(&desk.date(&opened.opened_at)));
     }
     facts.push(match page.count {
         1 => "1 step".to_owned(),
@@ -136,7 +136,7 @@ fn section(whole: &Whole, desk: &Desk, room: &mut Room) -> String {
 }
 
 fn about(row: &Row, answer: Option<&OldAnswer>, desk: &Desk) -> String {
-    let mut parts = vec![desk.date(&row.timestamp)];
+    let mut parts = vec![escaped(&desk.date(&row.timestamp))];
     let took = took(row);
     if !took.is_empty() {
         parts.push(took);

@@ -108,11 +108,11 @@ pub(in crate::cli) fn reason(decision: &Decision) -> String {
         Decision::Ran { why, .. } => why.sentence().to_owned(),
         Decision::Answered { how, .. } => how.sentence().to_owned(),
         Decision::History => "it was recorded before oneact, and why is not known".to_owned(),
-        Decision::Other(name) => format!("`{name}`, which this oneact does not know"),
+        Decision::Other(name) => format!("`{}`, which this oneact does not know", line(name)),
     }
 }
 
-/// The name of the reason.
+/// The name of the reason, as it was recorded.
 pub(in crate::cli) fn reason_name(decision: &Decision) -> Option<&str> {
     match decision {
         Decision::Ran { why, .. } => Some(why.name()),
@@ -140,9 +140,20 @@ pub(in crate::cli) fn difference(difference: &Difference) -> String {
     }
 }
 
+/// Of a hash its beginning.
+fn short(text: &str) -> String {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    let is_hash = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hash {
+        return text.to_owned();
+    }
+    let kept = text.len() - digits.len() + 12;
+    text.chars().take(kept).chain(['…']).collect()
+}
+
 fn fact(fact: &Fact) -> String {
     match fact {
-        Fact::Said(text) => line(text),
+        Fact::Said(text) => line(&short(text)),
         Fact::Seen(Sight::Absent) => "not there".to_owned(),
         Fact::Seen(Sight::Unknown) => "not looked at".to_owned(),
         Fact::Seen(Sight::Content(content)) => {

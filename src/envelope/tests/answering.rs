@@ -4,10 +4,10 @@ use jiff::Zoned;
 use serde_json::{Value, json};
 
 use crate::{
-    envelope::{Answered, read, to_json},
+    envelope::{Answered, read, to_json, to_response},
     task::{
-        Effect, Failure, Fault, OperationId, Outcome, Phase, Preview, Produced, RefId, ReportFiles,
-        State,
+        Ai, AiPrompt, Effect, Failure, Fault, Invocation, InvocationStatus, OperationId, Outcome,
+        Phase, Preview, Produced, RefId, ReportFiles, State,
     },
 };
 
@@ -303,4 +303,52 @@ fn a_preview_of_a_plan_stands_in_the_extras_and_fits_the_schema() {
     );
     let extras = &envelope["output"]["content"]["oneact"];
     assert_eq!(extras["preview"]["diff"], "--- a/x\n");
+}
+
+fn response(outcome: &Outcome) -> Value {
+    let received = read(task().to_string().as_bytes(), || "sess-fresh".to_owned());
+    serde_json::from_str(&to_response(&received, outcome)).unwrap()
+}
+
+#[test]
+fn what_a_model_was_asked_stands_in_the_response_whatever_the_result_is_r_004_14() {
+    let mut asked = outcome(State::Done, None);
+    asked.ai = Ai {
+        prompt: Some(AiPrompt {
+            system: "be brief".to_owned(),
+            user: "why?".to_owned(),
+        }),
+        response: None,
+    };
+    let response = response(&asked);
+    assert_eq!(
+        response["aiPrompt"],
+        json!({"system": "be brief", "user": "why?"})
+    );
+    assert_eq!(response.get("aiResponse"), None);
+}
+
+#[test]
+fn inputs_of_two_calls_of_one_tool_are_both_there_r_004_13() {
+    let call = |what: &str| Invocation {
+        tool_name: "happen".to_owned(),
+        mcp_server: "counter".to_owned(),
+        parameters: [("what".to_owned(), json!(what))].into_iter().collect(),
+        execution_time_ms: 0,
+        status: InvocationStatus::Success,
+    };
+    let mut twice = outcome(State::Done, None);
+    twice.invocations = vec![call("a"), call("b")];
+    assert_eq!(
+        response(&twice)["inputs"],
+        json!({"happen": {"what": "a"}, "happen#2": {"what": "b"}})
+    );
+}
+
+#[test]
+fn a_request_in_flight_is_to_be_sent_again_and_not_to_be_answered_r_004_12() {
+    let failure = Failure::new(Fault::RequestInFlight, "it is being done");
+    let next = &response(&outcome(State::Pending, Some(failure)))["nextActions"][0];
+    assert_eq!(next["type"], "retry");
+    assert_eq!(next["description"], "Send the same task again, later.");
 }

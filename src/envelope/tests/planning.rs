@@ -79,6 +79,24 @@ fn what_stands_around_a_plan_is_none_of_it() {
 }
 
 #[test]
+fn salt_and_idempotency_key_are_the_requests_and_none_of_the_plan() {
+    let salted = |document: Value| with(document, "salt", "again");
+    for document in [
+        salted(plan()),
+        salted(json!({"task_plan": plan()})),
+        message("TASK_REQUEST", json!({"content": salted(plan())})),
+        message("TASK_REQUEST", salted(json!({"content": plan()}))),
+    ] {
+        let order = order(&with(document.clone(), "idempotency_key", "k"));
+        assert_eq!(order.salt.as_deref(), Some("again"), "{document}");
+        assert_eq!(order.plan, plan(), "{document}");
+    }
+    let keyed = received(&with(plan(), "idempotency_key", "k"));
+    assert_eq!(keyed.identity.idempotency_key.as_deref(), Some("k"));
+    assert!(failure(&with(plan(), "salt", 3)).message.contains("`salt`"));
+}
+
+#[test]
 fn a_plan_is_answered_under_its_task_or_else_its_own_id_r_001_40() {
     let named = json!({"task_id": "t-9", "content": {"task_plan": plan()}});
     for (document, id) in [

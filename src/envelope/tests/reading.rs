@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    envelope::{Received, read},
+    envelope::{Delivery, Received, read},
     task::{CapabilityTask, Failure, Fault, RefStatus, Task},
 };
 
@@ -285,5 +285,45 @@ fn what_belongs_around_a_task_is_refused_inside_it() {
         let told = format!("`{key}` stands inside `dispatch`");
         assert!(failure.message.starts_with(&told), "{}", failure.message);
         assert!(failure.message.contains("top of the message"));
+    }
+}
+
+#[test]
+fn an_action_has_the_name_that_its_caller_gives_it_and_no_other() {
+    let request =
+        |task_id: Value| received(&json!({"actionId": "A", "args": {}, "taskId": task_id}));
+    assert_eq!(request(json!("t-1")).delivery, Delivery::Named);
+    for unsaid in [json!(null), json!("")] {
+        let received = request(unsaid);
+        assert_eq!(received.delivery, Delivery::Nameless);
+        assert_eq!(received.task_id, "A");
+        assert!(received.task.is_ok());
+    }
+    let failure = request(json!(42)).task.unwrap_err();
+    assert_eq!(failure.fault, Fault::InvalidShape);
+    assert!(failure.message.contains("`taskId`"), "{}", failure.message);
+}
+
+#[test]
+fn names_that_the_record_looks_for_are_not_texts_of_any_length() {
+    let named = |key: &str, bytes: usize| {
+        let mut document = bare();
+        document["metadata"] = json!({"request_id": "r"});
+        let place = match key {
+            "request_id" => &mut document["metadata"][key],
+            _ => &mut document[key],
+        };
+        *place = json!("x".repeat(bytes));
+        document
+    };
+    for key in ["task_id", "request_id", "idempotency_key"] {
+        assert!(received(&named(key, 512)).task.is_ok(), "{key}");
+        let failure = failure(&named(key, 513));
+        assert_eq!(failure.fault, Fault::InvalidShape);
+        assert!(
+            failure
+                .message
+                .contains(&format!("`{key}` must have at most 512 bytes"))
+        );
     }
 }

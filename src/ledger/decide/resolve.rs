@@ -7,9 +7,9 @@ use crate::ledger::{
     Ledger,
     begin::lock_of,
     chain::{self, Body, Stamp, instant},
-    naming::NameError,
+    naming::{NameError, Only, only},
     record::{Claim, ClaimState, Effects, Event, Head, Row},
-    row,
+    row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
 };
 
@@ -94,7 +94,11 @@ impl Ledger<'_> {
             };
             if let Some(answer) = &answer {
                 let row = vouched(&found, answer, at);
-                let (head, step) = row::record_noted(tx, Event::Resolved, stamp, row, note)?;
+                let beside = Beside {
+                    claim: Some(found.claim.seq),
+                    note,
+                };
+                let (head, step) = row::record(tx, Event::Resolved, stamp, row, beside)?;
                 Ok((head, Some(step)))
             } else {
                 let body = Body {
@@ -102,6 +106,7 @@ impl Ledger<'_> {
                     reason: Some("did_not_happen".to_owned()),
                     note: note.map(ToOwned::to_owned),
                     about: Some(found.case.operation_id.clone()),
+                    claim: Some(found.claim.seq),
                     ..Body::default()
                 };
                 Ok((chain::append(tx, Event::Resolved, stamp, &body)?, None))
@@ -135,18 +140,14 @@ impl Ledger<'_> {
 /// The open claim whose operation begins so.
 fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError> {
     let mut claims = tx.claims()?;
-    claims.retain(|claim| !name.is_empty() && claim.operation_id.starts_with(name));
-    if let Some(at) = claims.iter().position(|claim| claim.operation_id == name) {
-        claims = vec![claims.swap_remove(at)];
-    }
-    let claim = match claims.len() {
-        0 => return Err(closed(tx, name)?),
-        1 => claims.swap_remove(0),
-        _ => {
-            let candidates = claims.into_iter().map(|claim| claim.operation_id);
+    claims.retain(|claim| claim.operation_id.starts_with(name));
+    let claim = match only(name, claims, |claim| claim.operation_id.clone()) {
+        Only::One(claim) => *claim,
+        Only::None => return Err(closed(tx, name)?),
+        Only::Several(candidates) => {
             return Err(DecisionError::Name(NameError::Several {
                 text: name.to_owned(),
-                candidates: candidates.collect(),
+                candidates,
             }));
         }
     };
@@ -154,7 +155,7 @@ fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError
     let link = link.filter(|link| link.seq == claim.seq);
     let body = link.as_ref().and_then(super::super::record::Link::body);
     let body = body.unwrap_or_default();
-    let rows = tx.rows(&Which::Operation(&claim.operation_id), 2)?;
+    let rows = tx.rows(&Which::operation(&claim.operation_id), 2)?;
     let row = rows
         .into_iter()
         .find(|row| row.operation_id == claim.operation_id);
@@ -180,17 +181,21 @@ fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError
 
 /// Why there is no such claim: what came of the operation.
 fn closed(tx: &mut dyn Tx, name: &str) -> Result<DecisionError, StoreError> {
-    if name.is_empty() {
-        return Ok(DecisionError::Name(NameError::Nothing(name.to_owned())));
-    }
-    let row = tx.rows(&Which::Operation(name), 1)?.into_iter().next();
+    let rows = match name {
+        "" => Vec::new(),
+        name => tx.rows(&Which::operation(name), 1)?,
+    };
+    let ended = rows.into_iter().next();
     Ok(
-        match row.and_then(|row| Some((row.operation_id, row.state?))) {
+        match ended.and_then(|row| Some((row.operation_id, row.state?))) {
             Some((operation, state)) => DecisionError::Ended {
                 operation,
                 state: state.name(),
             },
-            None => DecisionError::Name(NameError::Nothing(name.to_owned())),
+            None => DecisionError::Name(NameError::Nothing {
+                text: name.to_owned(),
+                session: None,
+            }),
         },
     )
 }

@@ -147,15 +147,60 @@ fn an_answer_is_found_by_its_step_and_by_the_beginning_of_an_id() {
         ("op_01A", 0),
         ("a", 0),
         ("bb", 1),
+        ("#op_01AB", 1),
     ] {
         assert_eq!(found(id).unwrap(), step, "{id}");
     }
     let error = found("op_01").unwrap_err().to_string();
     assert!(error.contains("op_01A, op_01AB"), "{error}");
-    assert!(matches!(found("zz"), Err(ReadError::NoId { .. })));
-    assert!(matches!(found(""), Err(ReadError::NoId { .. })));
+    for nothing in ["zz", "", "#"] {
+        let error = found(nothing).unwrap_err();
+        let nothing = ReadError::Name(NameError::Nothing {
+            text: nothing.trim_matches('#').to_owned(),
+            session: None,
+        });
+        assert_eq!(error.to_string(), nothing.to_string());
+    }
     let error = found("7").unwrap_err().to_string();
     assert!(error.contains("from 0 to 1"), "{error}");
+}
+
+#[test]
+fn a_number_is_a_step_as_it_is_shown_and_never_the_beginning_of_an_id() {
+    let named = |id: &str, row: Row| Row {
+        id: id.to_owned(),
+        ..row
+    };
+    let rows = [
+        named("01-a", row(1, 0)),
+        named("01-b", row(2, 1)),
+        named("7-c", row(3, 2)),
+    ];
+    let mut reading = ledger(&rows);
+    let mut found = |id: &str| reading.find(id, None).map(|row| row.step_index);
+    assert_eq!(found("1").unwrap(), 1);
+    // Not the step 1, and of two answers neither.
+    let error = found("01").unwrap_err().to_string();
+    assert!(error.contains("01-a, 01-b"), "{error}");
+    assert_eq!(found("7-").unwrap(), 2);
+    assert!(found("7").is_err());
+}
+
+#[test]
+fn an_answer_is_looked_for_in_the_session_that_is_named() {
+    let other = Row {
+        session_id: "sess-other".to_owned(),
+        ..row(3, 0)
+    };
+    let mut reading = ledger(&[row(1, 0), row(2, 1), other]);
+    let mut found = |id: &str, session| reading.find(id, session).map(|row| row.seq);
+    assert_eq!(found("op_", Some("sess-other")).unwrap(), Some(3));
+    assert_eq!(found("0", Some(SESSION)).unwrap(), Some(1));
+    assert_eq!(found("0", None).unwrap(), Some(3));
+    let error = found("op_1", Some("sess-other")).unwrap_err().to_string();
+    assert!(error.contains("in the session `sess-other`"), "{error}");
+    let error = found("op_1", Some("nobody")).unwrap_err();
+    assert!(matches!(error, ReadError::NoSession { .. }), "{error}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ CREATE TABLE public.ledger_events (
   entry_hash text NOT NULL UNIQUE CHECK (entry_hash ~ '^[0-9a-f]{64}$')
 );
 CREATE INDEX ledger_events_operation ON public.ledger_events (operation_id, seq);
+CREATE INDEX ledger_events_session ON public.ledger_events (session_id, seq);
 
 CREATE FUNCTION public.oneact_next_link() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE last record;
@@ -143,13 +144,17 @@ CREATE UNIQUE INDEX agent_actions_step ON public.agent_actions (COALESCE(session
   WHERE seq IS NOT NULL;
 CREATE INDEX agent_actions_session ON public.agent_actions (COALESCE(session_key, session_id::text), step_index);
 CREATE INDEX agent_actions_task ON public.agent_actions (COALESCE(session_key, session_id::text), task_id, seq DESC NULLS LAST);
+CREATE INDEX agent_actions_delivery
+  ON public.agent_actions (COALESCE(session_key, session_id::text), task_id, seq DESC NULLS LAST)
+  WHERE state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
 CREATE INDEX agent_actions_operation ON public.agent_actions (operation_id);
 CREATE INDEX agent_actions_reused ON public.agent_actions (reused_from) WHERE reused_from IS NOT NULL;
 CREATE INDEX agent_actions_request
   ON public.agent_actions (COALESCE(session_key, session_id::text), request_hash, seq DESC NULLS LAST)
   WHERE outcome = 'success' AND state IN ('done', 'partial');
 -- By hash: a caller's key may be longer than a b-tree takes.
-CREATE INDEX agent_actions_key ON public.agent_actions USING hash (idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX agent_actions_key ON public.agent_actions USING hash (idempotency_key)
+  WHERE idempotency_key IS NOT NULL AND state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
 
 -- What jsonb can keep of a JSON text: it has no U+0000. None where it can keep nothing.
 CREATE FUNCTION public.oneact_jsonb(json text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$

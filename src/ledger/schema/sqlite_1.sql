@@ -20,9 +20,9 @@ CREATE TABLE sessions (
   opened_at  TEXT NOT NULL
 ) STRICT;
 
-CREATE TRIGGER sessions_count_only BEFORE UPDATE ON sessions
-WHEN NOT (NEW.session_id IS OLD.session_id AND NEW.context IS OLD.context AND NEW.profile IS OLD.profile
-      AND NEW.principal IS OLD.principal AND NEW.opened_at IS OLD.opened_at AND NEW.next_step = OLD.next_step + 1)
+CREATE TRIGGER sessions_stay BEFORE UPDATE OF session_id, context, profile, principal, opened_at ON sessions
+BEGIN SELECT RAISE(ABORT, 'sessions: only the next step may change, by one'); END;
+CREATE TRIGGER sessions_count_only BEFORE UPDATE OF next_step ON sessions WHEN NEW.next_step <> OLD.next_step + 1
 BEGIN SELECT RAISE(ABORT, 'sessions: only the next step may change, by one'); END;
 CREATE TRIGGER sessions_open_once BEFORE INSERT ON sessions
 WHEN EXISTS (SELECT 1 FROM sessions WHERE session_id = NEW.session_id)
@@ -45,6 +45,8 @@ CREATE TABLE ledger_events (
   prev_hash    TEXT NOT NULL CHECK (length(prev_hash) = 64),
   entry_hash   TEXT NOT NULL CHECK (length(entry_hash) = 64)
 ) STRICT;
+
+CREATE INDEX ledger_events_session ON ledger_events (session_id, seq);
 
 CREATE TRIGGER ledger_events_next_only BEFORE INSERT ON ledger_events
 WHEN NEW.seq <> coalesce((SELECT max(seq) + 1 FROM ledger_events), 0)
@@ -104,8 +106,11 @@ CREATE TABLE agent_actions (
 
 CREATE INDEX agent_actions_request ON agent_actions (session_id, request_hash, action_type, seq)
   WHERE outcome = 'success' AND state IN ('done', 'partial');
-CREATE INDEX agent_actions_delivery ON agent_actions (session_id, task_id, request_id, attempt, seq);
-CREATE INDEX agent_actions_key ON agent_actions (session_id, idempotency_key, seq) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX agent_actions_task ON agent_actions (session_id, task_id, seq);
+CREATE INDEX agent_actions_delivery ON agent_actions (session_id, task_id, request_id, seq)
+  WHERE state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
+CREATE INDEX agent_actions_key ON agent_actions (session_id, idempotency_key, seq)
+  WHERE idempotency_key IS NOT NULL AND state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
 CREATE INDEX agent_actions_operation ON agent_actions (operation_id);
 CREATE INDEX agent_actions_reused_from ON agent_actions (reused_from) WHERE reused_from IS NOT NULL;
 
@@ -122,23 +127,18 @@ WHEN NEW.state IS NULL AND EXISTS (SELECT 1 FROM ledger_events)
 BEGIN SELECT RAISE(ABORT, 'agent_actions: history comes before the first link'); END;
 CREATE TRIGGER agent_actions_no_delete BEFORE DELETE ON agent_actions
 BEGIN SELECT RAISE(ABORT, 'agent_actions: append only'); END;
-CREATE TRIGGER agent_actions_prune_or_revoke_only BEFORE UPDATE ON agent_actions
+-- Which columns are set is known when a statement is compiled: each opening reads these texts.
+CREATE TRIGGER agent_actions_stay BEFORE UPDATE OF
+  id, agent_name, action_type, target_type, target_id, outcome, request_hash, confidence_score, session_id,
+  step_index, timestamp, state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version,
+  entry_digest, tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from, reason,
+  fault, started_at, duration_ms, request_sha256, response_sha256, seq
+ON agent_actions
+BEGIN SELECT RAISE(ABORT, 'agent_actions: a row can only be pruned, or taken back once'); END;
+CREATE TRIGGER agent_actions_prune_or_revoke_only BEFORE UPDATE OF request, response, revoked_by ON agent_actions
 WHEN NOT ((NEW.request IS OLD.request OR NEW.request IS NULL)
       AND (NEW.response IS OLD.response OR NEW.response IS NULL)
-      AND (NEW.revoked_by IS OLD.revoked_by OR OLD.revoked_by IS NULL)
-      AND NEW.id IS OLD.id AND NEW.agent_name IS OLD.agent_name AND NEW.action_type IS OLD.action_type
-      AND NEW.target_type IS OLD.target_type AND NEW.target_id IS OLD.target_id AND NEW.outcome IS OLD.outcome
-      AND NEW.request_hash IS OLD.request_hash AND NEW.confidence_score IS OLD.confidence_score
-      AND NEW.session_id IS OLD.session_id AND NEW.step_index IS OLD.step_index AND NEW.timestamp IS OLD.timestamp
-      AND NEW.state IS OLD.state AND NEW.operation_id IS OLD.operation_id AND NEW.request_id IS OLD.request_id
-      AND NEW.idempotency_key IS OLD.idempotency_key AND NEW.task_id IS OLD.task_id AND NEW.attempt IS OLD.attempt
-      AND NEW.entry_version IS OLD.entry_version AND NEW.entry_digest IS OLD.entry_digest
-      AND NEW.tool_pin IS OLD.tool_pin AND NEW.oneact_version IS OLD.oneact_version
-      AND NEW.inputs_hash IS OLD.inputs_hash AND NEW.input_ids IS OLD.input_ids AND NEW.output_ids IS OLD.output_ids
-      AND NEW.adjusted IS OLD.adjusted AND NEW.reused_from IS OLD.reused_from AND NEW.reason IS OLD.reason
-      AND NEW.fault IS OLD.fault AND NEW.started_at IS OLD.started_at AND NEW.duration_ms IS OLD.duration_ms
-      AND NEW.request_sha256 IS OLD.request_sha256 AND NEW.response_sha256 IS OLD.response_sha256
-      AND NEW.seq IS OLD.seq)
+      AND (NEW.revoked_by IS OLD.revoked_by OR OLD.revoked_by IS NULL))
 BEGIN SELECT RAISE(ABORT, 'agent_actions: a row can only be pruned, or taken back once'); END;
 
 -- Who is at work on what: the only rows that come and go.

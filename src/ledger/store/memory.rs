@@ -1,16 +1,19 @@
 //! A ledger in memory: the rules of the others without a database, for tests.
 
+mod fits;
+
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Delivery, Dropped, Durability, Store, StoreError, Tx, Which};
+use super::{Durability, Store, StoreError, Tx, Which};
 use crate::ledger::{
     canonical::canonical,
     chain::NOTHING,
-    record::{Claim, ClaimKey, Event, Head, Link, Row, RowOutcome, RowState, Seq, Session},
+    record::{Claim, ClaimKey, Event, Head, Link, Row, Seq, Session},
 };
+use fits::fits;
 
 /// A ledger that several stores can have open.
 #[derive(Debug, Clone, Default)]
@@ -228,6 +231,12 @@ impl Tx for Kept {
         Ok(from.take(most).cloned().collect())
     }
 
+    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
+        let of = self.links.iter();
+        let of = of.filter(|link| link.session_id == session_id);
+        Ok(of.cloned().collect())
+    }
+
     fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
         let mut sessions = self.sessions.iter();
         Ok(sessions.find(|session| session.session_id == id).cloned())
@@ -310,10 +319,24 @@ impl Tx for Kept {
             _ => {
                 found.reverse();
                 found.sort_by_key(|row| std::cmp::Reverse(row.seq));
+                if let Which::Operation(begin) = which {
+                    found.sort_by_key(|row| row.operation_id != begin.text);
+                }
             }
         }
         found.truncate(most);
+        if let Which::ReusesOf(_) = which {
+            for row in &mut found {
+                row.request = None;
+                row.response = None;
+            }
+        }
         Ok(found)
+    }
+
+    fn steps(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<u64>, StoreError> {
+        let rows = self.rows(which, most)?;
+        Ok(rows.into_iter().map(|row| row.step_index).collect())
     }
 
     fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
@@ -354,65 +377,19 @@ impl Tx for Kept {
         Ok(())
     }
 
-    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError> {
-        let before = self.claims.len();
-        self.claims
-            .retain(|claim| claim.key != *key || claim.seq != seq);
-        Ok(if self.claims.len() < before {
-            Dropped::Ours
-        } else {
-            Dropped::TakenOver
-        })
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Option<Claim>, StoreError> {
+        let ours = |claim: &Claim| claim.key == *key && claim.seq == seq;
+        let at = self.claims.iter().position(ours);
+        Ok(at.map(|at| self.claims.remove(at)))
     }
 
-    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError> {
-        Ok(*self.key.get_or_insert_with(fresh))
+    fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError> {
+        Ok(self.key)
     }
-}
 
-fn fits(which: &Which<'_>, row: &Row) -> bool {
-    let is = |column: &Option<String>, value: &str| column.as_deref() == Some(value);
-    match *which {
-        Which::Delivery(Delivery::Key {
-            session_id,
-            idempotency_key,
-        }) => row.session_id == session_id && is(&row.idempotency_key, idempotency_key),
-        Which::Delivery(Delivery::Task {
-            session_id,
-            request_id,
-            task_id,
-            attempt,
-        }) => {
-            row.session_id == session_id
-                && row.request_id.as_deref() == request_id
-                && is(&row.task_id, task_id)
-                && attempt.is_none_or(|attempt| row.attempt == attempt)
-        }
-        Which::Request {
-            session_id,
-            action_type,
-            request_hash,
-        } => {
-            row.session_id == session_id
-                && is(&row.action_type, action_type)
-                && row.request_hash == request_hash
-                && row.outcome == RowOutcome::Success
-                && matches!(row.state, Some(RowState::Done | RowState::Partial))
-        }
-        Which::Task {
-            session_id,
-            task_id,
-        } => row.session_id == session_id && is(&row.task_id, task_id),
-        Which::Operation(begin) => row.operation_id.starts_with(begin),
-        Which::Id(begin) => row.id.starts_with(begin),
-        Which::Session(session_id) => row.session_id == session_id,
-        Which::Step {
-            session_id,
-            step_index,
-        } => row.session_id == session_id && row.step_index == step_index,
-        Which::Seq(seq) => row.seq == Some(seq),
-        Which::From(seq) => row.seq >= Some(seq),
-        Which::ReusesOf(id) => is(&row.reused_from, id),
-        Which::Newest => true,
+    fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {
+        must(self.key.is_none().then_some(()), "there is a key")?;
+        self.key = Some(*key);
+        Ok(())
     }
 }

@@ -158,14 +158,15 @@ impl Store for PostgresStore {
     }
 }
 
-/// Begins a transaction that no other writer comes between.
+/// Begins a transaction that no other writer comes between. What it sees is as new as each statement, whatever
+/// the database's own habit: a view from before the lock was granted would not hold what the others wrote.
 fn begin(durability: Durability) -> String {
     let wait = match durability {
         Durability::Disk => "on",
         Durability::Process => "off",
     };
     format!(
-        "BEGIN; SET LOCAL synchronous_commit = {wait}; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
+        "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = {wait}; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
     )
 }
 

@@ -26,6 +26,7 @@ use files::Files;
 use holds::Holds;
 use tx::Inside;
 
+pub(in crate::ledger) use files::real;
 pub(crate) use open::Wish;
 
 /// A ledger in a file.
@@ -98,15 +99,13 @@ impl SqliteStore {
             && self.files.write_ahead_length() > longer_than
             && self.set_for(Durability::Disk).is_ok()
         {
-            let moved = self
-                .conn
-                .busy_timeout(Duration::ZERO)
-                .and_then(|()| {
-                    self.conn
-                        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-                })
-                .and_then(|()| self.conn.busy_timeout(PATIENCE));
-            if let Err(error) = moved {
+            let moved = self.conn.busy_timeout(Duration::ZERO).and_then(|()| {
+                self.conn
+                    .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            });
+            // Whatever came of it: others are waited for again.
+            let patient = self.conn.busy_timeout(PATIENCE);
+            if let Err(error) = moved.and(patient) {
                 tracing::debug!(ledger = self.files.place(), %error, "the write-ahead file stays");
             }
         }

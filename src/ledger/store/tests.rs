@@ -1,6 +1,6 @@
 //! The facts of the contract, told of every kind of store.
 
-mod contract;
+pub(crate) mod contract;
 
 use tempfile::TempDir;
 

@@ -105,3 +105,134 @@ fn a_run_is_asked_whether_it_may_go_on_while_it_waits() {
         "{stopped:?}"
     );
 }
+
+/// An answer that is in the outbox, and the ledger that has not got it.
+fn posted() -> Place {
+    let place = Place::new();
+    let first = once("op_1");
+    let mut owner = place.open();
+    let begun = running(begin(&mut owner, &first, &Around::default()));
+    owner.dispatch(&first, &begun).unwrap();
+    place.memory.break_down();
+    assert!(owner.finish(&first, begun, &ended()).head.is_none());
+    place.memory.mend();
+    drop(owner);
+    place
+}
+
+fn letter(place: &Place) -> std::path::PathBuf {
+    place.dir.path().join("outbox/op_1.json")
+}
+
+#[test]
+fn who_waits_gets_the_answer_that_its_owner_could_only_leave_in_the_outbox() {
+    let place = Place::new();
+    let first = once("op_1");
+    let mut owner = place.open();
+    let begun = running(begin(&mut owner, &first, &Around::default()));
+    owner.dispatch(&first, &begun).unwrap();
+    let owner = RefCell::new(Some((owner, begun)));
+    let asked = RefCell::new(0);
+    let patient = Ask {
+        patience: Duration::from_secs(10),
+        ..once("op_2")
+    };
+    let answered = place.open().begin(&patient, &Around::default(), &|| {
+        *asked.borrow_mut() += 1;
+        if *asked.borrow() == 2
+            && let Some((mut owner, begun)) = owner.take()
+        {
+            place.memory.break_down();
+            owner.finish(&first, begun, &ended());
+            place.memory.mend();
+        }
+        Ok(())
+    });
+    assert_eq!(said(answered), Err(Again::Suppressed));
+}
+
+#[test]
+fn an_answer_that_comes_after_a_person_has_spoken_is_recorded_as_late() {
+    let place = posted();
+    let away = place.dir.path().join("op_1.json");
+    std::fs::rename(letter(&place), &away).unwrap();
+    let answer = |_: &crate::ledger::Case| "{}".to_owned();
+    let happened = crate::ledger::Happened::Yes(&answer);
+    place.open().resolve("op_1", happened, None).unwrap();
+    std::fs::rename(&away, letter(&place)).unwrap();
+    let suppressed = again(&place, &once("op_2"), &Around::default());
+    assert_eq!(suppressed, Err(Again::Suppressed));
+    assert!(!letter(&place).exists());
+    let states: Vec<_> = place.rows().iter().filter_map(|row| row.state).collect();
+    assert_eq!(
+        states,
+        [RowState::Done, RowState::Late, RowState::Suppressed]
+    );
+}
+
+#[test]
+fn a_letter_that_was_taken_in_and_not_removed_is_not_taken_in_again() {
+    let place = posted();
+    let text = std::fs::read(letter(&place)).unwrap();
+    place.open().absorb_outbox();
+    std::fs::write(letter(&place), text).unwrap();
+    place.open().absorb_outbox();
+    assert!(!letter(&place).exists());
+    assert_eq!(place.rows().len(), 1);
+}
+
+#[test]
+fn a_letter_to_another_ledger_waits_for_that_one() {
+    let place = posted();
+    let text = std::fs::read_to_string(letter(&place)).unwrap();
+    let mut other: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(other["ledger"], "memory");
+    other["ledger"] = json!("postgres://db.example.org/ledger");
+    std::fs::write(letter(&place), other.to_string()).unwrap();
+    place.open().absorb_outbox();
+    assert!(letter(&place).exists());
+    assert_eq!(place.rows().len(), 0);
+    std::fs::write(letter(&place), text).unwrap();
+    place.open().absorb_outbox();
+    assert_eq!(place.rows().len(), 1);
+}
+
+#[test]
+fn of_many_that_start_at_once_one_takes_a_letter_in() {
+    let posted = posted();
+    let text = std::fs::read_to_string(letter(&posted)).unwrap();
+    let mut to_file: Value = serde_json::from_str(&text).unwrap();
+    to_file["ledger"] = json!("ledger.db");
+    to_file["row"]["operation_id"] = json!("op_9");
+    for _ in 0..5 {
+        let file = tampering::InFile::filled();
+        let outbox = file.path("outbox");
+        std::fs::create_dir(&outbox).unwrap();
+        std::fs::write(outbox.join("op_1.json"), to_file.to_string()).unwrap();
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                let (dir, start) = (file.path(""), &start);
+                scope.spawn(move || {
+                    let host = host();
+                    let place = super::super::Place::default_in(&dir);
+                    let mut ledger = Ledger::open(&place, &dir, &host).unwrap();
+                    start.wait();
+                    ledger.absorb_outbox();
+                });
+            }
+        });
+        let verdict = file.verdict();
+        assert_eq!((verdict.broken, verdict.rows), (None, 5));
+    }
+}
+
+#[test]
+fn a_run_with_the_seed_of_one_that_died_does_not_wait_for_itself() {
+    let place = Place::new();
+    let world = Around::default();
+    let mut owner = place.open();
+    running(begin(&mut owner, &ask("op_1"), &world));
+    drop(owner);
+    assert_eq!(again(&place, &ask("op_1"), &world), Ok(Why::TakenOver));
+}

@@ -2,7 +2,7 @@
 
 use super::{tampering::other, *};
 use crate::ledger::{
-    Case, DecisionError, Dependants, Happened, Name, Review, Signers, naming::NameError,
+    Alone, Case, DecisionError, Dependants, Happened, Name, Review, Signers, naming::NameError,
     record::Event,
 };
 
@@ -10,6 +10,7 @@ fn name(text: &str) -> Name<'_> {
     Name {
         text,
         session: None,
+        alone: Alone::Refused,
     }
 }
 
@@ -143,7 +144,7 @@ fn only_what_is_open_is_resolved() {
     for nothing in ["op_9", ""] {
         let error = refused(&place, nothing);
         assert!(
-            matches!(error, DecisionError::Name(NameError::Nothing(_))),
+            matches!(error, DecisionError::Name(NameError::Nothing { .. })),
             "{error:?}"
         );
     }
@@ -190,7 +191,7 @@ fn of_several_open_operations_one_has_to_be_named() {
     let error = place.open().resolve("op_", Happened::No, None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`op_` may be op_1, or op_12; write more of it"
+        "`op_` is the beginning of several ids: op_1, op_12; give more of it"
     );
     // A whole id is no beginning.
     place.open().resolve("op_1", Happened::No, None).unwrap();
@@ -278,7 +279,7 @@ fn a_review_is_recorded_and_a_rejection_takes_the_answer_back() {
         .unwrap_err();
     assert!(matches!(
         unknown,
-        DecisionError::Name(NameError::Nothing(_))
+        DecisionError::Name(NameError::Nothing { .. })
     ));
     whole(&place);
 }
@@ -292,6 +293,7 @@ fn an_answer_is_named_by_operation_row_or_step() {
     let step = Name {
         text: "1",
         session: Some("s"),
+        alone: Alone::Refused,
     };
     for named in [
         name("op_2"),
@@ -311,7 +313,7 @@ fn an_answer_is_named_by_operation_row_or_step() {
     };
     assert_eq!(
         error(name("op_")),
-        "`op_` may be op_2, or op_1; write more of it"
+        "`op_` is the beginning of several ids: op_1, op_2; give more of it"
     );
     // A number alone is a step of some session, also where a row's id begins so.
     assert!(error(name("7")).contains("say of which session"));
@@ -319,11 +321,87 @@ fn an_answer_is_named_by_operation_row_or_step() {
     let beyond = Name {
         text: "7",
         session: Some("s"),
+        alone: Alone::Refused,
     };
-    assert_eq!(error(beyond), "session `s` has no step 7");
+    assert_eq!(
+        error(beyond),
+        "the session `s` has no step 7; they go from 0 to 1"
+    );
+    let step = Name { text: "#1", ..step };
+    let reviewed = place.open().review(step, Review::Accept, None).unwrap();
+    assert_eq!(reviewed.row.operation_id, "op_2");
     let elsewhere = Name {
         text: "op_2",
         session: Some("t"),
+        alone: Alone::Refused,
     };
     assert!(error(elsewhere).contains("nothing recorded"));
+}
+
+#[test]
+fn the_head_names_the_last_link_of_a_decision() {
+    let file = tampering::InFile::filled();
+    let mut ledger = file.open();
+    let rejected = ledger.review(name("op_1"), Review::Reject, None).unwrap();
+    let last = rejected.revoked.unwrap();
+    assert!(last > rejected.link.seq);
+    drop(ledger);
+    let verdict = file.verdict();
+    assert_eq!(
+        verdict.head,
+        crate::ledger::HeadSays::Unsigned { seq: last }
+    );
+}
+
+#[test]
+fn dependants_are_taken_back_however_many_they_are() {
+    const MANY: usize = 10_100;
+    let file = tampering::InFile::filled();
+    // As if op_1 had been answered again so often.
+    file.change(&format!(
+        "CREATE TEMP TABLE again AS SELECT * FROM agent_actions WHERE state = 'reused';
+         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {MANY})
+         INSERT INTO agent_actions SELECT id || n, agent_name, action_type, target_type, target_id, outcome, request,
+           request_hash, response, confidence_score, session_id, 1000 + n, timestamp, state, operation_id || n,
+           request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, tool_pin, oneact_version,
+           inputs_hash, input_ids, output_ids, adjusted, reused_from, reason, fault, started_at, duration_ms,
+           request_sha256, response_sha256, 1000000 + n, NULL
+         FROM again, numbers"
+    ));
+    let mut ledger = file.open();
+    let revoked = ledger
+        .revoke(name("op_1"), Dependants::Revoked, None)
+        .unwrap();
+    assert_eq!(revoked.along.len(), MANY + 1);
+}
+
+#[test]
+fn an_answer_of_a_session_is_found_however_many_are_newer_elsewhere() {
+    let place = Place::new();
+    let of = |operation, session_id, number| {
+        let ask = other(ask(operation), number);
+        Ask {
+            who: Who {
+                session_id,
+                ..ask.who
+            },
+            ..ask
+        }
+    };
+    done(&place, &of("op_1", "s", 1), &ended());
+    for (operation, number) in [
+        "op_20", "op_21", "op_22", "op_23", "op_24", "op_25", "op_26", "op_27", "op_28", "op_29",
+    ]
+    .into_iter()
+    .zip(2..)
+    {
+        done(&place, &of(operation, "t", number), &ended());
+    }
+    let named = Name {
+        text: "op_",
+        session: Some("s"),
+        alone: Alone::Refused,
+    };
+    let revoked = place.open().revoke(named, Dependants::Listed, None);
+    assert_eq!(revoked.unwrap().row.operation_id, "op_1");
 }

@@ -54,6 +54,47 @@ fn duplicates_that_are_to_be_repeated_do_not_meet() {
 }
 
 #[test]
+fn what_is_to_be_repeated_is_done_once_for_each_delivery() {
+    let repeat = |operation| Ask {
+        on_duplicate: OnDuplicate::Repeat,
+        who: Who {
+            operation_id: operation,
+            ..once("op_1").who
+        },
+        ..once("op_1")
+    };
+    let world = Around::default();
+    // In flight.
+    let place = Place::new();
+    let mut owner = place.open();
+    running(begin(&mut owner, &repeat("op_1"), &world));
+    let waited = begin(&mut place.open(), &repeat("op_2"), &world);
+    assert!(
+        matches!(waited, Err(LedgerError::InFlight { .. })),
+        "{waited:?}"
+    );
+    drop(owner);
+    // Dead, when it may have happened.
+    let place = Place::new();
+    let mut owner = place.open();
+    let begun = running(begin(&mut owner, &repeat("op_1"), &world));
+    owner.dispatch(&repeat("op_1"), &begun).unwrap();
+    drop(owner);
+    let asked = begin(&mut place.open(), &repeat("op_2"), &world);
+    assert!(
+        matches!(asked, Err(LedgerError::Unknown { .. })),
+        "{asked:?}"
+    );
+    // Done, and then by another delivery.
+    let place = Place::new();
+    done(&place, &repeat("op_1"), &ended());
+    assert_eq!(again(&place, &repeat("op_2"), &world), Err(Again::Replayed));
+    let mut other = repeat("op_3");
+    other.who.attempt = Attempt::Said(2);
+    assert_eq!(again(&place, &other, &world), Ok(Why::Repeat));
+}
+
+#[test]
 fn the_same_delivery_is_replayed_success_or_failure() {
     for end in [ended(), failed()] {
         let place = Place::new();
@@ -104,4 +145,107 @@ fn a_failure_is_no_answer_to_the_next_attempt() {
     assert_eq!(again(&place, &next, &Around::default()), Ok(Why::Retry));
     let last = place.open().last_failure("s", "op_1").unwrap().unwrap();
     assert_eq!(last.fault.as_deref(), Some(Fault::OutOfMemory.name()));
+}
+
+#[test]
+fn a_delivery_is_known_however_often_it_came() {
+    let place = Place::new();
+    let keyed = |operation| {
+        let mut ask = ask(operation);
+        ask.who.task_id = Some("t");
+        ask.who.idempotency_key = Some("k");
+        ask
+    };
+    done(&place, &keyed("op_1"), &failed());
+    for _ in 0..25 {
+        let replayed = again(&place, &keyed("op_2"), &Around::default());
+        assert_eq!(replayed, Err(Again::Replayed));
+    }
+    let mut other = keyed("op_3");
+    other.asked.outputs.clear();
+    let refused = begin(&mut place.open(), &other, &Around::default());
+    assert!(
+        matches!(refused, Err(LedgerError::Conflict { .. })),
+        "{refused:?}"
+    );
+    assert!(place.open().last_failure("s", "t").unwrap().is_some());
+}
+
+#[test]
+fn what_must_not_happen_twice_is_done_again_only_for_what_is_known() {
+    let touched = |end: &mut Ended| end.inputs[0].changed_meanwhile = true;
+    let mut end = ended();
+    touched(&mut end);
+    let place = Place::new();
+    done(&place, &once("op_1"), &end);
+    let suppressed = again(&place, &once("op_2"), &Around::default());
+    assert_eq!(suppressed, Err(Again::Suppressed));
+    // Nor is it where nobody can read what its inputs were.
+    place
+        .memory
+        .change(|row| row.input_ids = Some("{}".to_owned()));
+    let suppressed = again(&place, &once("op_3"), &Around::default());
+    assert_eq!(suppressed, Err(Again::Suppressed));
+}
+
+fn plan(operation: &'static str, task: &'static str) -> Ask<'static> {
+    let mut ask = Ask {
+        on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
+        ..once(operation)
+    };
+    ask.who.task_id = Some(task);
+    ask
+}
+
+#[test]
+fn the_answers_of_the_delivery_and_of_the_request_are_judged_each_by_itself() {
+    let place = Place::new();
+    let undone = || Around {
+        still: HashMap::from([("out.wav", Still::Other)]),
+        ..Around::default()
+    };
+    done(&place, &plan("op_1", "t1"), &ended());
+    // It was undone, and done again by another task.
+    let mut ledger = place.open();
+    let begun = running(begin(&mut ledger, &plan("op_2", "t2"), &undone()));
+    ledger.finish(&plan("op_2", "t2"), begun, &ended());
+    // And undone again: both answers are none any more.
+    let looks = RefCell::new(0);
+    let asked = place.open().begin(&plan("op_3", "t1"), &undone(), &|| {
+        *looks.borrow_mut() += 1;
+        assert!(*looks.borrow() < 10, "it looks for ever");
+        Ok(())
+    });
+    assert_eq!(said(asked), Ok(Why::Miss(Miss::OutputChanged)));
+}
+
+/// A world in which somebody takes the answer back while it is looked at.
+struct Meanwhile<'a>(&'a Place, RefCell<bool>);
+
+impl World for Meanwhile<'_> {
+    fn still(&self, _: &str, _: &Print, _: Links) -> Still {
+        if !self.1.replace(true) {
+            self.0.memory.change(|row| row.revoked_by = Some(1));
+        }
+        Still::Same
+    }
+
+    fn expires(&self, _: &str) -> Option<Timestamp> {
+        None
+    }
+
+    fn now(&self) -> Timestamp {
+        NOW.parse().unwrap()
+    }
+}
+
+#[test]
+fn an_answer_that_is_taken_back_while_it_is_judged_is_not_given() {
+    for asked in [ask("op_2"), once("op_2")] {
+        let place = Place::new();
+        done(&place, &ask("op_1"), &ended());
+        let world = Meanwhile(&place, RefCell::new(false));
+        let begun = place.open().begin(&asked, &world, &|| Ok(()));
+        assert_eq!(said(begun), Ok(Why::Miss(Miss::Revoked)));
+    }
 }

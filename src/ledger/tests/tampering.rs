@@ -139,7 +139,7 @@ pub(super) fn computed_anew(links: &mut [Link]) {
     }
 }
 
-fn broken(file: &InFile) -> Broken {
+pub(super) fn broken(file: &InFile) -> Broken {
     file.verdict().broken.expect("it is broken")
 }
 
@@ -300,6 +300,7 @@ fn an_answer_that_was_taken_back_cannot_be_brought_back() {
     let name = crate::ledger::Name {
         text: "op_1",
         session: None,
+        alone: crate::ledger::Alone::Refused,
     };
     let dependants = crate::ledger::Dependants::Listed;
     let revoked = file.open().revoke(name, dependants, None).unwrap();
@@ -308,16 +309,6 @@ fn an_answer_that_was_taken_back_cannot_be_brought_back() {
     let found = broken(&file);
     assert_eq!(found.link, Some(revoked.link.seq));
     assert!(matches!(found.what, Damage::RevocationUndone { .. }));
-}
-
-#[test]
-fn a_claim_that_nobody_made_is_found() {
-    let file = InFile::filled();
-    file.change("INSERT INTO claims VALUES ('s', 'sha256:x', 'op_9', 2, 'unknown', 'once')");
-    let found = broken(&file);
-    assert_eq!(found.link, Some(2));
-    let operation = "op_9".to_owned();
-    assert_eq!(found.what, Damage::ClaimAstray { operation });
 }
 
 #[test]

@@ -26,8 +26,7 @@ pub(super) struct Page {
 /// What is beside the chain.
 #[derive(Debug)]
 pub(super) struct End {
-    /// With the links that they name.
-    pub(super) claims: Vec<(Claim, Option<Link>)>,
+    pub(super) claims: Vec<Claim>,
     pub(super) outside: u64,
 }
 
@@ -56,7 +55,7 @@ impl Page {
         let mut taken = Vec::new();
         for link in links.iter().filter(|link| is(link, Event::Revoked)) {
             let about = link.body().and_then(|body| body.about).unwrap_or_default();
-            let row = tx.rows(&Which::Id(&about), 1)?.into_iter().next();
+            let row = tx.rows(&Which::id(&about), 1)?.into_iter().next();
             let row = row.filter(|row| row.id == about);
             taken.push((link.seq, row.and_then(|row| row.revoked_by)));
         }
@@ -72,13 +71,10 @@ impl Page {
 
 impl End {
     fn load(tx: &mut dyn Tx) -> Result<Self, StoreError> {
-        let mut claims = Vec::new();
-        for claim in tx.claims()? {
-            let link = one(tx, claim.seq)?;
-            claims.push((claim, link));
-        }
-        let outside = tx.outside()?;
-        Ok(Self { claims, outside })
+        Ok(Self {
+            claims: tx.claims()?,
+            outside: tx.outside()?,
+        })
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::page::{End, Page, is};
+use super::{
+    open::Opened,
+    page::{End, Page, is},
+};
 use crate::ledger::{
     anchor::Note,
     canonical::sha256,
@@ -25,6 +28,7 @@ pub(super) struct Walk {
     pruned: HashSet<String>,
     /// Rows without request and response of which no link has said so yet.
     bare: HashMap<String, (Seq, Part)>,
+    opened: Opened,
     verdict: Verdict,
 }
 
@@ -39,6 +43,7 @@ impl Walk {
             confirmed: None,
             pruned: HashSet::new(),
             bare: HashMap::new(),
+            opened: Opened::default(),
             verdict: Verdict::default(),
         }
     }
@@ -79,6 +84,7 @@ impl Walk {
                 let row = body.about.unwrap_or_default();
                 return Err(self.here(Damage::RevocationUndone { row }));
             }
+            self.opened.follow(link, &body);
             if is(link, Event::Pruned) {
                 for id in &body.rows {
                     self.bare.remove(id);
@@ -243,22 +249,35 @@ impl Walk {
                 what: Damage::PayloadGone { row, part },
             });
         }
-        for (claim, link) in end.claims {
-            let own = link.is_some_and(|link| {
-                let claims = is(&link, Event::Reserved) || is(&link, Event::TakenOver);
-                claims && link.operation_id == claim.operation_id
-            });
-            if !own {
-                let operation = claim.operation_id;
+        for claim in end.claims {
+            let wrong = match self.opened.take(claim.seq) {
+                Some(said) if said == claim => None,
+                Some(said) if said.operation_id == claim.operation_id => {
+                    let operation = said.operation_id;
+                    Some(Damage::ClaimChanged { operation })
+                }
+                Some(_) | None => {
+                    let operation = claim.operation_id.clone();
+                    Some(Damage::ClaimAstray { operation })
+                }
+            };
+            if let Some(what) = wrong {
                 return Err(Broken {
                     link: Some(claim.seq),
-                    ..here(Damage::ClaimAstray { operation })
+                    ..here(what)
                 });
             }
             match claim.state {
                 ClaimState::Unknown => self.verdict.unknown += 1,
                 ClaimState::Reserved | ClaimState::Dispatched => self.verdict.at_work += 1,
             }
+        }
+        if let Some(claim) = self.opened.left() {
+            let operation = claim.operation_id.clone();
+            return Err(Broken {
+                link: Some(claim.seq),
+                ..here(Damage::ClaimGone { operation })
+            });
         }
         self.verdict.outside = end.outside;
         Ok(())

@@ -8,12 +8,14 @@ use sha2::{Digest, Sha256};
 use crate::{
     catalog::{Duplicates, Repeatable, Step},
     envelope::{Delivery, Received},
-    executor::{FileOrder, FileWork, Ready, redacted, shown_parameters},
-    ledger::{Ask, Asked, AskedStep, Attempt, Effects, OnDuplicate, Target, Unless, Who},
-    task::{Counted, OperationId, PlanName, Task, hexadecimal},
+    executor::{FileOrder, FileWork, Ready, kept_plan, shown_parameters},
+    ledger::{
+        Ask, Asked, AskedStep, Attempt, Effects, OnDuplicate, Signatures, Target, Unless, Who, home,
+    },
+    task::{Counted, Input, OperationId, PlanName, Task, hexadecimal, numbered},
 };
 
-use super::{Book, Settings, Work};
+use super::{Book, Settings, Work, kept::Keeper};
 
 /// How long another run of the same is waited for, where the run has all the time in the world.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -25,6 +27,7 @@ pub(super) fn of<'a>(
     operation: &'a OperationId,
     settings: &Settings,
     book: &'a Book<'_>,
+    keeper: &Keeper,
 ) -> Option<Ask<'a>> {
     let identity = &received.identity;
     let who = Who {
@@ -44,7 +47,7 @@ pub(super) fn of<'a>(
         },
     };
     let what = match work {
-        Work::Tools(ready) => tools(ready, received),
+        Work::Tools(ready) => tools(ready, received, keeper),
         Work::Files(files) => plan(files)?,
     };
     // Whoever waits has to say so before the run is over.
@@ -53,7 +56,7 @@ pub(super) fn of<'a>(
         .map_or(what.timeout, |budget| budget.mul_f64(0.9))
         .min(PATIENCE);
     Some(Ask {
-        request: request(&what, received),
+        request: request(&what, received, keeper),
         who,
         asked: what.asked,
         target: what.target,
@@ -64,6 +67,10 @@ pub(super) fn of<'a>(
         effects: what.effects,
         on_duplicate: what.on_duplicate,
         reuse: book.reuse(settings),
+        home: match work {
+            Work::Tools(_) => None,
+            Work::Files(_) => home(&settings.state_dir, &settings.root),
+        },
         patience,
         timeout: what.timeout,
     })
@@ -83,7 +90,7 @@ struct What {
     timeout: Duration,
 }
 
-fn tools(ready: &Ready, received: &Received) -> What {
+fn tools(ready: &Ready, received: &Received, keeper: &Keeper) -> What {
     let steps = &ready.job.steps;
     let task = match &received.task {
         Ok(Task::Capabilities(task)) => Some(task),
@@ -105,42 +112,61 @@ fn tools(ready: &Ready, received: &Received) -> What {
         .collect();
     What {
         asked: Asked {
-            steps: steps.iter().map(asked).collect(),
+            steps: steps.iter().map(|step| asked(step, keeper)).collect(),
             outputs,
             salt: task.and_then(|task| task.salt.clone()),
         },
-        args: args(steps),
+        args: args(steps, keeper),
         target: target.map(|id| Target { kind: "ref", id }),
         digest: digest(steps),
         pin: (!pins.is_empty()).then(|| pins.join(" ")),
-        adjusted: adjusted(steps),
+        adjusted: adjusted(steps, keeper),
         effects: effects(steps),
         on_duplicate: duplicates(steps),
         timeout: steps.iter().map(|step| step.timeout_max).sum(),
     }
 }
 
-fn asked(step: &Step) -> AskedStep {
+fn asked(step: &Step, keeper: &Keeper) -> AskedStep {
     AskedStep {
         entry: step.entry.id.clone(),
         version: step.entry.identity.version,
         parameters: step.asked.clone(),
+        shown: keeper.object(shown_parameters(&step.entry, &step.asked)),
         volatile: step.entry.identity.volatile.clone(),
-        secret: step.entry.secret.clone(),
+        signatures: Signatures::LeftOut,
+        answers: answers(&step.input),
     }
 }
 
+/// The answers to what a tool asked. Its state is its own: it may be another each time it asks.
+fn answers(input: &Input) -> Option<Value> {
+    let Input::Given(given) = input else {
+        return None;
+    };
+    let responses = given.responses.iter().flatten();
+    let each = responses.map(|(name, response)| (name.clone(), response.value.clone()));
+    given.responses.as_ref()?;
+    Some(Value::Object(each.collect()))
+}
+
 /// Of one capability its arguments; of several, each under its id.
-fn args(steps: &[Step]) -> Value {
-    let shown = |step: &Step| Value::Object(shown_parameters(&step.entry, &step.parameters));
+fn args(steps: &[Step], keeper: &Keeper) -> Value {
+    let shown =
+        |step: &Step| Value::Object(keeper.object(shown_parameters(&step.entry, &step.parameters)));
     match steps {
         [step] => shown(step),
-        steps => steps
-            .iter()
-            .map(|step| (step.entry.id.clone(), shown(step)))
-            .collect::<Map<_, _>>()
-            .into(),
+        steps => {
+            let named = names(steps).into_iter();
+            let args: Map<_, _> = named.zip(steps.iter().map(shown)).collect();
+            args.into()
+        }
     }
+}
+
+/// A name for each step, also where two are of the same capability.
+fn names(steps: &[Step]) -> Vec<String> {
+    numbered(steps.iter().map(|step| step.entry.id.as_str()))
 }
 
 fn digest(steps: &[Step]) -> String {
@@ -155,13 +181,14 @@ fn digest(steps: &[Step]) -> String {
     }
 }
 
-fn adjusted(steps: &[Step]) -> Option<String> {
-    let changed: Map<String, Value> = steps
-        .iter()
-        .filter(|step| !step.adjusted.is_empty())
-        .map(|step| {
-            let shown = shown_parameters(&step.entry, &step.adjusted);
-            (step.entry.id.clone(), Value::Object(shown))
+fn adjusted(steps: &[Step], keeper: &Keeper) -> Option<String> {
+    let changed: Map<String, Value> = names(steps)
+        .into_iter()
+        .zip(steps)
+        .filter(|(_, step)| !step.adjusted.is_empty())
+        .map(|(name, step)| {
+            let shown = keeper.object(shown_parameters(&step.entry, &step.adjusted));
+            (name, Value::Object(shown))
         })
         .collect();
     (!changed.is_empty()).then(|| Value::Object(changed).to_string())
@@ -205,58 +232,84 @@ fn duplicates(steps: &[Step]) -> OnDuplicate {
     all
 }
 
-fn plan(files: &FileWork) -> Option<What> {
-    let (entry, parameters, target, on_duplicate, timeout) = match &files.order {
+/// A plan as it is asked for.
+struct PlanAsked {
+    entry: String,
+    version: Option<u32>,
+    salt: Option<String>,
+    parameters: Value,
+    /// The plan's name.
+    target: String,
+    on_duplicate: OnDuplicate,
+    timeout: Duration,
+}
+
+fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
+    match order {
         FileOrder::Run { plan, entry, .. } => {
             let id = plan.plan.get("plan_id").and_then(Value::as_str);
-            let parameters = json!({"task_plan": plan.plan, "system_config": plan.system_config});
-            (
-                entry.id.clone(),
-                parameters,
-                id.unwrap_or("unknown").to_owned(),
-                OnDuplicate::Suppress(Unless::FilesChanged),
-                entry.longest,
-            )
+            Some(PlanAsked {
+                entry: entry.id.clone(),
+                version: entry.version,
+                salt: plan.salt.clone(),
+                parameters: json!({"task_plan": plan.plan, "system_config": plan.system_config}),
+                target: id.unwrap_or("unknown").to_owned(),
+                on_duplicate: match entry.duplicates {
+                    Duplicates::Repeat => OnDuplicate::Repeat,
+                    Duplicates::Reuse { .. } | Duplicates::Suppress => {
+                        OnDuplicate::Suppress(Unless::FilesChanged)
+                    }
+                },
+                timeout: entry.longest,
+            })
         }
-        FileOrder::Rollback(order) => (
-            "rollback".to_owned(),
-            json!({"plan": name(&order.plan), "checkpoints": order.checkpoints}),
-            name(&order.plan),
-            OnDuplicate::Repeat,
-            PATIENCE,
-        ),
-        FileOrder::Preview { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
-    };
-    let mut args = parameters.clone();
-    redacted(&mut args);
-    let parameters = match parameters {
-        Value::Object(parameters) => parameters,
+        FileOrder::Rollback(order) => Some(PlanAsked {
+            entry: "rollback".to_owned(),
+            version: None,
+            salt: None,
+            parameters: json!({"plan": name(&order.plan), "checkpoints": order.checkpoints}),
+            target: name(&order.plan),
+            on_duplicate: OnDuplicate::Repeat,
+            timeout: PATIENCE,
+        }),
+        FileOrder::Preview { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
+    }
+}
+
+fn plan(files: &FileWork) -> Option<What> {
+    let asked = plan_asked(&files.order)?;
+    let args = kept_plan(&asked.parameters);
+    let object = |value: Value| match value {
+        Value::Object(object) => object,
         other => Map::from_iter([("of".to_owned(), other)]),
     };
     Some(What {
         asked: Asked {
             steps: vec![AskedStep {
-                entry,
-                version: None,
-                parameters,
+                entry: asked.entry,
+                version: asked.version,
+                parameters: object(asked.parameters),
+                shown: object(args.clone()),
                 volatile: Vec::new(),
-                secret: Vec::new(),
+                // A plan that only writes another link writes another file.
+                signatures: Signatures::Counted,
+                answers: None,
             }],
             outputs: Vec::new(),
-            salt: None,
+            salt: asked.salt,
         },
         args,
         target: Some(Target {
             kind: "plan",
-            id: target,
+            id: asked.target,
         }),
         // What the catalog lets a plan do is checked each time, before anything is changed.
         digest: String::new(),
         pin: None,
         adjusted: None,
         effects: Effects::Once,
-        on_duplicate,
-        timeout,
+        on_duplicate: asked.on_duplicate,
+        timeout: asked.timeout,
     })
 }
 
@@ -271,7 +324,7 @@ fn name(plan: &PlanName) -> String {
 }
 
 /// The `MCPRequest` (004 §Contract): enough to see what was asked, and in what surroundings.
-fn request(what: &What, received: &Received) -> String {
+fn request(what: &What, received: &Received, keeper: &Keeper) -> String {
     let (inputs, action) = match &received.task {
         Ok(Task::Capabilities(task)) => {
             let input = |input: &crate::task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
@@ -288,13 +341,13 @@ fn request(what: &What, received: &Received) -> String {
         .iter()
         .map(|step| step.entry.as_str())
         .collect();
-    let mut around = json!({
+    let around = json!({
         "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
         "action": action, "inputs": inputs, "outputs": what.asked.outputs, "salt": what.asked.salt,
     });
-    redacted(&mut around);
     let request = json!({
-        "actionId": entries.join("+"), "args": what.args, "sessionId": received.identity.session_id, "context": around,
+        "actionId": entries.join("+"), "args": what.args, "sessionId": received.identity.session_id,
+        "context": keeper.value(around),
     });
     request.to_string()
 }

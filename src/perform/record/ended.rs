@@ -4,13 +4,13 @@ use camino::Utf8Path;
 
 use crate::{
     assets::print,
-    envelope::{Received, to_response},
+    envelope::Received,
     executor::Context,
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
-    task::{Effect, Outcome, Print, Sight, Stat, State, Task, Uri},
+    task::{Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri},
 };
 
-use super::Work;
+use super::{Work, kept::Keeper};
 
 /// The inputs, and what the file system says of them before the run.
 pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
@@ -26,7 +26,7 @@ pub(super) fn inputs_before(work: &Work, root: &Utf8Path) -> Before {
         Work::Tools(ready) => ready.inputs.as_slice(),
         Work::Files(_) => &[],
     };
-    let seen = |uri: &Uri| (uri.clone(), print::stat(uri, root));
+    let seen = |uri: &Uri| (uri.clone(), print::stat(uri, root, Links::Followed));
     Before(uris.iter().map(seen).collect())
 }
 
@@ -36,6 +36,7 @@ pub(super) fn of(
     received: &Received,
     before: Before,
     ask: &Ask<'_>,
+    keeper: &Keeper,
     context: &Context<'_>,
 ) -> Ended {
     let root = context.root;
@@ -56,7 +57,7 @@ pub(super) fn of(
             RowOutcome::Error
         },
         fault: outcome.failure.as_ref().map(|failure| failure.fault),
-        response: to_response(received, outcome),
+        response: keeper.response(received, outcome),
         inputs,
         outputs,
         began: at.checked_sub(elapsed).unwrap_or(at),
@@ -66,8 +67,9 @@ pub(super) fn of(
 }
 
 fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
-    // It may have happened, and must not happen twice: only a person can say.
-    let open = outcome.effect == Effect::Unknown && ask.effects == Effects::Once;
+    // It may have happened, or has and is not good, and must not happen twice: only a person can say.
+    let doubtful = outcome.effect == Effect::Unknown || outcome.spoiled.is_some();
+    let open = doubtful && ask.effects == Effects::Once;
     match outcome.state {
         State::Done => RowState::Done,
         State::Partial => RowState::Partial,
@@ -84,9 +86,9 @@ fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
 
 fn inputs(before: Before, root: &Utf8Path) -> Vec<SeenInput> {
     let seen = |(uri, then): (Uri, Option<Stat>)| {
-        let now = print::stat(&uri, root);
+        let now = print::stat(&uri, root, Links::Followed);
         SeenInput {
-            print: print::print(&uri, root),
+            print: print::print(&uri, root, Links::Followed),
             changed_meanwhile: then != now,
         }
     };
@@ -95,7 +97,7 @@ fn inputs(before: Before, root: &Utf8Path) -> Vec<SeenInput> {
 
 fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path) -> Vec<Made> {
     let look = |uri: &str| match Uri::parse(uri) {
-        Ok(uri) => print::print(&uri, root),
+        Ok(uri) => print::print(&uri, root, Links::Refused),
         Err(_) => Print {
             uri: uri.to_owned(),
             sight: Sight::Unknown,
@@ -110,13 +112,11 @@ fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path) -> Vec<Made>
         .changed
         .iter()
         .filter(|_| of_plan || outcome.reports.is_some());
-    let files = files.map(|path| Made {
-        ref_id: path.clone(),
-        storage_uri: path.clone(),
-        asset_type: "file".to_owned(),
-        capability_id: "apply_file_plan".to_owned(),
-        parent_ref_id: None,
-        print: look(path),
-    });
-    assets.chain(files).collect()
+    let files = files.map(|path| Made::file(path, "file", "apply_file_plan", look(path)));
+    let capability = outcome.executed.last().map_or("", String::as_str);
+    let result = outcome
+        .result_file
+        .iter()
+        .map(|place| Made::file(place, "application/json", capability, look(place)));
+    assets.chain(result).chain(files).collect()
 }

@@ -70,6 +70,7 @@ impl Lab {
             plan,
             system_config: None,
             validation: Validation::Approved,
+            salt: None,
         };
         let desk = Desk {
             host: self.host,

@@ -66,7 +66,11 @@ impl Hiding {
     /// The line (its beginning, if it is very long) with `***` for what it hides.
     pub(super) fn hide(self, line: &str) -> Cow<'_, str> {
         let end = line.floor_char_boundary(LONGEST);
-        let line = line.get(..end).unwrap_or_default();
+        self.hide_all(line.get(..end).unwrap_or_default())
+    }
+
+    /// The whole line.
+    fn hide_all(self, line: &str) -> Cow<'_, str> {
         if matches!(self, Self::Keys) && is_key_body(line) {
             return Cow::Borrowed("***");
         }
@@ -77,6 +81,27 @@ impl Hiding {
             }
         }
         text
+    }
+}
+
+/// A text of any length as records may hold it, line by line; borrowed where nothing is to be hidden.
+pub(crate) fn hidden(text: &str) -> Cow<'_, str> {
+    let hiding = Hiding::of(text, "");
+    let looks_so = || TABLE.iter().any(|(rule, _)| rule.is_match(text));
+    let signed = || matches!(redact_presigned(text), Cow::Owned(_));
+    if matches!(hiding, Hiding::Usual) && !looks_so() && !signed() {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.split_inclusive('\n').map(|line| {
+        let words = line.trim_end_matches(['\n', '\r']);
+        let end = line.get(words.len()..).unwrap_or_default();
+        hiding.hide_all(words).into_owned() + end
+    });
+    let shown: String = lines.collect();
+    if shown == text {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(shown)
     }
 }
 
@@ -134,6 +159,14 @@ mod tests {
         ] {
             assert_eq!(hidden(line), shown, "{line}");
         }
+    }
+
+    #[test]
+    fn a_whole_text_is_hidden_line_by_line_however_long_they_are() {
+        let long = format!("{}\r\nDB_PASSWORD=hunter2\nlast", "x".repeat(2 * LONGEST));
+        let shown = super::hidden(&long);
+        assert_eq!(shown, long.replace("hunter2", "***"));
+        assert!(matches!(super::hidden("plain\ntext\n"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -23,6 +23,7 @@ fn order(plan: Value) -> PlanOrder {
         plan,
         system_config: None,
         validation: Validation::Approved,
+        salt: None,
     }
 }
 

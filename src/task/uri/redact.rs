@@ -72,6 +72,12 @@ pub fn redact_presigned(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Whether something stood in the text that was cut.
+pub fn was_redacted(text: &str) -> bool {
+    let mut cuts = user_information(text).chain(secret_values(text));
+    cuts.any(|cut| text.get(cut) == Some(CUT))
+}
+
 /// `user:password` between `://` and the last `@` of the authority.
 fn user_information(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("://").filter_map(|(at, mark)| {

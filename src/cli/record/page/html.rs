@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::super::{super::tame::tame, size};
+use super::super::{super::tame::tame_lines, size};
 
 /// Of a text so many bytes are shown.
 const TEXT: usize = 200_000;
 
 /// A text of others as HTML: it can be no tag, no attribute's end, and turns no direction of writing.
 pub(super) fn escaped(text: &str) -> String {
-    let lines: Vec<String> = text.split('\n').map(tame).collect();
+    let text = tame_lines(&text.replace("\r\n", "\n"));
     let mut shown = String::with_capacity(text.len());
-    for c in lines.join("\n").chars() {
+    for c in text.chars() {
         match c {
             '&' => shown.push_str("&amp;"),
             '<' => shown.push_str("&lt;"),
@@ -71,6 +71,7 @@ mod tests {
             "&lt;/script&gt;&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&lt;U+202E&gt;&amp;^@"
         );
         assert_eq!(escaped("a\nb"), "a\nb");
+        assert_eq!(escaped("a\r\nb\r\n\r"), "a\nb\n^M");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn timeline(page: &Page, desk: &Desk) -> String {
             "<li><a href=\"#step-{n}\"><span class=\"number\">{n}</span><span class=\"time\">{}</span><span>{action} \
              <span class=\"soft\">{}</span></span>{}<span class=\"took\">{took}</span><span class=\"bar \
              {}\"><i style=\"margin-left:{left}%;width:{wide}%\"></i></span></a></li>\n",
-            desk.clock(&row.timestamp),
+            escaped(&desk.clock(&row.timestamp)),
             escaped(&task(step)),
             badge(row),
             class(row),

@@ -52,9 +52,13 @@ pub(super) fn ensure(
 ) -> Result<(), StoreError> {
     match (standing(place, versions, wish)?, wish) {
         (Standing::Current, _) | (Standing::Older(_), Wish::Read) => Ok(()),
-        (Standing::Nothing, Wish::Read) => Err(StoreError::Unreachable {
+        (Standing::Nothing, Wish::Read | Wish::Decide) => Err(StoreError::NotYet {
             place: place.to_owned(),
             why: "there is no ledger in it yet: the first run makes it".to_owned(),
+        }),
+        (Standing::Older(_), Wish::Decide) => Err(StoreError::NotYet {
+            place: place.to_owned(),
+            why: "it is of an earlier version. The next run migrates it".to_owned(),
         }),
         (Standing::Nothing | Standing::Older(_), Wish::Write) => {
             let done = migrate(line, place);
@@ -100,7 +104,7 @@ fn standing(
     if found > known {
         return match wish {
             Wish::Read => Ok(Standing::Current),
-            Wish::Write => Err(StoreError::Newer {
+            Wish::Write | Wish::Decide => Err(StoreError::Newer {
                 place: place.to_owned(),
                 found,
                 known,

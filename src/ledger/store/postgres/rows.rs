@@ -4,10 +4,10 @@ use tokio_postgres::{Error, Row as Found};
 use uuid::Uuid;
 
 use super::{
-    super::{Delivery, Which},
+    super::{Delivery, Earlier, Which},
     value::{Value, given},
 };
-use crate::ledger::record::{Row, RowOutcome, RowState, Session};
+use crate::ledger::record::{Row, RowOutcome, RowState, Seq, Session};
 
 /// Where session ids are compared: as they were received.
 macro_rules! session {
@@ -27,20 +27,41 @@ macro_rules! instant {
     };
 }
 
+macro_rules! columns {
+    ($request:literal, $response:literal) => {
+        concat!(
+            "id::text, agent_name, action_type, target_type, COALESCE(target_key, target_id::text), outcome, ",
+            $request,
+            ", request_hash, ",
+            $response,
+            ", confidence_score::text, ",
+            session!(),
+            ", step_index::bigint, ",
+            instant!("timestamp"),
+            ", state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, ",
+            "tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from::text, reason, ",
+            "fault, ",
+            instant!("started_at"),
+            ", duration_ms, request_sha256, response_sha256, seq, revoked_by"
+        )
+    };
+}
+
 /// What [`row`] reads, in its order.
-pub(super) const COLUMNS: &str = concat!(
-    "id::text, agent_name, action_type, target_type, COALESCE(target_key, target_id::text), outcome, ",
-    "COALESCE(request_text, request::text), request_hash, COALESCE(response_text, response::text), ",
-    "confidence_score::text, ",
-    session!(),
-    ", step_index::bigint, ",
-    instant!("timestamp"),
-    ", state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version, entry_digest, ",
-    "tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from::text, reason, ",
-    "fault, ",
-    instant!("started_at"),
-    ", duration_ms, request_sha256, response_sha256, seq, revoked_by"
+pub(super) const COLUMNS: &str = columns!(
+    "COALESCE(request_text, request::text)",
+    "COALESCE(response_text, response::text)"
 );
+
+/// The same, without request and response.
+pub(super) const BARE: &str = columns!("NULL::text", "NULL::text");
+
+/// What says something new of a delivery: as its index has it, or that is not used.
+macro_rules! told {
+    () => {
+        "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')"
+    };
+}
 
 pub(super) const INSERT: &str = "INSERT INTO public.agent_actions \
     (id, agent_name, action_type, target_type, target_id, target_key, outcome, request_text, request_hash, \
@@ -204,37 +225,20 @@ pub(super) fn uuid(id: &str) -> String {
         .to_string()
 }
 
-const NEWEST: &str =
-    "ORDER BY seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC";
+macro_rules! by_age {
+    () => {
+        "seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC"
+    };
+}
+
+const BY_AGE: &str = by_age!();
+const NEWEST: &str = concat!("ORDER BY ", by_age!());
 
 /// Condition and order of a question, with its parameters; none where nothing can fit.
 pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
     let session = session!();
     Some(match *which {
-        Which::Delivery(Delivery::Key {
-            session_id,
-            idempotency_key,
-        }) => (
-            format!("WHERE {session} = $1 AND idempotency_key = $2 {NEWEST}"),
-            vec![Value::text(session_id), Value::text(idempotency_key)],
-        ),
-        Which::Delivery(Delivery::Task {
-            session_id,
-            request_id,
-            task_id,
-            attempt,
-        }) => (
-            format!(
-                "WHERE {session} = $1 AND task_id = $2 AND request_id IS NOT DISTINCT FROM $3 \
-                 AND ($4::bigint IS NULL OR attempt = $4) {NEWEST}"
-            ),
-            vec![
-                Value::text(session_id),
-                Value::text(task_id),
-                Value::maybe(request_id),
-                Value::maybe_int(attempt.map(u64::from)),
-            ],
-        ),
+        Which::Delivery(delivery) => of_delivery(delivery),
         Which::Request {
             session_id,
             action_type,
@@ -257,15 +261,31 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             format!("WHERE {session} = $1 AND task_id = $2 {NEWEST}"),
             vec![Value::text(session_id), Value::text(task_id)],
         ),
-        Which::Operation(beginning) => (
-            format!("WHERE operation_id >= $1 AND starts_with(operation_id, $1) {NEWEST}"),
-            vec![Value::text(beginning)],
+        Which::Runs {
+            session_id,
+            task_id,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND task_id = $2 \
+                 AND state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled') {NEWEST}"
+            ),
+            vec![Value::text(session_id), Value::text(task_id)],
         ),
-        Which::Id(beginning) => {
-            let (first, last) = (filled(beginning, '0')?, filled(beginning, 'f')?);
+        // No text that begins so comes after it with the last character behind.
+        Which::Operation(begin) => (
+            format!(
+                "WHERE operation_id >= $1 AND operation_id < $1 || chr(1114111) \
+                 AND ($2::text IS NULL OR {session} = $2) ORDER BY operation_id <> $1, {BY_AGE}"
+            ),
+            vec![Value::text(begin.text), Value::maybe(begin.session_id)],
+        ),
+        Which::Id(begin) => {
+            let (first, last) = (filled(begin.text, '0')?, filled(begin.text, 'f')?);
             (
-                "WHERE id BETWEEN $1::uuid AND $2::uuid ORDER BY id".to_owned(),
-                vec![owned(first), owned(last)],
+                format!(
+                    "WHERE id BETWEEN $1::uuid AND $2::uuid AND ($3::text IS NULL OR {session} = $3) ORDER BY id"
+                ),
+                vec![owned(first), owned(last), Value::maybe(begin.session_id)],
             )
         }
         Which::Session(session_id) => (
@@ -285,6 +305,11 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             "WHERE seq >= $1 ORDER BY seq NULLS FIRST".to_owned(),
             vec![Value::int(seq)],
         ),
+        Which::Earlier {
+            than,
+            session_id,
+            what,
+        } => earlier(than, session_id, &what),
         Which::ReusesOf(id) => {
             if id.len() != 36 {
                 return None;
@@ -297,6 +322,65 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         }
         Which::Newest => (NEWEST.to_owned(), Vec::new()),
     })
+}
+
+fn of_delivery(delivery: Delivery<'_>) -> (String, Vec<Value<'_>>) {
+    let session = session!();
+    match delivery {
+        Delivery::Key {
+            session_id,
+            idempotency_key,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND idempotency_key = $2 AND {} {NEWEST}",
+                told!()
+            ),
+            vec![Value::text(session_id), Value::text(idempotency_key)],
+        ),
+        Delivery::Task {
+            session_id,
+            request_id,
+            task_id,
+            attempt,
+        } => (
+            format!(
+                "WHERE {session} = $1 AND task_id = $2 AND request_id IS NOT DISTINCT FROM $3 \
+                 AND ($4::bigint IS NULL OR attempt = $4) AND {} {NEWEST}",
+                told!()
+            ),
+            vec![
+                Value::text(session_id),
+                Value::text(task_id),
+                Value::maybe(request_id),
+                Value::maybe_int(attempt.map(u64::from)),
+            ],
+        ),
+    }
+}
+
+fn earlier<'a>(than: Seq, session_id: &'a str, what: &Earlier<'a>) -> (String, Vec<Value<'a>>) {
+    let session = session!();
+    let (condition, mut values) = match *what {
+        Earlier::Success {
+            action_type,
+            request_hash,
+        } => (
+            format!(
+                "WHERE request_hash = $1 AND action_type = $2 AND {session} = $3 AND seq < $4 \
+                 AND outcome = 'success' AND state IN ('done', 'partial') {NEWEST}"
+            ),
+            vec![Value::text(request_hash), Value::text(action_type)],
+        ),
+        Earlier::Failure { task_id } => (
+            format!(
+                "WHERE task_id = $1 AND {session} = $2 AND (seq IS NULL OR seq < $3) \
+                 AND outcome IS DISTINCT FROM 'success' {NEWEST}"
+            ),
+            vec![Value::text(task_id)],
+        ),
+    };
+    values.extend([Value::text(session_id), Value::int(than)]);
+    (condition, values)
 }
 
 fn owned<'a>(text: String) -> Value<'a> {

@@ -5,13 +5,16 @@ use std::cell::RefCell;
 use tokio_postgres::Row as Found;
 
 use super::{
-    super::{Dropped, StoreError, Tx, Which},
+    super::{StoreError, Tx, Which},
     line::Line,
     rows,
     trouble::Trouble,
     value::Value,
 };
 use crate::ledger::record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session};
+
+const LINKS: &str = "SELECT seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash \
+    FROM public.ledger_events";
 
 /// An open transaction.
 pub(super) struct PgTx<'a> {
@@ -78,6 +81,25 @@ impl<'a> PgTx<'a> {
         found.iter().map(read).collect()
     }
 
+    /// Of the rows that are asked for these columns.
+    fn chosen<T>(
+        &self,
+        columns: &str,
+        which: &Which<'_>,
+        most: usize,
+        read: impl Fn(&Found) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let Some((condition, mut values)) = rows::which(which) else {
+            return Ok(Vec::new());
+        };
+        values.push(Value::int(most));
+        let statement = format!(
+            "SELECT {columns} FROM public.agent_actions {condition} LIMIT ${}",
+            values.len()
+        );
+        self.all(&statement, &values, read)
+    }
+
     /// A change that must find something.
     fn change(&self, what: &str, statement: &str, values: &[Value<'_>]) -> Result<(), StoreError> {
         if self.ask(statement, values)?.is_empty() {
@@ -124,22 +146,17 @@ impl Tx for PgTx<'_> {
 
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError> {
         self.all(
-            "SELECT seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash \
-             FROM public.ledger_events WHERE seq >= $1 ORDER BY seq LIMIT $2",
+            &format!("{LINKS} WHERE seq >= $1 ORDER BY seq LIMIT $2"),
             &[Value::int(from), Value::int(most)],
-            |row| {
-                Ok(Link {
-                    seq: rows::number(row, 0)?,
-                    operation_id: rows::text(row, 1)?,
-                    session_id: rows::text(row, 2)?,
-                    event: rows::text(row, 3)?,
-                    at: rows::text(row, 4)?,
-                    actor: rows::text(row, 5)?,
-                    body: rows::text(row, 6)?,
-                    prev_hash: rows::text(row, 7)?,
-                    entry_hash: rows::text(row, 8)?,
-                })
-            },
+            link,
+        )
+    }
+
+    fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError> {
+        self.all(
+            &format!("{LINKS} WHERE session_id = $1 ORDER BY seq"),
+            &[Value::text(session_id)],
+            link,
         )
     }
 
@@ -192,16 +209,17 @@ impl Tx for PgTx<'_> {
     }
 
     fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError> {
-        let Some((condition, mut values)) = rows::which(which) else {
-            return Ok(Vec::new());
+        let columns = match which {
+            Which::ReusesOf(_) => rows::BARE,
+            _ => rows::COLUMNS,
         };
-        values.push(Value::int(most));
-        let statement = format!(
-            "SELECT {} FROM public.agent_actions {condition} LIMIT ${}",
-            rows::COLUMNS,
-            values.len()
-        );
-        self.all(&statement, &values, rows::row)
+        self.chosen(columns, which, most, rows::row)
+    }
+
+    fn steps(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<u64>, StoreError> {
+        self.chosen("step_index::bigint", which, most, |row| {
+            rows::number(row, 0)
+        })
     }
 
     fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
@@ -266,40 +284,52 @@ impl Tx for PgTx<'_> {
         .map(drop)
     }
 
-    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Dropped, StoreError> {
-        let dropped = self.ask(
-            "DELETE FROM public.oneact_claims WHERE session_id = $1 AND request_hash = $2 AND seq = $3 RETURNING 1",
+    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<Option<Claim>, StoreError> {
+        self.first(
+            "DELETE FROM public.oneact_claims WHERE session_id = $1 AND request_hash = $2 AND seq = $3 \
+             RETURNING session_id, request_hash, operation_id, seq, state, effects",
             &[
                 Value::text(&key.session_id),
                 Value::text(&key.request_hash),
                 Value::int(seq),
             ],
-        )?;
-        Ok(if dropped.is_empty() {
-            Dropped::TakenOver
-        } else {
-            Dropped::Ours
-        })
+            claim,
+        )
     }
 
-    fn secret_key(&mut self, fresh: &dyn Fn() -> [u8; 32]) -> Result<[u8; 32], StoreError> {
+    fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError> {
         let ask = "SELECT key FROM public.oneact_keys WHERE name = 'secrets'";
-        let kept = |row: &Found| row.try_get::<_, Vec<u8>>(0);
-        let key = if let Some(key) = self.first(ask, &[], kept)? {
-            key
-        } else {
-            let made = fresh();
-            self.ask(
-                "INSERT INTO public.oneact_keys (name, key) VALUES ('secrets', $1)",
-                &[Value::Bytes(&made)],
-            )?;
-            made.to_vec()
+        let kept = self.first(ask, &[], |row| row.try_get::<_, Vec<u8>>(0))?;
+        let whole = |key: Vec<u8>| {
+            key.try_into().map_err(|key: Vec<u8>| StoreError::Corrupt {
+                place: self.place.to_owned(),
+                why: format!("its key for secrets has {} bytes and not 32", key.len()),
+            })
         };
-        key.try_into().map_err(|key: Vec<u8>| StoreError::Corrupt {
-            place: self.place.to_owned(),
-            why: format!("its key for secrets has {} bytes and not 32", key.len()),
-        })
+        kept.map(whole).transpose()
     }
+
+    fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {
+        self.ask(
+            "INSERT INTO public.oneact_keys (name, key) VALUES ('secrets', $1)",
+            &[Value::Bytes(key)],
+        )
+        .map(drop)
+    }
+}
+
+fn link(row: &Found) -> Result<Link, tokio_postgres::Error> {
+    Ok(Link {
+        seq: rows::number(row, 0)?,
+        operation_id: rows::text(row, 1)?,
+        session_id: rows::text(row, 2)?,
+        event: rows::text(row, 3)?,
+        at: rows::text(row, 4)?,
+        actor: rows::text(row, 5)?,
+        body: rows::text(row, 6)?,
+        prev_hash: rows::text(row, 7)?,
+        entry_hash: rows::text(row, 8)?,
+    })
 }
 
 fn claim(row: &Found) -> Result<Claim, tokio_postgres::Error> {

@@ -22,9 +22,10 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn of(database: &Utf8Path) -> Self {
+        let database = real(database);
         Self {
-            database: database.to_owned(),
             write_ahead: format!("{database}-wal").into(),
+            database,
         }
     }
 
@@ -130,6 +131,17 @@ pub(super) fn make_private(path: &Utf8Path) -> io::Result<()> {
         .mode(0o600)
         .open(path)
         .map(drop)
+}
+
+/// Where a ledger really is: beside that, and not beside a link to it, stands what belongs to it.
+pub(in crate::ledger) fn real(path: &Utf8Path) -> Utf8PathBuf {
+    // A link may lead to where nothing is yet.
+    let led = |_| {
+        path.read_link_utf8()
+            .map(|target| dir_of(path).join(target))
+    };
+    let real = path.canonicalize_utf8().or_else(led);
+    real.unwrap_or_else(|_| path.to_owned())
 }
 
 fn dir_of(path: &Utf8Path) -> &Utf8Path {

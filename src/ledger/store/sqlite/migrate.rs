@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "59e42c9f9f88cd0e9f38bd4c1a1584fc85b7216c0d394f9ca1deab22e0814574",
+    checksum: "d7ac54ea2aa0b152da7f2087226e935ed305b9aedac461998d658d87b10850e6",
 }];
 
 /// The version that this program writes.
@@ -84,7 +84,7 @@ pub(super) fn readable(
     found: Found,
     files: &Files,
 ) -> std::result::Result<(), StoreError> {
-    let older = |why: &str| StoreError::Unreachable {
+    let older = |why: &str| StoreError::NotYet {
         place: files.place().to_owned(),
         why: why.to_owned(),
     };
@@ -96,6 +96,18 @@ pub(super) fn readable(
         Found::Empty => Err(older("it is empty: nothing was recorded yet")),
         Found::Ours(_) => Err(half(files, "it has no version")),
         Found::Foreign => Err(foreign(files)),
+    }
+}
+
+/// Whether it can be written to as it is.
+pub(super) fn current(
+    conn: &Connection,
+    found: Found,
+    files: &Files,
+) -> std::result::Result<(), StoreError> {
+    match found {
+        Found::Ours(version) if version > VERSION => Err(newer(files, version)),
+        found => readable(conn, found, files),
     }
 }
 

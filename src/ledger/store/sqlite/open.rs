@@ -1,16 +1,20 @@
 //! Opening: whose file is it, of which version, and how is it written.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Result, config::DbConfig};
+use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
 use super::{Journal, PATIENCE, errors::is, files::Files, migrate};
 use crate::ledger::store::StoreError;
 
+type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
+
 /// What a ledger is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// It is made where it is not.
+    /// It is made where it is not, and brought up to date.
     Write,
+    /// To write into one that is there as this program makes it: nothing is made or migrated.
+    Decide,
     /// Nothing is made or changed: it may stand where nothing can be written, and be of a later version.
     Read,
 }
@@ -21,22 +25,41 @@ const NOT_IN_URI: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#').add(b' ');
 pub(super) fn open(files: &Files, wish: Wish) -> Result<(Connection, Journal), StoreError> {
     match wish {
         Wish::Write => to_write(files),
+        Wish::Decide => to_decide(files),
         Wish::Read => to_read(files),
     }
 }
 
+const WRITABLE: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
 fn to_write(files: &Files) -> Result<(Connection, Journal), StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = match connect(files.place(), flags) {
+    let conn = match connect(files.place(), WRITABLE) {
         // Also where it is there by now: somebody else may just have made it.
         Err(error) if is(&error, ErrorCode::CannotOpen) => {
             files.make()?;
-            connect(files.place(), flags)
+            connect(files.place(), WRITABLE)
         }
         other => other,
     };
+    let mut conn = writable(conn, files)?;
+    migrate::bring_up(&mut conn, files)?;
+    let journal = write_ahead(&conn, files).map_err(|error| files.told(&error))?;
+    Ok((conn, journal))
+}
+
+fn to_decide(files: &Files) -> Result<(Connection, Journal), StoreError> {
     let told = |error: rusqlite::Error| files.told(&error);
-    let mut conn = conn.map_err(told)?;
+    let conn = writable(connect(files.place(), WRITABLE), files)?;
+    let found = migrate::look(&conn).map_err(told)?;
+    migrate::current(&conn, found, files)?;
+    let journal = write_ahead(&conn, files).map_err(told)?;
+    Ok((conn, journal))
+}
+
+fn writable(conn: Result<Connection>, files: &Files) -> Result<Connection, StoreError> {
+    let told = |error: rusqlite::Error| files.told(&error);
+    let conn = conn.map_err(told)?;
     // SQLite opens for reading what it may not write.
     if conn.is_readonly(rusqlite::MAIN_DB).map_err(told)? {
         return Err(StoreError::ReadOnly {
@@ -44,9 +67,7 @@ fn to_write(files: &Files) -> Result<(Connection, Journal), StoreError> {
             why: "the file may only be read".to_owned(),
         });
     }
-    migrate::bring_up(&mut conn, files)?;
-    let journal = write_ahead(&conn, files).map_err(told)?;
-    Ok((conn, journal))
+    Ok(conn)
 }
 
 /// Has the changes written ahead where that works: one sync a transaction, and readers wait for nobody.

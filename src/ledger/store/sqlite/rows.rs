@@ -5,7 +5,7 @@ use rusqlite::{Connection, Result, params, params_from_iter, types::Value};
 use super::columns::{Columns, Count, Word};
 use crate::ledger::{
     record::{Row, RowOutcome, RowState},
-    store::{Delivery, Which},
+    store::{Delivery, Earlier, Which},
 };
 
 /// The columns, in the order in which they are written and read.
@@ -13,6 +13,13 @@ const COLUMNS: &str = "id, agent_name, action_type, target_type, target_id, outc
     confidence_score, session_id, step_index, timestamp, state, operation_id, request_id, idempotency_key, task_id, \
     attempt, entry_version, entry_digest, tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, \
     reused_from, reason, fault, started_at, duration_ms, request_sha256, response_sha256, seq, revoked_by";
+
+/// What says something new of a delivery: as its indexes have it, or they are not used.
+macro_rules! told {
+    () => {
+        "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')"
+    };
+}
 
 pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
     let text = format!(
@@ -61,24 +68,72 @@ pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
 }
 
 pub(super) fn select(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<Row>> {
-    let (text, mut values) = query(which);
+    let columns = match which {
+        Which::ReusesOf(_) => &COLUMNS
+            .replace("request, ", "NULL, ")
+            .replace("response, ", "NULL, "),
+        _ => COLUMNS,
+    };
+    all(conn, columns, which, most, read)
+}
+
+pub(super) fn steps(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<u64>> {
+    all(conn, "step_index", which, most, step)
+}
+
+fn step(columns: &mut Columns<'_, '_>) -> Result<u64> {
+    columns.count()
+}
+
+fn all<T>(
+    conn: &Connection,
+    columns: &str,
+    which: &Which<'_>,
+    most: usize,
+    read: fn(&mut Columns<'_, '_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let (text, mut values) = query(columns, which);
     values.push(Value::Integer(i64::try_from(most).unwrap_or(i64::MAX)));
     let mut statement = conn.prepare(&text)?;
     let rows = statement.query_map(params_from_iter(values), |row| read(&mut Columns::of(row)))?;
     rows.collect()
 }
 
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn number(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// The condition, and its values but for the session and the link.
+fn earlier(what: &Earlier<'_>) -> (&'static str, Vec<Value>) {
+    match *what {
+        Earlier::Success {
+            action_type,
+            request_hash,
+        } => (
+            "request_hash = ?1 AND action_type = ?2 AND session_id = ?3 AND seq < ?4 \
+             AND outcome = 'success' AND state IN ('done', 'partial')",
+            vec![text(request_hash), text(action_type)],
+        ),
+        Earlier::Failure { task_id } => (
+            "task_id = ?1 AND session_id = ?2 AND (seq IS NULL OR seq < ?3) AND outcome IS NOT 'success'",
+            vec![text(task_id)],
+        ),
+    }
+}
+
 /// The statement and its values, but for how many at most.
-pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
-    let text = |text: &str| Value::Text(text.to_owned());
-    let number = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
     let newest = "seq DESC, rowid DESC";
     let (filter, order, values) = match *which {
         Which::Delivery(Delivery::Key {
             session_id,
             idempotency_key,
         }) => (
-            "session_id = ? AND idempotency_key = ?",
+            concat!("session_id = ? AND idempotency_key = ? AND ", told!()),
             newest,
             vec![text(session_id), text(idempotency_key)],
         ),
@@ -95,8 +150,14 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
             ];
             values.extend(attempt.map(|attempt| Value::Integer(attempt.into())));
             let filter = match attempt {
-                None => "session_id = ? AND task_id = ? AND request_id IS ?",
-                Some(_) => "session_id = ? AND task_id = ? AND request_id IS ? AND attempt = ?",
+                None => concat!(
+                    "session_id = ? AND task_id = ? AND request_id IS ? AND ",
+                    told!()
+                ),
+                Some(_) => concat!(
+                    "session_id = ? AND task_id = ? AND request_id IS ? AND attempt = ? AND ",
+                    told!()
+                ),
             };
             (filter, newest, values)
         }
@@ -118,16 +179,24 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
             newest,
             vec![text(session_id), text(task_id)],
         ),
+        Which::Runs {
+            session_id,
+            task_id,
+        } => (
+            "session_id = ? AND task_id = ? AND state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled')",
+            newest,
+            vec![text(session_id), text(task_id)],
+        ),
         // No text that begins so comes after it with the last character behind.
         Which::Operation(begin) => (
-            "operation_id >= ?1 AND operation_id < ?1 || char(1114111)",
-            newest,
-            vec![text(begin)],
+            "operation_id >= ?1 AND operation_id < ?1 || char(1114111) AND (?2 IS NULL OR session_id = ?2)",
+            "operation_id <> ?1, seq DESC, rowid DESC",
+            vec![text(begin.text), begin.session_id.map_or(Value::Null, text)],
         ),
         Which::Id(begin) => (
-            "id >= ?1 AND id < ?1 || char(1114111)",
+            "id >= ?1 AND id < ?1 || char(1114111) AND (?2 IS NULL OR session_id = ?2)",
             "id",
-            vec![text(begin)],
+            vec![text(begin.text), begin.session_id.map_or(Value::Null, text)],
         ),
         Which::Session(session_id) => ("session_id = ?", "step_index", vec![text(session_id)]),
         Which::Step {
@@ -141,11 +210,20 @@ pub(super) fn query(which: &Which<'_>) -> (String, Vec<Value>) {
         #[cfg(test)]
         Which::Seq(seq) => ("seq = ?", "seq", vec![number(seq)]),
         Which::From(seq) => ("seq >= ?", "seq", vec![number(seq)]),
+        Which::Earlier {
+            than,
+            session_id,
+            what,
+        } => {
+            let (filter, mut values) = earlier(&what);
+            values.extend([text(session_id), number(than)]);
+            (filter, newest, values)
+        }
         Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
         Which::Newest => ("TRUE", newest, Vec::new()),
     };
     let text =
-        format!("SELECT {COLUMNS} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
+        format!("SELECT {columns} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
     (text, values)
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::ledger::{
     record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session},
-    store::{Dropped, StoreError, Tx, Which},
+    store::{StoreError, Tx, Which},
 };
 
 /// The transaction that is open on a connection.
@@ -179,6 +179,14 @@ impl Tx for Inside<'_> {
         self.told(rows::select(self.conn, which, most))
     }
 
+    fn steps(
+        &mut self,
+        which: &Which<'_>,
+        most: usize,
+    ) -> std::result::Result<Vec<u64>, StoreError> {
+        self.told(rows::steps(self.conn, which, most))
+    }
+
     fn revoke(&mut self, row_id: &str, by: Seq) -> std::result::Result<(), StoreError> {
         let rows = self.run(
             "UPDATE agent_actions SET revoked_by = ?2 WHERE id = ?1",
@@ -239,36 +247,34 @@ impl Tx for Inside<'_> {
         Ok(())
     }
 
-    fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> std::result::Result<Dropped, StoreError> {
-        let rows = self.run(
-            "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2 AND seq = ?3",
+    fn drop_claim(
+        &mut self,
+        key: &ClaimKey,
+        seq: Seq,
+    ) -> std::result::Result<Option<Claim>, StoreError> {
+        self.one(
+            &format!(
+                "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2 AND seq = ?3 RETURNING {CLAIM}"
+            ),
             params![key.session_id, key.request_hash, Count(seq)],
-        )?;
-        Ok(if rows == 0 {
-            Dropped::TakenOver
-        } else {
-            Dropped::Ours
-        })
+            claim,
+        )
     }
 
-    fn secret_key(
-        &mut self,
-        fresh: &dyn Fn() -> [u8; 32],
-    ) -> std::result::Result<[u8; 32], StoreError> {
-        let found = self.one(
+    fn secret_key(&mut self) -> std::result::Result<Option<[u8; 32]>, StoreError> {
+        self.one(
             "SELECT key FROM ledger_keys WHERE name = 'secrets'",
             [],
             key,
-        )?;
-        if let Some(key) = found {
-            return Ok(key);
-        }
-        let key = fresh();
+        )
+    }
+
+    fn put_secret_key(&mut self, key: &[u8; 32]) -> std::result::Result<(), StoreError> {
         self.run(
             "INSERT INTO ledger_keys (name, key) VALUES ('secrets', ?1)",
             [key],
         )?;
-        Ok(key)
+        Ok(())
     }
 }
 

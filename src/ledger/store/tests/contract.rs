@@ -42,9 +42,13 @@ macro_rules! contract {
                 two_claims_never_have_one_number
                 whoever_holds_a_claim_is_seen_by_others_until_it_ends
                 a_delivery_is_found_by_its_key_or_its_task
+                only_what_says_something_new_is_an_answer_to_a_delivery
                 only_what_succeeded_is_the_same_request
                 rows_are_found_in_their_order
                 ids_are_found_by_their_beginning
+                a_whole_id_comes_before_longer_ones_and_another_session_has_none
+                what_was_answered_before_a_link_is_found_and_nothing_after_it
+                the_links_of_a_session_are_its_own
                 history_stands_before_the_first_link_and_its_sessions_go_on
                 the_key_for_secrets_is_made_once
                 stores_that_write_at_once_leave_a_chain_without_gaps

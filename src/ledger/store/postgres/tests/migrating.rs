@@ -122,7 +122,7 @@ fn rows_of_the_current_schema_stay_as_history() {
         request_hash: "",
     };
     assert_eq!(ask(&mut store, asked), []);
-    assert_eq!(ask(&mut store, Which::Id("11111111-")), [old]);
+    assert_eq!(ask(&mut store, Which::id("11111111-")), [old]);
 }
 
 #[test]
@@ -203,6 +203,8 @@ fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
         "{refused}"
     );
     let uri = Cluster::shared().uri(&name);
+    let refused = PostgresStore::open(&uri, Wish::Decide).err().unwrap();
+    assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
     let mut store = PostgresStore::open(&uri, Wish::Read).unwrap();
     assert_eq!(ask(&mut store, Which::Newest), []);
 }
@@ -224,14 +226,16 @@ fn a_migration_that_was_changed_afterwards_is_found() {
 }
 
 #[test]
-fn a_reader_makes_nothing() {
+fn whoever_looks_or_decides_makes_nothing() {
     let name = Cluster::shared().database();
     let uri = Cluster::shared().uri(&name);
-    let refused = PostgresStore::open(&uri, Wish::Read).err().unwrap();
-    assert!(
-        refused.to_string().contains("there is no ledger in it yet"),
-        "{refused}"
-    );
+    for wish in [Wish::Read, Wish::Decide] {
+        let refused = PostgresStore::open(&uri, wish).err().unwrap();
+        assert!(
+            refused.to_string().contains("there is no ledger in it yet"),
+            "{refused}"
+        );
+    }
     assert_eq!(Cluster::shared().sql(&name, EVERYTHING), "");
 }
 
@@ -249,7 +253,7 @@ fn somebody_with_the_rights_of_the_writer_alone_records_and_changes_nothing() {
         tx.insert(&row("sess-1", seq))?;
         tx.revoke(&row("sess-1", seq).id, seq)?;
         tx.prune(&row("sess-1", seq).id)?;
-        tx.secret_key(&|| [7; 32]).map(drop)
+        tx.put_secret_key(&[7; 32])
     })
     .unwrap();
     for change in [

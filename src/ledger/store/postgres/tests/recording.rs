@@ -1,7 +1,7 @@
 //! Links, rows and sessions: what is kept, how it looks to specification 004's queries, what is refused.
 
 use super::{
-    super::super::{Delivery, Which},
+    super::super::{Delivery, Earlier, Which},
     *,
 };
 
@@ -72,10 +72,10 @@ fn specification_004_finds_the_row_by_its_own_columns() {
 fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
     let (mut store, _, row) = recorded(|row| row.operation_id = "op_a%b".to_owned());
     for found in [
-        Which::Operation("op_a%"),
-        Which::Operation("op_a%b"),
-        Which::Id("0198A7C2-00"),
-        Which::Id(&row.id),
+        Which::operation("op_a%"),
+        Which::operation("op_a%b"),
+        Which::id("0198A7C2-00"),
+        Which::id(&row.id),
         Which::Session("sess-20260224-1000"),
         Which::From(0),
     ] {
@@ -86,11 +86,11 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
         );
     }
     for absent in [
-        Which::Operation("op_%"),
-        Which::Operation("opxa"),
-        Which::Id("0198a7c3"),
-        Which::Id("%"),
-        Which::Id("not a uuid"),
+        Which::operation("op_%"),
+        Which::operation("opxa"),
+        Which::id("0198a7c3"),
+        Which::id("%"),
+        Which::id("not a uuid"),
         Which::ReusesOf("0198a7c2"),
         Which::Session("sess"),
         Which::From(1),
@@ -251,6 +251,11 @@ fn every_question_is_answered_by_an_index() {
     let (store, _) = fresh();
     store.line.batch("SET enable_seqscan = off").unwrap();
     let (session_id, task_id, id) = ("s", "t", "0198a7c2-0000-7000-8000-000000000000");
+    let earlier = |what| Which::Earlier {
+        than: 9,
+        session_id,
+        what,
+    };
     for which in [
         Which::Delivery(Delivery::Key {
             session_id,
@@ -271,8 +276,12 @@ fn every_question_is_answered_by_an_index() {
             session_id,
             task_id,
         },
-        Which::Operation("op_"),
-        Which::Id("01"),
+        Which::Runs {
+            session_id,
+            task_id,
+        },
+        Which::operation("op_"),
+        Which::id("01"),
         Which::Session(session_id),
         Which::Step {
             session_id,
@@ -280,6 +289,11 @@ fn every_question_is_answered_by_an_index() {
         },
         Which::Seq(1),
         Which::From(1),
+        earlier(Earlier::Success {
+            action_type: "a",
+            request_hash: "h",
+        }),
+        earlier(Earlier::Failure { task_id }),
         Which::ReusesOf(id),
         Which::Newest,
     ] {
@@ -290,5 +304,25 @@ fn every_question_is_answered_by_an_index() {
         let plan = plan.join("\n");
         let scanned = plan.contains("Index Scan") || plan.contains("Bitmap Index Scan");
         assert!(scanned && !plan.contains("Seq Scan"), "{which:?}:\n{plan}");
+    }
+}
+
+#[test]
+fn writers_see_what_was_written_while_they_waited_whatever_the_habit_of_the_database() {
+    use crate::ledger::store::tests::contract::{
+        Ledger, stores_that_write_at_once_leave_a_chain_without_gaps,
+    };
+    struct Steady(String);
+    impl Ledger for Steady {
+        fn open(&self) -> Box<dyn Store + Send> {
+            let uri = Cluster::shared().uri(&self.0);
+            Box::new(PostgresStore::open(&uri, Wish::Write).unwrap())
+        }
+    }
+    for habit in ["repeatable read", "serializable"] {
+        let name = Cluster::shared().database();
+        let set = format!("ALTER DATABASE {name} SET default_transaction_isolation = '{habit}'");
+        Cluster::shared().sql(&name, &set);
+        stores_that_write_at_once_leave_a_chain_without_gaps(&Steady(name));
     }
 }

@@ -6,23 +6,33 @@ use super::*;
 use crate::ledger::store::sqlite::files::Files;
 
 #[test]
-fn to_look_nothing_is_made() {
-    let (dir, path) = nowhere();
-    let missing = SqliteStore::open(&path, Wish::Read).unwrap_err();
-    assert!(
-        matches!(missing, StoreError::Unreachable { .. }),
-        "{missing}"
-    );
-    assert!(missing.to_string().contains("No such file"), "{missing}");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    fs::create_dir(path.parent().unwrap()).unwrap();
-    fs::write(&path, "").unwrap();
-    let empty = SqliteStore::open(&path, Wish::Read).unwrap_err();
-    assert!(
-        empty.to_string().contains("nothing was recorded yet"),
-        "{empty}"
-    );
-    assert_eq!(fs::read(&path).unwrap(), b"");
+fn to_look_or_to_decide_nothing_is_made() {
+    for wish in [Wish::Read, Wish::Decide] {
+        let (dir, path) = nowhere();
+        let missing = SqliteStore::open(&path, wish).unwrap_err();
+        assert!(
+            matches!(missing, StoreError::Unreachable { .. }),
+            "{missing}"
+        );
+        assert!(missing.to_string().contains("No such file"), "{missing}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        let empty = SqliteStore::open(&path, wish).unwrap_err();
+        assert!(
+            empty.to_string().contains("nothing was recorded yet"),
+            "{empty}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), b"");
+    }
+}
+
+#[test]
+fn whoever_decides_writes_into_what_is_there() {
+    let (_dir, path) = nowhere();
+    drop(filled(&path, 1));
+    let mut store = SqliteStore::open(&path, Wish::Decide).unwrap();
+    written(&mut store, |tx| tx.open_session(&session("x")));
 }
 
 #[test]
@@ -40,7 +50,7 @@ fn whoever_looks_changes_nothing() {
 fn a_directory_is_no_ledger() {
     let (_dir, path) = nowhere();
     fs::create_dir_all(&path).unwrap();
-    for wish in [Wish::Write, Wish::Read] {
+    for wish in [Wish::Write, Wish::Decide, Wish::Read] {
         let error = SqliteStore::open(&path, wish).unwrap_err();
         assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
     }
@@ -168,4 +178,41 @@ fn a_ledger_is_not_made_where_there_is_no_room() {
     mounted.remount("size=8m");
     drop(filled(&mounted.path(), 1));
     assert_eq!(count(&mounted.path()), 1);
+}
+
+#[test]
+fn whoever_comes_by_a_link_meets_whoever_does_not() {
+    let (dir, path) = nowhere();
+    let link: Utf8PathBuf = dir.path().join("link.db").try_into().unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    // Also where the first who comes by it makes the ledger.
+    let mut one = filled(&link, 1);
+    let mut other = opened(&path);
+    one.hold(3).unwrap();
+    assert!(other.held(3).unwrap());
+    one.write(Durability::Disk, &mut another).unwrap();
+    assert!(one.files.write_ahead_length() > 0);
+    assert!(!link.with_extension("lock").exists());
+    assert!(!dir.path().join("link.db-wal").exists());
+}
+
+#[test]
+fn others_are_waited_for_also_after_what_was_written_could_not_be_moved() {
+    let (_dir, path) = nowhere();
+    let mut store = filled(&path, 1);
+    store.set_for(Durability::Disk).unwrap();
+    // A transaction that is open is in its way.
+    store
+        .conn
+        .execute_batch("BEGIN; SELECT * FROM sessions")
+        .unwrap();
+    store.move_if(0);
+    store.conn.execute_batch("ROLLBACK").unwrap();
+    let patience: u128 = store
+        .conn
+        .query_row("PRAGMA busy_timeout", [], |row| row.get::<_, u32>(0))
+        .unwrap()
+        .into();
+    assert_eq!(patience, PATIENCE.as_millis());
 }

@@ -8,7 +8,7 @@ use super::*;
 fn the_database_itself_refuses_to_change_what_was_written() {
     let (_dir, path) = nowhere();
     let mut store = filled(&path, 2);
-    written(&mut store, |tx| tx.secret_key(&|| [1; 32]));
+    written(&mut store, |tx| tx.put_secret_key(&[1; 32]));
     let conn = by_hand(&path);
     for (text, why) in [
         (

@@ -176,15 +176,17 @@ fn many_who_migrate_at_once_migrate_once() {
 }
 
 #[test]
-fn whoever_looks_migrates_nothing() {
+fn whoever_looks_or_decides_migrates_nothing() {
     let (_dir, path) = old(CURRENT);
     let before = fs::read(&path).unwrap();
-    let error = SqliteStore::open(&path, Wish::Read).unwrap_err();
-    assert!(
-        error.to_string().contains("The next run migrates it"),
-        "{error}"
-    );
-    assert_eq!(fs::read(&path).unwrap(), before);
+    for wish in [Wish::Read, Wish::Decide] {
+        let error = SqliteStore::open(&path, wish).unwrap_err();
+        assert!(
+            error.to_string().contains("The next run migrates it"),
+            "{error}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
 }
 
 #[test]

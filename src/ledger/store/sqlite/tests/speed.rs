@@ -3,11 +3,11 @@
 use rusqlite::{params_from_iter, types::Value};
 
 use super::*;
-use crate::ledger::store::{Delivery, sqlite::rows};
+use crate::ledger::store::{Delivery, Earlier, sqlite::rows};
 
 /// How SQLite finds the answer, in its own words.
 fn plan(store: &SqliteStore, which: &Which<'_>) -> Vec<String> {
-    let (text, mut values) = rows::query(which);
+    let (text, mut values) = rows::query("*", which);
     values.push(Value::Integer(10));
     let mut statement = store
         .conn
@@ -35,6 +35,11 @@ fn every_question_is_answered_by_an_index() {
         action_type,
         request_hash: "h",
     };
+    let earlier = |what| Which::Earlier {
+        than: 9,
+        session_id,
+        what,
+    };
     let key = Which::Delivery(Delivery::Key {
         session_id,
         idempotency_key: "k",
@@ -54,7 +59,7 @@ fn every_question_is_answered_by_an_index() {
         ),
         (
             task(None, Some(1)),
-            "agent_actions_delivery (session_id=? AND task_id=? AND request_id=? AND attempt=?)",
+            "agent_actions_delivery (session_id=? AND task_id=? AND request_id=?)",
         ),
         (
             task(Some("r"), None),
@@ -65,14 +70,21 @@ fn every_question_is_answered_by_an_index() {
                 session_id,
                 task_id,
             },
-            "agent_actions_delivery (session_id=? AND task_id=?)",
+            "agent_actions_task (session_id=? AND task_id=?)",
         ),
         (
-            Which::Operation("op_"),
+            Which::Runs {
+                session_id,
+                task_id,
+            },
+            "agent_actions_task (session_id=? AND task_id=?)",
+        ),
+        (
+            Which::operation("op_"),
             "agent_actions_operation (operation_id>? AND operation_id<?)",
         ),
         (
-            Which::Id("0"),
+            Which::id("0"),
             "sqlite_autoindex_agent_actions_1 (id>? AND id<?)",
         ),
         (
@@ -85,6 +97,17 @@ fn every_question_is_answered_by_an_index() {
         ),
         (Which::Seq(1), "sqlite_autoindex_agent_actions_2 (seq=?)"),
         (Which::From(1), "sqlite_autoindex_agent_actions_2 (seq>?)"),
+        (
+            earlier(Earlier::Success {
+                action_type,
+                request_hash: "h",
+            }),
+            "agent_actions_request (session_id=? AND request_hash=? AND action_type=? AND seq<?)",
+        ),
+        (
+            earlier(Earlier::Failure { task_id }),
+            "agent_actions_delivery (session_id=? AND task_id=?)",
+        ),
         (
             Which::ReusesOf("i"),
             "agent_actions_reused_from (reused_from=?)",
@@ -100,6 +123,21 @@ fn every_question_is_answered_by_an_index() {
 }
 
 #[test]
+fn the_links_of_a_session_are_found_without_a_walk_over_all() {
+    let (_dir, path) = nowhere();
+    let store = opened(&path);
+    let text = "EXPLAIN QUERY PLAN SELECT * FROM ledger_events WHERE session_id = 's' ORDER BY seq";
+    let plan: String = store
+        .conn
+        .query_row(text, [], |row| row.get("detail"))
+        .unwrap();
+    assert_eq!(
+        plan,
+        "SEARCH ledger_events USING INDEX ledger_events_session (session_id=?)"
+    );
+}
+
+#[test]
 fn what_can_be_many_is_read_in_order_and_not_sorted() {
     let (_dir, path) = nowhere();
     let store = opened(&path);
@@ -108,7 +146,34 @@ fn what_can_be_many_is_read_in_order_and_not_sorted() {
         action_type: "a",
         request_hash: "h",
     };
-    for which in [request, Which::Session("s"), Which::From(1), Which::Newest] {
+    let delivery = |attempt| {
+        Which::Delivery(Delivery::Task {
+            session_id: "s",
+            request_id: Some("r"),
+            task_id: "t",
+            attempt,
+        })
+    };
+    for which in [
+        request,
+        delivery(None),
+        delivery(Some(1)),
+        Which::Delivery(Delivery::Key {
+            session_id: "s",
+            idempotency_key: "k",
+        }),
+        Which::Task {
+            session_id: "s",
+            task_id: "t",
+        },
+        Which::Runs {
+            session_id: "s",
+            task_id: "t",
+        },
+        Which::Session("s"),
+        Which::From(1),
+        Which::Newest,
+    ] {
         let lines = plan(&store, &which);
         assert_eq!(lines.len(), 1, "{which:?}: {lines:?}");
         assert!(lines[0].contains("USING INDEX"), "{lines:?}");

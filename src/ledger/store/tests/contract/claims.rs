@@ -4,7 +4,7 @@ use super::Ledger;
 use super::given::{begun, claim, refused, seen, written};
 use crate::ledger::{
     record::{Claim, ClaimState, Effects},
-    store::{Dropped, Store, StoreError},
+    store::{Store, StoreError},
 };
 
 pub(crate) fn a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number(
@@ -32,13 +32,13 @@ pub(crate) fn a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number(
         [other.clone(), taken_over.clone()]
     );
     let dropped = |store: &mut dyn Store, seq| written(store, |tx| tx.drop_claim(&first.key, seq));
-    assert_eq!(dropped(&mut *store, 2), Dropped::TakenOver);
+    assert_eq!(dropped(&mut *store, 2), None);
     assert_eq!(
         seen(&mut *store, |tx| tx.claim(&first.key)),
-        Some(taken_over)
+        Some(taken_over.clone())
     );
-    assert_eq!(dropped(&mut *second, 4), Dropped::Ours);
-    assert_eq!(dropped(&mut *second, 4), Dropped::TakenOver);
+    assert_eq!(dropped(&mut *second, 4), Some(taken_over));
+    assert_eq!(dropped(&mut *second, 4), None);
     assert_eq!(seen(&mut *store, |tx| tx.claim(&first.key)), None);
     assert_eq!(seen(&mut *store, |tx| tx.claims()), [other]);
 }

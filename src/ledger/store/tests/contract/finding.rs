@@ -1,10 +1,13 @@
 //! Facts about finding rows.
 
+use jiff::Timestamp;
+
 use super::Ledger;
-use super::given::{SESSION, begun, full, hash, ids, session, written};
+use super::given::{SESSION, begun, full, hash, ids, link, seen, session, written};
 use crate::ledger::{
-    record::{Row, RowOutcome, RowState, Seq},
-    store::{Delivery, Which},
+    chain::{Body, Stamp, append},
+    record::{Event, Row, RowOutcome, RowState, Seq},
+    store::{Begin, Delivery, Earlier, Which},
 };
 
 const NONE: [Seq; 0] = [];
@@ -76,6 +79,53 @@ pub(crate) fn a_delivery_is_found_by_its_key_or_its_task(ledger: &dyn Ledger) {
     assert_eq!(ids(&mut *store, &task, 2), [4, 3]);
 }
 
+pub(crate) fn only_what_says_something_new_is_an_answer_to_a_delivery(ledger: &dyn Ledger) {
+    use RowState::{Cancelled, Done, Failed, Partial, Reused, RolledBack, Suppressed};
+    let mut store = begun(ledger);
+    let states = RowState::ALL.into_iter().zip(1..);
+    // There are more of them than links so far.
+    written(&mut *store, |tx| {
+        for _ in 0..9 {
+            link(tx, Event::Succeeded)?;
+        }
+        states.clone().try_for_each(|(state, seq)| {
+            tx.insert(&Row {
+                state: Some(state),
+                ..full(seq, seq - 1)
+            })
+        })
+    });
+    let with = |wanted: &[RowState]| -> Vec<Seq> {
+        let found = states.clone().filter(|(state, _)| wanted.contains(state));
+        let mut found: Vec<Seq> = found.map(|(_, seq)| seq).collect();
+        found.reverse();
+        found
+    };
+    let told = with(&[Done, Partial, Failed, RolledBack, Reused, Suppressed]);
+    let task = |attempt| {
+        Which::Delivery(Delivery::Task {
+            session_id: SESSION,
+            request_id: Some("req-1"),
+            task_id: "task_1",
+            attempt,
+        })
+    };
+    let key = Which::Delivery(Delivery::Key {
+        session_id: SESSION,
+        idempotency_key: "key-1",
+    });
+    for which in [task(None), task(Some(2)), key] {
+        assert_eq!(ids(&mut *store, &which, 99), told, "{which:?}");
+        assert_eq!(ids(&mut *store, &which, 1), told[..1], "{which:?}");
+    }
+    let runs = Which::Runs {
+        session_id: SESSION,
+        task_id: "task_1",
+    };
+    let ran = with(&[Done, Partial, Failed, RolledBack, Cancelled]);
+    assert_eq!(ids(&mut *store, &runs, 99), ran);
+}
+
 pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let rows = [
@@ -141,6 +191,10 @@ pub(crate) fn rows_are_found_in_their_order(ledger: &dyn Ledger) {
     let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
     assert_eq!(found(Which::Newest), [7, 4, 2]);
     assert_eq!(found(Which::ReusesOf(&first)), [7, 4]);
+    let bare = |row: &Row| row.request.is_none() && row.response.is_none();
+    let reuses = seen(&mut *store, |tx| tx.rows(&Which::ReusesOf(&first), 10));
+    assert!(reuses.iter().all(bare), "{reuses:?}");
+    let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
     assert_eq!(found(Which::Session(SESSION)), [4, 7, 2]);
     assert_eq!(
         found(Which::Step {
@@ -183,15 +237,107 @@ pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
         })
     });
     let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
-    assert_eq!(found(Which::Operation("op_ab")), [6, 2, 1]);
-    assert_eq!(found(Which::Operation("op_ab2")), [2]);
-    assert_eq!(found(Which::Operation("op_b")), NONE);
-    assert_eq!(found(Which::Operation("op%")), [5]);
+    assert_eq!(found(Which::operation("op_ab")), [6, 2, 1]);
+    assert_eq!(found(Which::operation("op_ab2")), [2]);
+    assert_eq!(found(Which::operation("op_b")), NONE);
+    assert_eq!(found(Which::operation("op%")), [5]);
     assert_eq!(
-        found(Which::Id("00000000-0000-7000-8000-00000000000")),
+        found(Which::id("00000000-0000-7000-8000-00000000000")),
         [1, 2, 3, 4, 5, 6]
     );
-    assert_eq!(found(Which::Id(&full(3, 2).id)), [3]);
-    assert_eq!(found(Which::Id("00000000-0000-7000-8000-1")), NONE);
-    assert_eq!(found(Which::Id("%")), NONE);
+    assert_eq!(found(Which::id(&full(3, 2).id)), [3]);
+    assert_eq!(found(Which::id("00000000-0000-7000-8000-1")), NONE);
+    assert_eq!(found(Which::id("%")), NONE);
+}
+
+pub(crate) fn a_whole_id_comes_before_longer_ones_and_another_session_has_none(
+    ledger: &dyn Ledger,
+) {
+    let mut store = begun(ledger);
+    let of = |operation: &str, session: &str, row: Row| Row {
+        operation_id: operation.to_owned(),
+        session_id: session.to_owned(),
+        ..row
+    };
+    let rows = [
+        of("op_1", SESSION, full(1, 0)),
+        of("op_12", SESSION, full(2, 1)),
+        of("op_13", "other", full(3, 0)),
+        of("op_14", "other", full(4, 1)),
+    ];
+    written(&mut *store, |tx| {
+        tx.open_session(&session("other"))?;
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    let whole = Which::operation("op_1");
+    assert_eq!(ids(&mut *store, &whole, 10), [1, 4, 3, 2]);
+    assert_eq!(ids(&mut *store, &whole, 1), [1]);
+    let steps = seen(&mut *store, |tx| tx.steps(&whole, 3));
+    assert_eq!(steps, [0, 1, 0]);
+    let begin = |text, session_id| Begin {
+        text,
+        session_id: Some(session_id),
+    };
+    let mut found = |which: Which<'_>, most| ids(&mut *store, &which, most);
+    assert_eq!(found(Which::Operation(begin("op_1", SESSION)), 10), [1, 2]);
+    // However many are newer elsewhere.
+    assert_eq!(found(Which::Operation(begin("op_", SESSION)), 1), [2]);
+    assert_eq!(found(Which::Operation(begin("op_", "nobody")), 1), NONE);
+    assert_eq!(found(Which::Id(begin("00000000", "other")), 10), [3, 4]);
+    assert_eq!(found(Which::Id(begin("00000000", "nobody")), 10), NONE);
+}
+
+pub(crate) fn what_was_answered_before_a_link_is_found_and_nothing_after_it(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let failed = |seq, step| Row {
+        state: Some(RowState::Failed),
+        outcome: RowOutcome::Error,
+        ..full(seq, step)
+    };
+    let rows = [
+        full(1, 0),
+        failed(2, 1),
+        full(3, 2),
+        failed(4, 3),
+        full(5, 4),
+    ];
+    written(&mut *store, |tx| {
+        rows.iter().try_for_each(|row| tx.insert(row))
+    });
+    let hash = hash('a');
+    let success = Earlier::Success {
+        action_type: "CAP-PRE-002",
+        request_hash: &hash,
+    };
+    let failure = Earlier::Failure { task_id: "task_1" };
+    let mut found = |than, what| {
+        let which = Which::Earlier {
+            than,
+            session_id: SESSION,
+            what,
+        };
+        ids(&mut *store, &which, 10)
+    };
+    assert_eq!(found(5, success), [3, 1]);
+    assert_eq!(found(1, success), NONE);
+    assert_eq!(found(5, failure), [4, 2]);
+    assert_eq!(found(4, failure), [2]);
+}
+
+pub(crate) fn the_links_of_a_session_are_its_own(ledger: &dyn Ledger) {
+    let mut store = begun(ledger);
+    let own = seen(&mut *store, |tx| tx.links(0, 100));
+    let stamp = Stamp {
+        operation_id: "op_2",
+        session_id: "other",
+        at: Timestamp::UNIX_EPOCH,
+        actor: "uid:1000",
+    };
+    written(&mut *store, |tx| {
+        append(tx, Event::Succeeded, stamp, &Body::default())
+    });
+    let others = seen(&mut *store, |tx| tx.links_of("other"));
+    assert_eq!(others, seen(&mut *store, |tx| tx.links(10, 100)));
+    assert_eq!(seen(&mut *store, |tx| tx.links_of(SESSION)), own);
+    assert_eq!(seen(&mut *store, |tx| tx.links_of("sess")), []);
 }

@@ -1,0 +1,91 @@
+//! A plan as records may hold it: without what its own diff would not show (R-001-161, invariant 7).
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value};
+
+use super::diff::hidden;
+
+/// What stands in the place of a secret.
+const CUT: &str = "***";
+
+/// The plan, or any part of it, with `***` for values that look like credentials.
+pub(crate) fn kept(plan: &Value) -> Value {
+    match plan {
+        Value::String(text) => Value::String(hidden(text).into_owned()),
+        Value::Array(items) => items.iter().map(kept).collect(),
+        Value::Object(object) => {
+            let each = |(name, value): (&String, &Value)| {
+                let value = if is_secret(object, name, value) {
+                    Value::from(CUT)
+                } else {
+                    kept(value)
+                };
+                (name.clone(), value)
+            };
+            Value::Object(object.iter().map(each).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => plan.clone(),
+    }
+}
+
+/// Whether the value is one only because of what stands beside it.
+fn is_secret(object: &Map<String, Value>, name: &str, value: &Value) -> bool {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    match value {
+        Value::Object(_) | Value::Array(_) | Value::Null => false,
+        Value::String(content) if name == "content" && text("encoding") == Some("base64") => {
+            let bytes = STANDARD.decode(content).unwrap_or_default();
+            std::str::from_utf8(&bytes).is_ok_and(hides)
+        }
+        // Of an edit of JSON or YAML: what the value will be called.
+        _ if name == "value" => ["path", "key"]
+            .into_iter()
+            .filter_map(text)
+            .any(names_secret),
+        _ => names_secret(name),
+    }
+}
+
+/// Whether the line that would be written hides whatever stands there; of `$['db']['password']` it is the
+/// last name.
+fn names_secret(name: &str) -> bool {
+    let name = name.trim_end_matches([']', '\'', '"']);
+    hides(&format!("{name}: \"x\""))
+}
+
+fn hides(text: &str) -> bool {
+    hidden(text) != text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_credential_that_a_plan_writes_is_kept_r_001_161() {
+        let plan = json!({"plan_id": "p", "action_plan": [
+            {"target": ".env", "operation": {"type": "create", "content": "HOST=h\nDB_PASSWORD=hunter2\n"}},
+            {"target": "b", "operation": {"type": "create", "encoding": "base64", "content": STANDARD.encode("TOKEN=hunter2")}},
+            {"target": "c.json", "operation": {"type": "json_update_value", "path": "$['db']['password']", "value": "hunter2"}},
+            {"target": "c.json", "operation": {"type": "json_add_property", "path": "$", "key": "api_key", "value": "hunter2"}},
+            {"target": "c.json", "operation": {"type": "json_add_property", "path": "$", "key": "db", "value": {"password": "hunter2"}}},
+            {"target": "d", "operation": {"type": "create", "content": "https://b/a?X-Amz-Signature=hunter2"}},
+        ]});
+        let kept = kept(&plan).to_string();
+        assert!(!kept.contains("hunter2"), "{kept}");
+        assert!(!kept.contains(&STANDARD.encode("TOKEN=hunter2")), "{kept}");
+        assert!(kept.contains("HOST=h\\nDB_PASSWORD=***\\n"), "{kept}");
+    }
+
+    #[test]
+    fn all_else_of_a_plan_is_kept_as_it_is() {
+        let plan = json!({"plan_id": "p", "action_plan": [
+            {"target": "a", "operation": {"type": "line_insert", "line_number": 3, "content": "max_tokens = 4096"}},
+            {"target": "b", "operation": {"type": "create", "encoding": "base64", "content": "AAEC"}},
+            {"target": "c.json", "operation": {"type": "json_update_value", "path": "$.a", "value": 1.50}},
+        ]});
+        assert_eq!(kept(&plan), plan);
+    }
+}
