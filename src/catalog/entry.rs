@@ -57,8 +57,8 @@ pub(crate) struct Entry {
 pub(crate) struct Identity {
     /// A person raises it when the same request should have another answer.
     pub(crate) version: Option<u32>,
-    /// A hash of everything in the catalog that decides what happens.
-    pub(crate) digest: String,
+    /// Everything in the catalog that decides what happens, as canonical JSON (RFC 8785).
+    pub(crate) entry: String,
     /// Parameters that differ from run to run and mean nothing.
     pub(crate) volatile: Vec<String>,
     pub(crate) duplicates: Duplicates,

@@ -43,7 +43,7 @@ pub(super) fn compile(
     let server = raw.mcp.as_ref().map(|mcp| mcp.server.get_ref().as_str());
     Ok(Identity {
         version: raw.version,
-        digest: digest(tables, id, server)?,
+        entry: entry(tables, id, server)?,
         volatile: raw.volatile.clone(),
         duplicates: match &raw.on_duplicate {
             Some(said) => duplicates(tables, id, said, effects)?,
@@ -111,9 +111,16 @@ pub(super) fn duplicates(
     }
 }
 
-/// SHA-256 over the entry and its server as the catalog writes them, without what is only said for
-/// people or kept elsewhere.
-fn digest(tables: &Tables<'_>, id: &str, server: Option<&str>) -> Result<String, CatalogError> {
+impl Identity {
+    /// SHA-256 over the entry and its server.
+    pub(crate) fn digest(&self) -> String {
+        hexadecimal(&Sha256::digest(&self.entry))
+    }
+}
+
+/// The entry and its server as the catalog writes them, without what is only said for people or kept
+/// elsewhere.
+fn entry(tables: &Tables<'_>, id: &str, server: Option<&str>) -> Result<String, CatalogError> {
     let table = |group: &str, name: &str| -> Result<Value, CatalogError> {
         let found = tables.entry::<Map<String, Value>>(group, name)?;
         Ok(found.map_or(Value::Null, |(_, table)| Value::Object(table)))
@@ -128,6 +135,5 @@ fn digest(tables: &Tables<'_>, id: &str, server: Option<&str>) -> Result<String,
     };
     let text = serde_json_canonicalizer::to_string(&Value::Array(vec![entry, server]));
     // A number that is no double has no canonical form: the table is then as good as always new.
-    let text = text.unwrap_or_default();
-    Ok(hexadecimal(&Sha256::digest(text)))
+    Ok(text.unwrap_or_default())
 }

@@ -4,6 +4,8 @@
 
 use std::{thread, time::Duration};
 
+use sha2::{Digest, Sha256};
+
 use crate::task::Failure;
 
 use super::{
@@ -167,8 +169,8 @@ impl Ledger<'_> {
 
 /// The number of the lock that whoever does an operation holds while it lives.
 pub(super) fn lock_of(operation_id: &str) -> u64 {
-    let hash = blake3::hash(operation_id.as_bytes());
-    let bytes = hash.as_bytes().first_chunk().copied().unwrap_or_default();
+    let hash = Sha256::digest(operation_id);
+    let bytes = hash.first_chunk().copied().unwrap_or_default();
     // Offsets of files and PostgreSQL's numbers are signed.
     u64::from_be_bytes(bytes) >> 2
 }

@@ -1,6 +1,7 @@
 //! Rows of `agent_actions`: what they are made of, and how one is recorded together with its link.
 
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 use uuid::Builder;
 
 use super::{
@@ -233,7 +234,7 @@ pub(super) fn record(
     row.step_index = tx.next_step(&row.session_id)?;
     let last = chain::last(tx, stamp)?;
     let seq = last.seq + 1;
-    row.id = id(&row, seq);
+    row.id = id(&row, stamp.at, seq);
     row.seq = Some(seq);
     let body = Body {
         request_hash: Some(row.request_hash.clone()),
@@ -251,16 +252,15 @@ pub(super) fn record(
 }
 
 /// A UUID that no other row of this ledger has, also where operation ids are made from a seed, and two
-/// runs from the same one.
-fn id(row: &Row, seq: u64) -> String {
-    let mut hash = blake3::Hasher::new();
-    hash.update(row.operation_id.as_bytes());
-    hash.update(&seq.to_be_bytes());
-    let bytes = hash
-        .finalize()
-        .as_bytes()
-        .first_chunk()
-        .copied()
-        .unwrap_or_default();
-    Builder::from_random_bytes(bytes).into_uuid().to_string()
+/// runs from the same one. It begins with the time: a new one stands at the end of its index.
+fn id(row: &Row, at: Timestamp, seq: u64) -> String {
+    let hash = Sha256::new()
+        .chain_update(&row.operation_id)
+        .chain_update(seq.to_be_bytes())
+        .finalize();
+    let bytes = hash.first_chunk().copied().unwrap_or_default();
+    let at = u64::try_from(at.as_millisecond()).unwrap_or_default();
+    Builder::from_unix_timestamp_millis(at, &bytes)
+        .into_uuid()
+        .to_string()
 }

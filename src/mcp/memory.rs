@@ -14,11 +14,10 @@ use camino::Utf8PathBuf;
 use rmcp::model::ProtocolVersion;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
+use uuid::Uuid;
 
 use super::spec::ServerSpec;
-use crate::task::hexadecimal;
 
 /// The format of a note. Another one is not read.
 const FORMAT: u32 = 1;
@@ -114,19 +113,11 @@ impl Memory {
 fn configuration(spec: &ServerSpec) -> String {
     let mut names: Vec<&str> = spec.env.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
-    let words = |words: &mut dyn Iterator<Item = &str>| {
-        let mut sum = Sha256::new();
-        for word in words {
-            // No word holds a NUL: they cannot run into one another.
-            sum.update(word);
-            sum.update([0]);
-        }
-        sum.finalize()
-    };
-    let sum = Sha256::new()
-        .chain_update(words(&mut spec.argv.iter().map(String::as_str)))
-        .chain_update(words(&mut std::iter::once(spec.cwd.as_str())))
-        .chain_update(words(&mut names.into_iter()))
-        .finalize();
-    hexadecimal(sum.get(..16).unwrap_or(&sum))
+    let argv = spec.argv.iter().map(String::as_str);
+    // No word holds a NUL: they cannot run into one another, nor can the three lists.
+    let words = argv.chain(["", spec.cwd.as_str(), ""]).chain(names);
+    let text: Vec<&str> = words.flat_map(|word| [word, "\0"]).collect();
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, text.concat().as_bytes())
+        .simple()
+        .to_string()
 }

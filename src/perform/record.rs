@@ -147,10 +147,13 @@ pub(super) fn recorded<'h>(
     context: &Context<'h>,
 ) -> Result<Executed, Rejection> {
     let Prepared { work, mut book } = prepared;
+    if book.place == Place::Nowhere {
+        return done(work, context);
+    }
     let mut open = book.open.take();
     let keeper = Keeper::of(&work);
     let asked = ask::of(&work, received, operation, settings, &book, &keeper);
-    let Some(ask) = asked.filter(|_| book.place != Place::Nowhere) else {
+    let Some(ask) = asked else {
         return done(work, context);
     };
     let need = book.rule.need;

@@ -298,7 +298,7 @@ fn an_answer_is_named_by_operation_row_or_step() {
     for named in [
         name("op_2"),
         name(&rows[1].id),
-        name(&rows[1].id[..13]),
+        name(&rows[1].id[..20]),
         step,
     ] {
         let reviewed = place.open().review(named, Review::Accept, None).unwrap();

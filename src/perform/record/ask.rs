@@ -171,10 +171,10 @@ fn names(steps: &[Step]) -> Vec<String> {
 
 fn digest(steps: &[Step]) -> String {
     match steps {
-        [step] => step.entry.identity.digest.clone(),
+        [step] => step.entry.identity.digest(),
         steps => {
             let all = steps.iter().fold(Sha256::new(), |hash, step| {
-                hash.chain_update(&step.entry.identity.digest)
+                hash.chain_update(step.entry.identity.digest())
             });
             hexadecimal(&all.finalize())
         }

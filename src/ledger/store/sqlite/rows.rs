@@ -67,35 +67,35 @@ pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
     Ok(())
 }
 
+/// Most questions of a run find nothing, and a statement for a whole row takes long to compile: the rows are
+/// asked for by number once it is known which.
 pub(super) fn select(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<Row>> {
+    let found = numbers(conn, "rowid", which, most)?;
     let columns = match which {
         Which::ReusesOf(_) => &COLUMNS
             .replace("request, ", "NULL, ")
             .replace("response, ", "NULL, "),
         _ => COLUMNS,
     };
-    all(conn, columns, which, most, read)
+    let whole = format!("SELECT {columns} FROM agent_actions WHERE rowid = ?");
+    let one = |rowid: i64| {
+        let mut statement = conn.prepare_cached(&whole)?;
+        statement.query_row([rowid], |row| read(&mut Columns::of(row)))
+    };
+    found.into_iter().map(one).collect()
 }
 
 pub(super) fn steps(conn: &Connection, which: &Which<'_>, most: usize) -> Result<Vec<u64>> {
-    all(conn, "step_index", which, most, step)
+    let found = numbers(conn, "step_index", which, most)?;
+    // The schema holds them above zero.
+    Ok(found.into_iter().map(i64::unsigned_abs).collect())
 }
 
-fn step(columns: &mut Columns<'_, '_>) -> Result<u64> {
-    columns.count()
-}
-
-fn all<T>(
-    conn: &Connection,
-    columns: &str,
-    which: &Which<'_>,
-    most: usize,
-    read: fn(&mut Columns<'_, '_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let (text, mut values) = query(columns, which);
+fn numbers(conn: &Connection, column: &str, which: &Which<'_>, most: usize) -> Result<Vec<i64>> {
+    let (text, mut values) = query(column, which);
     values.push(Value::Integer(i64::try_from(most).unwrap_or(i64::MAX)));
-    let mut statement = conn.prepare(&text)?;
-    let rows = statement.query_map(params_from_iter(values), |row| read(&mut Columns::of(row)))?;
+    let mut statement = conn.prepare_cached(&text)?;
+    let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
     rows.collect()
 }
 

@@ -28,7 +28,8 @@ impl Inside<'_> {
     }
 
     fn run(&self, text: &str, values: impl Params) -> std::result::Result<usize, StoreError> {
-        self.told(self.conn.execute(text, values))
+        let done = || self.conn.prepare_cached(text)?.execute(values);
+        self.told(done())
     }
 
     fn one<T>(
@@ -37,10 +38,11 @@ impl Inside<'_> {
         values: impl Params,
         read: fn(&mut Columns<'_, '_>) -> Result<T>,
     ) -> std::result::Result<Option<T>, StoreError> {
-        let found = self
-            .conn
-            .query_row(text, values, |row| read(&mut Columns::of(row)));
-        self.told(found.optional())
+        let found = || {
+            let mut statement = self.conn.prepare_cached(text)?;
+            statement.query_row(values, |row| read(&mut Columns::of(row)))
+        };
+        self.told(found().optional())
     }
 
     fn all<T>(
@@ -50,7 +52,7 @@ impl Inside<'_> {
         read: fn(&mut Columns<'_, '_>) -> Result<T>,
     ) -> std::result::Result<Vec<T>, StoreError> {
         let found = || {
-            let mut statement = self.conn.prepare(text)?;
+            let mut statement = self.conn.prepare_cached(text)?;
             statement
                 .query_map(values, |row| read(&mut Columns::of(row)))?
                 .collect()

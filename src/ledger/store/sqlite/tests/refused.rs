@@ -211,7 +211,7 @@ fn a_value_that_a_column_cannot_hold_is_damage() {
     drop(filled(&path, 1));
     by_hand(&path)
         .execute_batch(
-            "DROP TRIGGER agent_actions_prune_or_revoke_only; PRAGMA ignore_check_constraints = ON;
+            "DROP TRIGGER agent_actions_stay; PRAGMA ignore_check_constraints = ON;
              UPDATE agent_actions SET duration_ms = -1",
         )
         .unwrap();

@@ -106,7 +106,7 @@ fn every_question_is_answered_by_an_index() {
         ),
         (
             earlier(Earlier::Failure { task_id }),
-            "agent_actions_delivery (session_id=? AND task_id=?)",
+            "agent_actions_task (session_id=? AND task_id=?)",
         ),
         (
             Which::ReusesOf("i"),

@@ -1,0 +1,88 @@
+//! Whoever dies in the middle: a fact per point of the crash table.
+
+use super::*;
+
+/// A run that dies at a point of the crash table, and what the next identical request comes to.
+fn killed_at(point: &str, capability: &str) -> (Root, Answer) {
+    let root = Root::with_catalog(CATALOG);
+    let ask = request(capability, "t1", &json!({"what": "a"}));
+    let mut command = root.command();
+    command.env("ONEACT_FAULTS", format!("ledger:{point}"));
+    let mut child = command.spawn().unwrap();
+    feed(&mut child, &ask);
+    let died = child.wait_with_output().unwrap();
+    assert_eq!(died.status.signal(), Some(9), "{point}: {died:?}");
+    assert_eq!(died.stdout, b"");
+    let next = root.run(&ask);
+    (root, next)
+}
+
+#[test]
+fn whoever_died_before_it_could_happen_is_taken_over() {
+    for capability in ["look", "again", "once"] {
+        let (root, next) = killed_at("reserved", capability);
+        assert_eq!(
+            (state(&next), why(&next)),
+            ("done", "taken_over"),
+            "{capability}"
+        );
+        assert_eq!(happened(&root), ["a"]);
+        whole(&root);
+    }
+}
+
+#[test]
+fn what_may_be_repeated_is_repeated_when_whoever_did_it_died() {
+    for point in ["dispatched", "done"] {
+        for capability in ["look", "again"] {
+            let (root, next) = killed_at(point, capability);
+            assert_eq!(
+                (state(&next), why(&next)),
+                ("done", "taken_over"),
+                "{point} {capability}"
+            );
+            whole(&root);
+        }
+    }
+}
+
+#[test]
+fn what_must_not_happen_twice_is_nobodys_to_repeat_when_whoever_did_it_died() {
+    for (point, times) in [("dispatched", 0), ("done", 1)] {
+        let (root, next) = killed_at(point, "once");
+        assert_eq!((next.exit, fault(&next)), (1, "outcome_unknown"), "{point}");
+        assert_eq!(next.at("/error/recoverable"), &json!(false));
+        let again = root.run(&request("once", "t2", &json!({"what": "a"})));
+        assert_eq!(fault(&again), "outcome_unknown");
+        assert_eq!(happened(&root).len(), times, "{point}");
+        whole(&root);
+    }
+}
+
+#[test]
+fn an_answer_that_was_recorded_and_never_printed_is_given_again() {
+    for capability in ["look", "again", "once"] {
+        let (root, next) = killed_at("recorded", capability);
+        assert_eq!((state(&next), next.exit), ("replayed", 0), "{capability}");
+        assert_eq!(happened(&root), ["a"]);
+    }
+}
+
+#[test]
+fn a_server_that_dies_with_a_once_only_call_leaves_it_unknown() {
+    let root = Root::with_catalog(CATALOG);
+    let ask = request("once", "t1", &json!({"what": "a", "seconds": 60}));
+    let mut child = root.command().spawn().unwrap();
+    feed(&mut child, &ask);
+    until("it has happened", || happened(&root).first().cloned());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let next = root.run(&ask);
+    assert_eq!(
+        (next.exit, fault(&next)),
+        (1, "outcome_unknown"),
+        "{}",
+        next.envelope
+    );
+    assert_eq!(happened(&root), ["a"]);
+}

@@ -1,0 +1,100 @@
+//! What is in no file and on no page.
+
+use super::*;
+
+#[test]
+fn secrets_tokens_and_signatures_are_in_no_file_of_the_ledger_and_in_no_log() {
+    let (secret, token, signature) = (
+        "s3cr3t-of-the-caller",
+        "t0k3n-of-the-server",
+        "deadbeef0123456789",
+    );
+    let entry = r#"
+[server.told]
+command = ["python3", "servers/counter.py", "counted"]
+env_pass = ["SERVER_TOKEN"]
+[capability.told]
+effects = { idempotent = true, open_world = false }
+mcp = { server = "told", tool = "happen" }
+secret = ["/what"]
+result = { kind = "metadata" }
+"#;
+    let root = Root::with_catalog(&format!("{CATALOG}{entry}"));
+    let link = format!(
+        "https://b.s3.amazonaws.com/a.mp4?X-Amz-Date=20260101T000000Z&X-Amz-Signature={signature}"
+    );
+    for (task, parameters) in [
+        ("t1", json!({"what": secret, "link": link})),
+        (
+            "t2",
+            json!({"what": format!("fails {token}"), "link": link}),
+        ),
+        ("t1", json!({"what": secret, "link": link})),
+    ] {
+        let mut command = root.command();
+        command.args(["-vv"]).env("SERVER_TOKEN", token);
+        let answer = run(
+            command,
+            request("told", task, &parameters).to_string().as_bytes(),
+        );
+        let said =
+            answer.at("/output").to_string() + &answer.at("/audit").to_string() + &answer.stderr;
+        for hidden in [secret, token, signature] {
+            assert!(!said.contains(hidden), "{task}: {hidden} in {said}");
+        }
+    }
+    // Nor does anything show them that tells of it later.
+    for args in [
+        ["history"].as_slice(),
+        &["history", "--json"],
+        &["show", "0"],
+        &["show", "1", "--json"],
+        &["replay"],
+        &["replay", "0"],
+        &["replay", "--html", "/dev/stdout"],
+        &["replay", "0", "--execute"],
+        &["verify", "--anchor-out"],
+    ] {
+        let seen = root.look(args);
+        assert!(!seen.out.is_empty(), "{args:?}: {}", seen.err);
+        for hidden in [secret, token, signature] {
+            let said = [&seen.out, &seen.err];
+            assert!(
+                !said.iter().any(|text| text.contains(hidden)),
+                "{args:?}: {hidden}"
+            );
+        }
+    }
+    // What the server itself wrote is its own.
+    fs::remove_file(root.path.join("counted")).unwrap();
+    let mut looked_at = 0;
+    for dir in [".oneact", "agent_logs", "agent_outputs"] {
+        for file in walk(&root.path.join(dir)) {
+            let bytes = fs::read(&file).unwrap();
+            for hidden in [secret, token, signature] {
+                let found = bytes
+                    .windows(hidden.len())
+                    .any(|window| window == hidden.as_bytes());
+                assert!(!found, "{hidden} in {file}");
+            }
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at >= 1);
+}
+
+fn walk(dir: &camino::Utf8Path) -> Vec<camino::Utf8PathBuf> {
+    let Ok(entries) = dir.read_dir_utf8() else {
+        return Vec::new();
+    };
+    let entries = entries.flatten().map(|entry| entry.path().to_owned());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
