@@ -6,12 +6,49 @@ use std::{
     alloc::{GlobalAlloc, Layout},
     ffi::c_void,
     ptr,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use dlmalloc::GlobalDlmalloc;
+use dlmalloc::Dlmalloc;
+
+/// The lock is a word of memory: musl's own takes longer than what it protects.
+struct Heap(Mutex<Dlmalloc>);
 
 #[global_allocator]
-static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
+static HEAP: Heap = Heap(Mutex::new(Dlmalloc::new()));
+
+impl Heap {
+    fn own(&self) -> MutexGuard<'_, Dlmalloc> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[expect(unsafe_code, reason = "an allocator gives out memory")]
+// SAFETY: each function hands its arguments to the one of dlmalloc that promises the same.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        unsafe { self.own().malloc(layout.size(), layout.align()) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        unsafe { self.own().calloc(layout.size(), layout.align()) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's.
+        unsafe { self.own().free(block, layout.size(), layout.align()) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's.
+        unsafe {
+            self.own()
+                .realloc(block, layout.size(), layout.align(), size)
+        }
+    }
+}
 
 /// Before each block of C stands its size: C gives blocks back without it. As long as the strictest
 /// alignment that C may expect.
@@ -27,7 +64,7 @@ fn whole(size: usize) -> Option<Layout> {
     reason = "the functions of C by which a program brings its own allocator (musl 1.2.2 and later)"
 )]
 mod functions {
-    use super::{ALLOCATOR, GlobalAlloc as _, HEADER, Layout, c_void, ptr, whole};
+    use super::{GlobalAlloc as _, HEADER, HEAP, Layout, c_void, ptr, whole};
 
     /// Notes the size, and gives what comes after.
     ///
@@ -61,7 +98,7 @@ mod functions {
     unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
         match whole(size) {
             // SAFETY: the layout is not empty.
-            Some(layout) => unsafe { handed_out(ALLOCATOR.alloc(layout), layout) },
+            Some(layout) => unsafe { handed_out(HEAP.alloc(layout), layout) },
             None => ptr::null_mut(),
         }
     }
@@ -70,7 +107,7 @@ mod functions {
     unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         match count.checked_mul(size).and_then(whole) {
             // SAFETY: the layout is not empty.
-            Some(layout) => unsafe { handed_out(ALLOCATOR.alloc_zeroed(layout), layout) },
+            Some(layout) => unsafe { handed_out(HEAP.alloc_zeroed(layout), layout) },
             None => ptr::null_mut(),
         }
     }
@@ -87,7 +124,7 @@ mod functions {
         // SAFETY: the caller gives a block that was handed out here.
         unsafe {
             let (start, old) = taken_back(block);
-            handed_out(ALLOCATOR.realloc(start, old, new.size()), new)
+            handed_out(HEAP.realloc(start, old, new.size()), new)
         }
     }
 
@@ -97,7 +134,7 @@ mod functions {
             // SAFETY: the caller gives a block that was handed out here.
             unsafe {
                 let (start, layout) = taken_back(block);
-                ALLOCATOR.dealloc(start, layout);
+                HEAP.dealloc(start, layout);
             }
         }
     }

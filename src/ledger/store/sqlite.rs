@@ -49,12 +49,13 @@ enum Journal {
     Other,
 }
 
-/// From this length on, in bytes, the write-ahead file is moved into the database at the end: whoever comes
-/// next reads all of it.
-const LONG: u64 = 1 << 18;
+/// From this length on, in pages, the write-ahead file is moved into the database before something is written,
+/// and written from its beginning again: whoever comes next reads all of it. What is written over is on the disk
+/// sooner than what is added.
+const LONG: u64 = 256;
 
-/// From this length on it is moved at once.
-const TOO_LONG: u64 = 32 * LONG;
+/// From this length on, in bytes, it is moved at once, and made empty.
+const TOO_LONG: u64 = 8 << 20;
 
 /// How long others are waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -65,13 +66,29 @@ impl SqliteStore {
     pub(crate) fn open(path: &Utf8Path, wish: Wish) -> Result<Self, StoreError> {
         let files = Files::of(path);
         let (conn, journal) = open::open(&files, wish)?;
-        Ok(Self {
+        let mut store = Self {
             conn,
             journal,
             set_for: Durability::Disk,
             holds: Holds::of(&files),
             files,
-        })
+        };
+        if wish != Wish::Read && store.written_ahead() > LONG {
+            store.move_ahead("RESTART");
+        }
+        Ok(store)
+    }
+
+    /// How many pages are written ahead.
+    fn written_ahead(&self) -> u64 {
+        let pages = |row: &rusqlite::Row<'_>| row.get::<_, i64>(1);
+        match self.journal {
+            Journal::WriteAhead => self
+                .conn
+                .query_row("PRAGMA wal_checkpoint(NOOP)", [], pages)
+                .map_or(0, |pages| u64::try_from(pages).unwrap_or_default()),
+            Journal::Other => 0,
+        }
     }
 
     /// Sets how safe the next transaction must be.
@@ -93,21 +110,21 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Moves what was written into the database, unless somebody is in the way: then it is the next one's.
-    fn move_if(&mut self, longer_than: u64) {
-        if self.journal == Journal::WriteAhead
-            && self.files.write_ahead_length() > longer_than
-            && self.set_for(Durability::Disk).is_ok()
-        {
-            let moved = self.conn.busy_timeout(Duration::ZERO).and_then(|()| {
-                self.conn
-                    .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            });
-            // Whatever came of it: others are waited for again.
-            let patient = self.conn.busy_timeout(PATIENCE);
-            if let Err(error) = moved.and(patient) {
-                tracing::debug!(ledger = self.files.place(), %error, "the write-ahead file stays");
-            }
+    /// Moves what was written ahead into the database, in that way of SQLite's; unless somebody is in the
+    /// way: then it is the next one's.
+    fn move_ahead(&mut self, way: &str) {
+        if self.journal == Journal::Other || self.set_for(Durability::Disk).is_err() {
+            return;
+        }
+        let text = format!("PRAGMA wal_checkpoint({way})");
+        let moved = self
+            .conn
+            .busy_timeout(Duration::ZERO)
+            .and_then(|()| self.conn.query_row(&text, [], |_| Ok(())));
+        // Whatever came of it: others are waited for again.
+        let patient = self.conn.busy_timeout(PATIENCE);
+        if let Err(error) = moved.and(patient) {
+            tracing::debug!(ledger = self.files.place(), %error, "the write-ahead file stays");
         }
     }
 }
@@ -133,7 +150,9 @@ impl Store for SqliteStore {
             place,
         })?;
         transaction.commit().map_err(|error| told(place, &error))?;
-        self.move_if(TOO_LONG);
+        if self.files.write_ahead_length() > TOO_LONG {
+            self.move_ahead("TRUNCATE");
+        }
         Ok(())
     }
 
@@ -162,11 +181,5 @@ impl Store for SqliteStore {
 
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
         self.holds.held(claim)
-    }
-}
-
-impl Drop for SqliteStore {
-    fn drop(&mut self) {
-        self.move_if(LONG);
     }
 }

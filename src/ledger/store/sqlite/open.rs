@@ -87,7 +87,7 @@ fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
         }
         other => other,
     };
-    // When it is moved into the database is our own decision: see `move_if`.
+    // When it is moved into the database is our own decision: see `SqliteStore::open`.
     conn.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
     Ok(journal)
 }

@@ -207,7 +207,7 @@ fn others_are_waited_for_also_after_what_was_written_could_not_be_moved() {
         .conn
         .execute_batch("BEGIN; SELECT * FROM sessions")
         .unwrap();
-    store.move_if(0);
+    store.move_ahead("TRUNCATE");
     store.conn.execute_batch("ROLLBACK").unwrap();
     let patience: u128 = store
         .conn
