@@ -1,6 +1,7 @@
 //! The allocator of a program that musl is linked into. musl's own gives memory back at every occasion, and
 //! takes twice as long for a JSON document; dlmalloc is as quick as glibc's, for Rust and, through the four
-//! functions of C, for SQLite.
+//! functions of C, for SQLite. Large blocks are the kernel's: they grow without being copied, and are gone when
+//! they are given back.
 
 use std::{
     alloc::{GlobalAlloc, Layout},
@@ -10,6 +11,16 @@ use std::{
 };
 
 use dlmalloc::Dlmalloc;
+
+/// From this size on, in bytes, a block is the kernel's.
+const LARGE: usize = 1 << 20;
+
+/// What the kernel's blocks are aligned to.
+const PAGE: usize = 4096;
+
+fn is_large(size: usize, align: usize) -> bool {
+    size >= LARGE && align <= PAGE
+}
 
 /// The lock is a word of memory: musl's own takes longer than what it protects.
 struct Heap(Mutex<Dlmalloc>);
@@ -24,30 +35,73 @@ impl Heap {
 }
 
 #[expect(unsafe_code, reason = "an allocator gives out memory")]
-// SAFETY: each function hands its arguments to the one of dlmalloc that promises the same.
+// SAFETY: small blocks are dlmalloc's, whose functions promise the same; large ones are mappings of their own.
+// Which of both a block is, its size says, and whoever gives it back knows that.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_large(layout.size(), layout.align()) {
+            return mapped(layout.size());
+        }
         // SAFETY: the caller's.
         unsafe { self.own().malloc(layout.size(), layout.align()) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_large(layout.size(), layout.align()) {
+            return mapped(layout.size());
+        }
         // SAFETY: the caller's.
         unsafe { self.own().calloc(layout.size(), layout.align()) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if is_large(layout.size(), layout.align()) {
+            // SAFETY: it is a mapping of that length.
+            unsafe { libc::munmap(block.cast(), layout.size()) };
+            return;
+        }
         // SAFETY: the caller's.
         unsafe { self.own().free(block, layout.size(), layout.align()) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's.
-        unsafe {
-            self.own()
-                .realloc(block, layout.size(), layout.align(), size)
+        let (old, align) = (layout.size(), layout.align());
+        match (is_large(old, align), is_large(size, align)) {
+            // SAFETY: the caller's.
+            (false, false) => unsafe { self.own().realloc(block, old, align, size) },
+            (true, true) => {
+                // SAFETY: it is a mapping of that length.
+                let moved = unsafe { libc::mremap(block.cast(), old, size, libc::MREMAP_MAYMOVE) };
+                block_at(moved)
+            }
+            // SAFETY: both blocks are as long as is copied; the caller answers for the new size.
+            _ => unsafe {
+                let new = self.alloc(Layout::from_size_align_unchecked(size, align));
+                if !new.is_null() {
+                    ptr::copy_nonoverlapping(block, new, old.min(size));
+                    self.dealloc(block, layout);
+                }
+                new
+            },
         }
     }
+}
+
+/// New memory, zeroed.
+#[expect(unsafe_code, reason = "the standard library knows no mappings")]
+fn mapped(size: usize) -> *mut u8 {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping touches no other.
+    block_at(unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) })
+}
+
+/// Null where the kernel had none.
+fn block_at(mapping: *mut c_void) -> *mut u8 {
+    if mapping == libc::MAP_FAILED {
+        return ptr::null_mut();
+    }
+    mapping.cast()
 }
 
 /// Before each block of C stands its size: C gives blocks back without it. As long as the strictest
@@ -61,7 +115,9 @@ fn whole(size: usize) -> Option<Layout> {
 
 #[expect(
     unsafe_code,
-    reason = "the functions of C by which a program brings its own allocator (musl 1.2.2 and later)"
+    clippy::cast_ptr_alignment,
+    reason = "the functions of C by which a program brings its own allocator (musl 1.2.2 and later); their \
+              blocks are aligned for all that C knows"
 )]
 mod functions {
     use super::{GlobalAlloc as _, HEADER, HEAP, Layout, c_void, ptr, whole};

@@ -141,7 +141,7 @@ fn a_program_that_a_tool_starts_and_is_not_there_is_named() {
 
 #[test]
 fn the_shipped_entries_and_the_built_in_tools_say_the_same_of_their_effects() {
-    let shipped = Root::with_catalog(include_str!("../../catalog.toml"));
+    let shipped = Root::with_catalog(include_str!("../../../catalog.toml"));
     let ids = [
         "CAP-ACQ-002",
         "CAP-PRE-001",

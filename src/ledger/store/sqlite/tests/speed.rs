@@ -22,6 +22,8 @@ fn every_question_is_answered_by_an_index() {
     let (_dir, path) = nowhere();
     let store = opened(&path);
     let (session_id, task_id, action_type) = ("s", "t", "a");
+    let of_request = "agent_actions_request (session_id=? AND request_hash=? AND action_type=?)";
+    let of_task = "agent_actions_task (session_id=? AND task_id=?)";
     let task = |request_id, attempt| {
         Which::Delivery(Delivery::Task {
             session_id,
@@ -49,10 +51,7 @@ fn every_question_is_answered_by_an_index() {
         step_index: 1,
     };
     for (which, index) in [
-        (
-            request,
-            "agent_actions_request (session_id=? AND request_hash=? AND action_type=?)",
-        ),
+        (request, of_request),
         (
             key,
             "agent_actions_key (session_id=? AND idempotency_key=?)",
@@ -70,14 +69,14 @@ fn every_question_is_answered_by_an_index() {
                 session_id,
                 task_id,
             },
-            "agent_actions_task (session_id=? AND task_id=?)",
+            of_task,
         ),
         (
             Which::Runs {
                 session_id,
                 task_id,
             },
-            "agent_actions_task (session_id=? AND task_id=?)",
+            of_task,
         ),
         (
             Which::operation("op_"),
@@ -104,10 +103,7 @@ fn every_question_is_answered_by_an_index() {
             }),
             "agent_actions_request (session_id=? AND request_hash=? AND action_type=? AND seq<?)",
         ),
-        (
-            earlier(Earlier::Failure { task_id }),
-            "agent_actions_task (session_id=? AND task_id=?)",
-        ),
+        (earlier(Earlier::Failure { task_id }), of_task),
         (
             Which::ReusesOf("i"),
             "agent_actions_reused_from (reused_from=?)",
