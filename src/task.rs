@@ -13,6 +13,7 @@ mod pin;
 mod print;
 mod rel_path;
 mod request;
+mod reserved;
 pub mod uri;
 
 pub use fault::{Category, ErrorCode, Failure, Fault};
@@ -31,6 +32,7 @@ pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use rel_path::RelPath;
 pub use request::{CapabilityTask, Counted, Identity, InputRef, RefStatus, Resources, Task};
+pub use reserved::{RESERVED, has_reserved_key};
 pub use uri::{
     Location, Uri, UriError, is_presign_parameter, redact_presigned, unsigned, was_redacted,
 };

@@ -8,6 +8,8 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::task::{RESERVED, has_reserved_key};
+
 /// The largest input: 16 MiB.
 pub const MAX_BYTES: usize = 16 << 20;
 
@@ -25,7 +27,7 @@ pub enum JsonError {
     ByteOrderMark,
     #[error("the input is not UTF-8: invalid byte at offset {offset}")]
     NotUtf8 { offset: usize },
-    #[error("the input contains the reserved key {NUMBER:?}")]
+    #[error("the input has a key that begins with `{RESERVED}`, which is reserved; rename it")]
     ReservedKey,
     #[error("not valid JSON: {problem} at line {line}, column {column}")]
     Syntax {
@@ -49,8 +51,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
     if text.trim_ascii().is_empty() {
         return Err(JsonError::Empty);
     }
-    // serde_json hands numbers over as an object with this key; nobody else may write it.
-    if text.contains(NUMBER) {
+    if has_reserved_key(text) {
         return Err(JsonError::ReservedKey);
     }
     let mut reader = serde_json::Deserializer::from_str(text);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
 use super::torn::Torn;
+use crate::task::{RESERVED, has_reserved_key};
 
 /// How a line starts if something was printed before it without a newline.
 const GLUED: &[u8] = br#"{"jsonrpc""#;
@@ -142,6 +143,9 @@ fn classify<'a>(head: &Head<'a>) -> Inbound<'a> {
 
 fn body<'a>(head: &Head<'a>) -> Body<'a> {
     match (head.error, head.result) {
+        (Some(said), _) | (None, Some(said)) if has_reserved_key(said.get()) => Body::Malformed(
+            format!("it has a key that begins with `{RESERVED}`, which is reserved"),
+        ),
         (Some(error), _) => serde_json::from_str(error.get()).map_or_else(
             |reason| {
                 Body::Malformed(format!(
@@ -264,6 +268,24 @@ mod tests {
             "{",
         ] {
             assert!(matches!(read(line.as_bytes()).1, Inbound::Noise), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_answer_with_a_reserved_key_is_refused_where_it_would_be_misread() {
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"a":{"$serde_json::private::RawValue":"{}lue"}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"\u0024serde_json::private::Number":"12"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"","data":{"$serde_json::private::Number":"x"}}}"#,
+        ] {
+            let ([], Inbound::Response(response)) = read(line.as_bytes()) else {
+                panic!("{line}")
+            };
+            assert!(
+                matches!(&response.body, Body::Malformed(reason) if reason.contains("reserved")),
+                "{:?}",
+                response.body
+            );
         }
     }
 
