@@ -166,10 +166,16 @@ impl Globs {
 
     /// The first pattern that matches the path in one of the ways its names can be read.
     fn first(&self, path: &RelPath) -> Option<(usize, &str)> {
-        let at = readings(path)
+        let (plain, windows) = readings(path);
+        let owners = |reading: &String| {
+            let globs = self.set.matches(reading).into_iter();
+            globs
+                .filter_map(|glob| self.owners.get(glob).copied())
+                .min()
+        };
+        let at = owners(&plain)
             .into_iter()
-            .flat_map(|reading| self.set.matches(reading))
-            .filter_map(|glob| self.owners.get(glob).copied())
+            .chain(windows.as_ref().and_then(owners))
             .min()?;
         Some((at, self.patterns.get(at)?))
     }
@@ -201,13 +207,14 @@ fn spellings(pattern: &str) -> Result<[String; 2], &'static str> {
     Ok([format!("{stem}/**"), stem])
 }
 
-/// The path in the ways that a file system may read it. A reading too many protects a file too many,
-/// never one too few.
-fn readings(path: &RelPath) -> [String; 2] {
+/// The path as it is read, and in the other way in which a file system may read it, if there is one. A
+/// reading too many protects a file too many, never one too few.
+fn readings(path: &RelPath) -> (String, Option<String>) {
     let plain = fold(path.as_str());
     let windows: Vec<&str> = plain.split('/').map(as_windows).collect();
     let windows = windows.join("/");
-    [plain, windows]
+    let windows = (windows != plain).then_some(windows);
+    (plain, windows)
 }
 
 /// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is
@@ -222,6 +229,9 @@ fn as_windows(name: &str) -> &str {
 
 /// Without case, without the many ways of Unicode, without what cannot be seen.
 fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.nfkc()
         .filter(|c| !is_invisible(*c))
         .flat_map(char::to_uppercase)
