@@ -1,8 +1,5 @@
 set positional-arguments
 
-# What a call needs lies together (see scripts/order); Rust's own linker knows how
-order := if arch() == "x86_64" { "-C link-arg=--symbol-ordering-file=scripts/order.txt -C link-arg=--no-warn-symbol-ordering" } else { "" }
-
 # The C library that is linked in: one that asks nothing of the processor at its start
 target := arch() + "-unknown-linux-musl"
 
@@ -31,8 +28,7 @@ bless *words:
 [group('release')]
 dist:
     rustup target add {{ target }}
-    CC_{{ replace(target, "-", "_") }}=musl-gcc cargo rustc --release --target {{ target }} --bin oneact -- \
-        -C relocation-model=static -C linker=rust-lld {{ order }}
+    cargo build --release --target {{ target }}
     install -D "${CARGO_TARGET_DIR:-target}/{{ target }}/release/oneact" "${CARGO_TARGET_DIR:-target}/release/oneact"
 
 # Speed, as ratios within one run (medians)
