@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use dlmalloc::Dlmalloc;
+use dlmalloc::{Allocator, Dlmalloc};
 
 /// From this size on, in bytes, a block is the kernel's.
 const LARGE: usize = 1 << 20;
@@ -23,13 +23,13 @@ fn is_large(size: usize, align: usize) -> bool {
 }
 
 /// The lock is a word of memory: musl's own takes longer than what it protects.
-struct Heap(Mutex<Dlmalloc>);
+struct Heap(Mutex<Dlmalloc<Kernel>>);
 
 #[global_allocator]
-static HEAP: Heap = Heap(Mutex::new(Dlmalloc::new()));
+static HEAP: Heap = Heap(Mutex::new(Dlmalloc::new_with_allocator(Kernel)));
 
 impl Heap {
-    fn own(&self) -> MutexGuard<'_, Dlmalloc> {
+    fn own(&self) -> MutexGuard<'_, Dlmalloc<Kernel>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,11 +87,61 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
+/// Where dlmalloc has its memory from: in pieces that are there at once. It fills them to their end, and a page
+/// that comes only when it is touched costs the kernel a visit of its own.
+struct Kernel;
+
+/// What it takes at once, in bytes.
+const PIECE: usize = 64 << 10;
+
+#[expect(unsafe_code, reason = "an allocator takes memory from the kernel")]
+// SAFETY: the pieces are mappings of their own, of the length that is said.
+unsafe impl Allocator for Kernel {
+    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
+        if size > PIECE {
+            return (mapped(size), size, 0);
+        }
+        (mapped_with(PIECE, libc::MAP_POPULATE), PIECE, 0)
+    }
+
+    fn remap(&self, block: *mut u8, old: usize, new: usize, can_move: bool) -> *mut u8 {
+        let flags = if can_move { libc::MREMAP_MAYMOVE } else { 0 };
+        // SAFETY: it is a mapping of that length.
+        block_at(unsafe { libc::mremap(block.cast(), old, new, flags) })
+    }
+
+    fn free_part(&self, block: *mut u8, old: usize, new: usize) -> bool {
+        // SAFETY: it is a mapping of the old length, and the new one is shorter.
+        unsafe { libc::munmap(block.add(new).cast(), old - new) == 0 }
+    }
+
+    fn free(&self, block: *mut u8, size: usize) -> bool {
+        // SAFETY: it is a mapping of that length.
+        unsafe { libc::munmap(block.cast(), size) == 0 }
+    }
+
+    fn can_release_part(&self, _flags: u32) -> bool {
+        true
+    }
+
+    fn allocates_zeros(&self) -> bool {
+        true
+    }
+
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+}
+
 /// New memory, zeroed.
-#[expect(unsafe_code, reason = "the standard library knows no mappings")]
 fn mapped(size: usize) -> *mut u8 {
+    mapped_with(size, 0)
+}
+
+#[expect(unsafe_code, reason = "the standard library knows no mappings")]
+fn mapped_with(size: usize, more: i32) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | more;
     // SAFETY: a new mapping touches no other.
     block_at(unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) })
 }
