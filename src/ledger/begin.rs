@@ -10,7 +10,7 @@ use crate::task::Failure;
 
 use super::{
     Ledger, chain,
-    look::{Found, Judged, Known, Look, Step},
+    look::{Found, Judged, Known, Look, Opened, Step},
     record::{Row, RowOutcome},
     request::Hashes,
     store::{Durability, Which, read, write},
@@ -109,7 +109,9 @@ impl Ledger<'_> {
                     actor: &actor,
                 },
             };
-            look.session()?;
+            if look.session()? == Opened::Now {
+                return look.claim_first();
+            }
             if let Some(step) = look.same_delivery()? {
                 return Ok(step);
             }

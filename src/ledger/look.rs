@@ -87,6 +87,14 @@ pub(super) struct Look<'t, 'a> {
     pub(super) stamp: chain::Stamp<'t>,
 }
 
+/// Since when there is a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opened {
+    /// Nothing was asked or claimed in it yet.
+    Now,
+    Before,
+}
+
 pub(super) enum Found {
     Step(Box<Step>),
     /// It is to be done, although there is an old answer.
@@ -96,8 +104,8 @@ pub(super) enum Found {
 }
 
 impl Look<'_, '_> {
-    /// A session belongs to the context it was opened in.
-    pub(super) fn session(&mut self) -> Result<(), LedgerError> {
+    /// The session, opened if it was not: it belongs to the context it was opened in.
+    pub(super) fn session(&mut self) -> Result<Opened, LedgerError> {
         let who = &self.ask.who;
         match self.tx.session(who.session_id)? {
             Some(session) if session.context != who.context => Err(LedgerError::ContextChanged {
@@ -105,15 +113,18 @@ impl Look<'_, '_> {
                 opened: session.context,
                 now: who.context.to_owned(),
             }),
-            Some(_) => Ok(()),
-            None => Ok(self.tx.open_session(&Session {
-                session_id: who.session_id.to_owned(),
-                context: who.context.to_owned(),
-                profile: who.profile.to_owned(),
-                principal: self.stamp.actor.to_owned(),
-                opened_at: chain::instant(self.stamp.at),
-                steps: 0,
-            })?),
+            Some(_) => Ok(Opened::Before),
+            None => {
+                self.tx.open_session(&Session {
+                    session_id: who.session_id.to_owned(),
+                    context: who.context.to_owned(),
+                    profile: who.profile.to_owned(),
+                    principal: self.stamp.actor.to_owned(),
+                    opened_at: chain::instant(self.stamp.at),
+                    steps: 0,
+                })?;
+                Ok(Opened::Now)
+            }
         }
     }
 
@@ -231,11 +242,22 @@ impl Look<'_, '_> {
         })))
     }
 
+    /// Claims the request in a session in which nobody can have.
+    pub(super) fn claim_first(&mut self) -> Result<Step, LedgerError> {
+        let key = claim_key(self.ask, &self.hashes.request_hash);
+        let attempt = match self.ask.who.attempt {
+            Attempt::Said(attempt) => attempt,
+            Attempt::Unsaid => 1,
+        };
+        self.put(key, Event::Reserved, (Why::New, attempt), None)
+    }
+
     /// Claims the request, if nobody has. Without a reason it has no old answer.
     pub(super) fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let Some(theirs) = self.tx.claim(&key)? else {
-            return self.put(key, Event::Reserved, why, None);
+            let turn = self.turn(why)?;
+            return self.put(key, Event::Reserved, turn, None);
         };
         if theirs.state == ClaimState::Unknown {
             return Ok(Step::Unknown {
@@ -260,17 +282,17 @@ impl Look<'_, '_> {
             })?;
             return Ok(Step::Unknown { operation });
         }
-        self.put(key, Event::TakenOver, Some(Why::TakenOver), Some(theirs))
+        let turn = self.turn(Some(Why::TakenOver))?;
+        self.put(key, Event::TakenOver, turn, Some(theirs))
     }
 
     fn put(
         &mut self,
         key: ClaimKey,
         event: Event,
-        why: Option<Why>,
+        (why, attempt): (Why, u32),
         before: Option<Claim>,
     ) -> Result<Step, LedgerError> {
-        let (why, attempt) = self.turn(why)?;
         let request_hash = &self.hashes.request_hash;
         let body = Body {
             request_hash: Some(request_hash.clone()),

@@ -1,4 +1,5 @@
--- The ledger of oneact in SQLite, schema version 1 (specification 004).
+-- The ledger of oneact in SQLite, schema version 1 (specification 004). Whether a word is one of several is asked
+-- with instr(): for IN, SQLite fills a table of its own each time.
 
 -- What was applied to this file, and what its text was.
 CREATE TABLE schema_migrations (
@@ -12,8 +13,9 @@ CREATE TABLE schema_migrations (
 -- Who may use a session is fixed by whoever opened it.
 CREATE TABLE sessions (
   session_id TEXT PRIMARY KEY NOT NULL,
-  context    TEXT NOT NULL CHECK (context IN (
-               'AGENT_CONVERSATION', 'AGENT_AUTONOMOUS', 'FSM_INTERNAL', 'ACTION_PROPOSAL', 'USER_INVOCATION')),
+  context    TEXT NOT NULL CHECK (instr(
+               '|AGENT_CONVERSATION|AGENT_AUTONOMOUS|FSM_INTERNAL|ACTION_PROPOSAL|USER_INVOCATION|',
+               '|' || context || '|')),
   profile    TEXT NOT NULL,
   principal  TEXT NOT NULL,
   next_step  INTEGER NOT NULL CHECK (next_step >= 0),
@@ -35,10 +37,10 @@ CREATE TABLE ledger_events (
   seq          INTEGER PRIMARY KEY CHECK (seq >= 0),   -- gapless
   operation_id TEXT NOT NULL,
   session_id   TEXT NOT NULL,
-  event        TEXT NOT NULL CHECK (event IN (
-                 'genesis', 'rejected', 'pending', 'reserved', 'dispatched', 'taken_over', 'succeeded', 'failed',
-                 'rolled_back', 'cancelled', 'unknown', 'resolved', 'replayed', 'reused', 'suppressed', 'late',
-                 'reviewed', 'revoked', 'pruned')),
+  event        TEXT NOT NULL CHECK (instr(
+                 '|genesis|rejected|pending|reserved|dispatched|taken_over|succeeded|failed|rolled_back|cancelled|unknown'
+                 || '|resolved|replayed|reused|suppressed|late|reviewed|revoked|pruned|',
+                 '|' || event || '|')),
   at           TEXT NOT NULL,                -- RFC 3339, UTC, milliseconds
   actor        TEXT NOT NULL,
   body         TEXT NOT NULL CHECK (json_valid(body) AND length(CAST(body AS BLOB)) <= 4096),
@@ -74,9 +76,9 @@ CREATE TABLE agent_actions (
   step_index       INTEGER NOT NULL CHECK (step_index >= 0),
   timestamp        TEXT NOT NULL,
   -- added by oneact
-  state            TEXT CHECK (state IN (
-                     'done', 'partial', 'failed', 'rolled_back', 'cancelled', 'unknown', 'rejected', 'pending',
-                     'reused', 'suppressed', 'replayed', 'late')),
+  state            TEXT CHECK (instr(
+                     '|done|partial|failed|rolled_back|cancelled|unknown|rejected|pending|reused|suppressed|replayed|late|',
+                     '|' || state || '|')),
   operation_id     TEXT NOT NULL,
   request_id       TEXT,
   idempotency_key  TEXT,
@@ -108,9 +110,9 @@ CREATE INDEX agent_actions_request ON agent_actions (session_id, request_hash, a
   WHERE outcome = 'success' AND state IN ('done', 'partial');
 CREATE INDEX agent_actions_task ON agent_actions (session_id, task_id, seq);
 CREATE INDEX agent_actions_delivery ON agent_actions (session_id, task_id, request_id, seq)
-  WHERE state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
+  WHERE instr('|done|partial|failed|rolled_back|reused|suppressed|', state);
 CREATE INDEX agent_actions_key ON agent_actions (session_id, idempotency_key, seq)
-  WHERE idempotency_key IS NOT NULL AND state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed');
+  WHERE idempotency_key IS NOT NULL AND instr('|done|partial|failed|rolled_back|reused|suppressed|', state);
 CREATE INDEX agent_actions_operation ON agent_actions (operation_id);
 CREATE INDEX agent_actions_reused_from ON agent_actions (reused_from) WHERE reused_from IS NOT NULL;
 
@@ -147,8 +149,8 @@ CREATE TABLE claims (
   request_hash TEXT NOT NULL,
   operation_id TEXT NOT NULL,
   seq          INTEGER NOT NULL UNIQUE REFERENCES ledger_events (seq) DEFERRABLE INITIALLY DEFERRED,
-  state        TEXT NOT NULL CHECK (state IN ('reserved', 'dispatched', 'unknown')),
-  effects      TEXT NOT NULL CHECK (effects IN ('none', 'idempotent', 'once')),
+  state        TEXT NOT NULL CHECK (instr('|reserved|dispatched|unknown|', '|' || state || '|')),
+  effects      TEXT NOT NULL CHECK (instr('|none|idempotent|once|', '|' || effects || '|')),
   PRIMARY KEY (session_id, request_hash)
 ) STRICT, WITHOUT ROWID;
 

@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "d7ac54ea2aa0b152da7f2087226e935ed305b9aedac461998d658d87b10850e6",
+    checksum: "1e0c3bbc47d0ea3eaaa32949318d181a03fa6c65353ee3ca8c096e184b803aac",
 }];
 
 /// The version that this program writes.

@@ -17,7 +17,7 @@ const COLUMNS: &str = "id, agent_name, action_type, target_type, target_id, outc
 /// What says something new of a delivery: as its indexes have it, or they are not used.
 macro_rules! told {
     () => {
-        "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')"
+        "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)"
     };
 }
 
