@@ -4,6 +4,11 @@
 //! `--clock` and `--seed` replace the first two, so that every byte of output can be reproduced.
 
 mod before_main;
+#[cfg(all(
+    target_arch = "x86_64",
+    any(test, all(target_env = "musl", not(debug_assertions)))
+))]
+mod copy;
 mod interrupts;
 #[cfg(target_env = "musl")]
 mod memory;

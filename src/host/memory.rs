@@ -5,9 +5,11 @@
 
 use std::{
     alloc::{GlobalAlloc, Layout},
+    cell::UnsafeCell,
     ffi::c_void,
-    ptr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    hint, ptr,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
 };
 
 use dlmalloc::{Allocator, Dlmalloc};
@@ -22,15 +24,43 @@ fn is_large(size: usize, align: usize) -> bool {
     size >= LARGE && align <= PAGE
 }
 
-/// The lock is a word of memory: musl's own takes longer than what it protects.
-struct Heap(Mutex<Dlmalloc<Kernel>>);
+/// dlmalloc, and whether somebody is at it. Whoever is has done before anybody could have slept for it: the lock is
+/// waited for awake, and given back by a plain store.
+struct Heap {
+    taken: AtomicBool,
+    heap: UnsafeCell<Dlmalloc<Kernel>>,
+}
+
+#[expect(unsafe_code, reason = "a lock of our own")]
+// SAFETY: the heap is reached by way of `own` alone, by one thread at a time.
+unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap = Heap(Mutex::new(Dlmalloc::new_with_allocator(Kernel)));
+static HEAP: Heap = Heap {
+    taken: AtomicBool::new(false),
+    heap: UnsafeCell::new(Dlmalloc::new_with_allocator(Kernel)),
+};
+
+/// So often it is asked whether a heap is free before another thread is let go on.
+const PATIENCE: u32 = 100;
 
 impl Heap {
-    fn own(&self) -> MutexGuard<'_, Dlmalloc<Kernel>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something with the heap, of which nothing panics.
+    #[expect(unsafe_code, reason = "a lock of our own")]
+    fn own<T>(&self, work: impl FnOnce(&mut Dlmalloc<Kernel>) -> T) -> T {
+        let mut asked = 0;
+        while self.taken.swap(true, Ordering::Acquire) {
+            asked += 1;
+            if asked % PATIENCE == 0 {
+                thread::yield_now();
+            } else {
+                hint::spin_loop();
+            }
+        }
+        // SAFETY: it was free, and is ours until it is given back.
+        let done = work(unsafe { &mut *self.heap.get() });
+        self.taken.store(false, Ordering::Release);
+        done
     }
 }
 
@@ -43,7 +73,7 @@ unsafe impl GlobalAlloc for Heap {
             return mapped(layout.size());
         }
         // SAFETY: the caller's.
-        unsafe { self.own().malloc(layout.size(), layout.align()) }
+        self.own(|heap| unsafe { heap.malloc(layout.size(), layout.align()) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -51,7 +81,7 @@ unsafe impl GlobalAlloc for Heap {
             return mapped(layout.size());
         }
         // SAFETY: the caller's.
-        unsafe { self.own().calloc(layout.size(), layout.align()) }
+        self.own(|heap| unsafe { heap.calloc(layout.size(), layout.align()) })
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -61,14 +91,14 @@ unsafe impl GlobalAlloc for Heap {
             return;
         }
         // SAFETY: the caller's.
-        unsafe { self.own().free(block, layout.size(), layout.align()) }
+        self.own(|heap| unsafe { heap.free(block, layout.size(), layout.align()) });
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let (old, align) = (layout.size(), layout.align());
         match (is_large(old, align), is_large(size, align)) {
             // SAFETY: the caller's.
-            (false, false) => unsafe { self.own().realloc(block, old, align, size) },
+            (false, false) => self.own(|heap| unsafe { heap.realloc(block, old, align, size) }),
             (true, true) => {
                 // SAFETY: it is a mapping of that length.
                 let moved = unsafe { libc::mremap(block.cast(), old, size, libc::MREMAP_MAYMOVE) };
