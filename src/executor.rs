@@ -19,7 +19,7 @@ mod tool;
 mod unfit;
 mod watched;
 
-use std::time::Duration;
+use std::{any::Any, time::Duration};
 
 use camino::Utf8Path;
 use serde_json::Value;
@@ -93,6 +93,8 @@ pub struct Seen<'a> {
 /// A job's outcome, and what nobody has waited for yet: drop it after the answer is printed.
 pub(crate) struct Executed {
     pub(crate) outcome: Outcome,
+    // First: it is let go while servers end.
+    rest: Option<Box<dyn Any>>,
     // Servers first: they may still hold files of the scratch directory.
     closing: Vec<Closing>,
     _staging: Option<Staging>,
@@ -223,6 +225,7 @@ impl From<Outcome> for Executed {
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
+            rest: None,
             closing: Vec::new(),
             _staging: None,
         }
@@ -238,6 +241,12 @@ impl Executed {
             _ => State::Rejected,
         };
         Outcome::nothing_done(state, phase, Some(failure)).into()
+    }
+
+    /// Keeps something until the answer is printed, for letting go of it takes its time.
+    pub(crate) fn keeping(mut self, rest: Box<dyn Any>) -> Self {
+        self.rest = Some(rest);
+        self
     }
 
     /// Adds sentences for `audit.compliance_notes`, before the others.

@@ -1,5 +1,7 @@
 //! Where the record lies, and how it is opened.
 
+use std::any::Any;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::host::{self, Host};
@@ -79,6 +81,11 @@ impl<'a> Ledger<'a> {
             Place::Nowhere => return Err(LedgerError::Store(nowhere())),
         };
         Ok(Self::of(store, place, state_dir, host))
+    }
+
+    /// What closes the record when it is dropped.
+    pub(crate) fn closing(self) -> Box<dyn Any> {
+        Box::new(self.store)
     }
 
     /// Opens a record that is there, to read it or to decide something about it.

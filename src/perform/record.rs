@@ -182,7 +182,10 @@ pub(super) fn recorded<'h>(
         (begun, ..) => begun,
     };
     let running = match begun {
-        Ok(Begun::Answered(answered)) => return Ok(again::old_answer(*answered).into()),
+        Ok(Begun::Answered(answered)) => {
+            let executed = Executed::from(again::old_answer(*answered));
+            return Ok(closed_later(executed, open));
+        }
         Ok(Begun::Run(running)) => running,
         Err(LedgerError::Store(error)) if may_go_without(&ask, need) => {
             let note = format!("Not recorded, as the catalog allows for what only reads: {error}.");
@@ -216,7 +219,15 @@ pub(super) fn recorded<'h>(
     host::die_at("ledger:recorded");
     note(&mut executed.outcome, recorded, request_hash, why);
     tracing::debug!("recorded as attempt {attempt}");
-    Ok(executed)
+    Ok(closed_later(executed, open))
+}
+
+/// Nobody waits for an answer until its record is closed.
+fn closed_later(executed: Executed, open: Option<Ledger<'_>>) -> Executed {
+    match open {
+        Some(ledger) => executed.keeping(ledger.closing()),
+        None => executed,
+    }
 }
 
 /// Tells of an answer where it is recorded, and why it was made.

@@ -1,6 +1,7 @@
 //! Once, and provably: many processes on one ledger, and processes that die at the wrong moment.
 
 mod again;
+mod alone;
 mod died;
 mod plans;
 mod rules;

@@ -52,7 +52,7 @@ enum Journal {
 /// From this length on, in pages, the write-ahead file is moved into the database before something is written,
 /// and written from its beginning again: whoever comes next reads all of it. What is written over is on the disk
 /// sooner than what is added.
-const LONG: u64 = 256;
+const LONG: u64 = 128;
 
 /// From this length on, in bytes, it is moved at once, and made empty.
 const TOO_LONG: u64 = 8 << 20;

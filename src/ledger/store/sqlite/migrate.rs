@@ -29,6 +29,9 @@ pub(super) const STEPS: [Step; 1] = [Step {
 /// The version that this program writes.
 pub(super) const VERSION: i64 = 1;
 
+/// Of a new file, in bytes.
+pub(super) const PAGE: u32 = 2048;
+
 /// Locked by whoever migrates; a number that no claim has.
 const MIGRATION: u64 = i64::MAX as u64;
 
@@ -133,6 +136,8 @@ pub(super) fn bring_up(
     if alone.is_some() && from < VERSION {
         back_up(conn, files, from)?;
     }
+    // What an answer changes is small, and on many pages.
+    conn.pragma_update(None, "page_size", PAGE).map_err(told)?;
     let begun = conn.transaction_with_behavior(TransactionBehavior::Immediate);
     let transaction = begun.map_err(told)?;
     match look(&transaction).map_err(told)? {

@@ -206,8 +206,12 @@ fn the_write_ahead_file_is_written_from_its_beginning_again_by_a_later_process()
         }
         lengths.push(store.files.write_ahead_length());
     }
-    let (half, last) = (lengths[20], lengths[39]);
-    assert!(half > LONG * 4096 && half == last, "{lengths:?}");
+    let (first, last) = (lengths[0], lengths[39]);
+    // How many pages an answer changes is not always the same.
+    assert!(
+        first > LONG * u64::from(migrate::PAGE) && last < 2 * first,
+        "{lengths:?}"
+    );
     assert_eq!(count(&path), 400);
 }
 
