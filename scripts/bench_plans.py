@@ -41,9 +41,13 @@ def plan(files):
     return json.dumps({"plan_id": "bench", "protocol_validation": True, "action_plan": actions}).encode()
 
 
-def quiet(*argv, cwd, stdin=None):
+FIRST = json.dumps({"plan_id": "first", "protocol_validation": True, "action_plan": [
+    {"action_id": "a1", "action_type": "FILE_CREATE", "target": "first.txt", "operation": {"type": "create", "content": "first"}}]}).encode()
+
+
+def quiet(*argv, cwd, stdin=None, **more):
     env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "b", "GIT_AUTHOR_EMAIL": "b@b",
-           "GIT_COMMITTER_NAME": "b", "GIT_COMMITTER_EMAIL": "b@b", "ANSIBLE_LOCALHOST_WARNING": "False"}
+           "GIT_COMMITTER_NAME": "b", "GIT_COMMITTER_EMAIL": "b@b", "ANSIBLE_LOCALHOST_WARNING": "False", **more}
     done = subprocess.run(argv, cwd=cwd, input=stdin, capture_output=True, env=env)
     assert done.returncode == 0, (argv, done.returncode, done.stdout[-400:], done.stderr[-400:])
     return done.stdout
@@ -75,7 +79,11 @@ def against_others(oneact, clients, rounds):
         template = os.path.join(base, "template")
         os.mkdir(template)
         make_tree(template, FILES, BYTES)
+        # A project that is in use: with a repository, and with a ledger.
         quiet("git", "init", "-q", cwd=template)
+        with open(os.path.join(template, ".git", "info", "exclude"), "w", encoding="utf-8") as excluded:
+            excluded.write(".oneact/\nagent_outputs/\nagent_logs/\n")
+        quiet(oneact, cwd=template, stdin=FIRST)
         quiet("git", "add", "-A", cwd=template)
         quiet("git", "commit", "-q", "-m", "before", cwd=template)
         work = plan(FILES)
@@ -102,7 +110,8 @@ def against_others(oneact, clients, rounds):
         ansible = f"{clients}/ansible/bin/ansible-playbook"
         variants = [
             ("1 MB written and synced once", one_write, None),
-            ("oneact, a plan with checkpoint and reports", lambda root: quiet(oneact, cwd=root, stdin=work), changed),
+            ("oneact, checkpoint, reports, and recorded", lambda root: quiet(oneact, cwd=root, stdin=work), changed),
+            ("oneact, checkpoint and reports", lambda root: quiet(oneact, cwd=root, stdin=work, ONEACT_LEDGER="none"), changed),
             ("git apply + git add -A + git commit", git, changed),
             ("patch -p1 -b", lambda root: quiet("patch", "-p1", "-b", "-s", cwd=root, stdin=patch), changed),
         ]
@@ -124,7 +133,7 @@ def against_others(oneact, clients, rounds):
                 lambda root: quiet(ansible, "-i", "localhost,", "-e", f"root={root}", "-e",
                                    f"ansible_python_interpreter={clients}/ansible/bin/python", playbook, cwd=root), changed)
         floor = statistics.median(times[variants[0][0]])
-        git_median = statistics.median(times[variants[2][0]])
+        git_median = statistics.median(times[variants[3][0]])
         print(f"\nplans  {FILES} modifications of {BYTES / 1000:.0f} KB in {DIRECTORIES} directories  ({rounds} rounds)")
         for name, values in times.items():
             median = statistics.median(values)
