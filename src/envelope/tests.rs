@@ -2,6 +2,7 @@
 
 mod answering;
 mod asking;
+mod carrying;
 mod planning;
 mod reading;
 mod strictness;
