@@ -50,31 +50,6 @@ fn nothing_happens_before_its_claim_is_recorded() {
 }
 
 #[test]
-fn nothing_alone_happens_that_cannot_be_recorded_unless_it_only_reads_and_the_catalog_allows_it() {
-    for (rule, capability, exit) in [
-        ("", "look", 1),
-        ("[ledger]\nrequired = false\n", "again", 1),
-        ("[ledger]\nrequired = false\n", "look", 0),
-    ] {
-        let root = Root::with_catalog(&format!("{CATALOG}{rule}"));
-        fs::create_dir(root.path.join(".oneact")).unwrap();
-        fs::write(
-            root.path.join(".oneact/ledger.db"),
-            "no database, but long enough to be told from one",
-        )
-        .unwrap();
-        let answer = root.run(&alone(capability, "t"));
-        assert_eq!(answer.exit, exit, "{capability}: {}", answer.envelope);
-        let times = usize::from(exit == 0);
-        assert_eq!(happened(&root).len(), times, "{rule} {capability}");
-        if exit != 0 {
-            assert_eq!(fault(&answer), "ledger_unavailable");
-            assert_eq!(answer.at("/output/content/oneact/effect"), &json!("none"));
-        }
-    }
-}
-
-#[test]
 fn a_call_waits_for_a_record_that_somebody_else_writes_to() {
     let root = Root::with_catalog(CATALOG);
     root.run(&alone("look", "first"));
