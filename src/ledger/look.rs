@@ -245,10 +245,7 @@ impl Look<'_, '_> {
     /// Claims the request in a session in which nobody can have.
     pub(super) fn claim_first(&mut self) -> Result<Step, LedgerError> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
-        let attempt = match self.ask.who.attempt {
-            Attempt::Said(attempt) => attempt,
-            Attempt::Unsaid => 1,
-        };
+        let attempt = self.attempt(None);
         self.put(key, Event::Reserved, (Why::New, attempt), None)
     }
 
@@ -340,11 +337,15 @@ impl Look<'_, '_> {
             Some(row) if row.outcome == RowOutcome::Error => Why::Retry,
             _ => Why::New,
         });
-        let attempt = match who.attempt {
+        Ok((why, self.attempt(last.as_ref())))
+    }
+
+    /// As said, or the one after the last.
+    fn attempt(&self, last: Option<&Row>) -> u32 {
+        match self.ask.who.attempt {
             Attempt::Said(attempt) => attempt,
             Attempt::Unsaid => last.map_or(1, |row| row.attempt.saturating_add(1)),
-        };
-        Ok((why, attempt))
+        }
     }
 
     fn nothing(&self) -> Running {

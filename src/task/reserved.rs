@@ -1,5 +1,5 @@
 //! Keys by which `serde_json` hands over what JSON has no words for. Whoever wrote one would have it read as
-//! something else than it is, so no document with such a key is let in.
+//! something else than it is, so no task and no answer of a server with such a key is let in.
 
 /// What they begin with.
 pub const RESERVED: &str = "$serde_json::private::";
