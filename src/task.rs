@@ -1,6 +1,7 @@
 //! The words every room speaks: what was asked ([`Task`]), what came of it ([`Outcome`]), and why
 //! it failed ([`Fault`], the one error table). Pure: nothing here does I/O.
 
+mod canonical;
 mod fault;
 mod format;
 mod hex;
@@ -16,6 +17,7 @@ mod request;
 mod reserved;
 pub mod uri;
 
+pub use canonical::canonical;
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use hex::hexadecimal;

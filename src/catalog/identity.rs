@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use crate::task::hexadecimal;
+use crate::task::{canonical, hexadecimal};
 
 use super::{
     document::{CatalogError, Tables},
@@ -133,7 +133,7 @@ fn entry(tables: &Tables<'_>, id: &str, server: Option<&str>) -> Result<String, 
         Some(name) => table("server", name)?,
         None => Value::Null,
     };
-    let text = serde_json_canonicalizer::to_string(&Value::Array(vec![entry, server]));
+    let text = canonical(&Value::Array(vec![entry, server]));
     // A number that is no double has no canonical form: the table is then as good as always new.
     Ok(text.unwrap_or_default())
 }

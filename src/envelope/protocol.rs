@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::task::{
-    Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, hexadecimal,
+    Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, canonical, hexadecimal,
 };
 
 use super::{
@@ -151,14 +151,11 @@ fn validation(
 /// Lower- or upper-case hexadecimal, with or without `sha256:`.
 fn fits(checksum: &str, payload: &Value) -> bool {
     let said = checksum.strip_prefix("sha256:").unwrap_or(checksum);
-    let spellings = [
-        serde_json_canonicalizer::to_vec(payload),
-        serde_json::to_vec(payload),
-    ];
+    let spellings = [canonical(payload), serde_json::to_string(payload)];
     spellings
         .into_iter()
         .flatten()
-        .any(|bytes| hexadecimal(&Sha256::digest(&bytes)).eq_ignore_ascii_case(said))
+        .any(|text| hexadecimal(&Sha256::digest(&text)).eq_ignore_ascii_case(said))
 }
 
 /// An order that needs no approval must still be the one that was sent.

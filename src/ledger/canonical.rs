@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
-use crate::task::hexadecimal;
+use crate::task::{self, hexadecimal};
 
 /// The largest integer up to which every integer is a double (RFC 8785, section 3.2.2.3).
 const MOST_EXACT: u128 = (1 << 53) - 1;
@@ -62,7 +62,7 @@ pub(crate) fn escaped(key: &str) -> String {
 /// The canonical text of a value that [`exact`] gave, or of one that holds no such numbers.
 pub(crate) fn canonical(value: &Value) -> String {
     // Every number is a double by now: nothing is left that has no canonical form.
-    serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string())
+    task::canonical(value).unwrap_or_else(|_| value.to_string())
 }
 
 /// Whether two values are the same JSON, however they are written.

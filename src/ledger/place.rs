@@ -83,9 +83,9 @@ impl<'a> Ledger<'a> {
         Ok(Self::of(store, place, state_dir, host))
     }
 
-    /// What closes the record when it is dropped.
+    /// What closes the record when it is dropped; for the end of the process.
     pub(crate) fn closing(self) -> Box<dyn Any> {
-        Box::new(self.store)
+        self.store.closing()
     }
 
     /// Opens a record that is there, to read it or to decide something about it.

@@ -7,6 +7,8 @@ mod sqlite;
 #[cfg(test)]
 pub(super) mod tests;
 
+use std::any::Any;
+
 use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
 
 pub(crate) use postgres::PostgresStore;
@@ -125,6 +127,9 @@ pub(crate) trait Store {
 
     /// Whether the owner of that claim is alive.
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError>;
+
+    /// For the end of the process: what closes it when dropped, unless the system does that by itself.
+    fn closing(self: Box<Self>) -> Box<dyn Any>;
 }
 
 /// Inside a transaction.
@@ -132,7 +137,7 @@ pub(crate) trait Tx {
     // --- the chain ---
 
     fn head(&mut self) -> Result<Option<Head>, StoreError>;
-    /// Adds the next link; any other is refused by the database itself.
+    /// Adds the next link; any other is refused.
     fn append(&mut self, link: &Link) -> Result<(), StoreError>;
     /// Up to `most` links from that number on, ascending.
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError>;

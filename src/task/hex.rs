@@ -1,14 +1,9 @@
 //! Bytes as text: hashes in names and records.
 
-use std::fmt::Write;
-
 /// Two lower-case digits a byte.
 pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    let mut text = String::with_capacity(bytes.len() * 2);
+    text.extend(halves.filter_map(|half| char::from_digit(half.into(), 16)));
+    text
 }

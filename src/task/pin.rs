@@ -9,7 +9,7 @@ use std::{fmt, str::FromStr};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::hex::hexadecimal;
+use super::{canonical::canonical, hex::hexadecimal};
 
 /// A tool's name, input schema and output schema, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Pin {
 
 fn digest(value: &Value) -> String {
     // A number that is no double has no canonical form: its own text stands for it then.
-    let text = serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string());
+    let text = canonical(value).unwrap_or_else(|_| value.to_string());
     hexadecimal(&Sha256::digest(text))
 }
 

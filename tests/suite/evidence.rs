@@ -60,9 +60,7 @@ fn state(root: &Root, task: &str) -> String {
 
 fn change(root: &Root, text: &str) {
     let database = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
-    let triggers = "SELECT group_concat('DROP TRIGGER ' || name, ';') FROM sqlite_master WHERE type = 'trigger'";
-    let drop: String = database.query_row(triggers, [], |row| row.get(0)).unwrap();
-    let text = format!("{drop}; PRAGMA foreign_keys = OFF; {text}");
+    let text = format!("PRAGMA foreign_keys = OFF; {text}");
     database.execute_batch(&text).unwrap();
 }
 

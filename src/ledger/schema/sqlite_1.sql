@@ -1,5 +1,7 @@
 -- The ledger of oneact in SQLite, schema version 1 (specification 004). Whether a word is one of several is asked
--- with instr(): for IN, SQLite fills a table of its own each time.
+-- with instr(): for IN, SQLite fills a table of its own each time. There are no triggers: every opening would read
+-- them, and whoever can write the file can drop them. What only a transaction can see is refused by the program;
+-- what is changed by another, `oneact verify` finds.
 
 -- What was applied to this file, and what its text was.
 CREATE TABLE schema_migrations (
@@ -22,16 +24,6 @@ CREATE TABLE sessions (
   opened_at  TEXT NOT NULL
 ) STRICT;
 
-CREATE TRIGGER sessions_stay BEFORE UPDATE OF session_id, context, profile, principal, opened_at ON sessions
-BEGIN SELECT RAISE(ABORT, 'sessions: only the next step may change, by one'); END;
-CREATE TRIGGER sessions_count_only BEFORE UPDATE OF next_step ON sessions WHEN NEW.next_step <> OLD.next_step + 1
-BEGIN SELECT RAISE(ABORT, 'sessions: only the next step may change, by one'); END;
-CREATE TRIGGER sessions_open_once BEFORE INSERT ON sessions
-WHEN EXISTS (SELECT 1 FROM sessions WHERE session_id = NEW.session_id)
-BEGIN SELECT RAISE(ABORT, 'sessions: it is open already'); END;
-CREATE TRIGGER sessions_no_delete BEFORE DELETE ON sessions
-BEGIN SELECT RAISE(ABORT, 'sessions: append only'); END;
-
 -- The chain: what happened, in hashes and names. Each link holds the hash of the one before.
 CREATE TABLE ledger_events (
   seq          INTEGER PRIMARY KEY CHECK (seq >= 0),   -- gapless
@@ -49,15 +41,6 @@ CREATE TABLE ledger_events (
 ) STRICT;
 
 CREATE INDEX ledger_events_session ON ledger_events (session_id, seq);
-
-CREATE TRIGGER ledger_events_next_only BEFORE INSERT ON ledger_events
-WHEN NEW.seq <> coalesce((SELECT max(seq) + 1 FROM ledger_events), 0)
-  OR NEW.prev_hash <> coalesce((SELECT entry_hash FROM ledger_events ORDER BY seq DESC LIMIT 1), printf('%064d', 0))
-BEGIN SELECT RAISE(ABORT, 'ledger_events: not the next link'); END;
-CREATE TRIGGER ledger_events_no_update BEFORE UPDATE ON ledger_events
-BEGIN SELECT RAISE(ABORT, 'ledger_events: append only'); END;
-CREATE TRIGGER ledger_events_no_delete BEFORE DELETE ON ledger_events
-BEGIN SELECT RAISE(ABORT, 'ledger_events: append only'); END;
 
 -- One row per answer: the columns of specification 004, then what reuse and replay need. Rows of before
 -- oneact have neither state nor link, and may hold what was written in those days.
@@ -116,33 +99,6 @@ CREATE INDEX agent_actions_key ON agent_actions (session_id, idempotency_key, se
 CREATE INDEX agent_actions_operation ON agent_actions (operation_id);
 CREATE INDEX agent_actions_reused_from ON agent_actions (reused_from) WHERE reused_from IS NOT NULL;
 
-CREATE TRIGGER agent_actions_new_only BEFORE INSERT ON agent_actions
-WHEN EXISTS (SELECT 1 FROM agent_actions WHERE id = NEW.id)
-  OR EXISTS (SELECT 1 FROM agent_actions WHERE session_id = NEW.session_id AND step_index = NEW.step_index)
-  OR EXISTS (SELECT 1 FROM agent_actions WHERE seq = NEW.seq)
-BEGIN SELECT RAISE(ABORT, 'agent_actions: there is such a row'); END;
-CREATE TRIGGER agent_actions_in_a_session BEFORE INSERT ON agent_actions
-WHEN NEW.state IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE session_id = NEW.session_id)
-BEGIN SELECT RAISE(ABORT, 'agent_actions: nobody opened the session'); END;
-CREATE TRIGGER agent_actions_history_first BEFORE INSERT ON agent_actions
-WHEN NEW.state IS NULL AND EXISTS (SELECT 1 FROM ledger_events)
-BEGIN SELECT RAISE(ABORT, 'agent_actions: history comes before the first link'); END;
-CREATE TRIGGER agent_actions_no_delete BEFORE DELETE ON agent_actions
-BEGIN SELECT RAISE(ABORT, 'agent_actions: append only'); END;
--- Which columns are set is known when a statement is compiled: each opening reads these texts.
-CREATE TRIGGER agent_actions_stay BEFORE UPDATE OF
-  id, agent_name, action_type, target_type, target_id, outcome, request_hash, confidence_score, session_id,
-  step_index, timestamp, state, operation_id, request_id, idempotency_key, task_id, attempt, entry_version,
-  entry_digest, tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from, reason,
-  fault, started_at, duration_ms, request_sha256, response_sha256, seq
-ON agent_actions
-BEGIN SELECT RAISE(ABORT, 'agent_actions: a row can only be pruned, or taken back once'); END;
-CREATE TRIGGER agent_actions_prune_or_revoke_only BEFORE UPDATE OF request, response, revoked_by ON agent_actions
-WHEN NOT ((NEW.request IS OLD.request OR NEW.request IS NULL)
-      AND (NEW.response IS OLD.response OR NEW.response IS NULL)
-      AND (NEW.revoked_by IS OLD.revoked_by OR OLD.revoked_by IS NULL))
-BEGIN SELECT RAISE(ABORT, 'agent_actions: a row can only be pruned, or taken back once'); END;
-
 -- Who is at work on what: the only rows that come and go.
 CREATE TABLE claims (
   session_id   TEXT NOT NULL,
@@ -159,11 +115,6 @@ CREATE TABLE ledger_keys (
   name TEXT PRIMARY KEY NOT NULL,
   key  BLOB NOT NULL CHECK (length(key) = 32)
 ) STRICT, WITHOUT ROWID;
-
-CREATE TRIGGER ledger_keys_no_update BEFORE UPDATE ON ledger_keys
-BEGIN SELECT RAISE(ABORT, 'ledger_keys: a key stays what it is'); END;
-CREATE TRIGGER ledger_keys_no_delete BEFORE DELETE ON ledger_keys
-BEGIN SELECT RAISE(ABORT, 'ledger_keys: a key stays what it is'); END;
 
 -- For people with sqlite3.
 CREATE VIEW history AS

@@ -2,9 +2,12 @@
 
 mod fits;
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    any::Any,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use super::{Durability, Store, StoreError, Tx, Which};
@@ -166,6 +169,10 @@ impl Store for MemoryStore {
 
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
         Ok(self.kept().holds.iter().any(|(held, _)| *held == claim))
+    }
+
+    fn closing(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }
 

@@ -16,6 +16,8 @@ mod value;
 #[cfg(test)]
 pub(super) mod tests;
 
+use std::any::Any;
+
 use super::{Durability, Store, StoreError, Tx, Wish};
 use crate::ledger::record::Seq;
 
@@ -155,6 +157,10 @@ impl Store for PostgresStore {
         let lock = lock(claim);
         let halves = [Value::int(lock >> 32), Value::int(lock & 0xFFFF_FFFF)];
         Ok(!self.start(|line| line.rows(LOOK, &halves))?.is_empty())
+    }
+
+    fn closing(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }
 

@@ -1,5 +1,4 @@
-//! Whatever is changed in the database behind the ledger's back is found, and where. As an attacker would,
-//! the triggers are dropped first.
+//! Whatever is changed in the database behind the ledger's back is found, and where.
 
 use camino::Utf8PathBuf;
 use rusqlite::Connection;
@@ -77,18 +76,6 @@ impl InFile {
 
     pub(super) fn database(&self) -> Connection {
         let database = Connection::open(self.path("ledger.db")).unwrap();
-        let names: Vec<String> = database
-            .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-            .unwrap()
-            .query_map([], |row| row.get(0))
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
-        for name in names {
-            database
-                .execute(&format!("DROP TRIGGER {name}"), [])
-                .unwrap();
-        }
         database.execute("PRAGMA foreign_keys = OFF", []).unwrap();
         database
     }

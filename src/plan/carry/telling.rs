@@ -20,7 +20,7 @@ use crate::{
         },
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT},
     },
-    task::{Effect, Failure, Fault, RelPath, ReportFiles},
+    task::{self, Effect, Failure, Fault, RelPath, ReportFiles},
 };
 
 pub(in crate::plan) use refusal::{broken, refused, unread};
@@ -397,7 +397,6 @@ pub(in crate::plan) fn expiry(desk: Desk<'_>) -> Option<Zoned> {
 
 /// The plan as bytes that do not depend on how it was written (RFC 8785).
 pub(in crate::plan) fn canonical(plan: &Value) -> Vec<u8> {
-    serde_json_canonicalizer::to_vec(plan)
-        .or_else(|_| serde_json::to_vec(plan))
-        .unwrap_or_default()
+    let text = task::canonical(plan).unwrap_or_else(|_| plan.to_string());
+    text.into_bytes()
 }

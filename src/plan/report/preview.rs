@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     plan::record::ChangeKind,
-    task::{RelPath, hexadecimal},
+    task::{RelPath, canonical, hexadecimal},
 };
 
 /// SHA-256 over the plan and over every file before and after it, printed `sha256:…`. The same hash is
@@ -46,8 +46,11 @@ impl PreviewHash {
             files,
         };
         // Strings and small numbers alone: it cannot fail. Were it to, no hash given to `--expect` fits.
-        let text = serde_json_canonicalizer::to_vec(&whole).unwrap_or_default();
-        Self(format!("{PREFIX}{}", hexadecimal(&Sha256::digest(text))))
+        let text = serde_json::to_value(&whole).and_then(|whole| canonical(&whole));
+        Self(format!(
+            "{PREFIX}{}",
+            hexadecimal(&Sha256::digest(text.unwrap_or_default()))
+        ))
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "1e0c3bbc47d0ea3eaaa32949318d181a03fa6c65353ee3ca8c096e184b803aac",
+    checksum: "a4ecd065b2c0fb9e41a345a16d0b16b202d49e389728ea8c24bc74335d7dda5d",
 }];
 
 /// The version that this program writes.
@@ -70,15 +70,14 @@ pub(super) fn look(conn: &Connection) -> Result<Found> {
     if number("SELECT count(*) FROM sqlite_schema")? == 0 {
         return Ok(Found::Empty);
     }
-    // It may have become ours between the first look and this one.
+    if seed::is_one(conn)? {
+        return Ok(Found::Seed);
+    }
+    // It may have become ours between one look and the next.
     if number("PRAGMA application_id")? == APPLICATION {
         return Ok(Found::Ours(number("PRAGMA user_version")?));
     }
-    Ok(if seed::is_one(conn)? {
-        Found::Seed
-    } else {
-        Found::Foreign
-    })
+    Ok(Found::Foreign)
 }
 
 /// Whether it can be read as it is.

@@ -8,6 +8,7 @@ use super::{
     rows,
 };
 use crate::ledger::{
+    chain::NOTHING,
     record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session},
     store::{StoreError, Tx, Which},
 };
@@ -60,15 +61,11 @@ impl Inside<'_> {
         self.told(found())
     }
 
-    /// A change of what is not there is none.
-    fn changed(&self, rows: usize, what: &str) -> std::result::Result<(), StoreError> {
-        if rows == 0 {
-            return Err(StoreError::Refused {
-                place: self.place.to_owned(),
-                why: format!("there is no {what}"),
-            });
+    fn refused(&self, why: &str) -> StoreError {
+        StoreError::Refused {
+            place: self.place.to_owned(),
+            why: why.to_owned(),
         }
-        Ok(())
     }
 }
 
@@ -87,6 +84,13 @@ impl Tx for Inside<'_> {
     }
 
     fn append(&mut self, link: &Link) -> std::result::Result<(), StoreError> {
+        let next = match self.head()? {
+            Some(head) => link.seq == head.seq + 1 && link.prev_hash == head.entry_hash,
+            None => link.seq == 0 && link.prev_hash == NOTHING,
+        };
+        if !next {
+            return Err(self.refused("it is not the next link"));
+        }
         self.run(
             &format!(
                 "INSERT INTO ledger_events ({LINK}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
@@ -150,15 +154,14 @@ impl Tx for Inside<'_> {
     }
 
     fn next_step(&mut self, session_id: &str) -> std::result::Result<u64, StoreError> {
-        let given = self.one(
-            "UPDATE sessions SET next_step = next_step + 1 WHERE session_id = ?1 RETURNING next_step - 1",
-            [session_id],
-            number,
+        let Some(session) = self.session(session_id)? else {
+            return Err(self.refused("nobody opened the session"));
+        };
+        self.run(
+            "UPDATE sessions SET next_step = ?2 WHERE session_id = ?1",
+            params![session_id, Count(session.steps + 1)],
         )?;
-        given.ok_or_else(|| StoreError::Refused {
-            place: self.place.to_owned(),
-            why: format!("nobody opened the session {session_id}"),
-        })
+        Ok(session.steps)
     }
 
     fn sessions(&mut self, most: usize) -> std::result::Result<Vec<Session>, StoreError> {
@@ -170,6 +173,13 @@ impl Tx for Inside<'_> {
     }
 
     fn insert(&mut self, row: &Row) -> std::result::Result<(), StoreError> {
+        let at_home = match row.state {
+            Some(_) => self.session(&row.session_id)?.is_some(),
+            None => self.head()?.is_none(),
+        };
+        if !at_home {
+            return Err(self.refused("a row is of a session, or of before the first link"));
+        }
         self.told(rows::insert(self.conn, row))
     }
 
@@ -191,10 +201,13 @@ impl Tx for Inside<'_> {
 
     fn revoke(&mut self, row_id: &str, by: Seq) -> std::result::Result<(), StoreError> {
         let rows = self.run(
-            "UPDATE agent_actions SET revoked_by = ?2 WHERE id = ?1",
+            "UPDATE agent_actions SET revoked_by = ?2 WHERE id = ?1 AND coalesce(revoked_by, ?2) = ?2",
             params![row_id, Count(by)],
         )?;
-        self.changed(rows, "such row")
+        match rows {
+            0 => Err(self.refused("there is no such row that could be taken back")),
+            _ => Ok(()),
+        }
     }
 
     fn prune(&mut self, row_id: &str) -> std::result::Result<(), StoreError> {
@@ -202,7 +215,10 @@ impl Tx for Inside<'_> {
             "UPDATE agent_actions SET request = NULL, response = NULL WHERE id = ?1",
             [row_id],
         )?;
-        self.changed(rows, "such row")
+        match rows {
+            0 => Err(self.refused("there is no such row")),
+            _ => Ok(()),
+        }
     }
 
     fn outside(&mut self) -> std::result::Result<u64, StoreError> {
@@ -254,13 +270,14 @@ impl Tx for Inside<'_> {
         key: &ClaimKey,
         seq: Seq,
     ) -> std::result::Result<Option<Claim>, StoreError> {
-        self.one(
-            &format!(
-                "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2 AND seq = ?3 RETURNING {CLAIM}"
-            ),
-            params![key.session_id, key.request_hash, Count(seq)],
-            claim,
-        )
+        let ours = self.claim(key)?.filter(|claim| claim.seq == seq);
+        if ours.is_some() {
+            self.run(
+                "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2",
+                [&key.session_id, &key.request_hash],
+            )?;
+        }
+        Ok(ours)
     }
 
     fn secret_key(&mut self) -> std::result::Result<Option<[u8; 32]>, StoreError> {
