@@ -41,7 +41,7 @@ use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
 };
 
-use crate::host::{Interrupts, keep_own_files, stdout_was_closed};
+use crate::host::{Interrupts, have_stack, keep_own_files, stdout_was_closed};
 use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -122,6 +122,8 @@ enum Verb {
 /// Runs the command line and answers with its exit code.
 pub fn main() -> ExitCode {
     let interrupts = Interrupts::catch();
+    // As deep as it is when a server is started.
+    have_stack(18);
     keep_own_files();
     #[expect(
         clippy::disallowed_methods,

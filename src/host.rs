@@ -14,6 +14,7 @@ mod interrupts;
 mod memory;
 mod range_lock;
 mod spawn;
+mod stack;
 mod zone;
 
 use std::{
@@ -33,6 +34,7 @@ use jiff::{Timestamp, Zoned, tz::TimeZone};
 use rustix::{
     fs::Mode,
     process::{Signal, getpid, getppid, set_parent_process_death_signal, umask},
+    system::uname,
     time::{ClockId, clock_gettime},
 };
 use sha2::{Digest, Sha256};
@@ -41,6 +43,7 @@ pub use before_main::stdout_was_closed;
 pub use interrupts::{Interrupt, Interrupts};
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{Program, Spawned, spawn};
+pub use stack::have_stack;
 
 /// Where the run takes its time, its ids and its environment from.
 #[derive(Debug)]
@@ -234,8 +237,7 @@ pub fn user_id() -> u32 {
 
 /// What this machine is called, as its kernel says.
 pub fn name() -> String {
-    let said = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    match said.trim() {
+    match uname().nodename().to_string_lossy().trim() {
         "" => "unknown".to_owned(),
         name => name.to_owned(),
     }

@@ -44,6 +44,7 @@ mod wire;
 use std::{io, time::Duration};
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use tokio::{
     runtime::{Builder, Runtime},
     time::Instant,
@@ -72,7 +73,7 @@ use self::{
     session::{Alarm, Limits, Session, millis},
 };
 use crate::{
-    host::Host,
+    host::{Host, have_stack},
     task::{Drift, OnDrift, Pinned},
 };
 
@@ -181,6 +182,7 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
     };
     let started = Started::new(server, host)?;
     // It takes its time to start: the rest is made in that.
+    have_stack(10);
     room(host).map_err(failed)?;
     let runtime = Builder::new_current_thread()
         .enable_io()
@@ -199,8 +201,9 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
 fn room(host: &Host) -> io::Result<()> {
     const NEEDED: usize = 8;
     let wake = host.interrupts().wake()?;
-    let spare: io::Result<Vec<_>> = (0..NEEDED).map(|_| wake.try_clone()).collect();
-    spare.map(drop)
+    let spare = (0..NEEDED).map(|_| fcntl_dupfd_cloexec(wake, 0));
+    let spare: Result<Vec<_>, Errno> = spare.collect();
+    Ok(spare.map(drop)?)
 }
 
 /// Handshake, check, call.

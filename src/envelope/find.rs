@@ -54,6 +54,12 @@ impl<'a> Found<'a> {
     }
 }
 
+/// What stands there, by the names of objects on the way. Looking it up by a JSON pointer takes three times as long.
+pub(super) fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('/')
+        .try_fold(document, |value, name| value.get(name))
+}
+
 /// Finds the task: in one of the places that the dialects have for it, and in no second one.
 pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let whole = Found::new(Shape::Dispatch, document, "the input")?.object;
@@ -64,22 +70,19 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
         &["tasks", "task_decomposition", "execution_groups"]
     };
     no_several(whole, lists)?;
-    if let Some(content) = document
-        .pointer("/output/content")
-        .and_then(Value::as_object)
-    {
+    if let Some(content) = at(document, "output/content").and_then(Value::as_object) {
         no_several(content, &LISTS)?;
     }
     let has = |key: &str| whole.contains_key(key);
     let of_capabilities = has("capability_ids") || (has("task_id") && !plans::is_plan(whole));
-    let of_protocol = document.pointer("/envelope/message_type").is_some()
+    let of_protocol = at(document, "envelope/message_type").is_some()
         || has("payload") && document.get("envelope").is_some_and(Value::is_object);
     let bare_plan = plans::is_plan(whole) && !has("capability_ids");
     let request = mcp_request::is(whole) && !of_protocol;
     let places = [
         (
             Shape::Dispatch,
-            document.pointer("/output/content/dispatch"),
+            at(document, "output/content/dispatch"),
             "`output.content.dispatch`",
         ),
         (Shape::Dispatch, document.get("dispatch"), "`dispatch`"),

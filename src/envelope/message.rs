@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::task::{Failure, Fault, Identity, Resources};
 
+use super::find::at;
+
 /// The message without its task.
 pub(super) struct Around {
     pub(super) identity: Identity,
@@ -19,11 +21,11 @@ pub(super) fn read(
     fresh: impl FnOnce() -> String,
 ) -> Around {
     let mut problem = None;
-    let mut text = |path: &str| match document.pointer(path) {
+    let mut text = |path: &str| match at(document, path) {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.clone()),
         Some(_) => {
-            let field = path.trim_start_matches('/').replace('/', ".");
+            let field = path.replace('/', ".");
             problem = Some(Failure::new(
                 Fault::InvalidShape,
                 format!("`{field}` must be a string"),
@@ -31,17 +33,17 @@ pub(super) fn read(
             None
         }
     };
-    let session = text("/metadata/session_id").or(text("/sessionId"));
+    let session = text("metadata/session_id").or(text("sessionId"));
     // 001's names for the same come second.
-    let request_id = text("/metadata/request_id")
-        .or(text("/metadata/correlation_id"))
-        .or(text("/requestId"));
-    let idempotency_key = text("/metadata/idempotency_key")
-        .or(text("/output/content/dispatch/idempotency_key"))
-        .or(text("/dispatch/idempotency_key"))
-        .or(text("/idempotency_key"));
-    let parent_message_id = text("/message_id").or(text("/envelope/envelope_id"));
-    let sequence = match document.pointer("/metadata/sequence_number") {
+    let request_id = text("metadata/request_id")
+        .or(text("metadata/correlation_id"))
+        .or(text("requestId"));
+    let idempotency_key = text("metadata/idempotency_key")
+        .or(text("output/content/dispatch/idempotency_key"))
+        .or(text("dispatch/idempotency_key"))
+        .or(text("idempotency_key"));
+    let parent_message_id = text("message_id").or(text("envelope/envelope_id"));
+    let sequence = match at(document, "metadata/sequence_number") {
         None | Some(Value::Null) => None,
         Some(value) => {
             let number = value.as_u64().filter(|number| *number < u64::MAX);
@@ -68,7 +70,7 @@ pub(super) fn read(
         idempotency_key,
     };
     // Never dropped (R-000-33): a list that cannot be echoed makes the message unusable.
-    let mut list = |key: &str| match document.pointer(&format!("/resources/{key}")) {
+    let mut list = |key: &str| match at(document, "resources").and_then(|all| all.get(key)) {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) => list.clone(),
         Some(_) => {

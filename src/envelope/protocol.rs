@@ -10,7 +10,7 @@ use crate::task::{
 
 use super::{
     dispatch::{optional, shape},
-    find::Found,
+    find::{Found, at},
     plans,
 };
 
@@ -27,9 +27,7 @@ pub(super) fn read(
     notes: &mut Vec<String>,
 ) -> Result<Task, Failure> {
     let payload = found.object();
-    let message_type = document
-        .pointer("/envelope/message_type")
-        .and_then(Value::as_str);
+    let message_type = at(document, "envelope/message_type").and_then(Value::as_str);
     let task_type = payload.get("task_type").and_then(Value::as_str);
     let validation = validation(document, found.value(), notes)?;
     let content = match payload.get("content") {
@@ -80,7 +78,7 @@ pub(super) fn read(
 pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure> {
     let field = |key: &str| {
         let value = document
-            .pointer("/envelope")
+            .get("envelope")
             .and_then(|envelope| envelope.get(key));
         value.filter(|value| !value.is_null())
     };
@@ -101,7 +99,7 @@ pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure>
 
 /// The attempt that a message is: one more than its retries.
 pub(super) fn attempt(document: &Value) -> Option<u32> {
-    let retries = document.pointer("/metadata/retry_count")?.as_u64()?;
+    let retries = at(document, "metadata/retry_count")?.as_u64()?;
     u32::try_from(retries).ok()?.checked_add(1)
 }
 

@@ -39,6 +39,9 @@ pub(crate) fn launch(
 ) -> Result<Launch, Failure> {
     let own = host::own_path();
     let filled = |text: &String| {
+        if !text.contains('{') {
+            return text.clone();
+        }
         text.replace("{self}", &own)
             .replace("{root}", root.as_str())
     };

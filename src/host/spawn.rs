@@ -14,7 +14,10 @@ use std::{
     sync::atomic::{AtomicI32, Ordering},
 };
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
+use rustix::{
+    process::{Pid, WaitId, WaitIdOptions, getpid, waitid},
+    thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity},
+};
 
 use super::interrupts::Handled;
 
@@ -62,6 +65,8 @@ struct Plan {
     mask: libc::sigset_t,
     /// The signals that we handle.
     handled: Handled,
+    /// Those that the program may be on, where we stay on ours meanwhile.
+    processors: Option<CpuSet>,
     /// Why there is no program.
     error: AtomicI32,
 }
@@ -91,9 +96,11 @@ pub fn spawn(program: Program<'_>) -> io::Result<Spawned> {
         parent: getpid(),
         mask: block_signals()?,
         handled: Handled::now(),
+        processors: stay(),
         error: AtomicI32::new(0),
     };
     let cloned = vfork(&mut plan);
+    go(plan.processors);
     restore_signals(&plan.mask);
     let pid = cloned?;
     match plan.error.into_inner() {
@@ -108,6 +115,24 @@ pub fn spawn(program: Program<'_>) -> io::Result<Spawned> {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
             Err(io::Error::from_raw_os_error(error))
         }
+    }
+}
+
+/// Has this thread stay on its processor; gives those on which it may be. The kernel starts a program on one that is
+/// idle, where it sees that at all, and draws whoever started it there as well: woken by it, the thread would then wait
+/// until the program has booted.
+fn stay() -> Option<CpuSet> {
+    let all = sched_getaffinity(None).ok()?;
+    let mut here = CpuSet::new();
+    here.set(sched_getcpu());
+    (all.count() > 1 && sched_setaffinity(None, &here).is_ok()).then_some(all)
+}
+
+/// May be on these processors again.
+fn go(processors: Option<CpuSet>) {
+    if let Some(all) = processors {
+        // Whoever could choose one of them may have them all.
+        let _ = sched_setaffinity(None, &all);
     }
 }
 
@@ -230,6 +255,7 @@ fn forget_handlers(handled: Handled) {
 
 /// Tries each place, as `execvp` does. Of several failures, one that found something says most.
 fn exec(plan: &mut Plan) -> io::Error {
+    go(plan.processors);
     let mut denied = None;
     let mut last = io::Error::from_raw_os_error(libc::ENOENT);
     for place in &plan.places {

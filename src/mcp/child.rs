@@ -6,7 +6,7 @@
 //! subreaper: when their parent ends they become children of ours. Only the server itself dies
 //! with us when we are killed; what it has started then sees its pipes close, no more.
 
-use std::{io, os::fd::OwnedFd, process, thread, time::Duration};
+use std::{io, os::fd::OwnedFd, thread, time::Duration};
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpgid, getpid, kill_process,
@@ -14,7 +14,7 @@ use rustix::process::{
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
-    process::{ChildStderr, ChildStdin, ChildStdout},
+    net::unix::pipe::{Receiver, Sender},
 };
 
 use super::{
@@ -47,9 +47,9 @@ pub(super) struct Child {
 pub(super) struct Started {
     /// First: dropping it cleans up whatever fails.
     child: Child,
-    stdin: process::ChildStdin,
-    stdout: process::ChildStdout,
-    stderr: process::ChildStderr,
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
     pub(super) began: Moment,
 }
 
@@ -63,9 +63,9 @@ pub(super) struct Reaped {
 /// Our ends of the server's three pipes.
 #[derive(Debug)]
 pub(super) struct Pipes {
-    pub(super) stdin: ChildStdin,
-    pub(super) stdout: ChildStdout,
-    pub(super) stderr: ChildStderr,
+    pub(super) stdin: Sender,
+    pub(super) stdout: Receiver,
+    pub(super) stderr: Receiver,
 }
 
 impl Started {
@@ -97,9 +97,9 @@ impl Started {
                 adopted,
                 reaped: None,
             },
-            stdin: spawned.stdin.into(),
-            stdout: spawned.stdout.into(),
-            stderr: spawned.stderr.into(),
+            stdin: spawned.stdin,
+            stdout: spawned.stdout,
+            stderr: spawned.stderr,
             began,
         })
     }
@@ -113,9 +113,11 @@ impl Started {
             .transpose()
             .map_err(failed(spec, "watch it"))?;
         let pipes = Pipes {
-            stdin: ChildStdin::from_std(self.stdin).map_err(failed(spec, "open its stdin"))?,
-            stdout: ChildStdout::from_std(self.stdout).map_err(failed(spec, "open its stdout"))?,
-            stderr: ChildStderr::from_std(self.stderr).map_err(failed(spec, "open its stderr"))?,
+            stdin: Sender::from_owned_fd(self.stdin).map_err(failed(spec, "open its stdin"))?,
+            stdout: Receiver::from_owned_fd(self.stdout)
+                .map_err(failed(spec, "open its stdout"))?,
+            stderr: Receiver::from_owned_fd(self.stderr)
+                .map_err(failed(spec, "open its stderr"))?,
         };
         Ok((child, pipes))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::{io::AsyncReadExt, process::ChildStderr, sync::watch};
+use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, sync::watch};
 
 use super::redact::Secrets;
 
@@ -26,7 +26,7 @@ struct Kept {
 
 impl Stderr {
     /// Starts to read.
-    pub(super) fn drain(mut stderr: ChildStderr, secrets: &Secrets) -> Self {
+    pub(super) fn drain(mut stderr: Receiver, secrets: &Secrets) -> Self {
         let kept = Arc::new(Mutex::new(Kept::default()));
         let window = TAIL_BYTES + secrets.longest();
         let (done, reading) = watch::channel(());

@@ -21,7 +21,7 @@ use rmcp::{
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWrite},
-    process::{ChildStdin, ChildStdout},
+    net::unix::pipe::{Receiver, Sender},
     sync::{Mutex as Turn, mpsc, watch},
 };
 
@@ -31,8 +31,9 @@ use super::{
     raw::{Answer, Kept},
 };
 
-/// What is read from a pipe at once: all it can hold.
+/// What is read from a pipe at once: all it can hold, once a message shows that it is needed.
 const PIPE_BYTES: usize = 64 * 1024;
+const FEW_BYTES: usize = 4 * 1024;
 /// Messages rmcp may be behind.
 const INBOX: usize = 16;
 
@@ -57,12 +58,7 @@ pub(super) enum SendError {
 
 impl Wire {
     /// Starts to read. A line of more than `limit` bytes ends it.
-    pub(super) fn new(
-        stdin: ChildStdin,
-        stdout: ChildStdout,
-        limit: usize,
-        desk: &Arc<Desk>,
-    ) -> Self {
+    pub(super) fn new(stdin: Sender, stdout: Receiver, limit: usize, desk: &Arc<Desk>) -> Self {
         let (to_rmcp, inbox) = mpsc::channel(INBOX);
         let (done, reading) = watch::channel(());
         let reader = Arc::clone(desk);
@@ -129,7 +125,7 @@ impl Transport<RoleClient> for Wire {
 #[derive(Debug, Clone)]
 struct Stdin {
     turn: Arc<Turn<()>>,
-    pipe: Arc<Mutex<Option<ChildStdin>>>,
+    pipe: Arc<Mutex<Option<Sender>>>,
 }
 
 impl Stdin {
@@ -165,7 +161,7 @@ impl Stdin {
 
 /// Reads stdout to its end and hands out every line.
 async fn read(
-    stdout: ChildStdout,
+    stdout: Receiver,
     limit: usize,
     to_rmcp: &mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
     desk: &Desk,
@@ -194,19 +190,19 @@ async fn read(
     }
 }
 
-/// A pipe, line by line. Its block is never zeroed: of most only the first page is used.
+/// A pipe, line by line. Its block is never zeroed.
 struct Lines {
-    pipe: ChildStdout,
+    pipe: Receiver,
     block: Vec<u8>,
     /// How much of the block is in lines already.
     taken: usize,
 }
 
 impl Lines {
-    fn new(pipe: ChildStdout) -> Self {
+    fn new(pipe: Receiver) -> Self {
         Self {
             pipe,
-            block: Vec::with_capacity(PIPE_BYTES),
+            block: Vec::with_capacity(FEW_BYTES),
             taken: 0,
         }
     }
@@ -215,6 +211,9 @@ impl Lines {
     async fn next(&mut self, line: &mut Vec<u8>, most: usize) -> io::Result<()> {
         loop {
             if self.taken == self.block.len() {
+                if (FEW_BYTES..PIPE_BYTES).contains(&self.block.len()) {
+                    self.block = Vec::with_capacity(PIPE_BYTES);
+                }
                 self.block.clear();
                 self.taken = 0;
                 if self.pipe.read_buf(&mut self.block).await? == 0 {
