@@ -176,10 +176,9 @@ impl Ledger<'_> {
                 // Somebody else was faster; or the ledger is shorter than it was, and this file shows it.
                 return Ok(());
             }
-            let link = read::<_, StoreError>(&mut *self.store, |tx| tx.links(before.seq, 1))
+            let held = read::<_, StoreError>(&mut *self.store, |tx| tx.entry_hash(before.seq))
                 .map_err(|error| error.to_string())?;
-            let still = |hash: &String| *hash == before.entry_hash;
-            if !link.first().map(|link| &link.entry_hash).is_some_and(still) {
+            if held.as_ref() != Some(&before.entry_hash) {
                 return Err(format!(
                     "it names link {}, which the ledger does not hold. It is left as evidence; see `oneact verify`",
                     before.seq

@@ -13,34 +13,43 @@ const MARKS: [&str; 3] = ["int", "number", "mac"];
 
 /// A value as it is hashed: integers outside ±(2^53−1) become `{"$int": "…"}`, other numbers that are no
 /// double `{"$number": "…"}`; keys that look so get one more `$`, so that nothing else does.
-pub(crate) fn exact(value: &Value) -> Value {
+pub(crate) fn exact(mut value: Value) -> Value {
+    make_exact(&mut value);
+    value
+}
+
+fn make_exact(value: &mut Value) {
     match value {
-        Value::Number(number) => exact_number(number),
-        Value::Array(items) => Value::Array(items.iter().map(exact).collect()),
-        Value::Object(object) => {
-            let each = |(key, value): (&String, &Value)| (escaped(key), exact(value));
-            Value::Object(object.iter().map(each).collect())
+        Value::Number(number) => {
+            if let Some(marked) = beyond_doubles(number) {
+                *value = marked;
+            }
         }
-        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+        Value::Array(items) => items.iter_mut().for_each(make_exact),
+        Value::Object(members) => {
+            members.values_mut().for_each(make_exact);
+            if members.keys().any(|key| looks_marked(key)) {
+                let all = std::mem::take(members).into_iter();
+                members.extend(all.map(|(key, value)| (escaped(&key), value)));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
 
-fn exact_number(number: &Number) -> Value {
-    let text = number.to_string();
-    let digits = text.strip_prefix('-').unwrap_or(&text);
+/// What stands for a number that no double is.
+fn beyond_doubles(number: &Number) -> Option<Value> {
+    let text = number.as_str();
+    let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
         let exact = digits
             .parse::<u128>()
             .is_ok_and(|number| number <= MOST_EXACT);
-        return if exact {
-            Value::Number(number.clone())
-        } else {
-            marked("int", text)
-        };
+        return (!exact).then(|| marked("int", text.to_owned()));
     }
     match number.as_f64().filter(|double| double.is_finite()) {
-        Some(_) => Value::Number(number.clone()),
-        None => marked("number", text),
+        Some(_) => None,
+        None => Some(marked("number", text.to_owned())),
     }
 }
 
@@ -51,12 +60,16 @@ pub(crate) fn marked(mark: &str, text: String) -> Value {
 
 /// A key as it is hashed.
 pub(crate) fn escaped(key: &str) -> String {
-    let name = key.trim_start_matches('$');
-    if name.len() < key.len() && MARKS.contains(&name) {
+    if looks_marked(key) {
         format!("${key}")
     } else {
         key.to_owned()
     }
+}
+
+fn looks_marked(key: &str) -> bool {
+    let name = key.trim_start_matches('$');
+    name.len() < key.len() && MARKS.contains(&name)
 }
 
 /// The canonical text of a value that [`exact`] gave, or of one that holds no such numbers.
@@ -67,7 +80,7 @@ pub(crate) fn canonical(value: &Value) -> String {
 
 /// Whether two values are the same JSON, however they are written.
 pub(crate) fn same_json(one: &Value, other: &Value) -> bool {
-    canonical(&exact(one)) == canonical(&exact(other))
+    canonical(&exact(one.clone())) == canonical(&exact(other.clone()))
 }
 
 /// SHA-256 in lower-case hexadecimal.
@@ -80,7 +93,7 @@ mod tests {
     use super::*;
 
     fn hash(text: &str) -> String {
-        sha256(canonical(&exact(&serde_json::from_str(text).unwrap())))
+        sha256(canonical(&exact(serde_json::from_str(text).unwrap())))
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::{
     canonical::{canonical, exact, sha256},
@@ -11,58 +10,59 @@ use super::{
     store::{StoreError, Tx},
 };
 
-/// What a link says beside who, what and when: hashes and names, never parameters. At most 4 KiB.
+/// What a link says beside who, what and when: hashes and names, never parameters. At most 4 KiB. The members
+/// are in the order of RFC 8785, and hold texts and small numbers alone: written as JSON, it is canonical.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Body {
+    /// The operation or row that this link is about, where it is another's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) request_hash: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) entry_digest: Option<String>,
-    /// Why it ran or did not: a name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) reason: Option<String>,
-    /// What a person gave as the reason, or the operation that this one is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) note: Option<String>,
+    pub(crate) about: Option<String>,
     /// The catalog entries of a claim, as in its row: should its owner die, there is no row to say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
-    /// The root in which a claimed plan is carried out.
+    /// The number of the claim that this link settles, or moves on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) home: Option<String>,
-    /// The task of a claim.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) task: Option<String>,
+    pub(crate) claim: Option<Seq>,
     /// What a claim claims, where that is not the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claimed: Option<String>,
     /// What doing it twice would mean: of a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effects: Option<String>,
-    /// The number of the claim that this link settles, or moves on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) claim: Option<Seq>,
-    /// The rows that were pruned.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) rows: Vec<String>,
-    /// The operation or row that this link is about, where it is another's.
+    pub(crate) entry_digest: Option<String>,
+    /// The root in which a claimed plan is carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) about: Option<String>,
+    pub(crate) home: Option<String>,
+    /// What a person gave as the reason, or the operation that this one is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    /// Why it ran or did not: a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) request_hash: Option<String>,
     /// The row of this link, and what of it must not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) row: Option<RowSeal>,
+    /// The rows that were pruned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rows: Vec<String>,
+    /// The task of a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<String>,
 }
 
-/// What a link seals of its row.
+/// What a link seals of its row, in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RowSeal {
     pub(crate) id: String,
-    /// Of every column but request, response and `revoked_by`.
-    pub(crate) row_sha256: String,
     pub(crate) request_sha256: String,
     pub(crate) response_sha256: String,
+    /// Of every column but request, response and `revoked_by`.
+    pub(crate) row_sha256: String,
 }
 
 /// Who causes a link, and when.
@@ -77,8 +77,8 @@ pub(crate) struct Stamp<'a> {
 /// The hash that the first link holds of the one before.
 pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// A body larger than this is refused by the database.
-const MOST_BODY: usize = 4096;
+/// A body larger than this is refused, in bytes.
+pub(super) const MOST_BODY: usize = 4096;
 
 /// Adds a link at the end, and the first one before it where there is none.
 pub(crate) fn append(
@@ -148,10 +148,28 @@ pub(crate) fn instant(at: Timestamp) -> String {
 impl Link {
     /// What `entry_hash` must be: SHA-256 over the canonical JSON of everything else.
     pub(crate) fn hash(&self) -> String {
-        sha256(canonical(&json!({
-            "seq": self.seq, "operation_id": self.operation_id, "session_id": self.session_id, "event": self.event,
-            "at": self.at, "actor": self.actor, "body": self.body, "prev_hash": self.prev_hash,
-        })))
+        /// In the order of RFC 8785.
+        #[derive(Serialize)]
+        struct Hashed<'l> {
+            actor: &'l str,
+            at: &'l str,
+            body: &'l str,
+            event: &'l str,
+            operation_id: &'l str,
+            prev_hash: &'l str,
+            seq: Seq,
+            session_id: &'l str,
+        }
+        sha256(written(&Hashed {
+            actor: &self.actor,
+            at: &self.at,
+            body: &self.body,
+            event: &self.event,
+            operation_id: &self.operation_id,
+            prev_hash: &self.prev_hash,
+            seq: self.seq,
+            session_id: &self.session_id,
+        }))
     }
 
     /// What it says; none where that is not of this program's making.
@@ -162,20 +180,25 @@ impl Link {
 
 impl Body {
     fn text(&self) -> String {
-        let text = |body: &Self| canonical(&serde_json::to_value(body).unwrap_or_default());
-        let whole = text(self);
+        let whole = written(self);
         if whole.len() <= MOST_BODY {
             return whole;
         }
         // Only names and a person's words can be as long as that.
         let cut = |note: &String| note.chars().take(500).collect();
-        text(&Self {
+        written(&Self {
             note: self.note.as_ref().map(cut),
             action: self.action.clone().filter(|action| action.len() <= 2048),
             task: None,
             ..self.clone()
         })
     }
+}
+
+/// JSON of what has its members in their order, and no number that is no double.
+fn written(value: &impl Serialize) -> String {
+    // Texts and numbers alone: it cannot fail.
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 impl Row {
@@ -190,9 +213,60 @@ impl Row {
         let value = serde_json::to_value(bare).unwrap_or_default();
         RowSeal {
             id: self.id.clone(),
-            row_sha256: sha256(canonical(&exact(&value))),
             request_sha256: self.request_sha256.clone(),
             response_sha256: self.response_sha256.clone(),
+            row_sha256: sha256(canonical(&exact(value))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_is_hashed_and_what_a_link_says_are_written_as_rfc_8785_has_them() {
+        let text = |text: &str| Some(text.to_owned());
+        let body = Body {
+            about: text("op_1"),
+            action: text("\"é\u{1f}"),
+            claim: Some(7),
+            claimed: text("delivery:1"),
+            effects: text("once"),
+            entry_digest: text("d"),
+            home: text("/r"),
+            note: text("n\n/"),
+            reason: text("new"),
+            request_hash: text("sha256:1"),
+            row: Some(RowSeal {
+                id: "i".to_owned(),
+                request_sha256: "1".to_owned(),
+                response_sha256: "2".to_owned(),
+                row_sha256: "3".to_owned(),
+            }),
+            rows: vec!["a".to_owned()],
+            task: text("t"),
+        };
+        let told = serde_json::to_value(&body).unwrap();
+        assert_eq!(body.text(), canonical(&told));
+        assert_eq!(told.as_object().unwrap().len(), 13);
+        let link = Link {
+            seq: 3,
+            operation_id: "op_3".to_owned(),
+            session_id: "s".to_owned(),
+            event: "succeeded".to_owned(),
+            at: "2026-02-24T10:00:00.000Z".to_owned(),
+            actor: "uid:1000".to_owned(),
+            body: body.text(),
+            prev_hash: NOTHING.to_owned(),
+            entry_hash: "not in it".to_owned(),
+        };
+        let hashed: Value = json!({
+            "seq": link.seq, "operation_id": link.operation_id, "session_id": link.session_id, "event": link.event,
+            "at": link.at, "actor": link.actor, "body": link.body, "prev_hash": link.prev_hash,
+        });
+        assert_eq!(link.hash(), sha256(canonical(&hashed)));
     }
 }

@@ -21,7 +21,7 @@ use super::{
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Letter {
-    /// The ledger that is to have it.
+    /// The ledger that is to have it; told only where it has to wait.
     ledger: String,
     row: Row,
     actor: String,
@@ -72,8 +72,8 @@ impl Ledger<'_> {
         mut running: Running,
         ended: &Ended,
     ) -> Recorded {
-        let letter = Letter {
-            ledger: self.called(),
+        let mut letter = Letter {
+            ledger: String::new(),
             row: row::done(ask, &running, ended),
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
@@ -89,6 +89,7 @@ impl Ledger<'_> {
                 }
             }
             Err(error) => {
+                letter.ledger = self.called();
                 let kept = keep(&self.outbox, &letter);
                 let what = match &kept {
                     Ok(()) => "The answer waits in the outbox for the next run.".to_owned(),

@@ -63,7 +63,6 @@ pub(crate) enum Event {
 
 impl Event {
     /// Every kind.
-    #[cfg(test)]
     pub(crate) const ALL: [Self; 19] = [
         Self::Genesis,
         Self::Rejected,

@@ -66,7 +66,11 @@ impl Asked {
     /// `key` is what secrets are hashed under; it never leaves the ledger.
     pub(crate) fn hashes(&self, key: &[u8; 32]) -> Hashes {
         let parameters: Vec<Value> = self.steps.iter().map(|step| step.parameters(key)).collect();
-        let steps = self.steps.iter().zip(&parameters);
+        let narrow = match parameters.as_slice() {
+            [one] => canonical(one),
+            several => canonical(&Value::Array(several.to_vec())),
+        };
+        let steps = self.steps.iter().zip(parameters);
         let mut steps: Vec<_> = steps.map(|(step, own)| step.hashed(own, key)).collect();
         let mut whole = match steps.as_mut_slice() {
             [one] => std::mem::take(one),
@@ -78,10 +82,6 @@ impl Asked {
         whole.insert("outputs".to_owned(), json!(self.outputs));
         whole.insert("salt".to_owned(), json!(self.salt));
         whole.insert("v".to_owned(), json!(RULE));
-        let narrow = match parameters.as_slice() {
-            [one] => canonical(one),
-            several => canonical(&Value::Array(several.to_vec())),
-        };
         Hashes {
             request_hash: format!("sha256:{}", sha256(canonical(&Value::Object(whole)))),
             inputs_hash: sha256(narrow),
@@ -90,10 +90,10 @@ impl Asked {
 }
 
 impl AskedStep {
-    fn hashed(&self, parameters: &Value, key: &[u8; 32]) -> Map<String, Value> {
+    fn hashed(&self, parameters: Value, key: &[u8; 32]) -> Map<String, Value> {
         let mut hashed = Map::from_iter([
             ("entry".to_owned(), json!(self.entry)),
-            ("params".to_owned(), parameters.clone()),
+            ("params".to_owned(), parameters),
             ("version".to_owned(), json!(self.version)),
         ]);
         // Only where there are any: a request without has the same hash wherever it is computed.
@@ -104,6 +104,9 @@ impl AskedStep {
     }
 
     fn has_secrets(&self) -> bool {
+        if self.answers.is_none() && self.parameters == self.shown {
+            return false;
+        }
         let mut asked = self.told(&self.parameters);
         let shown = self.told(&self.shown);
         asked.retain(|name, value| shown.get(name) != Some(value));
@@ -113,6 +116,9 @@ impl AskedStep {
     /// The parameters as they are hashed.
     fn parameters(&self, key: &[u8; 32]) -> Value {
         let asked = Value::Object(self.told(&self.parameters));
+        if self.parameters == self.shown {
+            return exact(asked);
+        }
         covered(&asked, &Value::Object(self.told(&self.shown)), key)
     }
 
@@ -130,7 +136,7 @@ impl AskedStep {
 /// The value as it is hashed: a MAC where it is not what may be shown.
 fn covered(asked: &Value, shown: &Value, key: &[u8; 32]) -> Value {
     match (asked, shown) {
-        (asked, shown) if asked == shown => exact(asked),
+        (asked, shown) if asked == shown => exact(asked.clone()),
         (Value::Array(items), Value::Array(shown)) if items.len() == shown.len() => {
             let pairs = items.iter().zip(shown);
             pairs
@@ -150,7 +156,7 @@ fn covered(asked: &Value, shown: &Value, key: &[u8; 32]) -> Value {
 }
 
 fn secret(key: &[u8; 32], value: &Value) -> Value {
-    marked("mac", mac(key, &canonical(&exact(value))))
+    marked("mac", mac(key, &canonical(&exact(value.clone()))))
 }
 
 fn without_signature(value: &mut Value) {

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod memory;
 mod postgres;
+mod rules;
 mod sqlite;
 #[cfg(test)]
 pub(super) mod tests;
@@ -141,6 +142,12 @@ pub(crate) trait Tx {
     fn append(&mut self, link: &Link) -> Result<(), StoreError>;
     /// Up to `most` links from that number on, ascending.
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError>;
+    /// The hash of that link, where there is one.
+    fn entry_hash(&mut self, seq: Seq) -> Result<Option<String>, StoreError> {
+        let links = self.links(seq, 1)?.into_iter();
+        let mut of = links.filter(|link| link.seq == seq);
+        Ok(of.next().map(|link| link.entry_hash))
+    }
     /// Those of a session, ascending.
     fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError>;
 

@@ -10,11 +10,13 @@ use std::{
     },
 };
 
-use super::{Durability, Store, StoreError, Tx, Which};
+use super::{
+    Durability, Store, StoreError, Tx, Which,
+    rules::{self, Rule},
+};
 use crate::ledger::{
     canonical::canonical,
-    chain::NOTHING,
-    record::{Claim, ClaimKey, Event, Head, Link, Row, Seq, Session},
+    record::{Claim, ClaimKey, Head, Link, Row, Seq, Session},
 };
 use fits::fits;
 
@@ -44,15 +46,6 @@ struct Kept {
     /// Who holds which.
     holds: Vec<(Seq, u64)>,
 }
-
-/// The invocation contexts of specification 003.
-const CONTEXTS: [&str; 5] = [
-    "AGENT_CONVERSATION",
-    "AGENT_AUTONOMOUS",
-    "FSM_INTERNAL",
-    "ACTION_PROPOSAL",
-    "USER_INVOCATION",
-];
 
 impl Memory {
     pub(crate) fn open(&self) -> MemoryStore {
@@ -177,8 +170,12 @@ impl Store for MemoryStore {
 }
 
 /// What must be, or the record is refused.
-fn must(right: Option<()>, why: &str) -> Result<(), StoreError> {
-    right.ok_or_else(|| StoreError::Refused {
+fn must(right: Option<()>, why: &'static str) -> Result<(), StoreError> {
+    by(right.ok_or(why))
+}
+
+fn by(rule: Rule) -> Result<(), StoreError> {
+    rule.map_err(|why| StoreError::Refused {
         place: "memory".to_owned(),
         why: why.to_owned(),
     })
@@ -205,10 +202,6 @@ impl Kept {
     }
 }
 
-fn is_json(text: Option<&str>) -> bool {
-    text.is_none_or(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
-}
-
 impl Tx for Kept {
     fn head(&mut self) -> Result<Option<Head>, StoreError> {
         Ok(self.links.last().map(|link| Head {
@@ -218,17 +211,8 @@ impl Tx for Kept {
     }
 
     fn append(&mut self, link: &Link) -> Result<(), StoreError> {
-        let (seq, hash) = match self.links.last() {
-            Some(last) => (last.seq + 1, last.entry_hash.as_str()),
-            None => (0, NOTHING),
-        };
-        let next = link.seq == seq && link.prev_hash == hash;
-        must(next.then_some(()), "not the next link")?;
-        let right = Event::ALL.iter().any(|event| event.name() == link.event)
-            && is_json(Some(&link.body))
-            && link.body.len() <= 4096
-            && link.entry_hash.len() == 64;
-        must(right.then_some(()), "no link")?;
+        let last = self.head()?;
+        by(rules::link(link, last.as_ref()))?;
         self.links.push(link.clone());
         Ok(())
     }
@@ -252,8 +236,7 @@ impl Tx for Kept {
     fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
         let new = self.session(&session.session_id)?.is_none();
         must(new.then_some(()), "it is open already")?;
-        let known = CONTEXTS.contains(&session.context.as_str());
-        must(known.then_some(()), "no context")?;
+        by(rules::session(session))?;
         let rows = self.rows.iter();
         let before = rows
             .filter(|row| row.session_id == session.session_id)
@@ -288,26 +271,15 @@ impl Tx for Kept {
         };
         let new = !self.rows.iter().any(clash);
         must(new.then_some(()), "there is such a row")?;
+        by(rules::row(row))?;
         let at_home = match row.state {
-            Some(_) => self.session(&row.session_id)?.is_some() && row.seq.is_some(),
-            None => self.links.is_empty() && row.seq.is_none(),
+            Some(_) => self.session(&row.session_id)?.is_some(),
+            None => self.links.is_empty(),
         };
         must(at_home.then_some(()), "neither of a session nor history")?;
         let source = row.reused_from.as_ref();
         let known = source.is_none_or(|id| self.rows.iter().any(|other| other.id == *id));
         must(known.then_some(()), "it reuses nothing")?;
-        let answered = row.state.is_none()
-            || (is_json(row.request.as_deref())
-                && is_json(row.response.as_deref())
-                && row.request_hash.len() == 71
-                && row
-                    .confidence_score
-                    .is_none_or(|score| (0.0..=1.0).contains(&score)));
-        let right = answered
-            && [&row.input_ids, &row.output_ids, &row.adjusted]
-                .into_iter()
-                .all(|text| is_json(text.as_deref()));
-        must(right.then_some(()), "no row")?;
         self.rows.push(row.clone());
         Ok(())
     }

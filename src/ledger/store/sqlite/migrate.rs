@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "a4ecd065b2c0fb9e41a345a16d0b16b202d49e389728ea8c24bc74335d7dda5d",
+    checksum: "fcb6ff8b96109281c44f4098af31e840ccdfca370cddec675decce7cb8c879c8",
 }];
 
 /// The version that this program writes.

@@ -8,7 +8,7 @@ use crate::ledger::{
     store::{Delivery, Earlier, Which},
 };
 
-/// The columns, in the order in which they are written and read.
+/// The columns, in the order in which the table has them, and they are written and read.
 const COLUMNS: &str = "id, agent_name, action_type, target_type, target_id, outcome, request, request_hash, response, \
     confidence_score, session_id, step_index, timestamp, state, operation_id, request_id, idempotency_key, task_id, \
     attempt, entry_version, entry_digest, tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, \
@@ -22,11 +22,10 @@ macro_rules! told {
 }
 
 pub(super) fn insert(conn: &Connection, row: &Row) -> Result<()> {
-    let text = format!(
-        "INSERT INTO agent_actions ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-         ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)"
-    );
-    conn.prepare(&text)?.execute(params![
+    // Without their names: looking them up is a third of what it takes to compile.
+    let text = "INSERT INTO agent_actions VALUES \
+                (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    conn.prepare(text)?.execute(params![
         row.id,
         row.agent_name,
         row.action_type,
@@ -122,6 +121,17 @@ fn earlier(what: &Earlier<'_>) -> (&'static str, Vec<Value>) {
             "task_id = ?1 AND session_id = ?2 AND (seq IS NULL OR seq < ?3) AND outcome IS NOT 'success'",
             vec![text(task_id)],
         ),
+    }
+}
+
+/// What every run asks: that no other index is weighed takes a third off the time to compile it.
+fn index(which: &Which<'_>) -> &'static str {
+    match which {
+        Which::Delivery(Delivery::Key { .. }) => "INDEXED BY agent_actions_key",
+        Which::Delivery(Delivery::Task { .. }) => "INDEXED BY agent_actions_delivery",
+        Which::Request { .. } => "INDEXED BY agent_actions_request",
+        Which::Task { .. } => "INDEXED BY agent_actions_task",
+        _ => "",
     }
 }
 
@@ -222,8 +232,10 @@ pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
         Which::ReusesOf(id) => ("reused_from = ?", newest, vec![text(id)]),
         Which::Newest => ("TRUE", newest, Vec::new()),
     };
-    let text =
-        format!("SELECT {columns} FROM agent_actions WHERE {filter} ORDER BY {order} LIMIT ?");
+    let hint = index(which);
+    let text = format!(
+        "SELECT {columns} FROM agent_actions {hint} WHERE {filter} ORDER BY {order} LIMIT ?"
+    );
     (text, values)
 }
 

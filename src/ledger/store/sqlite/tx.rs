@@ -8,9 +8,11 @@ use super::{
     rows,
 };
 use crate::ledger::{
-    chain::NOTHING,
     record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session},
-    store::{StoreError, Tx, Which},
+    store::{
+        StoreError, Tx, Which,
+        rules::{self, Rule},
+    },
 };
 
 /// The transaction that is open on a connection.
@@ -19,8 +21,10 @@ pub(super) struct Inside<'a> {
     pub(super) place: &'a str,
 }
 
+/// In the order of the table.
 const LINK: &str = "seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash";
 const SESSION: &str = "session_id, context, profile, principal, opened_at, next_step";
+/// In the order of the table.
 const CLAIM: &str = "session_id, request_hash, operation_id, seq, state, effects";
 
 impl Inside<'_> {
@@ -61,6 +65,10 @@ impl Inside<'_> {
         self.told(found())
     }
 
+    fn keeps(&self, rule: Rule) -> std::result::Result<(), StoreError> {
+        rule.map_err(|why| self.refused(why))
+    }
+
     fn refused(&self, why: &str) -> StoreError {
         StoreError::Refused {
             place: self.place.to_owned(),
@@ -84,17 +92,10 @@ impl Tx for Inside<'_> {
     }
 
     fn append(&mut self, link: &Link) -> std::result::Result<(), StoreError> {
-        let next = match self.head()? {
-            Some(head) => link.seq == head.seq + 1 && link.prev_hash == head.entry_hash,
-            None => link.seq == 0 && link.prev_hash == NOTHING,
-        };
-        if !next {
-            return Err(self.refused("it is not the next link"));
-        }
+        let last = self.head()?;
+        self.keeps(rules::link(link, last.as_ref()))?;
         self.run(
-            &format!(
-                "INSERT INTO ledger_events ({LINK}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-            ),
+            "INSERT INTO ledger_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 Count(link.seq),
                 link.operation_id,
@@ -118,6 +119,14 @@ impl Tx for Inside<'_> {
         )
     }
 
+    fn entry_hash(&mut self, seq: Seq) -> std::result::Result<Option<String>, StoreError> {
+        self.one(
+            "SELECT entry_hash FROM ledger_events WHERE seq = ?1",
+            [Count(seq)],
+            text,
+        )
+    }
+
     fn links_of(&mut self, session_id: &str) -> std::result::Result<Vec<Link>, StoreError> {
         self.all(
             &format!("SELECT {LINK} FROM ledger_events WHERE session_id = ?1 ORDER BY seq"),
@@ -135,6 +144,7 @@ impl Tx for Inside<'_> {
     }
 
     fn open_session(&mut self, session: &Session) -> std::result::Result<(), StoreError> {
+        self.keeps(rules::session(session))?;
         // A session of before oneact goes on where it stopped.
         self.run(
             &format!(
@@ -173,6 +183,7 @@ impl Tx for Inside<'_> {
     }
 
     fn insert(&mut self, row: &Row) -> std::result::Result<(), StoreError> {
+        self.keeps(rules::row(row))?;
         let at_home = match row.state {
             Some(_) => self.session(&row.session_id)?.is_some(),
             None => self.head()?.is_none(),
@@ -247,12 +258,16 @@ impl Tx for Inside<'_> {
     }
 
     fn put_claim(&mut self, claim: &Claim) -> std::result::Result<(), StoreError> {
+        // Both in one statement would take longer to compile than all three do.
+        let text = match self.claim(&claim.key)? {
+            Some(_) => {
+                "UPDATE claims SET operation_id = ?3, seq = ?4, state = ?5, effects = ?6 \
+                 WHERE session_id = ?1 AND request_hash = ?2"
+            }
+            None => "INSERT INTO claims VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        };
         self.run(
-            &format!(
-                "INSERT INTO claims ({CLAIM}) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-                 ON CONFLICT (session_id, request_hash) DO UPDATE SET operation_id = excluded.operation_id, \
-                 seq = excluded.seq, state = excluded.state, effects = excluded.effects"
-            ),
+            text,
             params![
                 claim.key.session_id,
                 claim.key.request_hash,
@@ -299,6 +314,10 @@ impl Tx for Inside<'_> {
 
 fn number(columns: &mut Columns<'_, '_>) -> Result<u64> {
     columns.count()
+}
+
+fn text(columns: &mut Columns<'_, '_>) -> Result<String> {
+    columns.next()
 }
 
 fn key(columns: &mut Columns<'_, '_>) -> Result<[u8; 32]> {

@@ -170,7 +170,7 @@ fn a_full_disk_loses_nothing_that_was_kept() {
 
 #[test]
 fn a_ledger_is_not_made_where_there_is_no_room() {
-    let Some(mounted) = Mounted::new("size=48k") else {
+    let Some(mounted) = Mounted::new("size=32k") else {
         return;
     };
     let error = SqliteStore::open(&mounted.path(), Wish::Write).unwrap_err();

@@ -89,7 +89,7 @@ fn what_sqlite_made_of_old_values_is_kept_as_text() {
     // The word that was written then is there for people.
     let word: String = by_hand(&path)
         .query_row(
-            "SELECT outcome FROM history WHERE session_id = ''",
+            "SELECT outcome FROM agent_actions WHERE session_id = ''",
             [],
             |row| row.get(0),
         )

@@ -1,0 +1,65 @@
+//! What a record must be, for stores whose database does not see to it: each gives what is wrong.
+
+use serde::de::IgnoredAny;
+
+use crate::ledger::{
+    chain::{MOST_BODY, NOTHING},
+    record::{Event, Head, Link, Row, Session},
+};
+
+pub(super) type Rule = Result<(), &'static str>;
+
+/// The invocation contexts (R-003-34).
+const CONTEXTS: [&str; 5] = [
+    "AGENT_CONVERSATION",
+    "AGENT_AUTONOMOUS",
+    "FSM_INTERNAL",
+    "ACTION_PROPOSAL",
+    "USER_INVOCATION",
+];
+
+fn must(holds: bool, why: &'static str) -> Rule {
+    if holds { Ok(()) } else { Err(why) }
+}
+
+pub(super) fn session(session: &Session) -> Rule {
+    let known = CONTEXTS.contains(&session.context.as_str());
+    must(known, "a session has no such context")
+}
+
+/// A link that may come after the last one.
+pub(super) fn link(link: &Link, last: Option<&Head>) -> Rule {
+    let next = match last {
+        Some(last) => link.seq == last.seq + 1 && link.prev_hash == last.entry_hash,
+        None => link.seq == 0 && link.prev_hash == NOTHING,
+    };
+    must(next, "it is not the next link")?;
+    let known = Event::ALL.iter().any(|event| event.name() == link.event);
+    must(known, "there is no such event")?;
+    must(link.entry_hash.len() == 64, "a link has no such hash")?;
+    must(link.body.len() <= MOST_BODY, "what a link says is too long")?;
+    must(is_json(Some(&link.body)), "what a link says is no JSON")
+}
+
+/// A row by itself: rows of before oneact may hold what was written in those days.
+pub(super) fn row(row: &Row) -> Rule {
+    let linked = row.state.is_some() == row.seq.is_some();
+    must(linked, "a row has a state and a link, or neither")?;
+    let lists = [&row.input_ids, &row.output_ids, &row.adjusted];
+    let lists = lists.into_iter().all(|list| is_json(list.as_deref()));
+    must(lists, "what went in or came out is no JSON")?;
+    if row.state.is_none() {
+        return Ok(());
+    }
+    let payloads = is_json(row.request.as_deref()) && is_json(row.response.as_deref());
+    must(payloads, "a request or a response is no JSON")?;
+    must(row.request_hash.len() == 71, "a request has no such hash")?;
+    let confidence = row
+        .confidence_score
+        .is_none_or(|score| (0.0..=1.0).contains(&score));
+    must(confidence, "a confidence lies between 0 and 1")
+}
+
+fn is_json(text: Option<&str>) -> bool {
+    text.is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
+}
