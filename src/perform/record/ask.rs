@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -252,7 +253,13 @@ fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
                 entry: entry.id.clone(),
                 version: entry.version,
                 salt: plan.salt.clone(),
-                parameters: json!({"task_plan": plan.plan, "system_config": plan.system_config}),
+                parameters: Value::Object(Map::from_iter([
+                    ("task_plan".to_owned(), plan.plan.clone()),
+                    (
+                        "system_config".to_owned(),
+                        plan.system_config.clone().unwrap_or_default(),
+                    ),
+                ])),
                 target: id.unwrap_or("unknown").to_owned(),
                 on_duplicate: match entry.duplicates {
                     Duplicates::Repeat => OnDuplicate::Repeat,
@@ -323,7 +330,17 @@ fn name(plan: &PlanName) -> String {
     }
 }
 
-/// The `MCPRequest` (004 §Contract): enough to see what was asked, and in what surroundings.
+/// The `MCPRequest` (004 §Contract).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'w> {
+    action_id: String,
+    args: &'w Value,
+    session_id: &'w str,
+    context: Value,
+}
+
+/// Enough to see what was asked, and in what surroundings.
 fn request(what: &What, received: &Received, keeper: &Keeper) -> String {
     let (inputs, action) = match &received.task {
         Ok(Task::Capabilities(task)) => {
@@ -345,11 +362,14 @@ fn request(what: &What, received: &Received, keeper: &Keeper) -> String {
         "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
         "action": action, "inputs": inputs, "outputs": what.asked.outputs, "salt": what.asked.salt,
     });
-    let request = json!({
-        "actionId": entries.join("+"), "args": what.args, "sessionId": received.identity.session_id,
-        "context": keeper.value(around),
-    });
-    request.to_string()
+    let request = Request {
+        action_id: entries.join("+"),
+        args: &what.args,
+        session_id: &received.identity.session_id,
+        context: keeper.value(around),
+    };
+    // Texts and values that were read: it cannot fail.
+    serde_json::to_string(&request).unwrap_or_default()
 }
 
 /// What the caller says of its own confidence: evidence, never authority.

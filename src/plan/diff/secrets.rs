@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 use crate::task::redact_presigned;
@@ -39,7 +40,75 @@ const RULES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Built when the first preview is made. A rule that is no regular expression would be missing: a test
+/// Each rule needs one of these, in letters of either case. Most texts hold none of them, and to build the rules
+/// takes as long as to check a hundred files.
+const SIGNS: [&str; 43] = [
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "accesskey",
+    "access_key",
+    "access-key",
+    "privatekey",
+    "private_key",
+    "private-key",
+    "accountkey",
+    "account_key",
+    "account-key",
+    "credential",
+    "authorization",
+    "bearer",
+    "basic",
+    "akia",
+    "asia",
+    "agpa",
+    "aida",
+    "aroa",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "sk-",
+    "k_live_",
+    "k_test_",
+    "aiza",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "eyj",
+    // The rules take them for an s and a k.
+    "\u{17f}",
+    "\u{212a}",
+];
+
+/// None where it could not be built: then every text is looked at by the rules.
+static LOOK: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::NoncontiguousNFA))
+        .prefilter(false)
+        .build(SIGNS)
+        .ok()
+});
+
+/// The rules, where one of them could find something.
+fn rules_for(text: &str) -> &'static [(Regex, &'static str)] {
+    if LOOK.as_ref().is_none_or(|look| look.is_match(text)) {
+        &TABLE
+    } else {
+        &[]
+    }
+}
+
+/// Built when the first text may need it. A rule that is no regular expression would be missing: a test
 /// counts them.
 static TABLE: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let built = |(rule, stays): (&str, &'static str)| Some((Regex::new(rule).ok()?, stays));
@@ -75,7 +144,7 @@ impl Hiding {
             return Cow::Borrowed("***");
         }
         let mut text = redact_presigned(line);
-        for (rule, stays) in TABLE.iter() {
+        for (rule, stays) in rules_for(line) {
             if let Cow::Owned(hidden) = rule.replace_all(&text, *stays) {
                 text = Cow::Owned(hidden);
             }
@@ -87,7 +156,7 @@ impl Hiding {
 /// A text of any length as records may hold it, line by line; borrowed where nothing is to be hidden.
 pub(crate) fn hidden(text: &str) -> Cow<'_, str> {
     let hiding = Hiding::of(text, "");
-    let looks_so = || TABLE.iter().any(|(rule, _)| rule.is_match(text));
+    let looks_so = || rules_for(text).iter().any(|(rule, _)| rule.is_match(text));
     let signed = || matches!(redact_presigned(text), Cow::Owned(_));
     if matches!(hiding, Hiding::Usual) && !looks_so() && !signed() {
         return Cow::Borrowed(text);
@@ -125,6 +194,74 @@ mod tests {
     #[test]
     fn every_rule_is_a_regular_expression() {
         assert_eq!(TABLE.len(), RULES.len());
+    }
+
+    #[test]
+    fn whatever_a_rule_finds_bears_a_sign() {
+        let words = [
+            "password",
+            "PassWd",
+            "passphrase",
+            "pass",
+            "pwd",
+            "secret",
+            "token",
+            "apikey",
+            "API_KEY",
+            "api-key",
+            "accesskey",
+            "access_key",
+            "access-key",
+            "secretkey",
+            "secret_key",
+            "secret-key",
+            "privatekey",
+            "private_key",
+            "Private-Key",
+            "accountkey",
+            "account_key",
+            "account-key",
+            "credential",
+            "credentials",
+            "authorization",
+        ];
+        let named = words.map(|word| format!("{word}: x"));
+        let schemes = ["bearer", "BASIC"].map(|word| format!("{word} {}", "x".repeat(16)));
+        let ids = ["AKIA", "ASIA", "AGPA", "AIDA", "AROA"]
+            .map(|begin| format!("{begin}{}", "0".repeat(12)));
+        let tokens = [
+            "ghp_",
+            "gho_",
+            "ghu_",
+            "ghs_",
+            "ghr_",
+            "github_pat_",
+            "glpat-",
+            "xoxa-",
+            "xoxb-",
+            "xoxe-",
+            "xoxo-",
+            "xoxp-",
+            "xoxr-",
+            "xoxs-",
+            "sk-",
+            "rk_live_",
+            "sk_live_",
+            "rk_test_",
+            "sk_test_",
+            "AIza",
+            "npm_",
+            "pypi-",
+            "hf_",
+            "eyJ",
+        ]
+        .map(|begin| format!("{begin}{}.x", "0".repeat(16)));
+        for text in named.iter().chain(&schemes).chain(&ids).chain(&tokens) {
+            let found = TABLE.iter().any(|(rule, _)| rule.is_match(text));
+            assert!(found, "no rule finds {text}");
+            assert!(!rules_for(text).is_empty(), "{text} bears no sign");
+        }
+        assert!(rules_for("target: src/main.rs").is_empty());
     }
 
     #[test]
