@@ -63,6 +63,7 @@ pub(crate) struct Rejection {
 }
 
 /// What a run works with.
+#[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) host: &'a Host,
     pub(crate) root: &'a Utf8Path,
@@ -76,6 +77,8 @@ pub(crate) struct Context<'a> {
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
     pub(crate) watch: Watch<'a>,
+    /// What can be made ready while a server boots.
+    pub(crate) meanwhile: &'a dyn Fn(),
 }
 
 /// Shows a person how far a tool is.

@@ -95,14 +95,15 @@ pub(crate) struct CallEnd {
 }
 
 /// Calls a tool. Must not be called from async code, and the calling thread must live until the
-/// end of [`Closing`]: the server dies with it.
+/// end of [`Closing`]: the server dies with it. While the server boots, `meanwhile` is done.
 pub(crate) fn call(
     server: &ServerSpec,
     call: &ToolCall,
     host: &Host,
+    meanwhile: &dyn Fn(),
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
-    let (runtime, mut session) = match open(server, host) {
+    let (runtime, mut session) = match open(server, host, meanwhile) {
         Ok(opened) => opened,
         Err(error) => return CallEnd::without_server(error),
     };
@@ -168,7 +169,11 @@ impl CallEnd {
     }
 }
 
-fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallError> {
+fn open(
+    server: &ServerSpec,
+    host: &Host,
+    meanwhile: &dyn Fn(),
+) -> Result<(Runtime, Session), CallError> {
     if let Some(signal) = host.interrupts().caught() {
         return Err(CallError::Cancelled {
             server: server.name.clone(),
@@ -193,7 +198,7 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
         let _inside = runtime.enter();
         Session::with(started, server)?
     };
-    host.prepare();
+    meanwhile();
     Ok((runtime, session))
 }
 

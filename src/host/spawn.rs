@@ -16,7 +16,7 @@ use std::{
 
 use rustix::{
     process::{Pid, WaitId, WaitIdOptions, getpid, waitid},
-    thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity},
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
 };
 
 use super::interrupts::Handled;
@@ -121,10 +121,12 @@ pub fn spawn(program: Program<'_>) -> io::Result<Spawned> {
 /// Has this thread stay on its processor; gives those on which it may be. The kernel starts a program on one that is
 /// idle, where it sees that at all, and draws whoever started it there as well: woken by it, the thread would then wait
 /// until the program has booted.
+#[expect(unsafe_code, reason = "rustix reads the whole vDSO first")]
 fn stay() -> Option<CpuSet> {
     let all = sched_getaffinity(None).ok()?;
     let mut here = CpuSet::new();
-    here.set(sched_getcpu());
+    // SAFETY: asks for a number.
+    here.set(usize::try_from(unsafe { libc::sched_getcpu() }).ok()?);
     (all.count() > 1 && sched_setaffinity(None, &here).is_ok()).then_some(all)
 }
 

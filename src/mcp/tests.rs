@@ -107,6 +107,7 @@ impl Stage {
             &self.server,
             &self.call,
             &Host::new(None, None, Interrupts::catch()),
+            &|| (),
             &mut |_| (),
         )
     }

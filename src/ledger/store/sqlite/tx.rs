@@ -27,6 +27,13 @@ const SESSION: &str = "session_id, context, profile, principal, opened_at, next_
 /// In the order of the table.
 const CLAIM: &str = "session_id, request_hash, operation_id, seq, state, effects";
 
+const SESSION_STEPS: &str = "UPDATE sessions SET next_step = ?2 WHERE session_id = ?1";
+const CLAIM_GONE: &str = "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2";
+const ENTRY_HASH: &str = "SELECT entry_hash FROM ledger_events WHERE seq = ?1";
+
+/// What is first needed when an answer is there.
+pub(super) const OF_AN_ANSWER: [&str; 4] = [CLAIM_GONE, SESSION_STEPS, rows::INSERT, ENTRY_HASH];
+
 impl Inside<'_> {
     fn told<T>(&self, done: Result<T>) -> std::result::Result<T, StoreError> {
         done.map_err(|error| told(self.place, &error))
@@ -120,11 +127,7 @@ impl Tx for Inside<'_> {
     }
 
     fn entry_hash(&mut self, seq: Seq) -> std::result::Result<Option<String>, StoreError> {
-        self.one(
-            "SELECT entry_hash FROM ledger_events WHERE seq = ?1",
-            [Count(seq)],
-            text,
-        )
+        self.one(ENTRY_HASH, [Count(seq)], text)
     }
 
     fn links_of(&mut self, session_id: &str) -> std::result::Result<Vec<Link>, StoreError> {
@@ -167,10 +170,7 @@ impl Tx for Inside<'_> {
         let Some(session) = self.session(session_id)? else {
             return Err(self.refused("nobody opened the session"));
         };
-        self.run(
-            "UPDATE sessions SET next_step = ?2 WHERE session_id = ?1",
-            params![session_id, Count(session.steps + 1)],
-        )?;
+        self.run(SESSION_STEPS, params![session_id, Count(session.steps + 1)])?;
         Ok(session.steps)
     }
 
@@ -287,10 +287,7 @@ impl Tx for Inside<'_> {
     ) -> std::result::Result<Option<Claim>, StoreError> {
         let ours = self.claim(key)?.filter(|claim| claim.seq == seq);
         if ours.is_some() {
-            self.run(
-                "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2",
-                [&key.session_id, &key.request_hash],
-            )?;
+            self.run(CLAIM_GONE, [&key.session_id, &key.request_hash])?;
         }
         Ok(ours)
     }
