@@ -151,6 +151,7 @@ pub(crate) trait Tx {
         let mut of = links.filter(|link| link.seq == seq);
         Ok(of.next().map(|link| link.entry_hash))
     }
+
     /// Those of a session, ascending.
     fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError>;
 
