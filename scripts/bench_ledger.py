@@ -61,9 +61,8 @@ def fill(path, rows):
                          "request_hash": f"sha256:{number:064x}"}.values())
 
     with db:
-        db.executemany("INSERT INTO sessions (session_id, context, profile, principal, next_step, opened_at)"
-                       " VALUES (?, 'AGENT_AUTONOMOUS', 'default', 'bench', 100, '2026-01-01T00:00:00.000Z')",
-                       ((f"other-{number}",) for number in range(have // 100, (rows - 1) // 100 + 1)))
+        db.executemany("INSERT INTO sessions VALUES (?, ?, 'AGENT_AUTONOMOUS', 'default', 'bench', '2026-01-01T00:00:00.000Z')",
+                       ((at, session) for number, at, session, step in each() if step == 0 or number == have))
         db.executemany("INSERT INTO ledger_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", links())
         db.executemany(f"INSERT INTO agent_actions VALUES ({', '.join('?' * len(columns))})", actions())
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

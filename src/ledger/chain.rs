@@ -49,6 +49,9 @@ pub(crate) struct Body {
     /// The rows that were pruned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rows: Vec<String>,
+    /// The session that this link opens: that its row in `sessions` says the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<SessionSeal>,
     /// The task of a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
@@ -63,6 +66,14 @@ pub(crate) struct RowSeal {
     pub(crate) response_sha256: String,
     /// Of every column but request, response and `revoked_by`.
     pub(crate) row_sha256: String,
+}
+
+/// What a link seals of the session it opens, in the same order. Opener and moment are the link's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SessionSeal {
+    pub(crate) context: String,
+    pub(crate) profile: String,
 }
 
 /// Who causes a link, and when.
@@ -247,11 +258,15 @@ mod tests {
                 row_sha256: "3".to_owned(),
             }),
             rows: vec!["a".to_owned()],
+            session: Some(SessionSeal {
+                context: "c".to_owned(),
+                profile: "p".to_owned(),
+            }),
             task: text("t"),
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 13);
+        assert_eq!(told.as_object().unwrap().len(), 14);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     canonical::{canonical, sha256},
-    chain::{self, Body},
+    chain::{self, Body, SessionSeal},
     record::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
         Session,
@@ -95,6 +95,13 @@ pub(super) enum Opened {
     Before,
 }
 
+/// How a claim comes about.
+enum Start {
+    InNewSession(SessionSeal),
+    InSession,
+    TakenOver(Claim),
+}
+
 pub(super) enum Found {
     Step(Box<Step>),
     /// It is to be done, although there is an old answer.
@@ -104,7 +111,7 @@ pub(super) enum Found {
 }
 
 impl Look<'_, '_> {
-    /// The session, opened if it was not: it belongs to the context it was opened in.
+    /// Whether there is the session: it belongs to the context it was opened in.
     pub(super) fn session(&mut self) -> Result<Opened, LedgerError> {
         let who = &self.ask.who;
         match self.tx.session(who.session_id)? {
@@ -114,17 +121,7 @@ impl Look<'_, '_> {
                 now: who.context.to_owned(),
             }),
             Some(_) => Ok(Opened::Before),
-            None => {
-                self.tx.open_session(&Session {
-                    session_id: who.session_id.to_owned(),
-                    context: who.context.to_owned(),
-                    profile: who.profile.to_owned(),
-                    principal: self.stamp.actor.to_owned(),
-                    opened_at: chain::instant(self.stamp.at),
-                    steps: 0,
-                })?;
-                Ok(Opened::Now)
-            }
+            None => Ok(Opened::Now),
         }
     }
 
@@ -242,11 +239,25 @@ impl Look<'_, '_> {
         })))
     }
 
-    /// Claims the request in a session in which nobody can have.
+    /// Opens the session, and claims the request, which nobody can have in it.
     pub(super) fn claim_first(&mut self) -> Result<Step, LedgerError> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
-        let attempt = self.attempt(None);
-        self.put(key, Event::Reserved, (Why::New, attempt), None)
+        let (who, attempt) = (&self.ask.who, self.attempt(None));
+        let seal = SessionSeal {
+            context: who.context.to_owned(),
+            profile: who.profile.to_owned(),
+        };
+        let turn = (Why::New, attempt);
+        let running = self.put(key, Start::InNewSession(seal.clone()), turn)?;
+        self.tx.open_session(&Session {
+            seq: running.claim,
+            session_id: who.session_id.to_owned(),
+            context: seal.context,
+            profile: seal.profile,
+            principal: self.stamp.actor.to_owned(),
+            opened_at: chain::instant(self.stamp.at),
+        })?;
+        Ok(Step::Run(running))
     }
 
     /// Claims the request, if nobody has. Without a reason it has no old answer.
@@ -254,7 +265,7 @@ impl Look<'_, '_> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let Some(theirs) = self.tx.claim(&key)? else {
             let turn = self.turn(why)?;
-            return self.put(key, Event::Reserved, turn, None);
+            return Ok(Step::Run(self.put(key, Start::InSession, turn)?));
         };
         if theirs.state == ClaimState::Unknown {
             return Ok(Step::Unknown {
@@ -280,17 +291,21 @@ impl Look<'_, '_> {
             return Ok(Step::Unknown { operation });
         }
         let turn = self.turn(Some(Why::TakenOver))?;
-        self.put(key, Event::TakenOver, turn, Some(theirs))
+        Ok(Step::Run(self.put(key, Start::TakenOver(theirs), turn)?))
     }
 
     fn put(
         &mut self,
         key: ClaimKey,
-        event: Event,
+        start: Start,
         (why, attempt): (Why, u32),
-        before: Option<Claim>,
-    ) -> Result<Step, LedgerError> {
+    ) -> Result<Running, LedgerError> {
         let request_hash = &self.hashes.request_hash;
+        let (event, session, before) = match start {
+            Start::InNewSession(seal) => (Event::Reserved, Some(seal), None),
+            Start::InSession => (Event::Reserved, None, None),
+            Start::TakenOver(claim) => (Event::TakenOver, None, Some(claim)),
+        };
         let body = Body {
             request_hash: Some(request_hash.clone()),
             entry_digest: Some(self.ask.entry_digest.clone()),
@@ -301,6 +316,7 @@ impl Look<'_, '_> {
             effects: Some(self.ask.effects.name().to_owned()),
             action: Some(row::action_type(&self.ask.asked)),
             home: self.ask.home.clone(),
+            session,
             task: self.ask.who.task_id.map(ToOwned::to_owned),
             ..Body::default()
         };
@@ -312,12 +328,12 @@ impl Look<'_, '_> {
             state: ClaimState::Reserved,
             effects: self.ask.effects,
         })?;
-        Ok(Step::Run(Running {
+        Ok(Running {
             claim: seq,
             why,
             attempt,
             ..self.nothing()
-        }))
+        })
     }
 
     /// Why it is done, and as which attempt: as said, or as what was last answered for the task has it.

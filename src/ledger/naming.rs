@@ -1,7 +1,7 @@
 //! Which answer a person means: an operation's id, a row's, or a step of a session.
 
 use super::{
-    reading::{count, last_session},
+    reading::last_session,
     record::{Row, RowState},
     store::{Begin, StoreError, Tx, Which},
 };
@@ -141,11 +141,10 @@ fn at(tx: &mut dyn Tx, session_id: &str, step_index: u64) -> Result<Row, NameErr
     if let Some(row) = tx.rows(&which, 1)?.into_iter().next() {
         return Ok(row);
     }
-    let opened = tx.session(session_id)?;
     Err(NameError::NoStep {
         session: session_id.to_owned(),
         step: step_index,
-        count: count(tx, session_id, opened.as_ref())?,
+        count: tx.answers(session_id)?,
     })
 }
 

@@ -160,7 +160,7 @@ impl Reading {
     ) -> Result<Page, ReadError> {
         let mut page = read::<_, ReadError>(&mut *self.store, |tx| {
             let opened = tx.session(session_id)?;
-            let count = count(tx, session_id, opened.as_ref())?;
+            let count = tx.answers(session_id)?;
             let rows = match most {
                 Most::All => {
                     let mut rows = tx.rows(&Which::Session(session_id), usize::MAX)?;
@@ -282,20 +282,8 @@ pub(super) fn last_session(tx: &mut dyn Tx) -> Result<Option<String>, StoreError
     if newest.is_some() {
         return Ok(newest);
     }
-    let opened = tx.sessions(1)?.into_iter().next();
+    let opened = tx.newest_session()?;
     Ok(opened.map(|session| session.session_id))
-}
-
-/// How many answers a session has.
-pub(super) fn count(
-    tx: &mut dyn Tx,
-    id: &str,
-    opened: Option<&Session>,
-) -> Result<u64, StoreError> {
-    Ok(match opened {
-        Some(session) => session.steps,
-        None => tx.steps(&Which::Session(id), usize::MAX)?.len() as u64,
-    })
 }
 
 /// The newest `most` answers that fit, ascending.

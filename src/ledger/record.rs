@@ -344,6 +344,8 @@ impl Effects {
     reason = "the name that it has everywhere else"
 )]
 pub(crate) struct Session {
+    /// The link that opened it, which says the same.
+    pub(crate) seq: Seq,
     pub(crate) session_id: String,
     /// The invocation context, e.g. `AGENT_AUTONOMOUS`.
     pub(crate) context: String,
@@ -351,6 +353,4 @@ pub(crate) struct Session {
     /// `uid:1000`
     pub(crate) principal: String,
     pub(crate) opened_at: String,
-    /// How many answers it has.
-    pub(crate) steps: u64,
 }

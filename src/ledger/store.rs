@@ -158,11 +158,14 @@ pub(crate) trait Tx {
     // --- sessions ---
 
     fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError>;
+    /// Once: nobody else can open it again.
     fn open_session(&mut self, session: &Session) -> Result<(), StoreError>;
-    /// The number of the session's next answer, which is thereby given away.
-    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError>;
-    /// The newest first.
-    fn sessions(&mut self, most: usize) -> Result<Vec<Session>, StoreError>;
+    /// How many answers it has, which is the number of its next one.
+    fn answers(&mut self, session_id: &str) -> Result<u64, StoreError>;
+    /// Up to `most` that were opened by that link or a later one, ascending.
+    fn sessions(&mut self, from: Seq, most: usize) -> Result<Vec<Session>, StoreError>;
+    /// The one that was opened last.
+    fn newest_session(&mut self) -> Result<Option<Session>, StoreError>;
 
     // --- rows ---
 

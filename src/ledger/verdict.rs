@@ -123,6 +123,12 @@ pub(crate) enum Damage {
     RevokedByNobody { row: String },
     #[error("it takes an answer back, which does not say so any more (agent_actions {row})")]
     RevocationUndone { row: String },
+    #[error("the session {session} that it opened is gone: anybody could open it anew (sessions)")]
+    SessionGone { session: String },
+    #[error("it did not open the session {session} (sessions)")]
+    SessionUnsealed { session: String },
+    #[error("the session {session} is not what it was when it was opened (sessions)")]
+    SessionChanged { session: String },
     #[error("the claim of operation {operation} names a link that is not its own, or was settled")]
     ClaimAstray { operation: String },
     #[error("the claim of operation {operation} is not what the links say of it")]
@@ -152,6 +158,9 @@ impl Damage {
             Self::PayloadGone { .. } => "payload_gone",
             Self::RevokedByNobody { .. } => "revoked_by_nobody",
             Self::RevocationUndone { .. } => "revocation_undone",
+            Self::SessionGone { .. } => "session_gone",
+            Self::SessionUnsealed { .. } => "session_unsealed",
+            Self::SessionChanged { .. } => "session_changed",
             Self::ClaimAstray { .. } => "claim_astray",
             Self::ClaimChanged { .. } => "claim_changed",
             Self::ClaimGone { .. } => "claim_gone",

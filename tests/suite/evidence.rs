@@ -126,6 +126,21 @@ fn a_changed_answer_is_exit_1_and_names_the_link() {
     assert_eq!((exit, stdout.as_str()), (1, ""));
 }
 
+/// R-004-03
+#[test]
+fn a_session_that_was_given_to_another_context_is_exit_1_and_named() {
+    let root = answered();
+    change(&root, "UPDATE sessions SET context = 'USER_INVOCATION'");
+    let (exit, stdout, _) = oneact(&root, &["verify"]);
+    assert_eq!(exit, 1);
+    assert!(
+        stdout.starts_with("BROKEN at link 1: the session "),
+        "{stdout}"
+    );
+    let broken = oneact(&root, &["verify", "--json"]).1;
+    assert!(broken.contains("\"session_changed\""), "{broken}");
+}
+
 #[test]
 fn what_somebody_wrote_into_the_ledger_says_nothing_of_it_on_a_terminal() {
     let root = answered();
@@ -160,7 +175,7 @@ fn every_envelope_that_was_kept_is_an_anchor() {
     );
     change(
         &root,
-        "DELETE FROM agent_actions; DELETE FROM ledger_events WHERE seq > 0",
+        "DELETE FROM agent_actions; DELETE FROM sessions; DELETE FROM ledger_events WHERE seq > 0",
     );
     fs::remove_file(root.path.join(".oneact/ledger.head")).unwrap();
     assert_eq!(oneact(&root, &["verify"]).0, 0);

@@ -7,7 +7,7 @@ use crate::{
         record::RowOutcome,
         store::{
             Memory,
-            tests::given::{SESSION, full, history, link, session, written},
+            tests::given::{SESSION, full, history, link, open_session, session, written},
         },
         words::{Again, Miss, Why},
     },
@@ -23,13 +23,13 @@ fn ledger(rows: &[Row]) -> Reading {
             tx.insert(row)?;
         }
         for row in rows.iter().filter(|row| row.state.is_some()) {
-            if tx.session(&row.session_id)?.is_none() {
-                tx.open_session(&session(&row.session_id))?;
-            }
-            while tx.head()?.map_or(0, |head| head.seq) < row.seq.unwrap_or_default() {
+            let seq = row.seq.unwrap_or_default();
+            while tx.head()?.map_or(0, |head| head.seq) < seq {
                 link(tx, Event::Succeeded)?;
             }
-            tx.next_step(&row.session_id)?;
+            if tx.session(&row.session_id)?.is_none() {
+                tx.open_session(&session(&row.session_id, seq))?;
+            }
             tx.insert(row)?;
         }
         Ok(())
@@ -100,7 +100,7 @@ fn an_empty_ledger_says_so() {
 #[test]
 fn a_session_of_no_steps_is_shown_as_one() {
     let memory = Memory::default();
-    written(&mut memory.open(), |tx| tx.open_session(&session("sess-0")));
+    written(&mut memory.open(), |tx| open_session(tx, "sess-0"));
     let mut reading = Reading::of(Box::new(memory.open()));
     let last = reading.session(None).unwrap();
     let page = reading.page(&last, Most::All, &|_| true).unwrap();

@@ -198,28 +198,18 @@ CREATE TRIGGER keep BEFORE DELETE ON public.agent_actions
 CREATE TRIGGER keep_all BEFORE TRUNCATE ON public.agent_actions
   FOR EACH STATEMENT EXECUTE FUNCTION public.oneact_keep();
 
+-- Who may use a session is fixed by whoever opened it, and sealed in the link that did.
 CREATE TABLE public.oneact_sessions (
-  session_key text COLLATE "C" PRIMARY KEY,             -- as received
+  seq bigint PRIMARY KEY REFERENCES public.ledger_events (seq),
+  session_key text COLLATE "C" NOT NULL UNIQUE,         -- as received
   session_id uuid NOT NULL,                             -- as in agent_actions
-  number bigint GENERATED ALWAYS AS IDENTITY,
   context text NOT NULL CHECK (context IN (
     'AGENT_CONVERSATION', 'AGENT_AUTONOMOUS', 'FSM_INTERNAL', 'ACTION_PROPOSAL', 'USER_INVOCATION')),
   profile text NOT NULL,
   principal text NOT NULL,
-  next_step bigint NOT NULL CHECK (next_step >= 0),
   opened_at timestamptz NOT NULL
 );
-CREATE INDEX oneact_sessions_newest ON public.oneact_sessions (number);
-CREATE FUNCTION public.oneact_count() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF to_jsonb(NEW) - 'next_step' IS DISTINCT FROM to_jsonb(OLD) - 'next_step' OR NEW.next_step <> OLD.next_step + 1 THEN
-    RAISE EXCEPTION 'update of oneact_sessions is refused: only the next step may change, by one';
-  END IF;
-  RETURN NEW;
-END $$;
-CREATE TRIGGER count BEFORE UPDATE ON public.oneact_sessions
-  FOR EACH ROW EXECUTE FUNCTION public.oneact_count();
-CREATE TRIGGER keep BEFORE DELETE ON public.oneact_sessions
+CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON public.oneact_sessions
   FOR EACH ROW EXECUTE FUNCTION public.oneact_keep();
 
 -- The only rows that come and go.
@@ -274,9 +264,9 @@ BEGIN
     WHEN duplicate_object OR unique_violation THEN NULL;   -- made in another database at the same time
   END;
   IF to_regrole('oneact_writer') IS NOT NULL THEN
-    GRANT SELECT, INSERT ON public.ledger_events, public.agent_actions, public.oneact_keys TO oneact_writer;
+    GRANT SELECT, INSERT ON public.ledger_events, public.agent_actions, public.oneact_sessions, public.oneact_keys
+      TO oneact_writer;
     GRANT UPDATE (request, request_text, response, response_text, revoked_by) ON public.agent_actions TO oneact_writer;
-    GRANT SELECT, INSERT, UPDATE ON public.oneact_sessions TO oneact_writer;
     GRANT SELECT, INSERT, UPDATE, DELETE ON public.oneact_claims TO oneact_writer;
     GRANT SELECT ON public.oneact_migrations TO oneact_writer;
   END IF;

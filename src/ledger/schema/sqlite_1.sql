@@ -11,13 +11,13 @@ CREATE TABLE schema_migrations (
   applied_at     TEXT NOT NULL
 ) STRICT;
 
--- Who may use a session is fixed by whoever opened it.
+-- Who may use a session is fixed by whoever opened it, and sealed in the link that did.
 CREATE TABLE sessions (
-  session_id TEXT PRIMARY KEY NOT NULL,
+  seq        INTEGER PRIMARY KEY REFERENCES ledger_events (seq) DEFERRABLE INITIALLY DEFERRED,
+  session_id TEXT NOT NULL UNIQUE,
   context    TEXT NOT NULL,
   profile    TEXT NOT NULL,
   principal  TEXT NOT NULL,
-  next_step  INTEGER NOT NULL,
   opened_at  TEXT NOT NULL
 ) STRICT;
 

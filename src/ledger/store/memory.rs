@@ -186,8 +186,9 @@ impl Kept {
     fn check(&self) -> Result<(), StoreError> {
         let rows = self.rows.iter().flat_map(|row| [row.seq, row.revoked_by]);
         let claims = self.claims.iter().map(|claim| Some(claim.seq));
+        let sessions = self.sessions.iter().map(|session| Some(session.seq));
         let last = self.links.last().map(|link| link.seq);
-        for seq in rows.chain(claims).flatten() {
+        for seq in rows.chain(claims).chain(sessions).flatten() {
             must((Some(seq) <= last).then_some(()), "no such link")?;
         }
         Ok(())
@@ -237,30 +238,29 @@ impl Tx for Kept {
         let new = self.session(&session.session_id)?.is_none();
         must(new.then_some(()), "it is open already")?;
         by(rules::session(session))?;
-        let rows = self.rows.iter();
-        let before = rows
-            .filter(|row| row.session_id == session.session_id)
-            .map(|row| row.step_index + 1)
-            .max();
-        self.sessions.push(Session {
-            steps: session.steps.max(before.unwrap_or(0)),
-            ..session.clone()
-        });
+        let of_another = self.sessions.iter().any(|other| other.seq == session.seq);
+        must((!of_another).then_some(()), "that link opened another")?;
+        self.sessions.push(session.clone());
         Ok(())
     }
 
-    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
-        let mut sessions = self.sessions.iter_mut();
-        let found = sessions.find(|session| session.session_id == session_id);
-        must(found.as_ref().map(|_| ()), "nobody opened the session")?;
-        Ok(found.map_or(0, |session| {
-            session.steps += 1;
-            session.steps - 1
-        }))
+    fn answers(&mut self, session_id: &str) -> Result<u64, StoreError> {
+        let of = self.rows.iter().filter(|row| row.session_id == session_id);
+        let next = of.map(|row| row.step_index + 1).max();
+        Ok(next.unwrap_or_default())
     }
 
-    fn sessions(&mut self, most: usize) -> Result<Vec<Session>, StoreError> {
-        Ok(self.sessions.iter().rev().take(most).cloned().collect())
+    fn sessions(&mut self, from: Seq, most: usize) -> Result<Vec<Session>, StoreError> {
+        let mut sessions = self.sessions.clone();
+        sessions.retain(|session| session.seq >= from);
+        sessions.sort_by_key(|session| session.seq);
+        sessions.truncate(most);
+        Ok(sessions)
+    }
+
+    fn newest_session(&mut self) -> Result<Option<Session>, StoreError> {
+        let newest = self.sessions.iter().max_by_key(|session| session.seq);
+        Ok(newest.cloned())
     }
 
     fn insert(&mut self, row: &Row) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! A page of the ledger: some links, their rows, and what these name elsewhere.
 
 use crate::ledger::{
-    record::{Claim, Event, Link, Row, Seq},
+    record::{Claim, Event, Link, Row, Seq, Session},
     store::{StoreError, Tx, Which},
 };
 
@@ -15,6 +15,8 @@ pub(super) struct Page {
     pub(super) links: Vec<Link>,
     /// Of these links, and maybe of some after them.
     pub(super) rows: Vec<Row>,
+    /// Opened by these links, and maybe by some after them.
+    pub(super) sessions: Vec<Session>,
     /// For each row of these that was taken back: its id, and the link that did it.
     pub(super) takers: Vec<(String, Option<Link>)>,
     /// For each of these links that takes a row back: its number, and what the row says.
@@ -35,6 +37,8 @@ impl Page {
     pub(super) fn load(tx: &mut dyn Tx, from: Seq) -> Result<Self, StoreError> {
         let mut links = tx.links(from, LINKS)?;
         let rows = tx.rows(&Which::From(from), ROWS)?;
+        // As many as these links can have opened.
+        let sessions = tx.sessions(from, LINKS)?;
         let end = if links.is_empty() {
             Some(End::load(tx)?)
         } else {
@@ -62,6 +66,7 @@ impl Page {
         Ok(Self {
             links,
             rows,
+            sessions,
             takers,
             taken,
             end,

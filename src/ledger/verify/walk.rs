@@ -9,8 +9,8 @@ use super::{
 use crate::ledger::{
     anchor::Note,
     canonical::sha256,
-    chain::{Body, NOTHING},
-    record::{ClaimState, Event, Head, Link, Row, Seq},
+    chain::{Body, NOTHING, SessionSeal},
+    record::{ClaimState, Event, Head, Link, Row, Seq, Session},
     verdict::{Broken, Damage, Part, Verdict, Whose},
 };
 
@@ -61,11 +61,13 @@ impl Walk {
         let Page {
             links,
             rows,
+            sessions,
             takers,
             taken,
             end,
         } = page;
         let mut rows = rows.into_iter().peekable();
+        let mut sessions = sessions.into_iter().peekable();
         for link in &links {
             self.link(link)?;
             self.recall(link)?;
@@ -74,6 +76,8 @@ impl Walk {
             };
             let row = rows.next_if(|row| row.seq == Some(link.seq));
             self.row(&body, row.as_ref())?;
+            let session = sessions.next_if(|session| session.seq == link.seq);
+            self.session(link, body.session.as_ref(), session.as_ref())?;
             if let Some(row) = &row {
                 self.taken_back(row, &takers)?;
             }
@@ -101,7 +105,7 @@ impl Walk {
         }
         match end {
             None => Ok(()),
-            Some(end) => self.end(rows.next(), end),
+            Some(end) => self.end(rows.next(), sessions.next(), end),
         }
     }
 
@@ -205,6 +209,37 @@ impl Walk {
         Ok(())
     }
 
+    /// The session that a link opened is what the link says.
+    fn session(
+        &self,
+        link: &Link,
+        seal: Option<&SessionSeal>,
+        session: Option<&Session>,
+    ) -> Result<(), Broken> {
+        let said = seal.map(|seal| Session {
+            seq: link.seq,
+            session_id: link.session_id.clone(),
+            context: seal.context.clone(),
+            profile: seal.profile.clone(),
+            principal: link.actor.clone(),
+            opened_at: link.at.clone(),
+        });
+        let damage = match (said, session) {
+            (None, None) => return Ok(()),
+            (Some(said), Some(session)) if said == *session => return Ok(()),
+            (Some(said), Some(_)) => Damage::SessionChanged {
+                session: said.session_id,
+            },
+            (Some(said), None) => Damage::SessionGone {
+                session: said.session_id,
+            },
+            (None, Some(session)) => Damage::SessionUnsealed {
+                session: session.session_id.clone(),
+            },
+        };
+        Err(self.here(damage))
+    }
+
     fn taken_back(&self, row: &Row, takers: &[(String, Option<Link>)]) -> Result<(), Broken> {
         if row.revoked_by.is_none() {
             return Ok(());
@@ -224,7 +259,12 @@ impl Walk {
     }
 
     /// Nothing is left over.
-    fn end(&mut self, astray: Option<Row>, end: End) -> Result<(), Broken> {
+    fn end(
+        &mut self,
+        astray: Option<Row>,
+        session: Option<Session>,
+        end: End,
+    ) -> Result<(), Broken> {
         let last = self.next.checked_sub(1);
         let here = |what| Broken {
             link: last,
@@ -239,6 +279,14 @@ impl Walk {
             return Err(Broken {
                 link: row.seq,
                 ..here(Damage::RowAstray { row: row.id })
+            });
+        }
+        if let Some(session) = session {
+            return Err(Broken {
+                link: Some(session.seq),
+                ..here(Damage::SessionUnsealed {
+                    session: session.session_id,
+                })
             });
         }
         let gone = self.bare.drain().min_by_key(|(_, (seq, _))| *seq);

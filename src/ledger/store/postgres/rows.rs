@@ -74,9 +74,9 @@ pub(super) const INSERT: &str = "INSERT INTO public.agent_actions \
      $32, $33::timestamptz, $34, $35, $36, $37, $38)";
 
 pub(super) const SESSIONS: &str = concat!(
-    "SELECT session_key, context, profile, principal, ",
+    "SELECT seq, session_key, context, profile, principal, ",
     instant!("opened_at"),
-    ", next_step FROM public.oneact_sessions"
+    " FROM public.oneact_sessions"
 );
 
 pub(super) fn text(row: &Found, at: usize) -> Result<String, Error> {
@@ -103,12 +103,12 @@ fn maybe_number(row: &Found, at: usize) -> Result<Option<u64>, Error> {
 
 pub(super) fn session(row: &Found) -> Result<Session, Error> {
     Ok(Session {
-        session_id: text(row, 0)?,
-        context: text(row, 1)?,
-        profile: text(row, 2)?,
-        principal: text(row, 3)?,
-        opened_at: text(row, 4)?,
-        steps: number(row, 5)?,
+        seq: number(row, 0)?,
+        session_id: text(row, 1)?,
+        context: text(row, 2)?,
+        profile: text(row, 3)?,
+        principal: text(row, 4)?,
+        opened_at: text(row, 5)?,
     })
 }
 
@@ -303,7 +303,7 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         Which::Seq(seq) => ("WHERE seq = $1".to_owned(), vec![Value::int(seq)]),
         Which::From(seq) => (
             "WHERE seq >= $1 ORDER BY seq NULLS FIRST".to_owned(),
-            vec![Value::int(seq)],
+            vec![Value::since(seq)],
         ),
         Which::Earlier {
             than,

@@ -100,14 +100,15 @@ fn row(session_id: &str, seq: Seq) -> Row {
     }
 }
 
+/// A session that was opened by the first link.
 fn session(id: &str) -> Session {
     Session {
+        seq: 0,
         session_id: id.to_owned(),
         context: "AGENT_AUTONOMOUS".to_owned(),
         profile: "default".to_owned(),
         principal: "uid:1000".to_owned(),
         opened_at: "2026-02-24T09:00:00.007Z".to_owned(),
-        steps: 0,
     }
 }
 

@@ -147,7 +147,7 @@ impl Tx for PgTx<'_> {
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError> {
         self.all(
             &format!("{LINKS} WHERE seq >= $1 ORDER BY seq LIMIT $2"),
-            &[Value::int(from), Value::int(most)],
+            &[Value::since(from), Value::int(most)],
             link,
         )
     }
@@ -168,36 +168,45 @@ impl Tx for PgTx<'_> {
     fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
         let uuid = rows::uuid(&session.session_id);
         let values = [
+            Value::int(session.seq),
             Value::text(&session.session_id),
             Value::text(&uuid),
             Value::text(&session.context),
             Value::text(&session.profile),
             Value::text(&session.principal),
-            Value::int(session.steps),
             Value::text(&session.opened_at),
         ];
         self.ask(
             "INSERT INTO public.oneact_sessions \
-               (session_key, session_id, context, profile, principal, next_step, opened_at) \
-             SELECT $1, $2::uuid, $3, $4, $5, GREATEST($6, max(step_index) + 1), $7::timestamptz \
-             FROM public.agent_actions WHERE COALESCE(session_key, session_id::text) = $1",
+               (seq, session_key, session_id, context, profile, principal, opened_at) \
+             VALUES ($1, $2, $3::uuid, $4, $5, $6, $7::timestamptz)",
             &values,
         )
         .map(drop)
     }
 
-    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
-        self.first(
-            "UPDATE public.oneact_sessions SET next_step = next_step + 1 WHERE session_key = $1 RETURNING next_step - 1",
+    fn answers(&mut self, session_id: &str) -> Result<u64, StoreError> {
+        let next = self.first(
+            "SELECT max(step_index)::bigint + 1 FROM public.agent_actions \
+             WHERE COALESCE(session_key, session_id::text) = $1",
             &[Value::text(session_id)],
             |row| rows::number(row, 0),
-        )?
-        .ok_or_else(|| self.refused(format!("there is no session {session_id}")))
+        )?;
+        Ok(next.unwrap_or_default())
     }
 
-    fn sessions(&mut self, most: usize) -> Result<Vec<Session>, StoreError> {
-        let statement = format!("{} ORDER BY number DESC LIMIT $1", rows::SESSIONS);
-        self.all(&statement, &[Value::int(most)], rows::session)
+    fn sessions(&mut self, from: Seq, most: usize) -> Result<Vec<Session>, StoreError> {
+        let statement = format!("{} WHERE seq >= $1 ORDER BY seq LIMIT $2", rows::SESSIONS);
+        self.all(
+            &statement,
+            &[Value::since(from), Value::int(most)],
+            rows::session,
+        )
+    }
+
+    fn newest_session(&mut self) -> Result<Option<Session>, StoreError> {
+        let statement = format!("{} ORDER BY seq DESC LIMIT 1", rows::SESSIONS);
+        self.first(&statement, &[], rows::session)
     }
 
     fn insert(&mut self, row: &Row) -> Result<(), StoreError> {

@@ -26,6 +26,14 @@ impl<'a> Value<'a> {
         Self::Int(Some(number.try_into().unwrap_or(i64::MAX)))
     }
 
+    /// From that number on; from 0 on is from the very beginning, for nothing may hide before it.
+    pub(super) fn since(number: u64) -> Self {
+        match number {
+            0 => Self::Int(Some(i64::MIN)),
+            number => Self::int(number),
+        }
+    }
+
     pub(super) fn maybe_int(number: Option<u64>) -> Self {
         Self::Int(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
     }

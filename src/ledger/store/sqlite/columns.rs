@@ -49,6 +49,25 @@ impl ToSql for Count {
     }
 }
 
+/// From that number on; from 0 on is from the very beginning, for nothing may hide before it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Since(pub(super) u64);
+
+impl Since {
+    pub(super) fn number(self) -> i64 {
+        match self.0 {
+            0 => i64::MIN,
+            number => i64::try_from(number).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+impl ToSql for Since {
+    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
+        Ok(self.number().into())
+    }
+}
+
 /// A word of one of our lists.
 pub(super) struct Word<T>(pub(super) T);
 

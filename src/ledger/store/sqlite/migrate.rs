@@ -23,7 +23,7 @@ pub(super) const STEPS: [Step; 1] = [Step {
     version: 1,
     name: "the ledger",
     text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "fcb6ff8b96109281c44f4098af31e840ccdfca370cddec675decce7cb8c879c8",
+    checksum: "4b97072c4c7c23af9abee5417bdfbc0d0f668ffb4082c74de698f6310842f34c",
 }];
 
 /// The version that this program writes.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Result, params, params_from_iter, types::Value};
 
-use super::columns::{Columns, Count, Word};
+use super::columns::{Columns, Count, Since, Word};
 use crate::ledger::{
     record::{Row, RowOutcome, RowState},
     store::{Delivery, Earlier, Which},
@@ -219,7 +219,7 @@ pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
         ),
         #[cfg(test)]
         Which::Seq(seq) => ("seq = ?", "seq", vec![number(seq)]),
-        Which::From(seq) => ("seq >= ?", "seq", vec![number(seq)]),
+        Which::From(seq) => ("seq >= ?", "seq", vec![Value::Integer(Since(seq).number())]),
         Which::Earlier {
             than,
             session_id,

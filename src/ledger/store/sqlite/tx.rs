@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Params, Result, params};
 
 use super::{
-    columns::{Columns, Count},
+    columns::{Columns, Count, Since},
     errors::told,
     rows,
 };
@@ -23,16 +23,17 @@ pub(super) struct Inside<'a> {
 
 /// In the order of the table.
 const LINK: &str = "seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash";
-const SESSION: &str = "session_id, context, profile, principal, opened_at, next_step";
+/// In the order of the table.
+const SESSION: &str = "seq, session_id, context, profile, principal, opened_at";
 /// In the order of the table.
 const CLAIM: &str = "session_id, request_hash, operation_id, seq, state, effects";
 
-const SESSION_STEPS: &str = "UPDATE sessions SET next_step = ?2 WHERE session_id = ?1";
+const ANSWERS: &str = "SELECT max(step_index) + 1 FROM agent_actions WHERE session_id = ?1";
 const CLAIM_GONE: &str = "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2";
 const ENTRY_HASH: &str = "SELECT entry_hash FROM ledger_events WHERE seq = ?1";
 
 /// What is first needed when an answer is there.
-pub(super) const OF_AN_ANSWER: [&str; 4] = [CLAIM_GONE, SESSION_STEPS, rows::INSERT, ENTRY_HASH];
+pub(super) const OF_AN_ANSWER: [&str; 4] = [CLAIM_GONE, ANSWERS, rows::INSERT, ENTRY_HASH];
 
 impl Inside<'_> {
     fn told<T>(&self, done: Result<T>) -> std::result::Result<T, StoreError> {
@@ -121,7 +122,7 @@ impl Tx for Inside<'_> {
     fn links(&mut self, from: Seq, most: usize) -> std::result::Result<Vec<Link>, StoreError> {
         self.all(
             &format!("SELECT {LINK} FROM ledger_events WHERE seq >= ?1 ORDER BY seq LIMIT ?2"),
-            params![Count(from), limit(most)],
+            params![Since(from), limit(most)],
             link,
         )
     }
@@ -148,36 +149,43 @@ impl Tx for Inside<'_> {
 
     fn open_session(&mut self, session: &Session) -> std::result::Result<(), StoreError> {
         self.keeps(rules::session(session))?;
-        // A session of before oneact goes on where it stopped.
         self.run(
-            &format!(
-                "INSERT INTO sessions ({SESSION}) VALUES (?1, ?2, ?3, ?4, ?5, max(?6, coalesce( \
-                 (SELECT max(step_index) + 1 FROM agent_actions WHERE session_id = ?1), 0)))"
-            ),
+            "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)",
             params![
+                Count(session.seq),
                 session.session_id,
                 session.context,
                 session.profile,
                 session.principal,
                 session.opened_at,
-                Count(session.steps),
             ],
         )?;
         Ok(())
     }
 
-    fn next_step(&mut self, session_id: &str) -> std::result::Result<u64, StoreError> {
-        let Some(session) = self.session(session_id)? else {
-            return Err(self.refused("nobody opened the session"));
-        };
-        self.run(SESSION_STEPS, params![session_id, Count(session.steps + 1)])?;
-        Ok(session.steps)
+    fn answers(&mut self, session_id: &str) -> std::result::Result<u64, StoreError> {
+        let next = self.one(ANSWERS, [session_id], |columns| {
+            columns.next::<Option<Count>>()
+        })?;
+        Ok(next.flatten().map_or(0, |next| next.0))
     }
 
-    fn sessions(&mut self, most: usize) -> std::result::Result<Vec<Session>, StoreError> {
+    fn sessions(
+        &mut self,
+        from: Seq,
+        most: usize,
+    ) -> std::result::Result<Vec<Session>, StoreError> {
         self.all(
-            &format!("SELECT {SESSION} FROM sessions ORDER BY rowid DESC LIMIT ?1"),
-            [limit(most)],
+            &format!("SELECT {SESSION} FROM sessions WHERE seq >= ?1 ORDER BY seq LIMIT ?2"),
+            params![Since(from), limit(most)],
+            session,
+        )
+    }
+
+    fn newest_session(&mut self) -> std::result::Result<Option<Session>, StoreError> {
+        self.one(
+            &format!("SELECT {SESSION} FROM sessions ORDER BY seq DESC LIMIT 1"),
+            [],
             session,
         )
     }
@@ -341,12 +349,12 @@ fn link(columns: &mut Columns<'_, '_>) -> Result<Link> {
 
 fn session(columns: &mut Columns<'_, '_>) -> Result<Session> {
     Ok(Session {
+        seq: columns.count()?,
         session_id: columns.next()?,
         context: columns.next()?,
         profile: columns.next()?,
         principal: columns.next()?,
         opened_at: columns.next()?,
-        steps: columns.count()?,
     })
 }
 

@@ -90,9 +90,9 @@ fn rows_of_the_current_schema_stay_as_history() {
     );
     let mut store = open(&name);
     write(&mut store, |tx| {
-        tx.open_session(&session(SESSION))?;
         let seq = append(tx)?;
-        let step_index = tx.next_step(SESSION)?;
+        tx.open_session(&session(SESSION))?;
+        let step_index = tx.answers(SESSION)?;
         tx.insert(&Row {
             step_index,
             ..row(SESSION, seq)
@@ -247,9 +247,8 @@ fn somebody_with_the_rights_of_the_writer_alone_records_and_changes_nothing() {
     let uri = cluster.uri_of("clerk", &name);
     let mut store = PostgresStore::open(&uri, Wish::Write).unwrap();
     write(&mut store, |tx| {
-        tx.open_session(&session("sess-1"))?;
-        tx.next_step("sess-1")?;
         let seq = append(tx)?;
+        tx.open_session(&session("sess-1"))?;
         tx.insert(&row("sess-1", seq))?;
         tx.revoke(&row("sess-1", seq).id, seq)?;
         tx.prune(&row("sess-1", seq).id)?;

@@ -11,8 +11,8 @@ fn recorded(change: impl Fn(&mut Row)) -> (PostgresStore, String, Row) {
     let mut row = row("sess-20260224-1000", 0);
     change(&mut row);
     write(&mut store, |tx| {
-        tx.open_session(&session(&row.session_id))?;
         append(tx)?;
+        tx.open_session(&session(&row.session_id))?;
         tx.insert(&row)
     })
     .unwrap();
@@ -206,17 +206,19 @@ fn nothing_can_be_written_while_reading() {
 
 #[test]
 fn sixteen_writers_make_one_chain_and_steps_without_gaps() {
-    let (mut store, name) = fresh();
-    write(&mut store, |tx| tx.open_session(&session("sess-1"))).unwrap();
+    let (mut store, name, first) = recorded(|_| ());
     let one = || {
         let mut store = open(&name);
         (0..5)
             .map(|_| {
                 let mut step = 0;
                 write(&mut store, |tx| {
-                    append(tx)?;
-                    step = tx.next_step("sess-1")?;
-                    Ok(())
+                    let seq = append(tx)?;
+                    step = tx.answers(&first.session_id)?;
+                    tx.insert(&Row {
+                        step_index: step,
+                        ..row(&first.session_id, seq)
+                    })
                 })
                 .unwrap();
                 step
@@ -230,7 +232,7 @@ fn sixteen_writers_make_one_chain_and_steps_without_gaps() {
             .collect()
     });
     steps.sort_unstable();
-    assert!(steps.into_iter().eq(0..80));
+    assert!(steps.into_iter().eq(1..=80));
     let mut links = Vec::new();
     store
         .read(&mut |tx| {
@@ -238,7 +240,7 @@ fn sixteen_writers_make_one_chain_and_steps_without_gaps() {
             Ok(())
         })
         .unwrap();
-    assert_eq!(links.len(), 80);
+    assert_eq!(links.len(), 81);
     let mut before = NOTHING.to_owned();
     for (number, link) in links.iter().enumerate() {
         assert_eq!((link.seq, &link.prev_hash), (number as u64, &before));

@@ -32,7 +32,7 @@ fn whoever_decides_writes_into_what_is_there() {
     let (_dir, path) = nowhere();
     drop(filled(&path, 1));
     let mut store = SqliteStore::open(&path, Wish::Decide).unwrap();
-    written(&mut store, |tx| tx.open_session(&session("x")));
+    written(&mut store, |tx| tx.open_session(&session("x", 2)));
 }
 
 #[test]
@@ -41,7 +41,9 @@ fn whoever_looks_changes_nothing() {
     drop(filled(&path, 1));
     let mut store = SqliteStore::open(&path, Wish::Read).unwrap();
     let error = store
-        .write(Durability::Disk, &mut |tx| tx.open_session(&session("x")))
+        .write(Durability::Disk, &mut |tx| {
+            tx.open_session(&session("x", 2))
+        })
         .unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
 }

@@ -148,9 +148,9 @@ fn old_rows_are_never_the_same_request_and_their_session_goes_on() {
     };
     assert_eq!(seen(&mut store, |tx| tx.rows(&which, 5)), []);
     written(&mut store, |tx| {
-        tx.open_session(&session("s1"))?;
+        open_session(tx, "s1")?;
         let seq = link(tx, Event::Succeeded)?.seq;
-        let step = tx.next_step("s1")?;
+        let step = tx.answers("s1")?;
         tx.insert(&Row {
             session_id: "s1".to_owned(),
             ..full(seq, step)

@@ -4,12 +4,12 @@ use std::thread;
 
 use super::Ledger;
 use super::given::{
-    SESSION, begun, claim, everything, full, link, refused, seen, session, written,
+    SESSION, begun, claim, everything, full, link, open_session, refused, seen, session, written,
 };
 use crate::ledger::{
     chain::NOTHING,
-    record::{Event, Link, Session},
-    store::{Durability, Store, StoreError, read, write},
+    record::{Event, Link, Row, Session},
+    store::{Durability, Store, StoreError, Tx, read, write},
 };
 
 pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {
@@ -130,43 +130,58 @@ pub(crate) fn a_link_that_is_none_is_refused(ledger: &dyn Ledger) {
 
 pub(crate) fn steps_are_counted_without_gaps_and_by_session(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
-    written(&mut *store, |tx| tx.open_session(&session("other")));
-    let next = |store: &mut dyn Store, id: &str| written(store, |tx| tx.next_step(id));
+    written(&mut *store, |tx| open_session(tx, "other"));
+    let answer = |tx: &mut dyn Tx, id: &str| {
+        let seq = link(tx, Event::Succeeded)?.seq;
+        let step = tx.answers(id)?;
+        tx.insert(&Row {
+            session_id: id.to_owned(),
+            ..full(seq, step)
+        })?;
+        Ok(step)
+    };
+    let next = |store: &mut dyn Store, id: &str| written(store, |tx| answer(tx, id));
     assert_eq!(next(&mut *store, SESSION), 0);
     assert_eq!(next(&mut *ledger.open(), SESSION), 1);
     assert_eq!(next(&mut *store, "other"), 0);
-    let lost: Result<(), StoreError> = write(&mut *store, Durability::Process, |tx| {
-        assert_eq!(tx.next_step(SESSION)?, 2);
-        tx.next_step("nobody's").map(drop)
+    refused(&mut *store, |tx| {
+        assert_eq!(answer(tx, SESSION)?, 2);
+        answer(tx, "nobody's").map(drop)
     });
-    assert!(matches!(lost, Err(StoreError::Refused { .. })));
     assert_eq!(next(&mut *store, SESSION), 2);
-    let steps = seen(&mut *store, |tx| tx.session(SESSION)).map(|session| session.steps);
-    assert_eq!(steps, Some(3));
+    let counted = |id: &str| seen(&mut *ledger.open(), |tx| tx.answers(id));
+    let counted = [SESSION, "other", "nobody's"].map(counted);
+    assert_eq!(counted, [3, 1, 0]);
 }
 
 pub(crate) fn a_session_is_opened_once_and_its_opener_stays(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let other = Session {
         principal: "uid:0".to_owned(),
-        ..session(SESSION)
+        ..session(SESSION, 2)
     };
     refused(&mut *store, |tx| tx.open_session(&other));
     refused(&mut *store, |tx| {
         tx.open_session(&Session {
             context: "GOD".to_owned(),
-            ..session("god")
+            ..session("god", 2)
         })
     });
     assert_eq!(
         seen(&mut *store, |tx| tx.session(SESSION)),
-        Some(session(SESSION))
+        Some(session(SESSION, 1))
     );
     assert_eq!(seen(&mut *store, |tx| tx.session("sess")), None);
-    written(&mut *store, |tx| tx.open_session(&session("a second")));
-    let newest = [session("a second"), session(SESSION)];
-    assert_eq!(seen(&mut *store, |tx| tx.sessions(5)), newest);
-    assert_eq!(seen(&mut *store, |tx| tx.sessions(1)), newest[..1]);
+    refused(&mut *store, |tx| tx.open_session(&session("a second", 1)));
+    refused(&mut *store, |tx| tx.open_session(&session("a second", 99)));
+    written(&mut *store, |tx| open_session(tx, "a second"));
+    let [first, second] = [session(SESSION, 1), session("a second", 10)];
+    let newest = seen(&mut *store, |tx| tx.newest_session());
+    assert_eq!(newest.as_ref(), Some(&second));
+    let from = |from, most| seen(&mut *ledger.open(), |tx| tx.sessions(from, most));
+    assert_eq!(from(0, 5), [first.clone(), second.clone()]);
+    assert_eq!(from(1, 1), [first]);
+    assert_eq!(from(2, 5), [second]);
 }
 
 pub(crate) fn a_transaction_that_fails_leaves_nothing(ledger: &dyn Ledger) {
@@ -174,8 +189,8 @@ pub(crate) fn a_transaction_that_fails_leaves_nothing(ledger: &dyn Ledger) {
     let before = everything(&mut *store);
     let failed: Result<(), StoreError> = write(&mut *store, Durability::Disk, |tx| {
         let head = link(tx, Event::Reserved)?;
-        tx.open_session(&session("another"))?;
-        let step = tx.next_step(SESSION)?;
+        tx.open_session(&session("another", head.seq))?;
+        let step = tx.answers(SESSION)?;
         tx.insert(&full(head.seq, step))?;
         tx.put_claim(&claim("a", head.seq))?;
         tx.put_secret_key(&[1; 32])?;
@@ -193,7 +208,7 @@ pub(crate) fn reading_leaves_nothing(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     let before = everything(&mut *store);
     // Refused or taken back: both are well.
-    let _ = read(&mut *store, |tx| tx.open_session(&session("another")));
+    let _ = read(&mut *store, |tx| tx.open_session(&session("another", 2)));
     assert_eq!(everything(&mut *store), before);
 }
 
@@ -216,7 +231,7 @@ pub(crate) fn stores_that_write_at_once_leave_a_chain_without_gaps(ledger: &dyn 
                 for _ in 0..EACH {
                     write(&mut *store, durability, |tx| {
                         let seq = link(tx, Event::Succeeded)?.seq;
-                        let step = tx.next_step(SESSION)?;
+                        let step = tx.answers(SESSION)?;
                         tx.insert(&full(seq, step))
                     })
                     .unwrap();
@@ -224,7 +239,7 @@ pub(crate) fn stores_that_write_at_once_leave_a_chain_without_gaps(ledger: &dyn 
             });
         }
     });
-    let (links, rows, sessions, _) = everything(&mut *ledger.open());
+    let (links, rows, _, _) = everything(&mut *ledger.open());
     assert_eq!(links.len(), 10 + 3 * EACH);
     for pair in links.windows(2) {
         assert_eq!(
@@ -234,5 +249,4 @@ pub(crate) fn stores_that_write_at_once_leave_a_chain_without_gaps(ledger: &dyn 
     }
     let steps: Vec<_> = rows.iter().rev().map(|row| row.step_index).collect();
     assert_eq!(steps, (0..3 * EACH as u64).collect::<Vec<_>>());
-    assert_eq!(sessions[0].steps, 3 * EACH as u64);
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Ledger;
-use super::given::{SESSION, begun, full, hash, ids, link, seen, session, written};
+use super::given::{SESSION, begun, full, hash, ids, link, open_session, seen, written};
 use crate::ledger::{
     chain::{Body, Stamp, append},
     record::{Event, Row, RowOutcome, RowState, Seq},
@@ -47,7 +47,7 @@ pub(crate) fn a_delivery_is_found_by_its_key_or_its_task(ledger: &dyn Ledger) {
         },
     ];
     written(&mut *store, |tx| {
-        tx.open_session(&session("other"))?;
+        open_session(tx, "other")?;
         rows.iter().try_for_each(|row| tx.insert(row))
     });
     let mut found = |delivery| ids(&mut *store, &Which::Delivery(delivery), 10);
@@ -157,7 +157,7 @@ pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
         },
     ];
     written(&mut *store, |tx| {
-        tx.open_session(&session("other"))?;
+        open_session(tx, "other")?;
         rows.iter().try_for_each(|row| tx.insert(row))
     });
     let which = Which::Request {
@@ -266,7 +266,7 @@ pub(crate) fn a_whole_id_comes_before_longer_ones_and_another_session_has_none(
         of("op_14", "other", full(4, 1)),
     ];
     written(&mut *store, |tx| {
-        tx.open_session(&session("other"))?;
+        open_session(tx, "other")?;
         rows.iter().try_for_each(|row| tx.insert(row))
     });
     let whole = Which::operation("op_1");

@@ -103,26 +103,33 @@ pub(crate) fn hash(digit: char) -> String {
     format!("sha256:{}", digit.to_string().repeat(64))
 }
 
-pub(crate) fn session(id: &str) -> Session {
+/// A session that was opened by that link.
+pub(crate) fn session(id: &str, seq: Seq) -> Session {
     Session {
+        seq,
         session_id: id.to_owned(),
         context: "AGENT_AUTONOMOUS".to_owned(),
         profile: "default".to_owned(),
         principal: "uid:1000".to_owned(),
         opened_at: "2026-02-24T09:00:00.000Z".to_owned(),
-        steps: 0,
     }
 }
 
 /// The session of [`full`].
 pub(crate) const SESSION: &str = "sess-20260224-1000";
 
-/// A ledger with that session and links 0 to 9.
+/// Opens a session with a link of its own.
+pub(crate) fn open_session(tx: &mut dyn Tx, id: &str) -> Result<(), StoreError> {
+    let seq = link(tx, Event::Reserved)?.seq;
+    tx.open_session(&session(id, seq))
+}
+
+/// A ledger with that session, which link 1 opened, and links 0 to 9.
 pub(crate) fn begun(ledger: &dyn Ledger) -> Box<dyn Store + Send> {
     let mut store = ledger.open();
     written(&mut *store, |tx| {
-        tx.open_session(&session(SESSION))?;
-        for _ in 0..9 {
+        open_session(tx, SESSION)?;
+        for _ in 1..9 {
             link(tx, Event::Succeeded)?;
         }
         Ok(())
@@ -170,7 +177,12 @@ pub(crate) type Everything = (Vec<Link>, Vec<Row>, Vec<Session>, Vec<Claim>);
 pub(crate) fn everything(store: &mut dyn Store) -> Everything {
     seen(store, |tx| {
         let rows = tx.rows(&Which::Newest, 1000)?;
-        Ok((tx.links(0, 1000)?, rows, tx.sessions(1000)?, tx.claims()?))
+        Ok((
+            tx.links(0, 1000)?,
+            rows,
+            tx.sessions(0, 1000)?,
+            tx.claims()?,
+        ))
     })
 }
 

@@ -2,10 +2,10 @@
 
 use super::Ledger;
 use super::given::{
-    SESSION, bare, begun, full, history, ids, link, refused, seen, session, written,
+    SESSION, bare, begun, full, history, ids, open_session, refused, seen, written,
 };
 use crate::ledger::{
-    record::{Event, Row, RowState},
+    record::{Row, RowState},
     store::Which,
 };
 
@@ -157,9 +157,8 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
     // Nobody is known to have opened it: whoever comes first does, and counts on.
     assert_eq!(seen(&mut *store, |tx| tx.session(SESSION)), None);
     written(&mut *store, |tx| {
-        tx.open_session(&session(SESSION))?;
-        link(tx, Event::Succeeded)?;
-        let step = tx.next_step(SESSION)?;
+        open_session(tx, SESSION)?;
+        let step = tx.answers(SESSION)?;
         assert_eq!(step, 2);
         tx.insert(&full(1, step))
     });
