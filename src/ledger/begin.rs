@@ -9,9 +9,11 @@ use sha2::{Digest, Sha256};
 use crate::task::Failure;
 
 use super::{
-    Ledger, chain,
+    Ledger,
+    canonical::sha256,
+    chain::{self, Body, Stamp},
     look::{Found, Judged, Known, Look, Opened, Step},
-    record::{Row, RowOutcome},
+    record::{Event, Row, RowOutcome},
     request::Hashes,
     store::{Durability, Which, read, write},
     validity::{World, judge},
@@ -102,12 +104,7 @@ impl Ledger<'_> {
                 ask,
                 hashes,
                 known,
-                stamp: chain::Stamp {
-                    operation_id: ask.who.operation_id,
-                    session_id: ask.who.session_id,
-                    at: now,
-                    actor: &actor,
-                },
+                stamp: stamp(ask, &actor, now),
             };
             if look.session()? == Opened::Now {
                 return look.claim_first();
@@ -141,6 +138,7 @@ impl Ledger<'_> {
         if let Some(key) = kept {
             return Ok(key);
         }
+        let (actor, now) = (self.actor.clone(), self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
             // Somebody else may have been faster.
             if let Some(key) = tx.secret_key()? {
@@ -148,6 +146,11 @@ impl Ledger<'_> {
             }
             let key = fresh();
             tx.put_secret_key(&key)?;
+            let body = Body {
+                key: Some(sha256(key)),
+                ..Body::default()
+            };
+            chain::append(tx, Event::Keyed, stamp(ask, &actor, now), &body)?;
             Ok(key)
         })
     }
@@ -166,6 +169,15 @@ impl Ledger<'_> {
         let rows = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.rows(&which, 1)?))?;
         let last = rows.into_iter().next();
         Ok(last.filter(|row| row.outcome == RowOutcome::Error))
+    }
+}
+
+pub(super) fn stamp<'s>(ask: &'s Ask<'_>, actor: &'s str, at: jiff::Timestamp) -> Stamp<'s> {
+    Stamp {
+        operation_id: ask.who.operation_id,
+        session_id: ask.who.session_id,
+        at,
+        actor,
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) struct Body {
     /// The root in which a claimed plan is carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) home: Option<String>,
+    /// SHA-256 of the key that was made: with another the same request would not be the same any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
     /// What a person gave as the reason, or the operation that this one is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
@@ -248,6 +251,7 @@ mod tests {
             effects: text("once"),
             entry_digest: text("d"),
             home: text("/r"),
+            key: text("k"),
             note: text("n\n/"),
             reason: text("new"),
             request_hash: text("sha256:1"),
@@ -266,7 +270,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 14);
+        assert_eq!(told.as_object().unwrap().len(), 15);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

@@ -9,6 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::{
     Ledger,
+    begin::stamp,
     chain::{self, Body, Stamp},
     look::claim_key,
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
@@ -296,15 +297,6 @@ fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(outbox.join(format!("{}.json", letter.row.operation_id)))?;
     fs::File::open(outbox)?.sync_all()
-}
-
-fn stamp<'s>(ask: &'s Ask<'_>, actor: &'s str, at: jiff::Timestamp) -> Stamp<'s> {
-    Stamp {
-        operation_id: ask.who.operation_id,
-        session_id: ask.who.session_id,
-        at,
-        actor,
-    }
 }
 
 fn event(state: Option<RowState>) -> Event {

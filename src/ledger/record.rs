@@ -59,11 +59,13 @@ pub(crate) enum Event {
     Reviewed,
     Revoked,
     Pruned,
+    /// The key for hashes of secrets was made.
+    Keyed,
 }
 
 impl Event {
     /// Every kind.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Genesis,
         Self::Rejected,
         Self::Pending,
@@ -83,6 +85,7 @@ impl Event {
         Self::Reviewed,
         Self::Revoked,
         Self::Pruned,
+        Self::Keyed,
     ];
 
     /// As it is stored.
@@ -107,6 +110,7 @@ impl Event {
             Self::Reviewed => "reviewed",
             Self::Revoked => "revoked",
             Self::Pruned => "pruned",
+            Self::Keyed => "keyed",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the ledger promises, over one in memory: what its tests have in common.
 
+mod beside;
 mod claims;
 mod cut;
 mod decisions;

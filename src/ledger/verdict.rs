@@ -129,6 +129,10 @@ pub(crate) enum Damage {
     SessionUnsealed { session: String },
     #[error("the session {session} is not what it was when it was opened (sessions)")]
     SessionChanged { session: String },
+    #[error(
+        "the key for secrets is not the one that was made: a request with secrets could be done again (ledger_keys)"
+    )]
+    KeyChanged,
     #[error("the claim of operation {operation} names a link that is not its own, or was settled")]
     ClaimAstray { operation: String },
     #[error("the claim of operation {operation} is not what the links say of it")]
@@ -161,6 +165,7 @@ impl Damage {
             Self::SessionGone { .. } => "session_gone",
             Self::SessionUnsealed { .. } => "session_unsealed",
             Self::SessionChanged { .. } => "session_changed",
+            Self::KeyChanged => "key_changed",
             Self::ClaimAstray { .. } => "claim_astray",
             Self::ClaimChanged { .. } => "claim_changed",
             Self::ClaimGone { .. } => "claim_gone",

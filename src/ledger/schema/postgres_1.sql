@@ -8,7 +8,7 @@ CREATE TABLE public.ledger_events (
   session_id text COLLATE "C" NOT NULL,
   event text NOT NULL CHECK (event IN ('genesis', 'rejected', 'pending', 'reserved', 'dispatched', 'taken_over',
     'succeeded', 'failed', 'rolled_back', 'cancelled', 'unknown', 'resolved', 'replayed', 'reused', 'suppressed',
-    'late', 'reviewed', 'revoked', 'pruned')),
+    'late', 'reviewed', 'revoked', 'pruned', 'keyed')),
   at text NOT NULL,                                     -- hashed byte for byte
   actor text NOT NULL,
   body text NOT NULL CHECK (octet_length(body) <= 4096 AND body::json IS NOT NULL),

@@ -1,6 +1,7 @@
 //! A page of the ledger: some links, their rows, and what these name elsewhere.
 
 use crate::ledger::{
+    canonical::sha256,
     record::{Claim, Event, Link, Row, Seq, Session},
     store::{StoreError, Tx, Which},
 };
@@ -29,6 +30,8 @@ pub(super) struct Page {
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) claims: Vec<Claim>,
+    /// SHA-256 of the key for secrets.
+    pub(super) key: Option<String>,
     pub(super) outside: u64,
 }
 
@@ -78,6 +81,7 @@ impl End {
     fn load(tx: &mut dyn Tx) -> Result<Self, StoreError> {
         Ok(Self {
             claims: tx.claims()?,
+            key: tx.secret_key()?.map(sha256),
             outside: tx.outside()?,
         })
     }

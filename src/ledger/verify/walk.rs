@@ -29,6 +29,8 @@ pub(super) struct Walk {
     /// Rows without request and response of which no link has said so yet.
     bare: HashMap<String, (Seq, Part)>,
     opened: Opened,
+    /// The link that says which key for secrets there is.
+    key: Option<(Seq, String)>,
     verdict: Verdict,
 }
 
@@ -44,6 +46,7 @@ impl Walk {
             pruned: HashSet::new(),
             bare: HashMap::new(),
             opened: Opened::default(),
+            key: None,
             verdict: Verdict::default(),
         }
     }
@@ -89,6 +92,9 @@ impl Walk {
                 return Err(self.here(Damage::RevocationUndone { row }));
             }
             self.opened.follow(link, &body);
+            if let Some(key) = body.key {
+                self.key = Some((link.seq, key));
+            }
             if is(link, Event::Pruned) {
                 for id in &body.rows {
                     self.bare.remove(id);
@@ -287,6 +293,12 @@ impl Walk {
                 ..here(Damage::SessionUnsealed {
                     session: session.session_id,
                 })
+            });
+        }
+        if self.key.as_ref().map(|(_, key)| key) != end.key.as_ref() {
+            return Err(Broken {
+                link: self.key.take().map(|(seq, _)| seq),
+                ..here(Damage::KeyChanged)
             });
         }
         let gone = self.bare.drain().min_by_key(|(_, (seq, _))| *seq);
