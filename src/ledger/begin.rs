@@ -12,10 +12,10 @@ use super::{
     Ledger,
     canonical::sha256,
     chain::{self, Body, Stamp},
-    look::{Found, Judged, Known, Look, Opened, Step},
+    look::{Found, Judged, Known, Look, Step},
     record::{Event, Row, RowOutcome},
     request::Hashes,
-    store::{Durability, Which, read, write},
+    store::{Durability, StoreError, Which, read, write},
     validity::{World, judge},
     words::{Ask, Begun, LedgerError, Running},
 };
@@ -106,7 +106,7 @@ impl Ledger<'_> {
                 known,
                 stamp: stamp(ask, &actor, now),
             };
-            if look.session()? == Opened::Now {
+            if !look.is_open()? {
                 return look.claim_first();
             }
             if let Some(step) = look.same_delivery()? {
@@ -139,13 +139,22 @@ impl Ledger<'_> {
             return Ok(key);
         }
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
+        let place = self.store.place().to_owned();
         write(&mut *self.store, Durability::Disk, |tx| {
             // Somebody else may have been faster.
             if let Some(key) = tx.secret_key()? {
                 return Ok(key);
             }
+            // Under another key everything with a secret in it would be done again.
+            if let Some(seq) = tx.keyed()? {
+                return Err(LedgerError::Store(StoreError::Corrupt {
+                    place: place.clone(),
+                    why: format!("its key for secrets is gone, which link {seq} made"),
+                }));
+            }
             let key = fresh();
             tx.put_secret_key(&key)?;
+            // The key is the ledger's: its link stays, also where this request is refused after all.
             let body = Body {
                 key: Some(sha256(key)),
                 ..Body::default()

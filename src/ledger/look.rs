@@ -87,14 +87,6 @@ pub(super) struct Look<'t, 'a> {
     pub(super) stamp: chain::Stamp<'t>,
 }
 
-/// Since when there is a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opened {
-    /// Nothing was asked or claimed in it yet.
-    Now,
-    Before,
-}
-
 /// How a claim comes about.
 enum Start {
     InNewSession(SessionSeal),
@@ -111,8 +103,8 @@ pub(super) enum Found {
 }
 
 impl Look<'_, '_> {
-    /// Whether there is the session: it belongs to the context it was opened in.
-    pub(super) fn session(&mut self) -> Result<Opened, LedgerError> {
+    /// Whether the session was opened before: it belongs to the context it was opened in.
+    pub(super) fn is_open(&mut self) -> Result<bool, LedgerError> {
         let who = &self.ask.who;
         match self.tx.session(who.session_id)? {
             Some(session) if session.context != who.context => Err(LedgerError::ContextChanged {
@@ -120,8 +112,8 @@ impl Look<'_, '_> {
                 opened: session.context,
                 now: who.context.to_owned(),
             }),
-            Some(_) => Ok(Opened::Before),
-            None => Ok(Opened::Now),
+            Some(_) => Ok(true),
+            None => Ok(false),
         }
     }
 

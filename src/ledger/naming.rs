@@ -38,11 +38,11 @@ pub(crate) enum NameError {
         text: String,
         session: Option<String>,
     },
-    #[error("the session `{session}` has no step {step}; {}", steps(*.count))]
+    #[error("the session `{session}` has no step {step}; {}", steps(*.last))]
     NoStep {
         session: String,
         step: u64,
-        count: u64,
+        last: Option<u64>,
     },
     #[error("{0} is the number of a step: say of which session, with --session")]
     StepAlone(String),
@@ -53,8 +53,8 @@ pub(crate) enum NameError {
     },
 }
 
-fn steps(count: u64) -> String {
-    match count.checked_sub(1) {
+fn steps(last: Option<u64>) -> String {
+    match last {
         None => "it has none yet".to_owned(),
         Some(0) => "its only one is 0".to_owned(),
         Some(last) => format!("they go from 0 to {last}"),
@@ -144,7 +144,7 @@ fn at(tx: &mut dyn Tx, session_id: &str, step_index: u64) -> Result<Row, NameErr
     Err(NameError::NoStep {
         session: session_id.to_owned(),
         step: step_index,
-        count: tx.answers(session_id)?,
+        last: tx.steps(&Which::Latest(session_id), 1)?.into_iter().next(),
     })
 }
 

@@ -167,7 +167,7 @@ impl Reading {
                     rows.retain(|row| fits(row));
                     rows
                 }
-                Most::Newest(most) => newest(tx, session_id, count, most, fits)?,
+                Most::Newest(most) => newest(tx, session_id, most, fits)?,
             };
             let mut steps = Vec::with_capacity(rows.len());
             for row in rows {
@@ -290,23 +290,21 @@ pub(super) fn last_session(tx: &mut dyn Tx) -> Result<Option<String>, StoreError
 fn newest(
     tx: &mut dyn Tx,
     session_id: &str,
-    count: u64,
     most: usize,
     fits: &dyn Fn(&Row) -> bool,
 ) -> Result<Vec<Row>, ReadError> {
-    let mut rows = Vec::new();
-    for step_index in (0..count).rev() {
-        if rows.len() == most {
-            break;
+    let mut looked_at = most;
+    loop {
+        let mut rows = tx.rows(&Which::Latest(session_id), looked_at)?;
+        let all = rows.len() < looked_at;
+        rows.retain(|row| fits(row));
+        rows.truncate(most);
+        if all || rows.len() == most {
+            rows.reverse();
+            return Ok(rows);
         }
-        let which = Which::Step {
-            session_id,
-            step_index,
-        };
-        rows.extend(tx.rows(&which, 1)?.into_iter().filter(|row| fits(row)));
+        looked_at = looked_at.saturating_mul(4);
     }
-    rows.reverse();
-    Ok(rows)
 }
 
 fn from(tx: &mut dyn Tx, row: &Row) -> Result<Option<u64>, ReadError> {

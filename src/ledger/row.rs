@@ -231,7 +231,7 @@ pub(super) fn record(
     mut row: Row,
     beside: Beside<'_>,
 ) -> Result<(Head, u64), StoreError> {
-    row.step_index = tx.answers(&row.session_id)?;
+    row.step_index = tx.next_step(&row.session_id)?;
     let last = chain::last(tx, stamp)?;
     let seq = last.seq + 1;
     row.id = id(&row, stamp.at, seq);

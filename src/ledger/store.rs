@@ -10,7 +10,10 @@ pub(super) mod tests;
 
 use std::any::Any;
 
-use super::record::{Claim, ClaimKey, Head, Link, Row, Seq, Session};
+use super::{
+    canonical::sha256,
+    record::{Claim, ClaimKey, Head, Link, Row, Seq, Session},
+};
 
 pub(crate) use postgres::PostgresStore;
 pub(super) use sqlite::real;
@@ -47,7 +50,9 @@ pub(crate) enum StoreError {
         known: i64,
     },
     /// A migration that was changed after it was applied, or is not complete.
-    #[error("the ledger {place} is half migrated: {why}. Restore it from its backup")]
+    #[error(
+        "the ledger {place} cannot be used by this program: {why}. Use the oneact that wrote it, or restore it from its backup"
+    )]
     HalfMigrated { place: String, why: String },
     /// The file is damaged.
     #[error(
@@ -160,8 +165,10 @@ pub(crate) trait Tx {
     fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError>;
     /// Once: nobody else can open it again.
     fn open_session(&mut self, session: &Session) -> Result<(), StoreError>;
-    /// How many answers it has, which is the number of its next one.
+    /// How many answers it has.
     fn answers(&mut self, session_id: &str) -> Result<u64, StoreError>;
+    /// The number of its next one.
+    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError>;
     /// Up to `most` that were opened by that link or a later one, ascending.
     fn sessions(&mut self, from: Seq, most: usize) -> Result<Vec<Session>, StoreError>;
     /// The one that was opened last.
@@ -195,6 +202,12 @@ pub(crate) trait Tx {
 
     /// The key for hashes of secrets, once it was put here.
     fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError>;
+    /// Its SHA-256, which also those may see who may not see the key.
+    fn secret_key_sha256(&mut self) -> Result<Option<String>, StoreError> {
+        Ok(self.secret_key()?.map(sha256))
+    }
+    /// The first link that says which key there is.
+    fn keyed(&mut self) -> Result<Option<Seq>, StoreError>;
     /// Puts it here: once.
     fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError>;
 }
@@ -227,6 +240,8 @@ pub(crate) enum Which<'a> {
     Id(Begin<'a>),
     /// Of a session, by step.
     Session(&'a str),
+    /// Of a session, the last step first.
+    Latest(&'a str),
     /// One answer.
     Step {
         session_id: &'a str,

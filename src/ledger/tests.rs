@@ -8,6 +8,7 @@ mod duplicates;
 mod opened;
 mod pruning;
 mod questions;
+mod shared;
 mod tampering;
 
 use std::{cell::RefCell, collections::HashMap, time::Duration};

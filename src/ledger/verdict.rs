@@ -139,6 +139,8 @@ pub(crate) enum Damage {
     ClaimChanged { operation: String },
     #[error("operation {operation} is open, and its claim is gone: the same could be done again")]
     ClaimGone { operation: String },
+    #[error("after the last good link something is stored that no ledger holds: {why}")]
+    Stored { why: String },
     #[error("{whose} is not to be believed: {why}")]
     Forged { whose: Whose, why: SignatureError },
     #[error("{whose} is not signed, and only signed ones are asked for")]
@@ -169,6 +171,7 @@ impl Damage {
             Self::ClaimAstray { .. } => "claim_astray",
             Self::ClaimChanged { .. } => "claim_changed",
             Self::ClaimGone { .. } => "claim_gone",
+            Self::Stored { .. } => "store_damaged",
             Self::Forged { .. } => "anchor_forged",
             Self::NotSigned { .. } => "head_not_signed",
         }

@@ -11,6 +11,7 @@ mod walk;
 use super::{
     Ledger, LedgerError,
     anchor::{Note, Written},
+    record::Seq,
     signature::PublicKey,
     store::{StoreError, read},
     verdict::{Broken, Damage, HeadSays, Verdict, Whose},
@@ -48,7 +49,11 @@ impl Ledger<'_> {
         let mut walk = Walk::new(remembered);
         let broken = loop {
             let from = walk.next();
-            let page = read::<_, StoreError>(&mut *self.store, |tx| Page::load(tx, from))?;
+            let page = read(&mut *self.store, |tx| Page::load(tx, from));
+            let page = match page {
+                Err(StoreError::Corrupt { why, .. }) => break Some(stored(from, why)),
+                page => page?,
+            };
             let ended = page.end.is_some();
             match walk.take(page) {
                 Err(broken) => break Some(broken),
@@ -77,6 +82,15 @@ impl<'a> Signers<'a> {
             Self::Nobody => None,
             Self::Known(keys) | Self::Demanded(keys) => Some(keys),
         }
+    }
+}
+
+/// What is stored for these links or beside them is nothing that a ledger holds.
+fn stored(from: Seq, why: String) -> Broken {
+    Broken {
+        link: None,
+        good: from.checked_sub(1),
+        what: Damage::Stored { why },
     }
 }
 

@@ -142,7 +142,8 @@ UPDATE public.agent_actions a SET step_index = counted.step FROM counted WHERE c
 CREATE UNIQUE INDEX agent_actions_seq ON public.agent_actions (seq DESC NULLS LAST);
 CREATE UNIQUE INDEX agent_actions_step ON public.agent_actions (COALESCE(session_key, session_id::text), step_index)
   WHERE seq IS NOT NULL;
-CREATE INDEX agent_actions_session ON public.agent_actions (COALESCE(session_key, session_id::text), step_index);
+CREATE INDEX agent_actions_session
+  ON public.agent_actions (COALESCE(session_key, session_id::text), step_index NULLS FIRST);
 CREATE INDEX agent_actions_task ON public.agent_actions (COALESCE(session_key, session_id::text), task_id, seq DESC NULLS LAST);
 CREATE INDEX agent_actions_delivery
   ON public.agent_actions (COALESCE(session_key, session_id::text), task_id, seq DESC NULLS LAST)
@@ -211,6 +212,8 @@ CREATE TABLE public.oneact_sessions (
 );
 CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON public.oneact_sessions
   FOR EACH ROW EXECUTE FUNCTION public.oneact_keep();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON public.oneact_sessions
+  FOR EACH STATEMENT EXECUTE FUNCTION public.oneact_keep();
 
 -- The only rows that come and go.
 CREATE TABLE public.oneact_claims (
@@ -230,6 +233,11 @@ CREATE TABLE public.oneact_keys (
 );
 CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON public.oneact_keys
   FOR EACH ROW EXECUTE FUNCTION public.oneact_keep();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON public.oneact_keys
+  FOR EACH STATEMENT EXECUTE FUNCTION public.oneact_keep();
+-- For those who check the ledger and may not see the key.
+CREATE VIEW public.oneact_key_hashes AS
+  SELECT name, encode(pg_catalog.sha256(key), 'hex') AS sha256 FROM public.oneact_keys;
 
 CREATE TABLE public.oneact_migrations (
   version bigint PRIMARY KEY,
@@ -251,7 +259,7 @@ BEGIN
            CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS grantee
     FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a
     WHERE c.oid IN ('public.ledger_events'::regclass, 'public.oneact_sessions'::regclass, 'public.oneact_claims'::regclass,
-                    'public.oneact_keys'::regclass, 'public.oneact_migrations'::regclass)
+                    'public.oneact_keys'::regclass, 'public.oneact_key_hashes'::regclass, 'public.oneact_migrations'::regclass)
       AND a.grantee <> c.relowner
   LOOP
     EXECUTE format('REVOKE ALL ON %s FROM %s', given.place, given.grantee);
@@ -268,10 +276,12 @@ BEGIN
       TO oneact_writer;
     GRANT UPDATE (request, request_text, response, response_text, revoked_by) ON public.agent_actions TO oneact_writer;
     GRANT SELECT, INSERT, UPDATE, DELETE ON public.oneact_claims TO oneact_writer;
-    GRANT SELECT ON public.oneact_migrations TO oneact_writer;
+    GRANT SELECT ON public.oneact_migrations, public.oneact_key_hashes TO oneact_writer;
+    GRANT EXECUTE ON FUNCTION public.oneact_jsonb TO oneact_writer;
   END IF;
   IF to_regrole('oneact_reader') IS NOT NULL THEN
     GRANT SELECT ON public.ledger_events, public.agent_actions, public.oneact_sessions, public.oneact_claims,
-      public.oneact_migrations TO oneact_reader;
+      public.oneact_migrations, public.oneact_key_hashes TO oneact_reader;
+    GRANT EXECUTE ON FUNCTION public.oneact_jsonb TO oneact_reader;
   END IF;
 END $$;

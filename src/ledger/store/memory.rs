@@ -16,7 +16,7 @@ use super::{
 };
 use crate::ledger::{
     canonical::canonical,
-    record::{Claim, ClaimKey, Head, Link, Row, Seq, Session},
+    record::{Claim, ClaimKey, Event, Head, Link, Row, Seq, Session},
 };
 use fits::fits;
 
@@ -246,6 +246,11 @@ impl Tx for Kept {
 
     fn answers(&mut self, session_id: &str) -> Result<u64, StoreError> {
         let of = self.rows.iter().filter(|row| row.session_id == session_id);
+        Ok(u64::try_from(of.count()).unwrap_or(u64::MAX))
+    }
+
+    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
+        let of = self.rows.iter().filter(|row| row.session_id == session_id);
         let next = of.map(|row| row.step_index + 1).max();
         Ok(next.unwrap_or_default())
     }
@@ -293,6 +298,9 @@ impl Tx for Kept {
             .collect();
         match which {
             Which::Session(_) | Which::Step { .. } => found.sort_by_key(|row| row.step_index),
+            Which::Latest(_) => {
+                found.sort_by_key(|row| std::cmp::Reverse(row.step_index));
+            }
             Which::Id(_) => found.sort_by(|one, other| one.id.cmp(&other.id)),
             Which::Seq(_) | Which::From(_) => found.sort_by_key(|row| row.seq),
             _ => {
@@ -364,6 +372,12 @@ impl Tx for Kept {
 
     fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError> {
         Ok(self.key)
+    }
+
+    fn keyed(&mut self) -> Result<Option<Seq>, StoreError> {
+        let keyed = Event::Keyed.name();
+        let link = self.links.iter().find(|link| link.event == keyed);
+        Ok(link.map(|link| link.seq))
     }
 
     fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {

@@ -4,11 +4,8 @@ pub(crate) mod contract;
 
 use tempfile::TempDir;
 
-use super::{
-    SqliteStore, Store, Wish,
-    memory::Memory,
-    postgres::{PostgresStore, tests::cluster::Cluster},
-};
+pub(crate) use super::postgres::tests::cluster::Cluster;
+use super::{SqliteStore, Store, Wish, memory::Memory, postgres::PostgresStore};
 pub(crate) use contract::{Ledger, contract, given};
 
 impl Ledger for Memory {

@@ -5,7 +5,12 @@ use super::{
     tampering::{InFile, broken, record},
     *,
 };
-use crate::ledger::{Signers, verdict::Damage};
+use crate::ledger::{
+    canonical::{canonical, sha256},
+    chain::Body,
+    store::{Durability, write},
+    verdict::Damage,
+};
 
 /// Who may use a session, and as whom, is the opener's word alone (R-004-03).
 #[test]
@@ -65,40 +70,92 @@ fn nothing_hides_before_the_first_link() {
     ] {
         let file = InFile::filled();
         file.change(change);
-        let error = file.examine(Vec::new(), Signers::Nobody).unwrap_err();
-        let error = error.to_string();
-        assert!(error.contains("is damaged"), "{change}: {error}");
+        let found = broken(&file);
+        assert_eq!((found.link, found.good), (None, None), "{change}");
+        assert!(matches!(found.what, Damage::Stored { .. }), "{change}");
     }
+}
+
+pub(super) fn secret(operation: &'static str) -> Ask<'static> {
+    let mut ask = ask(operation);
+    let shown = &mut ask.asked.steps[0].shown;
+    shown.insert("a".to_owned(), json!("***"));
+    ask
 }
 
 /// Under another key the same request would be another one, and be done again.
 #[test]
 fn the_key_for_secrets_is_the_one_that_was_made() {
-    let secret = || {
-        let mut ask = ask("op_1");
-        ask.asked.steps[0]
-            .shown
-            .insert("a".to_owned(), json!("***"));
-        ask
+    let is = |file: &InFile| {
+        let broken = file.verdict().broken;
+        broken.map(|broken| (broken.link, broken.what))
     };
-    for (change, at) in [
-        ("UPDATE ledger_keys SET key = randomblob(32)", Some(1)),
-        ("DELETE FROM ledger_keys", Some(1)),
-        ("", None),
+    let damaged = Some((None, Damage::KeyChanged));
+    for (change, expected) in [
+        ("UPDATE ledger_keys SET key = randomblob(32)", &damaged),
+        ("DELETE FROM ledger_keys", &damaged),
+        ("", &None),
     ] {
         let file = InFile::new();
-        record(&mut file.open(), &secret(), &ended());
+        record(&mut file.open(), &secret("op_1"), &ended());
         file.change(change);
-        let broken = file.verdict().broken;
-        let found = broken.map(|broken| (broken.link, broken.what));
-        assert_eq!(
-            found,
-            at.map(|at| (Some(at), Damage::KeyChanged)),
-            "{change}"
-        );
+        assert_eq!(is(&file), *expected, "{change}");
     }
     let file = InFile::filled();
     file.change("INSERT INTO ledger_keys VALUES ('secrets', randomblob(32))");
+    assert_eq!(is(&file), damaged);
+
+    let file = InFile::new();
+    record(&mut file.open(), &secret("op_1"), &ended());
+    file.change("UPDATE ledger_keys SET key = x'00'");
+    assert!(matches!(is(&file), Some((None, Damage::Stored { .. }))));
+}
+
+/// A key that is gone is not made a second time: nothing with a secret in it is done until it is back.
+#[test]
+fn a_key_that_is_gone_is_missed() {
+    let file = InFile::new();
+    record(&mut file.open(), &secret("op_1"), &ended());
+    let key: Vec<u8> = file
+        .database()
+        .query_row("DELETE FROM ledger_keys RETURNING key", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    let around = Around::default();
+    let again = begin(&mut file.open(), &secret("op_1"), &around);
+    let refused = again.err().unwrap().to_string();
+    assert!(refused.contains("which link 1 made"), "{refused}");
+    // What has no secret is done.
+    record(&mut file.open(), &ask("op_2"), &ended());
+    let back = "INSERT INTO ledger_keys VALUES ('secrets', ?1)";
+    file.database().execute(back, [key]).unwrap();
+    let again = begin(&mut file.open(), &secret("op_1"), &around);
+    assert_eq!(said(again), Err(Again::Replayed));
+    assert_eq!(file.verdict().broken, None);
+}
+
+/// Nor is one that another program made in its place believed.
+#[test]
+fn a_second_key_is_found() {
+    let file = InFile::new();
+    record(&mut file.open(), &secret("op_1"), &ended());
+    let mut link = file.links()[1].clone();
+    file.change("UPDATE ledger_keys SET key = zeroblob(32)");
+    let last = file.links().pop().unwrap();
+    link.seq = last.seq + 1;
+    link.prev_hash = last.entry_hash;
+    let body = Body {
+        key: Some(sha256([0; 32])),
+        ..Body::default()
+    };
+    link.body = canonical(&serde_json::to_value(body).unwrap());
+    link.entry_hash = link.hash();
+    write::<_, StoreError>(&mut *file.open().store, Durability::Disk, |tx| {
+        tx.append(&link)
+    })
+    .unwrap();
     let found = broken(&file);
-    assert_eq!((found.link, found.what), (None, Damage::KeyChanged));
+    assert_eq!((found.link, found.good), (Some(link.seq), Some(last.seq)));
+    assert_eq!(found.what, Damage::KeyChanged);
 }

@@ -85,17 +85,9 @@ impl InFile {
         self.database().execute_batch(text).unwrap();
     }
 
-    pub(super) fn examine(
-        &self,
-        anchors: Vec<Note>,
-        signers: Signers<'_>,
-    ) -> Result<Verdict, LedgerError> {
-        let ledger = Ledger::open_existing(&self.place(), &self.path(""), Wish::Read, &self.host);
-        ledger.unwrap().verify(anchors, signers)
-    }
-
     pub(super) fn verify(&self, anchors: Vec<Note>, signers: Signers<'_>) -> Verdict {
-        self.examine(anchors, signers).unwrap()
+        let ledger = Ledger::open_existing(&self.place(), &self.path(""), Wish::Read, &self.host);
+        ledger.unwrap().verify(anchors, signers).unwrap()
     }
 
     pub(super) fn verdict(&self) -> Verdict {

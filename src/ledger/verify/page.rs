@@ -1,7 +1,6 @@
 //! A page of the ledger: some links, their rows, and what these name elsewhere.
 
 use crate::ledger::{
-    canonical::sha256,
     record::{Claim, Event, Link, Row, Seq, Session},
     store::{StoreError, Tx, Which},
 };
@@ -81,7 +80,7 @@ impl End {
     fn load(tx: &mut dyn Tx) -> Result<Self, StoreError> {
         Ok(Self {
             claims: tx.claims()?,
-            key: tx.secret_key()?.map(sha256),
+            key: tx.secret_key_sha256()?,
             outside: tx.outside()?,
         })
     }

@@ -29,8 +29,8 @@ pub(super) struct Walk {
     /// Rows without request and response of which no link has said so yet.
     bare: HashMap<String, (Seq, Part)>,
     opened: Opened,
-    /// The link that says which key for secrets there is.
-    key: Option<(Seq, String)>,
+    /// SHA-256 of the key for secrets, as its link has it: it is made once.
+    key: Option<String>,
     verdict: Verdict,
 }
 
@@ -92,8 +92,10 @@ impl Walk {
                 return Err(self.here(Damage::RevocationUndone { row }));
             }
             self.opened.follow(link, &body);
-            if let Some(key) = body.key {
-                self.key = Some((link.seq, key));
+            if let Some(key) = body.key
+                && self.key.replace(key).is_some()
+            {
+                return Err(self.here(Damage::KeyChanged));
             }
             if is(link, Event::Pruned) {
                 for id in &body.rows {
@@ -295,9 +297,9 @@ impl Walk {
                 })
             });
         }
-        if self.key.as_ref().map(|(_, key)| key) != end.key.as_ref() {
+        if self.key != end.key {
             return Err(Broken {
-                link: self.key.take().map(|(seq, _)| seq),
+                link: None,
                 ..here(Damage::KeyChanged)
             });
         }

@@ -49,7 +49,7 @@ pub(super) fn fits(which: &Which<'_>, row: &Row) -> bool {
         } => ran && row.session_id == session_id && is(&row.task_id, task_id),
         Which::Operation(begin) => begins(&row.operation_id, begin, row),
         Which::Id(begin) => begins(&row.id, begin, row),
-        Which::Session(session_id) => row.session_id == session_id,
+        Which::Session(session_id) | Which::Latest(session_id) => row.session_id == session_id,
         Which::Step {
             session_id,
             step_index,

@@ -97,7 +97,7 @@ fn standing(
         let migration = MIGRATIONS.iter().find(|known| known.version == found);
         if migration.is_some_and(|migration| migration.checksum() != checksum) {
             return Err(half(format!(
-                "what made version {found} of its schema is not what this program knows as that"
+                "another build of oneact made version {found} of its schema"
             )));
         }
     }

@@ -1,6 +1,11 @@
 //! `agent_actions` and sessions, between their columns and the ledger's words.
 
-use tokio_postgres::{Error, Row as Found};
+use std::error::Error as StdError;
+
+use tokio_postgres::{
+    Error, Row as Found,
+    types::{FromSql, Type, accepts},
+};
 use uuid::Uuid;
 
 use super::{
@@ -42,7 +47,7 @@ macro_rules! columns {
             "tool_pin, oneact_version, inputs_hash, input_ids, output_ids, adjusted, reused_from::text, reason, ",
             "fault, ",
             instant!("started_at"),
-            ", duration_ms, request_sha256, response_sha256, seq, revoked_by"
+            ", duration_ms, request_sha256, response_sha256, seq, revoked_by, session_id::text, target_id::text"
         )
     };
 }
@@ -51,6 +56,12 @@ macro_rules! columns {
 pub(super) const COLUMNS: &str = columns!(
     "COALESCE(request_text, request::text)",
     "COALESCE(response_text, response::text)"
+);
+
+/// The same, for a check: where what is kept twice differs, it is the one that is not the answer.
+pub(super) const TWICE_KEPT: &str = columns!(
+    "CASE WHEN request IS DISTINCT FROM public.oneact_jsonb(request_text) THEN request::text ELSE request_text END",
+    "CASE WHEN response IS DISTINCT FROM public.oneact_jsonb(response_text) THEN response::text ELSE response_text END"
 );
 
 /// The same, without request and response.
@@ -76,7 +87,7 @@ pub(super) const INSERT: &str = "INSERT INTO public.agent_actions \
 pub(super) const SESSIONS: &str = concat!(
     "SELECT seq, session_key, context, profile, principal, ",
     instant!("opened_at"),
-    " FROM public.oneact_sessions"
+    ", session_id::text FROM public.oneact_sessions"
 );
 
 pub(super) fn text(row: &Found, at: usize) -> Result<String, Error> {
@@ -97,14 +108,42 @@ pub(super) fn number(row: &Found, at: usize) -> Result<u64, Error> {
 }
 
 fn maybe_number(row: &Found, at: usize) -> Result<Option<u64>, Error> {
-    let number: Option<i64> = row.try_get(at)?;
-    Ok(number.and_then(|number| u64::try_from(number).ok()))
+    let number: Option<Count> = row.try_get(at)?;
+    Ok(number.map(|number| number.0))
+}
+
+/// A number of a row that has that link, or none: what others write there is theirs.
+fn number_of(row: &Found, at: usize, link: Option<Seq>) -> Result<u64, Error> {
+    match (number(row, at), link) {
+        (Err(_), None) => Ok(0),
+        (number, _) => number,
+    }
+}
+
+/// A number that is never below zero.
+struct Count(u64);
+
+impl FromSql<'_> for Count {
+    fn from_sql(kind: &Type, raw: &[u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(Self(i64::from_sql(kind, raw)?.try_into()?))
+    }
+
+    accepts!(INT8);
+}
+
+/// An id as it was received, and as a UUID: where they are not of one id, it is what the second says.
+fn id(row: &Found, at: usize, as_uuid: usize) -> Result<Option<String>, Error> {
+    let (received, as_uuid) = (maybe(row, at)?, maybe(row, as_uuid)?);
+    if received.as_deref().map(uuid) == as_uuid {
+        return Ok(received);
+    }
+    Ok(as_uuid)
 }
 
 pub(super) fn session(row: &Found) -> Result<Session, Error> {
     Ok(Session {
         seq: number(row, 0)?,
-        session_id: text(row, 1)?,
+        session_id: id(row, 1, 6)?.unwrap_or_default(),
         context: text(row, 2)?,
         profile: text(row, 3)?,
         principal: text(row, 4)?,
@@ -113,26 +152,27 @@ pub(super) fn session(row: &Found) -> Result<Session, Error> {
 }
 
 pub(super) fn row(row: &Found) -> Result<Row, Error> {
+    let seq = maybe_number(row, 34)?;
     Ok(Row {
         id: text(row, 0)?,
         agent_name: maybe(row, 1)?,
         action_type: maybe(row, 2)?,
         target_type: maybe(row, 3)?,
-        target_id: maybe(row, 4)?,
+        target_id: id(row, 4, 37)?,
         outcome: RowOutcome::read(&or_empty(row, 5)?),
         request: maybe(row, 6)?,
         request_hash: or_empty(row, 7)?,
         response: maybe(row, 8)?,
         confidence_score: maybe(row, 9)?.and_then(|score| score.parse().ok()),
-        session_id: or_empty(row, 10)?,
-        step_index: number(row, 11)?,
+        session_id: id(row, 10, 36)?.unwrap_or_default(),
+        step_index: number_of(row, 11, seq)?,
         timestamp: or_empty(row, 12)?,
         state: maybe(row, 13)?.as_deref().and_then(RowState::read),
         operation_id: or_empty(row, 14)?,
         request_id: maybe(row, 15)?,
         idempotency_key: maybe(row, 16)?,
         task_id: maybe(row, 17)?,
-        attempt: u32::try_from(number(row, 18)?).unwrap_or(u32::MAX),
+        attempt: u32::try_from(number_of(row, 18, seq)?).unwrap_or(u32::MAX),
         entry_version: maybe(row, 19)?,
         entry_digest: maybe(row, 20)?,
         tool_pin: maybe(row, 21)?,
@@ -145,10 +185,10 @@ pub(super) fn row(row: &Found) -> Result<Row, Error> {
         reason: maybe(row, 28)?,
         fault: maybe(row, 29)?,
         started_at: or_empty(row, 30)?,
-        duration_ms: number(row, 31)?,
+        duration_ms: number_of(row, 31, seq)?,
         request_sha256: or_empty(row, 32)?,
         response_sha256: or_empty(row, 33)?,
-        seq: maybe_number(row, 34)?,
+        seq,
         revoked_by: maybe_number(row, 35)?,
     })
 }
@@ -290,6 +330,12 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
         }
         Which::Session(session_id) => (
             format!("WHERE {session} = $1 ORDER BY step_index NULLS FIRST, timestamp, id"),
+            vec![Value::text(session_id)],
+        ),
+        Which::Latest(session_id) => (
+            format!(
+                "WHERE {session} = $1 ORDER BY step_index DESC NULLS LAST, timestamp DESC, id DESC"
+            ),
             vec![Value::text(session_id)],
         ),
         Which::Step {

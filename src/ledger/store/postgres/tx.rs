@@ -186,9 +186,23 @@ impl Tx for PgTx<'_> {
     }
 
     fn answers(&mut self, session_id: &str) -> Result<u64, StoreError> {
+        let count = self.first(
+            "SELECT count(*) FROM public.agent_actions WHERE COALESCE(session_key, session_id::text) = $1",
+            &[Value::text(session_id)],
+            |row| rows::number(row, 0),
+        )?;
+        Ok(count.unwrap_or_default())
+    }
+
+    /// After our last; for the first of ours after those of before, but for numbers that nobody can have
+    /// counted to. Others may write rows of theirs at any time.
+    fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
         let next = self.first(
-            "SELECT max(step_index)::bigint + 1 FROM public.agent_actions \
-             WHERE COALESCE(session_key, session_id::text) = $1",
+            "SELECT COALESCE((SELECT max(step_index) FROM public.agent_actions \
+               WHERE COALESCE(session_key, session_id::text) = $1 AND seq IS NOT NULL), \
+              (SELECT max(step_index) FROM public.agent_actions \
+               WHERE COALESCE(session_key, session_id::text) = $1 AND step_index BETWEEN 0 AND 1073741823) \
+             )::bigint + 1",
             &[Value::text(session_id)],
             |row| rows::number(row, 0),
         )?;
@@ -220,6 +234,7 @@ impl Tx for PgTx<'_> {
     fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError> {
         let columns = match which {
             Which::ReusesOf(_) => rows::BARE,
+            Which::From(_) => rows::TWICE_KEPT,
             _ => rows::COLUMNS,
         };
         self.chosen(columns, which, most, rows::row)
@@ -316,6 +331,19 @@ impl Tx for PgTx<'_> {
             })
         };
         kept.map(whole).transpose()
+    }
+
+    fn secret_key_sha256(&mut self) -> Result<Option<String>, StoreError> {
+        let ask = "SELECT sha256 FROM public.oneact_key_hashes WHERE name = 'secrets'";
+        self.first(ask, &[], |row| rows::text(row, 0))
+    }
+
+    fn keyed(&mut self) -> Result<Option<Seq>, StoreError> {
+        self.first(
+            "SELECT seq FROM public.ledger_events WHERE event = 'keyed' ORDER BY seq LIMIT 1",
+            &[],
+            |row| rows::number(row, 0),
+        )
     }
 
     fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {

@@ -190,7 +190,10 @@ fn verify(conn: &Connection, version: i64, files: &Files) -> std::result::Result
         if !applied.contains(&(step.version, step.checksum.to_owned())) {
             return Err(half(
                 files,
-                &format!("migration {} was another one", step.version),
+                &format!(
+                    "another build of oneact made version {} of its schema",
+                    step.version
+                ),
             ));
         }
     }

@@ -209,6 +209,7 @@ pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
             vec![text(begin.text), begin.session_id.map_or(Value::Null, text)],
         ),
         Which::Session(session_id) => ("session_id = ?", "step_index", vec![text(session_id)]),
+        Which::Latest(session_id) => ("session_id = ?", "step_index DESC", vec![text(session_id)]),
         Which::Step {
             session_id,
             step_index,

@@ -28,12 +28,12 @@ const SESSION: &str = "seq, session_id, context, profile, principal, opened_at";
 /// In the order of the table.
 const CLAIM: &str = "session_id, request_hash, operation_id, seq, state, effects";
 
-const ANSWERS: &str = "SELECT max(step_index) + 1 FROM agent_actions WHERE session_id = ?1";
+const NEXT_STEP: &str = "SELECT max(step_index) + 1 FROM agent_actions WHERE session_id = ?1";
 const CLAIM_GONE: &str = "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2";
 const ENTRY_HASH: &str = "SELECT entry_hash FROM ledger_events WHERE seq = ?1";
 
 /// What is first needed when an answer is there.
-pub(super) const OF_AN_ANSWER: [&str; 4] = [CLAIM_GONE, ANSWERS, rows::INSERT, ENTRY_HASH];
+pub(super) const OF_AN_ANSWER: [&str; 4] = [CLAIM_GONE, NEXT_STEP, rows::INSERT, ENTRY_HASH];
 
 impl Inside<'_> {
     fn told<T>(&self, done: Result<T>) -> std::result::Result<T, StoreError> {
@@ -164,7 +164,12 @@ impl Tx for Inside<'_> {
     }
 
     fn answers(&mut self, session_id: &str) -> std::result::Result<u64, StoreError> {
-        let next = self.one(ANSWERS, [session_id], |columns| {
+        let count = "SELECT count(*) FROM agent_actions WHERE session_id = ?1";
+        Ok(self.one(count, [session_id], number)?.unwrap_or_default())
+    }
+
+    fn next_step(&mut self, session_id: &str) -> std::result::Result<u64, StoreError> {
+        let next = self.one(NEXT_STEP, [session_id], |columns| {
             columns.next::<Option<Count>>()
         })?;
         Ok(next.flatten().map_or(0, |next| next.0))
@@ -305,6 +310,14 @@ impl Tx for Inside<'_> {
             "SELECT key FROM ledger_keys WHERE name = 'secrets'",
             [],
             key,
+        )
+    }
+
+    fn keyed(&mut self) -> std::result::Result<Option<Seq>, StoreError> {
+        self.one(
+            "SELECT seq FROM ledger_events WHERE event = 'keyed' ORDER BY seq LIMIT 1",
+            [],
+            number,
         )
     }
 

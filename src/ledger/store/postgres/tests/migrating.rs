@@ -92,7 +92,7 @@ fn rows_of_the_current_schema_stay_as_history() {
     write(&mut store, |tx| {
         let seq = append(tx)?;
         tx.open_session(&session(SESSION))?;
-        let step_index = tx.answers(SESSION)?;
+        let step_index = tx.next_step(SESSION)?;
         tx.insert(&Row {
             step_index,
             ..row(SESSION, seq)

@@ -214,7 +214,7 @@ fn sixteen_writers_make_one_chain_and_steps_without_gaps() {
                 let mut step = 0;
                 write(&mut store, |tx| {
                     let seq = append(tx)?;
-                    step = tx.answers(&first.session_id)?;
+                    step = tx.next_step(&first.session_id)?;
                     tx.insert(&Row {
                         step_index: step,
                         ..row(&first.session_id, seq)

@@ -150,7 +150,7 @@ fn old_rows_are_never_the_same_request_and_their_session_goes_on() {
     written(&mut store, |tx| {
         open_session(tx, "s1")?;
         let seq = link(tx, Event::Succeeded)?.seq;
-        let step = tx.answers("s1")?;
+        let step = tx.next_step("s1")?;
         tx.insert(&Row {
             session_id: "s1".to_owned(),
             ..full(seq, step)

@@ -133,7 +133,7 @@ pub(crate) fn steps_are_counted_without_gaps_and_by_session(ledger: &dyn Ledger)
     written(&mut *store, |tx| open_session(tx, "other"));
     let answer = |tx: &mut dyn Tx, id: &str| {
         let seq = link(tx, Event::Succeeded)?.seq;
-        let step = tx.answers(id)?;
+        let step = tx.next_step(id)?;
         tx.insert(&Row {
             session_id: id.to_owned(),
             ..full(seq, step)
@@ -190,7 +190,7 @@ pub(crate) fn a_transaction_that_fails_leaves_nothing(ledger: &dyn Ledger) {
     let failed: Result<(), StoreError> = write(&mut *store, Durability::Disk, |tx| {
         let head = link(tx, Event::Reserved)?;
         tx.open_session(&session("another", head.seq))?;
-        let step = tx.answers(SESSION)?;
+        let step = tx.next_step(SESSION)?;
         tx.insert(&full(head.seq, step))?;
         tx.put_claim(&claim("a", head.seq))?;
         tx.put_secret_key(&[1; 32])?;
@@ -231,7 +231,7 @@ pub(crate) fn stores_that_write_at_once_leave_a_chain_without_gaps(ledger: &dyn 
                 for _ in 0..EACH {
                     write(&mut *store, durability, |tx| {
                         let seq = link(tx, Event::Succeeded)?.seq;
-                        let step = tx.answers(SESSION)?;
+                        let step = tx.next_step(SESSION)?;
                         tx.insert(&full(seq, step))
                     })
                     .unwrap();

@@ -158,7 +158,7 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
     assert_eq!(seen(&mut *store, |tx| tx.session(SESSION)), None);
     written(&mut *store, |tx| {
         open_session(tx, SESSION)?;
-        let step = tx.answers(SESSION)?;
+        let step = tx.next_step(SESSION)?;
         assert_eq!(step, 2);
         tx.insert(&full(1, step))
     });

@@ -1,0 +1,191 @@
+//! A ledger that others use, too: on PostgreSQL, where `agent_actions` may be another program's as well,
+//! and where whoever owns the database can change what its triggers keep.
+
+use super::{
+    beside::secret,
+    tampering::{other, record},
+    *,
+};
+use crate::ledger::{
+    Place as Where, Signers, Wish,
+    store::tests::Cluster,
+    verdict::{Damage, Part, Verdict},
+};
+
+struct InPostgres {
+    database: String,
+    dir: TempDir,
+    host: Host,
+}
+
+/// Triggers and foreign keys hold nobody who may say this.
+const BEHIND: &str = "SET session_replication_role = replica;";
+
+impl InPostgres {
+    fn new() -> Self {
+        Self {
+            database: Cluster::shared().database(),
+            dir: tempfile::tempdir().unwrap(),
+            host: host(),
+        }
+    }
+
+    /// With one answer at link 4, to a request with a secret in it.
+    fn filled() -> Self {
+        let new = Self::new();
+        record(&mut new.open(), &secret("op_1"), &ended());
+        new
+    }
+
+    fn dir(&self) -> &Utf8Path {
+        self.dir.path().try_into().unwrap()
+    }
+
+    fn open(&self) -> Ledger<'_> {
+        let place = Where::Postgres(Cluster::shared().uri(&self.database));
+        Ledger::open(&place, self.dir(), &self.host).unwrap()
+    }
+
+    fn change(&self, text: &str) {
+        Cluster::shared().sql(&self.database, text);
+    }
+
+    /// As somebody who may only read it.
+    fn verdict(&self) -> Verdict {
+        let make = "DO $$ BEGIN CREATE ROLE auditor LOGIN IN ROLE oneact_reader; \
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$";
+        self.change(make);
+        let place = Where::Postgres(Cluster::shared().uri_of("auditor", &self.database));
+        let ledger = Ledger::open_existing(&place, self.dir(), Wish::Read, &self.host);
+        let mut ledger = ledger.unwrap();
+        ledger.verify(Vec::new(), Signers::Nobody).unwrap()
+    }
+
+    fn steps(&self) -> Vec<u64> {
+        let which = Which::Session("s");
+        let mut ledger = self.open();
+        let rows = read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&which, 9)).unwrap();
+        let ours = rows.into_iter().filter(|row| row.seq.is_some());
+        ours.map(|row| row.step_index).collect()
+    }
+}
+
+/// Who examines it need not be one who could change it.
+#[test]
+fn a_ledger_is_examined_by_somebody_who_may_only_read_it() {
+    let verdict = InPostgres::filled().verdict();
+    assert_eq!((verdict.broken, verdict.links), (None, 5));
+}
+
+#[test]
+fn what_its_owner_changes_is_found() {
+    type Of = fn(String) -> Damage;
+    let changed: [Of; 2] = [
+        |row| Damage::RowChanged {
+            row,
+            part: Part::Columns,
+        },
+        |row| Damage::RowChanged {
+            row,
+            part: Part::Response,
+        },
+    ];
+    let [columns, response] = changed;
+    let request: Of = |row| Damage::PayloadGone {
+        row,
+        part: Part::Request,
+    };
+    let session: [Of; 2] = [
+        |_| Damage::SessionChanged {
+            session: "s".to_owned(),
+        },
+        |_| Damage::SessionGone {
+            session: "s".to_owned(),
+        },
+    ];
+    let [session, no_session] = session;
+    let key: Of = |_| Damage::KeyChanged;
+    let cases = [
+        (
+            "UPDATE agent_actions SET response = '{}'",
+            Some(4),
+            response,
+        ),
+        ("UPDATE agent_actions SET request = NULL", Some(4), request),
+        (
+            "UPDATE agent_actions SET session_id = gen_random_uuid()",
+            Some(4),
+            columns,
+        ),
+        (
+            "UPDATE agent_actions SET target_id = gen_random_uuid()",
+            Some(4),
+            columns,
+        ),
+        (
+            "UPDATE oneact_sessions SET session_id = gen_random_uuid()",
+            Some(2),
+            session,
+        ),
+        ("DELETE FROM oneact_sessions", Some(2), no_session),
+        ("DELETE FROM oneact_keys", None, key),
+        (
+            "UPDATE oneact_keys SET key = decode(repeat('00', 32), 'hex')",
+            None,
+            key,
+        ),
+    ];
+    for (change, link, damage) in cases {
+        let database = InPostgres::filled();
+        let row = Cluster::shared().sql(&database.database, "SELECT id FROM agent_actions");
+        database.change(&format!("{BEHIND} {change}"));
+        let broken = database.verdict().broken.unwrap();
+        assert_eq!((broken.link, broken.what), (link, damage(row)), "{change}");
+    }
+}
+
+#[test]
+fn nothing_hides_below_zero() {
+    for change in [
+        "ALTER TABLE ledger_events DROP CONSTRAINT ledger_events_seq_check; \
+         UPDATE ledger_events SET seq = -1 WHERE seq = 0",
+        "ALTER TABLE agent_actions DROP CONSTRAINT oneact_row; UPDATE agent_actions SET step_index = -5",
+        "UPDATE agent_actions SET attempt = -1",
+        "UPDATE agent_actions SET seq = -1",
+        "UPDATE oneact_sessions SET seq = -1",
+    ] {
+        let database = InPostgres::filled();
+        database.change(&format!("{BEHIND} {change}"));
+        let broken = database.verdict().broken.unwrap().what;
+        assert!(
+            matches!(broken, Damage::Stored { .. }),
+            "{change}: {broken}"
+        );
+    }
+}
+
+/// What another program writes into the same table, and when, is its own affair.
+#[test]
+fn the_rows_of_others_hold_up_no_answer() {
+    let theirs = |step: &str| {
+        format!("INSERT INTO agent_actions (session_key, step_index) VALUES ('s', {step})")
+    };
+    let database = InPostgres::new();
+    record(&mut database.open(), &other(ask("op_0"), 0), &ended());
+    for step in ["2147483647", "-7", "NULL", "1"] {
+        database.change(&theirs(step));
+    }
+    record(&mut database.open(), &other(ask("op_1"), 1), &ended());
+    assert_eq!(database.steps(), [0, 1]);
+    assert_eq!(database.verdict().broken, None);
+
+    // Also where they were there before the first of ours.
+    let database = InPostgres::new();
+    drop(database.open());
+    for step in ["4", "2147483647"] {
+        database.change(&theirs(step));
+    }
+    record(&mut database.open(), &ask("op_1"), &ended());
+    assert_eq!(database.steps(), [5]);
+    assert_eq!(database.verdict().broken, None);
+}
