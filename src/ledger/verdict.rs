@@ -139,7 +139,7 @@ pub(crate) enum Damage {
     ClaimChanged { operation: String },
     #[error("operation {operation} is open, and its claim is gone: the same could be done again")]
     ClaimGone { operation: String },
-    #[error("after the last good link something is stored that no ledger holds: {why}")]
+    #[error("the database holds something that oneact never writes: {why}")]
     Stored { why: String },
     #[error("{whose} is not to be believed: {why}")]
     Forged { whose: Whose, why: SignatureError },
