@@ -21,8 +21,8 @@ use crate::{
 
 use super::{
     print,
-    record::{Desk, LookArgs, LookFailure, desk, failed, json, page, told, words},
-    tame::fit,
+    record::{Desk, LookArgs, LookFailure, columns, desk, failed, json, page, told, words},
+    tame::{fit, hanging},
 };
 
 /// What is replayed.
@@ -191,7 +191,10 @@ fn execute(id: &str, args: &ReplayArgs, interrupts: Interrupts) -> ExitCode {
 /// For people.
 fn outcome(row: &Row, repeated: &Repeated) -> String {
     match repeated {
-        Repeated::Refused(why) => format!("refused: {}\n", words::line(why)),
+        Repeated::Refused(why) => {
+            let refused = format!("refused: {}", words::line(why));
+            hanging(&refused, columns(), 2) + "\n"
+        }
         Repeated::Cancelled(interrupt) => format!("{}\n", cancelled(*interrupt)),
         Repeated::Compared(found) => compared(row, found),
     }
@@ -244,10 +247,12 @@ fn compared(row: &Row, found: &Comparison) -> String {
         Acts::Idempotent | Acts::Once => "is idempotent",
     };
     let action = words::line(row.action_type.as_deref().unwrap_or("the step"));
-    let mut lines = vec![format!(
+    let columns = columns();
+    let title = format!(
         "{action} {acts}; done again in the session {}",
         found.session_id
-    )];
+    );
+    let mut lines = vec![hanging(&title, columns, 2)];
     let same: Vec<String> = found
         .same
         .iter()
@@ -255,15 +260,17 @@ fn compared(row: &Row, found: &Comparison) -> String {
         .collect();
     lines.push(match same.as_slice() {
         [] => "same: nothing".to_owned(),
-        same => format!("same: {}", same.join("; ")),
+        same => hanging(&format!("same: {}", same.join("; ")), columns, 2),
     });
     if found.differs.is_empty() {
         lines.push("differs: nothing".to_owned());
     }
     for differing in &found.differs {
-        lines.push(format!("differs: {}", words::line(&differing.what)));
+        let what = format!("differs: {}", words::line(&differing.what));
+        lines.push(hanging(&what, columns, 2));
         for (when, value) in [("then", &differing.then), ("now ", &differing.now)] {
-            lines.push(format!("  {when}  {}", fit(&words::line(value), VALUE)));
+            let value = fit(&words::line(value), VALUE);
+            lines.push(hanging(&format!("  {when}  {value}"), columns, 8));
         }
     }
     lines.join("\n") + "\n"

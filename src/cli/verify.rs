@@ -15,9 +15,9 @@ use super::{
     evidence::{grouped, line},
     flags::PlaceArgs,
     print,
-    record::words,
+    record::{columns, words},
     settings,
-    tame::tame_lines,
+    tame::{hanging, tame_lines},
 };
 
 /// Beside what it is held.
@@ -110,7 +110,9 @@ fn told(verdict: &Verdict, host: &Host) -> String {
             grouped(verdict.outside)
         ));
     }
-    lines.join("\n") + "\n"
+    let columns = columns();
+    let folded: Vec<String> = lines.iter().map(|line| hanging(line, columns, 2)).collect();
+    folded.join("\n") + "\n"
 }
 
 fn broken_lines(broken: &Broken) -> Vec<String> {

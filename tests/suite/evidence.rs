@@ -58,6 +58,11 @@ fn state(root: &Root, task: &str) -> String {
     answer.state().as_str().unwrap().to_owned()
 }
 
+/// Lines that were folded at 80 columns, as they were said.
+fn unfolded(text: &str) -> String {
+    text.replace("\n  ", " ")
+}
+
 fn change(root: &Root, text: &str) {
     let database = Connection::open(root.path.join(".oneact/ledger.db")).unwrap();
     let text = format!("PRAGMA foreign_keys = OFF; {text}");
@@ -81,6 +86,11 @@ fn a_whole_ledger_says_how_much_of_it_is_vouched_for() {
     let root = answered();
     let (exit, stdout, _) = oneact(&root, &["verify"]);
     assert_eq!(exit, 0);
+    assert!(
+        stdout.lines().all(|line| line.chars().count() <= 80),
+        "{stdout}"
+    );
+    let stdout = unfolded(&stdout);
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines[0], "4 links, chain unbroken, 1 payloads match");
     assert!(lines[1].contains("it is not signed"), "{stdout}");
@@ -104,6 +114,7 @@ fn a_changed_answer_is_exit_1_and_names_the_link() {
         "UPDATE agent_actions SET response = '{}' WHERE seq = 3",
     );
     let (exit, stdout, _) = oneact(&root, &["verify"]);
+    let stdout = unfolded(&stdout);
     assert_eq!(exit, 1);
     assert!(
         stdout.starts_with("BROKEN at link 3: contents do not match its hash (agent_actions "),
@@ -150,6 +161,7 @@ fn what_somebody_wrote_into_the_ledger_says_nothing_of_it_on_a_terminal() {
            1, 'unknown', 'once')",
     );
     let (exit, stdout, _) = oneact(&root, &["verify"]);
+    let stdout = unfolded(&stdout);
     assert_eq!(exit, 1);
     assert!(
         stdout.starts_with(
@@ -180,6 +192,7 @@ fn every_envelope_that_was_kept_is_an_anchor() {
     fs::remove_file(root.path.join(".oneact/ledger.head")).unwrap();
     assert_eq!(oneact(&root, &["verify"]).0, 0);
     let (exit, stdout, _) = oneact(&root, &["verify", "--anchor", "kept.jsonl"]);
+    let stdout = unfolded(&stdout);
     assert_eq!(exit, 1);
     assert!(
         stdout.contains("an anchor names link 3: what came after was removed"),

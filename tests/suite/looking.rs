@@ -304,7 +304,7 @@ fn a_step_done_again_comes_out_the_same_or_otherwise_and_nothing_happens_twice()
     assert_eq!(same.exit, 0, "{}{}", same.out, same.err);
     assert!(
         same.out
-            .contains("CAP-AUD-001 is idempotent; done again in the session replay-"),
+            .contains("CAP-AUD-001 is idempotent; done again in the session\n  replay-"),
         "{}",
         same.out
     );
