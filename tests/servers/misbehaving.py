@@ -67,7 +67,8 @@ def sleeper(new_session):
 
 
 def daemon():
-    """Leaves a process that has its own session and no living parent but the subreaper."""
+    """Leaves a process that has its own session and no living parent but the subreaper, and is a sleep by now."""
+    became, becoming = os.pipe()
     middle = os.fork()
     if middle == 0:
         os.setsid()
@@ -80,6 +81,8 @@ def daemon():
         note_pid("daemon", child)
         os._exit(0)
     os.waitpid(middle, 0)
+    os.close(becoming)
+    os.read(became, 1)
 
 
 def ignore_term():
