@@ -1,8 +1,5 @@
 set positional-arguments
 
-# The C library that is linked in: one that asks nothing of the processor at its start
-target := arch() + "-unknown-linux-musl"
-
 # List the recipes
 default:
     @just --list
@@ -24,16 +21,10 @@ bless *words:
     scripts/setup-tests
     ONEACT_BLESS=1 cargo test --test scenarios -- "$@"
 
-# The binary to ship, with a C library inside, at target/release/oneact; needs musl-gcc (Debian: musl-tools)
-[group('release')]
-dist:
-    rustup target add {{ target }}
-    cargo build --release --target {{ target }}
-    install -D "${CARGO_TARGET_DIR:-target}/{{ target }}/release/oneact" "${CARGO_TARGET_DIR:-target}/release/oneact"
-
 # Speed, as ratios within one run (medians)
 [group('release')]
-bench *args: dist
+bench *args:
+    cargo build --release
     scripts/bench "$@"
 
 # Fuzz a target of fuzz/ (reader, catalog or message); needs `cargo install cargo-fuzz`

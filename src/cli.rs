@@ -41,7 +41,7 @@ use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
 };
 
-use crate::host::{Interrupts, have_stack, keep_own_files, stdout_was_closed};
+use crate::host::{Interrupts, keep_own_files, stdout_was_closed};
 use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -122,8 +122,6 @@ enum Verb {
 /// Runs the command line and answers with its exit code.
 pub fn main() -> ExitCode {
     let interrupts = Interrupts::catch();
-    // As deep as it is when a server is started.
-    have_stack(18);
     keep_own_files();
     #[expect(
         clippy::disallowed_methods,
@@ -163,7 +161,6 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
             return ExitCode::from(128 + interrupt.number());
         }
     }
-    // Those with large frames are never inlined here: a run would touch the stack that they need.
     match verb {
         Verb::Run(args) => run::run(&args, interrupts),
         Verb::Rollback(args) => rollback::run(&args, interrupts),

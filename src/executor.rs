@@ -77,8 +77,6 @@ pub(crate) struct Context<'a> {
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
     pub(crate) watch: Watch<'a>,
-    /// What can be made ready while a server boots.
-    pub(crate) meanwhile: &'a dyn Fn(),
 }
 
 /// Shows a person how far a tool is.

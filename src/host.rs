@@ -4,24 +4,13 @@
 //! `--clock` and `--seed` replace the first two, so that every byte of output can be reproduced.
 
 mod before_main;
-#[cfg(all(
-    target_arch = "x86_64",
-    any(test, all(target_env = "musl", not(debug_assertions)))
-))]
-mod copy;
 mod interrupts;
-#[cfg(target_env = "musl")]
-mod memory;
 mod range_lock;
 mod spawn;
-mod stack;
 mod zone;
 
 use std::{
-    io,
-    os::unix::process::CommandExt,
     path::PathBuf,
-    process::Command,
     sync::{
         OnceLock,
         atomic::{AtomicUsize, Ordering},
@@ -33,7 +22,7 @@ use camino::Utf8PathBuf;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use rustix::{
     fs::Mode,
-    process::{Signal, getpid, getppid, set_parent_process_death_signal, umask},
+    process::{Signal, getpid, umask},
     system::uname,
     time::{ClockId, clock_gettime},
 };
@@ -42,8 +31,7 @@ use sha2::{Digest, Sha256};
 pub use before_main::stdout_was_closed;
 pub use interrupts::{Interrupt, Interrupts};
 pub use range_lock::{Locked, RangeLock};
-pub use spawn::{Program, Spawned, spawn};
-pub use stack::have_stack;
+pub use spawn::{Program, Spawned, die_with_us, spawn};
 
 /// Where the run takes its time, its ids and its environment from.
 #[derive(Debug)]
@@ -95,13 +83,6 @@ impl Host {
         }
     }
 
-    /// Reads what the answer will need: for a moment at which something else is waited for anyway.
-    pub fn prepare(&self) {
-        if let Clock::System = self.clock {
-            self.zone();
-        }
-    }
-
     fn zone(&self) -> &TimeZone {
         self.zone.get_or_init(zone::local)
     }
@@ -124,7 +105,7 @@ impl Host {
         self.clock.timestamp()
     }
 
-    /// A moment in the local time zone. Files are read for the first; see [`Host::prepare`].
+    /// A moment in the local time zone. The first call reads the zone's file.
     pub fn local(&self, at: Timestamp) -> Zoned {
         match &self.clock {
             Clock::System => at.to_zoned(self.zone().clone()),
@@ -279,26 +260,4 @@ pub fn own_path() -> String {
         .ok()
         .and_then(|path| path.into_os_string().into_string().ok());
     path.unwrap_or_else(|| "oneact".to_owned())
-}
-
-/// Has the kernel end the child of `command` when we end, however we do: when the *thread* ends that
-/// starts it.
-#[expect(
-    unsafe_code,
-    reason = "the only door to what happens between fork and exec"
-)]
-pub fn die_with_us(command: &mut Command) {
-    let parent = getpid();
-    let ask = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have died before we asked: then nobody will ever tell us.
-        if getppid() == Some(parent) {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
-    };
-    // SAFETY: the closure makes two system calls and neither allocates, locks nor touches memory
-    // of other threads.
-    unsafe { command.pre_exec(ask) };
 }

@@ -73,7 +73,7 @@ use self::{
     session::{Alarm, Limits, Session, millis},
 };
 use crate::{
-    host::{Host, have_stack},
+    host::Host,
     task::{Drift, OnDrift, Pinned},
 };
 
@@ -95,15 +95,14 @@ pub(crate) struct CallEnd {
 }
 
 /// Calls a tool. Must not be called from async code, and the calling thread must live until the
-/// end of [`Closing`]: the server dies with it. While the server boots, `meanwhile` is done.
+/// end of [`Closing`]: the server dies with it.
 pub(crate) fn call(
     server: &ServerSpec,
     call: &ToolCall,
     host: &Host,
-    meanwhile: &dyn Fn(),
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
-    let (runtime, mut session) = match open(server, host, meanwhile) {
+    let (runtime, mut session) = match open(server, host) {
         Ok(opened) => opened,
         Err(error) => return CallEnd::without_server(error),
     };
@@ -169,11 +168,7 @@ impl CallEnd {
     }
 }
 
-fn open(
-    server: &ServerSpec,
-    host: &Host,
-    meanwhile: &dyn Fn(),
-) -> Result<(Runtime, Session), CallError> {
+fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallError> {
     if let Some(signal) = host.interrupts().caught() {
         return Err(CallError::Cancelled {
             server: server.name.clone(),
@@ -186,8 +181,6 @@ fn open(
         source,
     };
     let started = Started::new(server, host)?;
-    // It takes its time to start: the rest is made in that.
-    have_stack(10);
     room(host).map_err(failed)?;
     let runtime = Builder::new_current_thread()
         .enable_io()
@@ -198,7 +191,6 @@ fn open(
         let _inside = runtime.enter();
         Session::with(started, server)?
     };
-    meanwhile();
     Ok((runtime, session))
 }
 

@@ -97,7 +97,6 @@ fn work(
         begun: host.moment(),
         budget: settings.budget,
         watch,
-        meanwhile: &|| host.prepare(),
     };
     let settled = match (&received.task, settings.mode) {
         (Ok(Task::Capabilities(_) | Task::Plan(_) | Task::Rollback(_)), Mode::Run) => {

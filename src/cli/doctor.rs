@@ -35,7 +35,6 @@ Exit codes:
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
 /// Examines, tells, and answers with what it came to.
-#[inline(never)]
 pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let places = match settings::places(&args.places) {

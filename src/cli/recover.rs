@@ -23,7 +23,6 @@ pub(super) struct RecoverArgs {
 }
 
 /// Settles and tells.
-#[inline(never)]
 pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let settings = match settings::places(&args.places) {

@@ -39,7 +39,6 @@ Exit codes:
   128 + n   cancelled by signal n; the tree is as it was before";
 
 /// Undoes it and tells.
-#[inline(never)]
 pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let settings = match settings::places(&args.places) {

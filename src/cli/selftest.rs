@@ -33,7 +33,6 @@ Exit codes:
   128 + n   interrupted by signal n";
 
 /// Tries it, tells, and answers with what it came to.
-#[inline(never)]
 pub(super) fn run(args: &SelftestArgs, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let mut printed = Ok(());

@@ -20,7 +20,6 @@ pub(super) struct ServeArgs {
 }
 
 /// Serves until stdin ends.
-#[inline(never)]
 pub(super) fn run(args: &ServeArgs) -> ExitCode {
     match servers::serve(&args.name, Clock::new(args.clock.clone())) {
         Ok(()) => ExitCode::SUCCESS,

@@ -28,9 +28,7 @@ impl Document {
         }
         let mut texts = texts(answer);
         if let [text] = texts.as_slice() {
-            // Servers older than structured content send their JSON as text. What is plainly no object is
-            // not read: the place of its error would be looked for, and first, how this processor does
-            // that best (`cpuid`), which a virtual machine takes long to answer.
+            // Servers older than structured content send their JSON as text.
             if text.trim_ascii_start().starts_with('{')
                 && let Ok(object @ Value::Object(_)) = serde_json::from_str(text)
             {

@@ -190,21 +190,15 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
         }),
         ..launch.spec().clone()
     };
-    mcp::call(
-        &server,
-        &call,
-        context.host,
-        context.meanwhile,
-        &mut |progress| {
-            let message = progress.message.as_deref();
-            (context.watch)(Seen {
-                tool: &step.entry.tool,
-                done: progress.done,
-                total: progress.total,
-                message,
-            });
-        },
-    )
+    mcp::call(&server, &call, context.host, &mut |progress| {
+        let message = progress.message.as_deref();
+        (context.watch)(Seen {
+            tool: &step.entry.tool,
+            done: progress.done,
+            total: progress.total,
+            message,
+        });
+    })
 }
 
 /// A note about a question nobody here can answer.

@@ -1,15 +1,15 @@
 //! Signals that ask the run to stop, and the few that must not end it by themselves.
 
 use std::{
-    io,
-    mem::MaybeUninit,
-    os::{fd::AsRawFd, unix::net::UnixStream},
-    ptr,
+    fs, io,
+    os::unix::net::UnixStream,
     sync::{
         OnceLock,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
+
+use signal_hook::low_level::{emulate_default_handler, register};
 
 /// Sent when a file grows past `RLIMIT_FSIZE`.
 const SIGXFSZ: i32 = 25;
@@ -73,24 +73,8 @@ pub struct Interrupts(());
 static CAUGHT: AtomicUsize = AtomicUsize::new(0);
 /// Once set, a signal ends the process as it does by default.
 static DONE: AtomicBool = AtomicBool::new(false);
-/// The signals that [`handle`] handles, a bit for each number.
-static HANDLED: AtomicU32 = AtomicU32::new(0);
 /// Rung by the first signal, and never silenced: nobody reads from it.
 static ALARM: OnceLock<io::Result<Alarm>> = OnceLock::new();
-
-/// The signals that are handled here.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Handled(u32);
-
-impl Handled {
-    pub(super) fn now() -> Self {
-        Self(HANDLED.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn numbers(self) -> impl Iterator<Item = i32> {
-        (1..32).filter(move |number| self.0 & (1 << number) != 0)
-    }
-}
 
 /// Two ends of a wire.
 #[derive(Debug)]
@@ -105,15 +89,15 @@ impl Interrupts {
     pub fn catch() -> Self {
         // Before there is a handler to ring it; and once.
         if ALARM.set(Alarm::new()).is_ok() {
-            let wanted = Interrupt::ALL
-                .into_iter()
-                .map(|each| (i32::from(each.number), each.may_be_ignored()))
-                .filter(|(number, may_be_ignored)| !(*may_be_ignored && is_ignored(*number)));
-            for (number, _) in wanted {
-                install(number);
+            let ignored = ignored_signals();
+            for each in Interrupt::ALL {
+                let number = i32::from(each.number);
+                if !(each.may_be_ignored() && ignored & (1 << (number - 1)) != 0) {
+                    handle_with(number, move || note(number));
+                }
             }
             // A file that grows past the limit of this process is an error of the write, not its end.
-            install(SIGXFSZ);
+            handle_with(SIGXFSZ, || ());
         }
         Self(())
     }
@@ -155,22 +139,11 @@ impl Alarm {
 /// Notes the signal, and rings the alarm the first time; or lets it end the process.
 ///
 /// It may run between any two instructions of this process: it only loads, stores and makes system
-/// calls, and leaves `errno` as it was.
-#[expect(
-    unsafe_code,
-    reason = "what runs when a signal comes can use nothing that locks or allocates"
-)]
-extern "C" fn handle(number: i32) {
-    if number == SIGXFSZ {
-        return;
-    }
+/// calls.
+fn note(number: i32) {
     if DONE.load(Ordering::Relaxed) {
-        // SAFETY: both are async-signal-safe (signal-safety(7)). It is blocked while it is handled
-        // here, and comes again, to end the process, as soon as that is over.
-        unsafe {
-            libc::signal(number, libc::SIG_DFL);
-            libc::raise(number);
-        }
+        // It fails only for numbers that are no signals.
+        let _ = emulate_default_handler(number);
         return;
     }
     let noted = CAUGHT.swap(
@@ -180,40 +153,29 @@ extern "C" fn handle(number: i32) {
     if let Some(Ok(alarm)) = ALARM.get()
         && noted == 0
     {
-        // SAFETY: `write` is async-signal-safe and reads one byte that is there; `errno` is this
-        // thread's own. One byte in an empty socket does not block.
-        unsafe {
-            let errno = libc::__errno_location();
-            let before = *errno;
-            libc::write(alarm.ring.as_raw_fd(), c"!".as_ptr().cast(), 1);
-            *errno = before;
-        }
+        // One byte in an empty socket does not block.
+        let _ = rustix::io::write(&alarm.ring, b"!");
     }
 }
 
-/// Has the signal handled here from now on.
-#[expect(unsafe_code, reason = "the standard library knows no signal handlers")]
-fn install(number: i32) {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    HANDLED.fetch_or(1 << number, Ordering::Relaxed);
-    // SAFETY: all zeros are an action, with an empty mask; the handler is one for its flags. It can
-    // fail only for a number that is no signal.
-    unsafe {
-        let action = action.assume_init_mut();
-        action.sa_sigaction = handle as extern "C" fn(i32) as usize;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigaction(number, action, ptr::null_mut());
-    }
+/// Has the signal run `action` from now on, which must be async-signal-safe.
+#[expect(
+    unsafe_code,
+    reason = "what runs when a signal comes can use nothing that locks or allocates"
+)]
+fn handle_with(number: i32, action: impl Fn() + Sync + Send + 'static) {
+    // SAFETY: both actions of this file use atomics, `write` through rustix (which does not touch
+    // `errno`) and `emulate_default_handler`: all of them are async-signal-safe.
+    // It fails only for numbers that cannot be caught.
+    let _ = unsafe { register(number, action) };
 }
 
-/// Whether this process was started to ignore the signal.
-#[expect(unsafe_code, reason = "the standard library knows no signal handlers")]
-fn is_ignored(signal: i32) -> bool {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: all zeros are an action, the default one; where there is one, it is written over.
-    let action = unsafe {
-        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
-        action.assume_init()
-    };
-    action.sa_sigaction == libc::SIG_IGN
+/// The signals that this process was started to ignore: bit n − 1 stands for signal n (proc(5)).
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default()
 }

@@ -1,12 +1,11 @@
 //! Locks on single bytes of a file that the kernel takes back however their owner ends.
 
-use std::{
-    fs::File,
-    io,
-    os::fd::{AsRawFd, RawFd},
-};
+use std::{fs::File, io};
 
-use libc::{F_OFD_GETLK, F_OFD_SETLK, F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t};
+use nix::{
+    fcntl::{FcntlArg, fcntl},
+    libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t},
+};
 
 /// Exclusive locks on bytes of a file; the bytes need not be there. They belong to this opening of the
 /// file: they end with it, and another opening sees them, of this process or of any other on the machine.
@@ -32,47 +31,38 @@ impl RangeLock {
 
     /// Locks that byte, without waiting.
     pub fn take(&self, byte: u64) -> io::Result<Locked> {
-        match fcntl(self.file.as_raw_fd(), F_OFD_SETLK, F_WRLCK, byte) {
+        match fcntl(&self.file, FcntlArg::F_OFD_SETLK(&lock(F_WRLCK, byte)?)) {
             Ok(_) => Ok(Locked::Ours),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Locked::Theirs),
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(Locked::Theirs),
-            Err(error) => Err(error),
+            Err(nix::Error::EAGAIN | nix::Error::EACCES) => Ok(Locked::Theirs),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Unlocks it.
     pub fn give_back(&self, byte: u64) -> io::Result<()> {
-        fcntl(self.file.as_raw_fd(), F_OFD_SETLK, F_UNLCK, byte).map(drop)
+        fcntl(&self.file, FcntlArg::F_OFD_SETLK(&lock(F_UNLCK, byte)?))?;
+        Ok(())
     }
 
     /// Whether another opening of the file has it locked; our own locks are not seen.
     pub fn is_theirs(&self, byte: u64) -> io::Result<bool> {
-        let found = fcntl(self.file.as_raw_fd(), F_OFD_GETLK, F_WRLCK, byte)?;
+        let mut found = lock(F_WRLCK, byte)?;
+        fcntl(&self.file, FcntlArg::F_OFD_GETLK(&mut found))?;
         Ok(c_int::from(found.l_type) != F_UNLCK)
     }
 }
 
-#[expect(
-    unsafe_code,
-    reason = "the standard library locks whole files, and rustix no bytes of an opening"
-)]
-fn fcntl(file: RawFd, command: c_int, kind: c_int, byte: u64) -> io::Result<flock> {
+/// A lock, or none, on one byte of a file.
+fn lock(kind: c_int, byte: u64) -> io::Result<flock> {
     let narrow = |number: c_int| c_short::try_from(number).map_err(io::Error::other);
-    let mut lock = flock {
+    Ok(flock {
         l_type: narrow(kind)?,
         l_whence: narrow(SEEK_SET)?,
         l_start: off_t::try_from(byte).map_err(io::Error::other)?,
         l_len: 1,
         // The kernel demands it of locks that belong to an opening.
         l_pid: 0,
-    };
-    // SAFETY: these commands read and write the one `flock` that is passed, which lives until they are over.
-    let done = unsafe { libc::fcntl(file, command, &raw mut lock) };
-    if done == -1 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(lock)
-    }
+    })
 }
 
 #[cfg(test)]
@@ -147,7 +137,7 @@ mod tests {
         drop(ours);
         assert_free(&path);
         child.kill().unwrap();
-        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+        assert_eq!(child.wait().unwrap().signal(), Some(nix::libc::SIGKILL));
     }
 
     #[test]

@@ -64,11 +64,6 @@ impl Ledger<'_> {
         })
     }
 
-    /// Makes ready what [`Ledger::finish`] needs, while something else is waited for.
-    pub(crate) fn make_ready(&self) {
-        self.store.make_ready();
-    }
-
     /// Records how it ended. Where the ledger cannot be written any more the answer waits in the outbox
     /// for the next start; where that cannot be written either, the claim stays, and says that nobody
     /// knows.

@@ -119,9 +119,6 @@ pub(crate) trait Store {
         work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
 
-    /// Makes ready what settling a claim and recording its answer takes.
-    fn make_ready(&self) {}
-
     /// Runs `work` on one unchanging view.
     fn read(
         &mut self,

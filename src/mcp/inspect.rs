@@ -30,7 +30,7 @@ pub(crate) struct Inspection {
 /// Looks at a server; the handshake and the listing may each take its startup timeout. Must not be
 /// called from async code.
 pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
-    let (runtime, mut session) = match super::open(server, host, &|| ()) {
+    let (runtime, mut session) = match super::open(server, host) {
         Ok(opened) => opened,
         Err(error) => {
             return Inspection {

@@ -107,7 +107,6 @@ impl Stage {
             &self.server,
             &self.call,
             &Host::new(None, None, Interrupts::catch()),
-            &|| (),
             &mut |_| (),
         )
     }

@@ -207,15 +207,7 @@ pub(super) fn recorded<'h>(
     let request_hash = running.request_hash.clone();
     let why = running.why;
     let attempt = running.attempt;
-    let meanwhile = || {
-        context.host.prepare();
-        ledger.make_ready();
-    };
-    let while_it_boots = Context {
-        meanwhile: &meanwhile,
-        ..*context
-    };
-    let mut executed = done(work, &while_it_boots).unwrap_or_else(Executed::rejected);
+    let mut executed = done(work, context).unwrap_or_else(Executed::rejected);
     let outcome = &mut executed.outcome;
     if let (Some(_), Some(failure)) = (&outcome.spoiled, &mut outcome.failure) {
         let settled = format!(" `oneact resolve {operation}` settles it.");

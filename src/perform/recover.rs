@@ -23,7 +23,6 @@ pub fn recover(settings: &Settings, host: &Host) -> Vec<String> {
         begun: host.moment(),
         budget: settings.budget,
         watch: &|_| (),
-        meanwhile: &|| (),
     };
     let mut settled = executor::recover(&context);
     settled.extend(executor::clear_expired(&context));

@@ -21,7 +21,11 @@ use crate::{
     tree::{self, Tree},
 };
 
-const ONEACT: &str = env!("CARGO_BIN_EXE_oneact");
+/// The binary under test, as in the suite.
+const ONEACT: &str = match option_env!("ONEACT_BINARY") {
+    Some(path) => path,
+    None => env!("CARGO_BIN_EXE_oneact"),
+};
 const CLOCK: &str = "2026-02-24T10:00:00+08:00[Asia/Singapore]";
 
 /// Far more than any scenario needs: only a hang gets here.

@@ -17,6 +17,8 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::program::ONEACT;
+
 /// Input, and the most a sample may differ: nothing where the source is integers, one unit where it
 /// is floats, four where ffmpeg's own Opus decoder is that far from libopus.
 const MEDIA: &[(&str, u16)] = &[
@@ -40,7 +42,7 @@ struct Server {
 impl Server {
     /// A server after its handshake, which keeps its files in `temporary`.
     fn start(temporary: &TempDir) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_oneact"))
+        let mut child = Command::new(ONEACT)
             .args(["serve", "media-processing"])
             .env("TMPDIR", temporary.path())
             .stdin(Stdio::piped())

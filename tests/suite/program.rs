@@ -15,7 +15,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub(crate) const ONEACT: &str = env!("CARGO_BIN_EXE_oneact");
+/// The binary under test: `$ONEACT_BINARY` as it was when the tests were compiled (`scripts/test` names the release
+/// build), else the one of the same build.
+pub(crate) const ONEACT: &str = match option_env!("ONEACT_BINARY") {
+    Some(path) => path,
+    None => env!("CARGO_BIN_EXE_oneact"),
+};
 
 /// How long something that must happen may take before a test gives up on it.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -2,6 +2,8 @@
 
 use std::{fs, io::Read, os::unix::fs::PermissionsExt, path::Path};
 
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+
 use super::*;
 
 /// What the program writes to stdout, once it has ended.
@@ -100,19 +102,6 @@ fn it_begins_with_no_signal_blocked_or_caught_and_leads_its_group() {
     };
     let mask = |name| u64::from_str_radix(&field(name), 16).unwrap();
     assert_eq!((mask("SigBlk:"), mask("SigCgt:")), (0, 0));
-    assert_eq!(mask("SigIgn:") & (1 << (libc::SIGPIPE - 1)), 0);
+    assert_eq!(mask("SigIgn:") & (1 << (Signal::PIPE.as_raw() - 1)), 0);
     assert_eq!(field("NSpgid:"), field("Pid:"));
-}
-
-#[test]
-fn a_program_and_whoever_started_it_may_be_on_every_processor() {
-    let before = sched_getaffinity(None).unwrap();
-    let theirs = said(
-        &["grep", "Cpus_allowed:", "/proc/self/status"],
-        &[],
-        Path::new("/"),
-    );
-    let ours = fs::read_to_string("/proc/thread-self/status").unwrap();
-    assert!(ours.contains(&theirs.unwrap()), "{ours}");
-    assert_eq!(sched_getaffinity(None).unwrap(), before);
 }

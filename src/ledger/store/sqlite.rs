@@ -156,13 +156,6 @@ impl Store for SqliteStore {
         Ok(())
     }
 
-    fn make_ready(&self) {
-        for text in tx::OF_AN_ANSWER {
-            // Kept for whoever needs it; what cannot be compiled is told then.
-            let _ = self.conn.prepare_cached(text);
-        }
-    }
-
     fn read(
         &mut self,
         work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,

@@ -322,7 +322,7 @@ fn a_clock_that_stands_still_measures_nothing() {
         None,
         Interrupts::catch(),
     );
-    let end = call(&stage.server, &stage.call, &host, &|| (), &mut |_| ());
+    let end = call(&stage.server, &stage.call, &host, &mut |_| ());
     assert!(end.result.is_ok());
     assert_eq!(end.elapsed, Duration::ZERO);
     assert_eq!(end.closing.finish().timings, Timings::default());

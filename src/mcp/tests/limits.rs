@@ -96,7 +96,7 @@ fn progress_starts_the_idle_limit_anew() {
     stage.call.idle_timeout = Some(Duration::from_millis(1500));
     let mut seen = Vec::new();
     let host = Host::new(None, None, Interrupts::catch());
-    let end = call(&stage.server, &stage.call, &host, &|| (), &mut |progress| {
+    let end = call(&stage.server, &stage.call, &host, &mut |progress| {
         seen.push(progress);
     });
     assert_eq!(only_text(&end), "done");

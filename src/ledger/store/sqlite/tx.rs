@@ -32,9 +32,6 @@ const NEXT_STEP: &str = "SELECT max(step_index) + 1 FROM agent_actions WHERE ses
 const CLAIM_GONE: &str = "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2";
 const ENTRY_HASH: &str = "SELECT entry_hash FROM ledger_events WHERE seq = ?1";
 
-/// What is first needed when an answer is there.
-pub(super) const OF_AN_ANSWER: [&str; 4] = [CLAIM_GONE, NEXT_STEP, rows::INSERT, ENTRY_HASH];
-
 impl Inside<'_> {
     fn told<T>(&self, done: Result<T>) -> std::result::Result<T, StoreError> {
         done.map_err(|error| told(self.place, &error))
