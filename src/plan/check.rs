@@ -10,7 +10,7 @@ mod overlay;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::{
-    host::Host,
+    host::{Host, Moment},
     task::{Failure, Fault, RelPath},
 };
 
@@ -136,23 +136,16 @@ pub(crate) fn check(
                 ActionEnd::Skipped(format!("Not tried: {failed} failed before it"))
             }
             (None, None) => {
+                let halted = || stopped().or_else(|| too_slow(action, clock));
                 let done = places
                     .as_ref()
                     .map_err(Clone::clone)
-                    .and_then(|places| overlay.act(action, places));
-                match done {
-                    Ok(said) if clock.passed() <= action.timeout => ActionEnd::Completed(said),
-                    // What it did is in the overlay already: the plan as a whole is too slow.
-                    Ok(_) => {
-                        let message = format!(
-                            "{} took longer than the {:?} it was given",
-                            action.id, action.timeout
-                        );
-                        let failure = Failure::new(Fault::ToolTimeout, message);
-                        return Err(Broken::Stopped(failure));
-                    }
-                    Err(failure) => ActionEnd::Failed(failure),
+                    .and_then(|places| overlay.act(action, places, &halted));
+                // What it did may be in the overlay already: the plan as a whole is stopped.
+                if let Some(failure) = halted() {
+                    return Err(Broken::Stopped(failure));
                 }
+                done.map_or_else(ActionEnd::Failed, ActionEnd::Completed)
             }
         };
         if matches!(end, ActionEnd::Failed(_)) && plan.instructions.on_error == OnError::Stop {
@@ -174,6 +167,17 @@ pub(crate) fn check(
     }
     Ok(Checked {
         verdicts: verdicts.into_values().collect(),
+    })
+}
+
+/// Whether an action has had its time (R-001-169 … R-001-172).
+fn too_slow(action: &Action, clock: Moment) -> Option<Failure> {
+    (clock.passed() > action.timeout).then(|| {
+        let message = format!(
+            "{} took longer than the {:?} it was given",
+            action.id, action.timeout
+        );
+        Failure::new(Fault::ToolTimeout, message)
     })
 }
 

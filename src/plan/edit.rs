@@ -32,6 +32,29 @@ pub(crate) struct Edited {
     pub(crate) said: String,
 }
 
+/// What an edit may cost: it is given up where it comes to more, before the result is built.
+pub(crate) struct Budget<'a> {
+    /// Bytes of the result.
+    pub(crate) most: u64,
+    /// Why it must stop now: a signal, or the end of the time. Asked between any two pieces of work.
+    pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
+}
+
+impl Budget<'_> {
+    fn go_on(&self) -> Result<(), EditError> {
+        (self.stopped)().map_or(Ok(()), |failure| Err(EditError::Stopped(failure)))
+    }
+
+    fn fits(&self, bytes: u64) -> Result<(), EditError> {
+        let most = self.most;
+        if bytes <= most {
+            Ok(())
+        } else {
+            Err(EditError::TooLarge { most })
+        }
+    }
+}
+
 /// Why an edit was not made. Nothing was changed. The messages do not name the file.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum EditError {
@@ -76,6 +99,10 @@ pub(crate) enum EditError {
     /// An edit that makes sense in no file, or not in this kind of file.
     #[error("{0}")]
     Unfit(String),
+    #[error("the result would have more than the {most} bytes that a file may have here")]
+    TooLarge { most: u64 },
+    #[error("{}", .0.message)]
+    Stopped(Failure),
 }
 
 /// Whether it was broken before, or would be afterwards.
@@ -130,6 +157,8 @@ impl From<EditError> for Failure {
             EditError::Invalid { .. } => Fault::ContentInvalid,
             EditError::SchemaInvalid { .. } => Fault::SchemaInvalid,
             EditError::Unfit(_) => Fault::PlanInvalid,
+            EditError::TooLarge { .. } => Fault::LimitExceeded,
+            EditError::Stopped(failure) => return failure.clone(),
         };
         Self::new(fault, error.to_string())
     }
@@ -167,14 +196,19 @@ impl std::fmt::Display for Language {
 /// Makes one edit. The name tells the language of the file.
 ///
 /// An edit of text may mend a document that is broken, but not break one that is whole (R-001-162).
-pub(crate) fn edit(edit: &Edit, name: &RelPath, before: &[u8]) -> Result<Edited, EditError> {
+pub(crate) fn edit(
+    edit: &Edit,
+    name: &RelPath,
+    before: &[u8],
+    budget: &Budget<'_>,
+) -> Result<Edited, EditError> {
     let text = Text::read(before)?;
     let edited = match edit {
         Edit::TextReplace {
             pattern,
             replacement,
             count,
-        } => pattern::replace(text, pattern, replacement, *count)?,
+        } => pattern::replace(text, pattern, replacement, *count, budget)?,
         Edit::LineInsert { line, content } => lines::insert(text, *line, content)?,
         Edit::LineDelete { first, last } => lines::delete(text, *first, *last)?,
         Edit::JsonAdd { path, key, value } => {

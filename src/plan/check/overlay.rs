@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     plan::{
-        edit,
+        edit::{self, Budget},
         files::{Attributes, Facts, FileError, Kind, Located, View},
         model::{Action, ActionId, Edit, Operation, Permissions, Plan},
     },
@@ -54,7 +54,12 @@ impl<'a> Overlay<'a> {
     }
 
     /// Does one action. A failing one leaves everything as it was.
-    pub(super) fn act(&mut self, action: &Action, place: &Place) -> Result<String, Failure> {
+    pub(super) fn act(
+        &mut self,
+        action: &Action,
+        place: &Place,
+        stopped: &dyn Fn() -> Option<Failure>,
+    ) -> Result<String, Failure> {
         let path = &place.target.path;
         let said = match &action.operation {
             Operation::Create { content, mode } => {
@@ -69,8 +74,10 @@ impl<'a> Overlay<'a> {
                 self.entry(path).now = Some(now);
                 format!("File '{}' created ({} bytes)", action.target, content.len())
             }
-            Operation::Modify(edit) => self.edit(path, place, edit, edit::edit)?,
-            Operation::SchemaUpdate(edit) => self.edit(path, place, edit, edit::schema_update)?,
+            Operation::Modify(edit) => self.edit(path, place, edit, edit::edit, stopped)?,
+            Operation::SchemaUpdate(edit) => {
+                self.edit(path, place, edit, edit::schema_update, stopped)?
+            }
             Operation::Delete => {
                 no_link(&place.target)?;
                 self.load(&place.target)?;
@@ -108,10 +115,16 @@ impl<'a> Overlay<'a> {
         path: &RelPath,
         place: &Place,
         change: &Edit,
-        edit: impl Fn(&Edit, &RelPath, &[u8]) -> Result<edit::Edited, edit::EditError>,
+        edit: impl Fn(&Edit, &RelPath, &[u8], &Budget<'_>) -> Result<edit::Edited, edit::EditError>,
+        stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<String, Failure> {
         self.load(&place.target)?;
-        let edited = edit(change, path, self.bytes(path)).map_err(|error| within(path, error))?;
+        let budget = Budget {
+            most: self.plan.limits.max_file_bytes,
+            stopped,
+        };
+        let edited =
+            edit(change, path, self.bytes(path), &budget).map_err(|error| within(path, error))?;
         self.plan
             .limits
             .fits_file(path, edited.bytes.len() as u64)?;

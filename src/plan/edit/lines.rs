@@ -5,46 +5,41 @@
 
 use super::{
     EditError, Edited,
-    text::{Text, lines, parts, with_ends},
+    text::{Text, parts, with_ends},
 };
 
 /// Makes `content` line `line`; one past the last appends. Content of several lines becomes several
 /// lines; a line end at its end adds no empty line. An empty file becomes the content as given.
 pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited, EditError> {
-    let all = lines(text.body);
-    let index = index(line)?;
-    if index > all.len() {
-        return Err(EditError::LineOutOfRange {
-            line,
-            last: all.len(),
-            allowed: all.len() + 1,
-        });
-    }
+    let start = start(text.body, index(line)?).map_err(|last| EditError::LineOutOfRange {
+        line,
+        last,
+        allowed: last + 1,
+    })?;
     let content_text = parts(content).0;
     let count = content_text.split('\n').count();
     let said = match count {
         1 => format!("Line {line} inserted"),
         _ => format!("{count} lines inserted from line {line}"),
     };
-    if all.is_empty() {
+    if text.body.is_empty() {
         let bytes = text.with(content.to_owned());
         return Ok(Edited { bytes, said });
     }
-    let (before, after) = all.split_at(index);
+    let (before, after) = text.body.split_at(start);
     // The neighbour is the line that is pushed down, or the last one; the last may have no end.
     let end = after
-        .first()
-        .into_iter()
-        .chain(before.iter().rev())
+        .split_inclusive('\n')
+        .take(1)
+        .chain(before.split_inclusive('\n').rev())
         .map(|neighbour| parts(neighbour).1)
         .find(|end| !end.is_empty())
         .unwrap_or("\n");
     let content = with_ends(content_text, end);
-    let before = before.concat();
     let body = if before.is_empty() || before.ends_with('\n') {
-        [&before, &content, end, &after.concat()].concat()
+        [before, &content, end, after].concat()
     } else {
-        [&before, end, &content].concat()
+        [before, end, &content].concat()
     };
     let bytes = text.with(body);
     Ok(Edited { bytes, said })
@@ -52,35 +47,45 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
 
 /// Deletes lines `first` to `last`, both included.
 pub(super) fn delete(text: Text<'_>, first: u64, last: u64) -> Result<Edited, EditError> {
-    let all = lines(text.body);
-    let (start, end) = (index(first)?, index(last)?);
-    if start > end {
+    let (from, to) = (index(first)?, index(last)?);
+    if from > to {
         return Err(EditError::Unfit(format!(
             "lines {first} to {last} run backwards; give the first line first"
         )));
     }
-    if end >= all.len() {
-        return Err(EditError::LineOutOfRange {
-            line: last,
-            last: all.len(),
-            allowed: all.len(),
-        });
-    }
-    let (before, rest) = all.split_at(start);
-    let after = rest.get(end - start + 1..).unwrap_or_default();
-    let mut body = before.concat();
+    let missing = |count| EditError::LineOutOfRange {
+        line: last,
+        last: count,
+        allowed: count,
+    };
+    let end = start(text.body, to.saturating_add(1)).map_err(missing)?;
+    let from = start(text.body, from).map_err(missing)?;
+    let (mut before, after) = (
+        text.body.get(..from).unwrap_or_default(),
+        text.body.get(end..).unwrap_or_default(),
+    );
     // The line that is now the last ends as the file ended.
     if after.is_empty() && !text.body.ends_with('\n') {
-        body.truncate(parts(&body).0.len());
+        before = parts(before).0;
     }
-    body.push_str(&after.concat());
     let said = if first == last {
         format!("Line {first} deleted")
     } else {
         format!("Lines {first} to {last} deleted")
     };
-    let bytes = text.with(body);
+    let bytes = text.with([before, after].concat());
     Ok(Edited { bytes, said })
+}
+
+/// The byte at which this line starts, counted from 0; of one past the last, the end of the text.
+/// `Err`: how many lines there are.
+fn start(body: &str, index: usize) -> Result<usize, usize> {
+    let mut lines = body.split_inclusive('\n');
+    let mut at = 0;
+    for before in 0..index {
+        at += lines.next().ok_or(before)?.len();
+    }
+    Ok(at)
 }
 
 fn index(line: u64) -> Result<usize, EditError> {

@@ -1,12 +1,15 @@
 //! `text_replace`: what is looked for, how often it may be there, and what it becomes.
 
-use regex::bytes::{Captures, Regex, RegexBuilder};
+mod expression;
+mod rewriting;
 
 use super::{
     super::model::Count,
-    EditError, Edited,
+    Budget, EditError, Edited,
     text::{Position, Text, with_ends},
 };
+use expression::Expression;
+use rewriting::{Rewriting, Template};
 
 /// What `text_replace` looks for, byte by byte, in a text without its byte order mark.
 ///
@@ -20,7 +23,7 @@ use super::{
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
     Literal(String),
-    Regex(Regex),
+    Regex(Expression),
 }
 
 /// Why a pattern cannot be looked for.
@@ -32,13 +35,10 @@ pub(crate) enum PatternError {
     Syntax(String),
     #[error(
         "the pattern becomes larger than {} KiB when compiled; use smaller repetitions",
-        MAX_COMPILED >> 10
+        .most >> 10
     )]
-    TooLarge,
+    TooLarge { most: usize },
 }
-
-/// Bytes of a compiled expression, and of what matching may remember.
-const MAX_COMPILED: usize = 1 << 20;
 
 impl Pattern {
     /// A text that is looked for as it is.
@@ -56,15 +56,7 @@ impl Pattern {
         if text.is_empty() {
             return Err(PatternError::Empty);
         }
-        RegexBuilder::new(text)
-            .size_limit(MAX_COMPILED)
-            .dfa_size_limit(MAX_COMPILED)
-            .build()
-            .map(Self::Regex)
-            .map_err(|error| match error {
-                regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
-                other => PatternError::Syntax(other.to_string()),
-            })
+        Expression::read(text).map(Self::Regex)
     }
 }
 
@@ -74,52 +66,48 @@ pub(super) fn replace(
     pattern: &Pattern,
     replacement: &str,
     count: Count,
+    budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
-    let body = text.body.as_bytes();
-    let found = match pattern {
-        Pattern::Literal(literal) => literally(text.body, literal, replacement)?,
-        Pattern::Regex(regex) => by_expression(body, regex, replacement)?,
-    };
-    let number = found.places.len();
     let wanted = match count {
-        Count::All => number.max(1),
+        Count::All => None,
         Count::Exactly(0) => {
             return Err(EditError::Unfit(
                 "a count of 0 replaces nothing; leave the edit out".to_owned(),
             ));
         }
-        Count::Exactly(wanted) => usize::try_from(wanted).unwrap_or(usize::MAX),
+        Count::Exactly(wanted) => Some(usize::try_from(wanted).unwrap_or(usize::MAX)),
     };
+    let mut rewriting = Rewriting::new(text.body, wanted, budget);
+    let ends = match pattern {
+        Pattern::Literal(literal) => literally(&mut rewriting, text.body, literal, replacement)?,
+        Pattern::Regex(expression) => {
+            expression.replace(text.body, replacement, &mut rewriting)?;
+            Ends::AsWritten
+        }
+    };
+    let number = rewriting.number;
     if number == 0 {
         return Err(EditError::PatternNotFound);
     }
-    if number != wanted {
-        let lines = found.places.iter().take(LINES_TOLD);
+    if let Some(wanted) = wanted.filter(|wanted| number != *wanted) {
+        let lines = rewriting.first.iter();
         return Err(EditError::PatternAmbiguous {
             found: number,
             wanted,
             lines: lines
-                .map(|place| Position::of(text.body, place.start).line.to_string())
+                .map(|start| Position::of(text.body, *start).line.to_string())
                 .collect::<Vec<_>>()
                 .join(", "),
         });
     }
-    let mut after = Vec::with_capacity(body.len());
-    let mut done = 0;
-    for place in &found.places {
-        after.extend_from_slice(body.get(done..place.start).unwrap_or_default());
-        after.extend_from_slice(&place.text);
-        done = place.end;
-    }
-    after.extend_from_slice(body.get(done..).unwrap_or_default());
-    let after = String::from_utf8(after).map_err(|_| {
+    let after = String::from_utf8(rewriting.finish()?).map_err(|_| {
         EditError::Refused("the replacement would leave bytes that are not UTF-8".to_owned())
     })?;
     let times = match number {
         1 => "1 occurrence".to_owned(),
         number => format!("{number} occurrences"),
     };
-    let how = match found.ends {
+    let how = match ends {
         Ends::AsWritten => "",
         Ends::Folded => {
             " (matched without regard to line ends; the replacement has those of the file)"
@@ -131,55 +119,38 @@ pub(super) fn replace(
     })
 }
 
-const LINES_TOLD: usize = 10;
-
-/// Where a match is, in bytes, and what takes its place.
-struct Place {
-    start: usize,
-    end: usize,
-    text: Vec<u8>,
-}
-
-struct Found {
-    places: Vec<Place>,
-    ends: Ends,
-}
-
+#[derive(Debug, Clone, Copy)]
 enum Ends {
     AsWritten,
     Folded,
 }
 
-fn literally(body: &str, literal: &str, replacement: &str) -> Result<Found, EditError> {
-    if literal.is_empty() {
-        return Err(EditError::Unfit(PatternError::Empty.to_string()));
+fn literally(
+    rewriting: &mut Rewriting<'_>,
+    body: &str,
+    literal: &str,
+    replacement: &str,
+) -> Result<Ends, EditError> {
+    let as_written = Template::plain(replacement);
+    for (start, found) in body.match_indices(literal) {
+        rewriting.replace(start..start + found.len(), &as_written)?;
     }
-    let places: Vec<_> = body
-        .match_indices(literal)
-        .map(|(start, found)| Place {
-            start,
-            end: start + found.len(),
-            text: replacement.as_bytes().to_vec(),
-        })
-        .collect();
-    if !places.is_empty() || !literal.contains('\n') {
-        let ends = Ends::AsWritten;
-        return Ok(Found { places, ends });
+    if rewriting.number > 0 || !literal.contains('\n') {
+        return Ok(Ends::AsWritten);
     }
-    let pieces = literal.replace("\r\n", "\n");
-    let pieces: Vec<_> = pieces.split('\n').map(regex::escape).collect();
-    let folded = regex::Regex::new(&pieces.join(r"\r?\n"))
-        .map_err(|_| EditError::Unfit(PatternError::TooLarge.to_string()))?;
-    let places = folded
-        .find_iter(body)
-        .map(|found| Place {
-            start: found.start(),
-            end: found.end(),
-            text: with_ends(replacement, first_end(found.as_str())).into_bytes(),
-        })
-        .collect();
-    let ends = Ends::Folded;
-    Ok(Found { places, ends })
+    let [lf, crlf] = ["\n", "\r\n"].map(|end| Template::plain(&with_ends(replacement, end)));
+    let (folded, literal) = (with_ends(body, "\n"), with_ends(literal, "\n"));
+    let mut unfolded = Unfolded::new(body.as_bytes());
+    for (start, found) in folded.match_indices(&literal) {
+        let end = start + found.len();
+        let found = unfolded.place(start)..unfolded.place(end);
+        let template = match first_end(body.get(found.clone()).unwrap_or_default()) {
+            "\n" => &lf,
+            _ => &crlf,
+        };
+        rewriting.replace(found, template)?;
+    }
+    Ok(Ends::Folded)
 }
 
 fn first_end(text: &str) -> &'static str {
@@ -189,56 +160,31 @@ fn first_end(text: &str) -> &'static str {
     }
 }
 
-fn by_expression(body: &[u8], regex: &Regex, replacement: &str) -> Result<Found, EditError> {
-    if let Some(group) = unknown_group(regex, replacement) {
-        return Err(EditError::Unfit(format!(
-            "the replacement uses `${{{group}}}`, but the pattern has no such group; write `$$` for \
-             a dollar, and braces where a name ends"
-        )));
-    }
-    let place = |groups: Captures<'_>| {
-        let (start, end) = groups.get(0).map_or((0, 0), |all| (all.start(), all.end()));
-        if start == end {
-            return Err(EditError::Unfit(
-                "the pattern matches the empty text; let it match at least one character"
-                    .to_owned(),
-            ));
-        }
-        let mut text = Vec::new();
-        groups.expand(replacement.as_bytes(), &mut text);
-        Ok(Place { start, end, text })
-    };
-    let places = regex
-        .captures_iter(body)
-        .map(place)
-        .collect::<Result<_, _>>()?;
-    let ends = Ends::AsWritten;
-    Ok(Found { places, ends })
+/// Where bytes of a text whose line ends are all `\n` are in the text as it is. Asked in order.
+struct Unfolded<'b> {
+    body: &'b [u8],
+    /// The same place in the text as it is, and in the folded one.
+    here: (usize, usize),
 }
 
-/// The first group that the replacement names and the expression lacks: the library would take
-/// nothing for it. Names are read as the library reads them.
-fn unknown_group(regex: &Regex, replacement: &str) -> Option<String> {
-    let mut rest = replacement;
-    while let Some((_, after)) = rest.split_once('$') {
-        if let Some(after) = after.strip_prefix('$') {
-            rest = after;
-            continue;
-        }
-        let name = if let Some(braced) = after.strip_prefix('{') {
-            braced.split_once('}').map_or("", |(name, _)| name)
-        } else {
-            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            end.map_or(after, |end| after.get(..end).unwrap_or_default())
-        };
-        rest = after;
-        let known = match name.parse::<usize>() {
-            Ok(number) => number < regex.captures_len(),
-            Err(_) => regex.capture_names().flatten().any(|known| known == name),
-        };
-        if !name.is_empty() && !known {
-            return Some(name.to_owned());
+impl<'b> Unfolded<'b> {
+    fn new(body: &'b [u8]) -> Self {
+        let here = (0, 0);
+        Self { body, here }
+    }
+
+    fn place(&mut self, folded: usize) -> usize {
+        loop {
+            let (at, passed) = self.here;
+            let end = at + (folded - passed);
+            // The line feed of the last pair may be the byte behind.
+            let ahead = self.body.get(at..=end).or(self.body.get(at..));
+            let mut pairs = ahead.unwrap_or_default().windows(2);
+            let Some(before) = pairs.position(|pair| pair == b"\r\n") else {
+                self.here = (end, folded);
+                return end;
+            };
+            self.here = (at + before + 2, passed + before + 1);
         }
     }
-    None
 }

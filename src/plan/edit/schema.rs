@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{EditError, Edited, Language, edit, value};
+use super::{Budget, EditError, Edited, Language, edit, value};
 use crate::{plan::model::Edit, task::RelPath};
 
 /// Makes one edit of a schema. What was a valid JSON Schema before must be one afterwards. A document
@@ -12,6 +12,7 @@ pub(crate) fn schema_update(
     change: &Edit,
     name: &RelPath,
     before: &[u8],
+    budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let language = Language::of(name).ok_or_else(|| {
         EditError::Unfit(
@@ -19,7 +20,7 @@ pub(crate) fn schema_update(
         )
     })?;
     let was = value(language, before).map(|schema| problem(&schema));
-    let edited = edit(change, name, before)?;
+    let edited = edit(change, name, before, budget)?;
     let is = value(language, &edited.bytes)
         .map_err(EditError::after)
         .map(|schema| problem(&schema))?;

@@ -1,5 +1,6 @@
 //! Facts about edits, and the words to state them in.
 
+mod growth;
 mod json;
 mod json_random;
 mod paths;
@@ -10,7 +11,7 @@ mod yaml_random;
 
 use serde_json::Value;
 
-use super::{EditError, Edited, JsonPath, Pattern, edit};
+use super::{Budget, EditError, Edited, JsonPath, Pattern};
 use crate::{
     plan::model::{Count, Edit},
     task::{Failure, Fault, RelPath},
@@ -26,6 +27,16 @@ fn path(text: &str) -> JsonPath {
 
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
+}
+
+/// As much as anybody needs here.
+const FREE: Budget<'_> = Budget {
+    most: u64::MAX,
+    stopped: &|| None,
+};
+
+fn edit(change: &Edit, name: &RelPath, before: &[u8]) -> Result<Edited, EditError> {
+    super::edit(change, name, before, &FREE)
 }
 
 /// The text after an edit.

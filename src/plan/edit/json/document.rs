@@ -213,7 +213,8 @@ fn string_length(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// The bytes of the comment that starts here, without its line end; 0 if none does.
+/// The bytes of the comment that starts here, without its line end; 0 if none does. One that does not
+/// end goes to the end.
 pub(super) fn comment_length(rest: &[u8]) -> usize {
     let ends = |pair: &[u8]| pair == b"*/";
     if rest.starts_with(b"//") {
@@ -225,7 +226,7 @@ pub(super) fn comment_length(rest: &[u8]) -> usize {
         inside
             .windows(2)
             .position(ends)
-            .map_or(0, |length| length + 4)
+            .map_or(rest.len(), |length| length + 4)
     } else {
         0
     }

@@ -101,8 +101,11 @@ impl<'b> Container<'b> {
 
     /// Whether nothing but blanks is before it on its line.
     pub(super) fn on_own_line(&self, at: usize) -> bool {
-        let start = self.line_start(at);
-        start > self.start && self.text(start..at).trim().is_empty()
+        let before = self.text(self.start..at);
+        let blanks = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
+        before
+            .get(blanks..)
+            .is_some_and(|blanks| blanks.contains('\n'))
     }
 
     /// The end of the comments that follow on the same line, if the line ends with them.

@@ -1,0 +1,220 @@
+//! Regular expressions, looked for in pieces: no single search is long, so that a signal and the end of
+//! the time are heeded in between.
+//!
+//! A search takes at most time in proportion to the text × the compiled expression. An expression that
+//! matches no line end is looked for in a few lines at a time. One that may match across lines is looked
+//! for in the whole text, and its compiled size is bounded by the text's.
+
+use std::ops::Range;
+
+use regex_automata::{
+    Input, Span,
+    meta::{Builder, Config, Regex},
+    util::{captures::Captures, interpolate},
+};
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use super::{
+    super::EditError,
+    PatternError,
+    rewriting::{Rewriting, Template},
+};
+
+/// Bytes of a compiled expression, and of what matching may remember.
+const MAX_COMPILED: usize = 1 << 20;
+
+/// Bytes of a compiled expression × bytes of a text that is searched at once.
+const MAX_WORK: usize = 1 << 42;
+
+/// Bytes of a text that are searched at once, where lines allow it.
+const PIECE: usize = 64 << 10;
+
+/// A regular expression that was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Expression {
+    parsed: Hir,
+    compiled: Regex,
+    reach: Reach,
+}
+
+/// How far a match can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// It holds no line end.
+    Line,
+    Anywhere,
+}
+
+impl Expression {
+    pub(super) fn read(text: &str) -> Result<Self, PatternError> {
+        let mut parser = regex_syntax::ParserBuilder::new().utf8(false).build();
+        let parsed = parser
+            .parse(text)
+            .map_err(|error| PatternError::Syntax(error.to_string()))?;
+        Ok(Self {
+            compiled: compiled(&parsed, MAX_COMPILED)?,
+            reach: if matches_line_end(&parsed) {
+                Reach::Anywhere
+            } else {
+                Reach::Line
+            },
+            parsed,
+        })
+    }
+
+    /// Replaces every match.
+    pub(super) fn replace(
+        &self,
+        body: &str,
+        replacement: &str,
+        rewriting: &mut Rewriting<'_>,
+    ) -> Result<(), EditError> {
+        let template = self.template(replacement)?;
+        let longest = pieces(body, self.reach).map(|piece| piece.len()).max();
+        let most = MAX_WORK / longest.unwrap_or_default().max(1);
+        // Compiling again tells whether it is small enough for this text.
+        if most < MAX_COMPILED {
+            compiled(&self.parsed, most).map_err(|error| {
+                let longest = longest.unwrap_or_default();
+                EditError::Unfit(format!(
+                    "{error}: {longest} bytes of the file have to be searched at once. A pattern that matches no line end is searched line by line"
+                ))
+            })?;
+        }
+        let mut captures = self.compiled.create_captures();
+        let mut last = None;
+        for piece in pieces(body, self.reach) {
+            rewriting.go_on()?;
+            let mut at = piece.start;
+            while at < piece.end || piece.end == body.len() {
+                let input = Input::new(body).span(at..piece.end);
+                self.search(&input, &template, &mut captures);
+                let Some(found) = captures.get_group(0) else {
+                    break;
+                };
+                if found.is_empty() && last == Some(found.end) {
+                    // Nothing, right behind a match.
+                    if at == piece.end {
+                        break;
+                    }
+                    at += 1;
+                    continue;
+                }
+                if found.is_empty() {
+                    return Err(EditError::Unfit(
+                        "the pattern matches the empty text; let it match at least one character"
+                            .to_owned(),
+                    ));
+                }
+                if template.has_groups() {
+                    let spans = captures.iter().map(range);
+                    rewriting.replace_groups(&spans.collect::<Vec<_>>(), &template)?;
+                } else {
+                    rewriting.replace(found.range(), &template)?;
+                }
+                at = found.end;
+                last = Some(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the next match is, and its groups, if they are needed.
+    fn search(&self, input: &Input<'_>, template: &Template, captures: &mut Captures) {
+        if template.has_groups() {
+            self.compiled.search_captures(input, captures);
+            return;
+        }
+        captures.clear();
+        if let Some(found) = self.compiled.search(input) {
+            captures.set_pattern(Some(found.pattern()));
+            let ends = [found.start(), found.end()];
+            for (slot, end) in captures.slots_mut().iter_mut().zip(ends) {
+                *slot = regex_automata::util::primitives::NonMaxUsize::new(end);
+            }
+        }
+    }
+
+    /// The replacement as the library reads it, but that it may name no group that is not there.
+    fn template(&self, replacement: &str) -> Result<Template, EditError> {
+        let pattern = regex_automata::PatternID::ZERO;
+        let info = self.compiled.group_info();
+        let (mut text, mut groups, mut unknown) = (Vec::new(), Vec::new(), None);
+        interpolate::bytes(
+            replacement.as_bytes(),
+            |group, text| groups.push((text.len(), group)),
+            |name| {
+                let group = info.to_index(pattern, name);
+                if group.is_none() {
+                    unknown.get_or_insert_with(|| name.to_owned());
+                }
+                group
+            },
+            &mut text,
+        );
+        let there = info.group_len(pattern);
+        let mut numbers = groups.iter().map(|(_, group)| *group);
+        let number = numbers.find(|group| *group >= there);
+        if let Some(group) = unknown.or(number.map(|number| number.to_string())) {
+            return Err(EditError::Unfit(format!(
+                "the replacement uses `${{{group}}}`, but the pattern has no such group; write `$$` for \
+                 a dollar, and braces where a name ends"
+            )));
+        }
+        Ok(Template::new(text, groups))
+    }
+}
+
+fn range(group: Option<Span>) -> Range<usize> {
+    group.map_or(0..0, |group| group.range())
+}
+
+fn compiled(parsed: &Hir, most: usize) -> Result<Regex, PatternError> {
+    let config = Config::new()
+        .utf8_empty(false)
+        .nfa_size_limit(Some(most))
+        .hybrid_cache_capacity(MAX_COMPILED);
+    let built = Builder::new().configure(config).build_from_hir(parsed);
+    built.map_err(|error| match error.size_limit() {
+        Some(_) => PatternError::TooLarge { most },
+        None => PatternError::Syntax(error.to_string()),
+    })
+}
+
+/// The parts of a text that are searched one after the other: no match is in two of them.
+fn pieces(body: &str, reach: Reach) -> impl Iterator<Item = Range<usize>> {
+    let bytes = body.as_bytes();
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let start = next?;
+        let end = match reach {
+            Reach::Anywhere => None,
+            Reach::Line => {
+                let rest = bytes.get(start + PIECE..).unwrap_or_default();
+                let newline = rest.iter().position(|byte| *byte == b'\n');
+                newline.map(|newline| start + PIECE + newline + 1)
+            }
+        };
+        next = end.filter(|end| *end < bytes.len());
+        Some(start..next.unwrap_or(bytes.len()))
+    })
+}
+
+/// Whether a match can hold a line end.
+fn matches_line_end(parsed: &Hir) -> bool {
+    match parsed.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => literal.0.contains(&b'\n'),
+        HirKind::Class(Class::Unicode(class)) => {
+            let mut ranges = class.iter();
+            ranges.any(|range| (range.start()..=range.end()).contains(&'\n'))
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            let mut ranges = class.iter();
+            ranges.any(|range| (range.start()..=range.end()).contains(&b'\n'))
+        }
+        HirKind::Repetition(repetition) => matches_line_end(&repetition.sub),
+        HirKind::Capture(capture) => matches_line_end(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(matches_line_end),
+    }
+}

@@ -1,0 +1,141 @@
+//! The text as it becomes, match by match.
+
+use std::ops::Range;
+
+use super::super::{Budget, EditError};
+
+/// Places of matches that are told.
+const TOLD: usize = 10;
+
+/// What a match becomes: a text, into which the match's groups are put.
+#[derive(Debug)]
+pub(super) struct Template {
+    text: Vec<u8>,
+    /// Before which byte of the text which group comes, in order.
+    groups: Vec<(usize, usize)>,
+    /// How often each group comes, so that a size is known without building anything.
+    times: Vec<u64>,
+}
+
+impl Template {
+    pub(super) fn plain(text: &str) -> Self {
+        Self::new(text.as_bytes().to_vec(), Vec::new())
+    }
+
+    pub(super) fn new(text: Vec<u8>, groups: Vec<(usize, usize)>) -> Self {
+        let highest = groups.iter().map(|(_, group)| *group).max();
+        let mut times = vec![0; highest.map_or(0, |highest| highest + 1)];
+        for (_, group) in &groups {
+            if let Some(times) = times.get_mut(*group) {
+                *times += 1;
+            }
+        }
+        Self {
+            text,
+            groups,
+            times,
+        }
+    }
+
+    /// Whether it needs more of a match than where that is.
+    pub(super) fn has_groups(&self) -> bool {
+        self.times.len() > 1
+    }
+
+    fn size(&self, groups: &[Range<usize>]) -> u64 {
+        let each = self.times.iter().zip(groups);
+        let filled = each.fold(0_u64, |sum, (times, group)| {
+            sum.saturating_add(times.saturating_mul(group.len() as u64))
+        });
+        filled.saturating_add(self.text.len() as u64)
+    }
+
+    fn write(&self, body: &[u8], groups: &[Range<usize>], after: &mut Vec<u8>) {
+        let mut done = 0;
+        for (at, group) in &self.groups {
+            after.extend_from_slice(self.text.get(done..*at).unwrap_or_default());
+            let group = groups.get(*group).cloned().unwrap_or_default();
+            after.extend_from_slice(body.get(group).unwrap_or_default());
+            done = *at;
+        }
+        after.extend_from_slice(self.text.get(done..).unwrap_or_default());
+    }
+}
+
+/// Matches counted and replaced. What would be too large is found before it is built, and what nobody
+/// would take (more matches than are wanted) is not built at all.
+pub(super) struct Rewriting<'t> {
+    body: &'t [u8],
+    wanted: Option<usize>,
+    budget: &'t Budget<'t>,
+    pub(super) number: usize,
+    /// Where the first matches start.
+    pub(super) first: Vec<usize>,
+    after: Vec<u8>,
+    /// As far as this the text is done.
+    done: usize,
+}
+
+impl<'t> Rewriting<'t> {
+    pub(super) fn new(body: &'t str, wanted: Option<usize>, budget: &'t Budget<'t>) -> Self {
+        Self {
+            body: body.as_bytes(),
+            wanted,
+            budget,
+            number: 0,
+            first: Vec::new(),
+            after: Vec::new(),
+            done: 0,
+        }
+    }
+
+    pub(super) fn go_on(&self) -> Result<(), EditError> {
+        self.budget.go_on()
+    }
+
+    /// One more match, without groups but the whole of it.
+    pub(super) fn replace(
+        &mut self,
+        found: Range<usize>,
+        template: &Template,
+    ) -> Result<(), EditError> {
+        self.replace_groups(&[found], template)
+    }
+
+    /// One more match. The first of its groups is the whole of it.
+    pub(super) fn replace_groups(
+        &mut self,
+        groups: &[Range<usize>],
+        template: &Template,
+    ) -> Result<(), EditError> {
+        self.go_on()?;
+        let found = groups.first().cloned().unwrap_or_default();
+        self.number += 1;
+        if self.first.len() < TOLD {
+            self.first.push(found.start);
+        }
+        if self.wanted.is_some_and(|wanted| self.number > wanted) {
+            self.after = Vec::new();
+            return Ok(());
+        }
+        let kept = self.body.get(self.done..found.start).unwrap_or_default();
+        self.fits(template.size(groups).saturating_add(kept.len() as u64))?;
+        self.after.extend_from_slice(kept);
+        template.write(self.body, groups, &mut self.after);
+        self.done = found.end;
+        Ok(())
+    }
+
+    /// The whole text.
+    pub(super) fn finish(mut self) -> Result<Vec<u8>, EditError> {
+        let rest = self.body.get(self.done..).unwrap_or_default();
+        self.fits(rest.len() as u64)?;
+        self.after.extend_from_slice(rest);
+        Ok(self.after)
+    }
+
+    fn fits(&self, more: u64) -> Result<(), EditError> {
+        self.budget
+            .fits(more.saturating_add(self.after.len() as u64))
+    }
+}

@@ -1,0 +1,205 @@
+//! Facts about what an edit may cost: counted in bytes and in questions, never in seconds.
+
+use std::cell::Cell;
+
+use super::*;
+use crate::plan::edit::check_syntax;
+
+const T: &str = "a.txt";
+
+fn bounded(change: &Edit, before: &str, most: u64) -> Result<Edited, Failure> {
+    let budget = Budget {
+        most,
+        stopped: &|| None,
+    };
+    crate::plan::edit::edit(change, &name(T), before.as_bytes(), &budget).map_err(Failure::from)
+}
+
+/// How often an edit asks whether to go on, and how it ends if the answer is no from the `last` question on.
+fn asked(file: &str, change: &Edit, before: &str, last: usize) -> (usize, Result<Edited, Failure>) {
+    let asked = Cell::new(0);
+    let stopped = || {
+        asked.set(asked.get() + 1);
+        (asked.get() >= last).then(|| Failure::new(Fault::Cancelled, "cancelled by SIGTERM"))
+    };
+    let budget = Budget {
+        most: u64::MAX,
+        stopped: &stopped,
+    };
+    let ended = crate::plan::edit::edit(change, &name(file), before.as_bytes(), &budget);
+    (asked.get(), ended.map_err(Failure::from))
+}
+
+#[test]
+fn a_result_that_would_be_too_large_is_never_built() {
+    // Built, these would be 100 GB and 400 GB.
+    let text = "a".repeat(1_000_000);
+    let long = "x".repeat(100_000);
+    let groups = "$0".repeat(400_000);
+    let braced = "${0}${1}".repeat(200_000);
+    for change in [
+        literal("a", &long, Count::All),
+        literal("a", &long, Count::Exactly(1_000_000)),
+        regex(".", &long, Count::All),
+        regex(".", &groups, Count::All),
+        regex("(a)", &braced, Count::All),
+        regex("(a+)", &"$1".repeat(400_000), Count::Exactly(1)),
+    ] {
+        let failed = bounded(&change, &text, 1 << 20).unwrap_err();
+        assert_eq!(failed.fault, Fault::LimitExceeded, "{}", failed.message);
+        assert!(
+            failed.message.contains("1048576 bytes"),
+            "{}",
+            failed.message
+        );
+    }
+    // A folded literal has replacements, too.
+    let lines = "a\r\n".repeat(100_000);
+    let failed = bounded(&literal("a\n", &long, Count::All), &lines, 1 << 20).unwrap_err();
+    assert_eq!(failed.fault, Fault::LimitExceeded);
+}
+
+#[test]
+fn the_last_byte_that_fits_fits() {
+    for change in [
+        literal("b", "xyz", Count::All),
+        regex("(b)", "$1$1${1}", Count::All),
+    ] {
+        assert_eq!(bounded(&change, "abcbd", 9).unwrap().bytes.len(), 9);
+        let failed = bounded(&change, "abcbd", 8).unwrap_err();
+        assert_eq!(failed.fault, Fault::LimitExceeded);
+    }
+}
+
+#[test]
+fn too_many_matches_are_counted_and_not_built() {
+    let text = "a".repeat(100_000);
+    let change = literal("a", &"x".repeat(1_000), Count::Exactly(1));
+    let failed = bounded(&change, &text, 200_000).unwrap_err();
+    assert_eq!(failed.fault, Fault::PatternAmbiguous, "{}", failed.message);
+    assert!(
+        failed.message.contains("100000 times"),
+        "{}",
+        failed.message
+    );
+}
+
+#[test]
+fn a_signal_is_heeded_between_any_two_matches() {
+    let text = "a\r\n".repeat(10_000);
+    for change in [
+        literal("a", "b", Count::All),
+        literal("\n", "", Count::All),
+        literal("a\n", "b\n", Count::All),
+        regex("a", "b", Count::All),
+        regex("(?s).", "b", Count::All),
+        regex(r"(a)\s", "$1", Count::All),
+        regex("a", "b", Count::Exactly(1)),
+    ] {
+        let (times, ended) = asked(T, &change, &text, 7);
+        assert_eq!(ended.unwrap_err().fault, Fault::Cancelled);
+        assert_eq!(times, 7, "{change:?}");
+    }
+}
+
+#[test]
+fn a_search_that_finds_nothing_heeds_a_signal_every_few_lines() {
+    let text = "aaaaaaa\n".repeat(1 << 17);
+    for pattern in ["(?:a{0,300}){3}b", "a+$b", r"\bb\b"] {
+        let change = regex(pattern, "", Count::All);
+        let (times, ended) = asked(T, &change, &text, usize::MAX);
+        assert_eq!(ended.unwrap_err().fault, Fault::PatternNotFound);
+        // Of 1 MiB, 64 KiB at a time.
+        assert!((15..=17).contains(&times), "{times}: {pattern}");
+    }
+}
+
+#[test]
+fn a_large_expression_is_not_looked_for_in_a_large_text_at_once() {
+    let large = regex(r"(?:[ab]{0,200}c){30}", "", Count::All);
+    let line = "a".repeat(12 << 20);
+    let failed = bounded(&large, &line, u64::MAX).unwrap_err();
+    assert_eq!(failed.fault, Fault::PlanInvalid, "{}", failed.message);
+    assert!(
+        failed.message.contains("searched at once"),
+        "{}",
+        failed.message
+    );
+    // An ordinary one is.
+    let change = regex(r"a{5}b", "c", Count::All);
+    let line = ["a".repeat(5 << 20), "b".to_owned()].concat();
+    let after = bounded(&change, &line, u64::MAX).unwrap().bytes;
+    assert_eq!(after.len(), (5 << 20) - 4);
+}
+
+#[test]
+fn a_search_in_pieces_finds_what_a_search_of_the_whole_finds() {
+    let mut rng = fastrand::Rng::with_seed(20);
+    let mut text = String::new();
+    while text.len() < 400_000 {
+        let length = rng.usize(0..200);
+        text.extend((0..length).map(|_| rng.choice(['a', 'b', ' ', 'é', '\r']).unwrap()));
+        text.push('\n');
+    }
+    text.push_str("ab");
+    for (pattern, replacement) in [
+        ("a+b", "<$0>"),
+        ("(?m)^.", "<$0>"),
+        ("(?m).$", "<$0>"),
+        (r"(?m)\r$", ""),
+        (r"(a)(b)?\b", "$2$1"),
+        (r"[^\n]+", "x"),
+        (r"b\z", "x"),
+        (r"\A.", "x"),
+        ("b$", "x"),
+        (r"a(?s:.)b", "$0$0"),
+        (r"\s+a", "-"),
+        (r"(?R)(?m).$", "x"),
+    ] {
+        let whole = ::regex::bytes::Regex::new(pattern).unwrap();
+        let expected = whole.replace_all(text.as_bytes(), replacement.as_bytes());
+        let is = edit(
+            &regex(pattern, replacement, Count::All),
+            &name(T),
+            text.as_bytes(),
+        );
+        assert!(is.unwrap().bytes == expected.as_ref(), "{pattern}");
+    }
+}
+
+#[test]
+fn a_literal_across_line_ends_is_found_where_an_expression_finds_it() {
+    let mut rng = fastrand::Rng::with_seed(21);
+    for _ in 0..5_000 {
+        let mut some = |parts: &[&str], length: usize| -> String {
+            let length = rng.usize(1..=length);
+            (0..length)
+                .map(|_| rng.choice(parts).copied().unwrap())
+                .collect()
+        };
+        let body = some(&["a", "b", "é", "\n", "\r\n"], 24);
+        let pattern = some(&["a", "b", "\n"], 3);
+        if !pattern.contains('\n') || body.contains(&pattern) {
+            continue;
+        }
+        let expression = pattern.replace('\n', "\r?\n");
+        let expected = ::regex::Regex::new(&expression)
+            .unwrap()
+            .replace_all(&body, "<x>");
+        let is = edit(
+            &literal(&pattern, "<x>", Count::All),
+            &name(T),
+            body.as_bytes(),
+        );
+        match is {
+            Ok(is) => assert_eq!(text(is), expected, "{pattern:?} in {body:?}"),
+            Err(_) => assert_eq!(body, expected, "{pattern:?} in {body:?}"),
+        }
+    }
+}
+
+#[test]
+fn comments_that_do_not_end_are_looked_at_once() {
+    let text = "/* ".repeat(200_000);
+    assert!(check_syntax(&name("a.jsonc"), text.as_bytes()).is_err());
+}
