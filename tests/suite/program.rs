@@ -60,9 +60,12 @@ impl Root {
         Self { _dir: dir, path }
     }
 
-    /// The binary, to be run here.
+    /// The binary, to be run here. Signals that the tests were started to ignore, as by `nohup` or in the background
+    /// of a script, are not ignored.
     pub(crate) fn command(&self) -> Command {
-        self.within(ONEACT)
+        let mut command = self.within("/usr/bin/env");
+        command.args(["--default-signal=HUP,INT,QUIT", ONEACT]);
+        command
     }
 
     /// Any program, to be run here with the environment of a run.
