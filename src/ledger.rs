@@ -54,8 +54,8 @@ pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, OnDuplicate, Recorded, Reuse,
-    Running, SeenInput, Target, Unless, Who, Why,
+    Again, Answered, Ask, Attempt, Begun, Change, Ended, Ground, LedgerError, Made, OnDuplicate,
+    Recorded, Reuse, Running, SeenInput, Target, Unless, Who, Why,
 };
 
 use anchor::HeadFile;

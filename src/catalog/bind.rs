@@ -36,6 +36,11 @@ pub(crate) enum Form {
 }
 
 impl Source {
+    /// Whether it is an asset that the task names or a step before made.
+    pub(super) fn is_asset(&self) -> bool {
+        matches!(self, Self::Input { .. } | Self::Origin | Self::Ref { .. })
+    }
+
     /// Reads a source; answers what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split('.').collect();

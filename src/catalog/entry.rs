@@ -67,8 +67,12 @@ pub(crate) struct Identity {
 /// What becomes of a request that was done before in the session (C-36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicates {
-    /// The old answer, while it is good, and no older than that.
+    /// The entry says so: the old answer, while it is good, no older than that, and until something with
+    /// effects is done.
     Reuse { ttl: Option<Duration> },
+    /// The entry says nothing: the old answer, while everything that it depends on is known to be the same
+    /// by content.
+    SameContent { ttl: Option<Duration> },
     /// The old answer, saying that it was not done again.
     Suppress,
     /// It is done again.
@@ -84,6 +88,13 @@ pub(crate) struct Effects {
     pub(crate) open_world: Option<bool>,
 }
 
+impl Effects {
+    /// Idempotent, and destroys nothing.
+    pub(super) fn is_harmless(self) -> bool {
+        self.idempotent == Some(true) && self.destructive != Some(true)
+    }
+}
+
 /// Whether it must not happen twice, and who says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Once {
@@ -96,6 +107,12 @@ pub(crate) enum Once {
 }
 
 impl Entry {
+    /// Whether a call may change what a later read sees. What only adds an asset of its own does not.
+    pub(crate) fn changes_state(&self) -> bool {
+        let adds_an_asset = self.result.kind.makes_asset() && self.effects.is_harmless();
+        self.effects.read_only != Some(true) && !adds_an_asset
+    }
+
     pub(crate) fn once(&self) -> Once {
         match (self.repeatable, self.effects.idempotent) {
             (Repeatable::Yes, _) => Once::No,
@@ -192,6 +209,12 @@ pub(crate) enum ResultKind {
     },
     /// Result data alone.
     Metadata,
+}
+
+impl ResultKind {
+    pub(super) fn makes_asset(&self) -> bool {
+        matches!(self, Self::Asset { .. } | Self::Analysis { .. })
+    }
 }
 
 /// Which format an asset must have.

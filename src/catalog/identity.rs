@@ -12,7 +12,7 @@ use super::{
     document::{CatalogError, Tables},
     duration::duration,
     entry::{Duplicates, Effects, Identity},
-    raw::{RawCapability, RawDuplicateMode, RawOnDuplicate},
+    raw::{RawCapability, RawDuplicateMode, RawKind, RawOnDuplicate},
 };
 
 /// Keys of an entry that say nothing about what happens when it is done.
@@ -30,7 +30,7 @@ const WORDS: [&str; 11] = [
     "timeout_max",
 ];
 
-/// How long an answer from the open world is taken for good where the entry does not say.
+/// How long the same content has the same answer where it meets the open world.
 const OPEN_WORLD: Duration = Duration::from_mins(5);
 
 /// What the entry says, and what its effects mean where it says nothing.
@@ -47,20 +47,24 @@ pub(super) fn compile(
         volatile: raw.volatile.clone(),
         duplicates: match &raw.on_duplicate {
             Some(said) => duplicates(tables, id, said, effects)?,
-            None => unsaid(effects),
+            None => unsaid(effects, raw),
         },
     })
 }
 
-/// What may be repeated is answered from the record; what may not is not done again. What destroys and may
-/// be repeated is: that it was done once says nothing of what is there now.
-pub(super) fn unsaid(effects: Effects) -> Duplicates {
-    match (effects.read_only, effects.idempotent, effects.destructive) {
-        (Some(true), ..) | (_, Some(true), None | Some(false)) => Duplicates::Reuse {
-            ttl: (effects.open_world != Some(false)).then_some(OPEN_WORLD),
-        },
-        (_, Some(true), Some(true)) => Duplicates::Repeat,
-        (_, None | Some(false), _) => Duplicates::Suppress,
+/// What only reads, or only makes an asset of what it is given, is answered from the record while all of
+/// that is the same; what destroys and may be repeated is done again, since an old answer says nothing of
+/// what is there now; anything else is not done twice (C-35, C-36).
+fn unsaid(effects: Effects, raw: &RawCapability) -> Duplicates {
+    let kind = raw.result.as_ref().map(|result| result.kind);
+    let makes_asset = matches!(kind, Some(RawKind::Asset | RawKind::Analysis));
+    if effects.read_only == Some(true) || (effects.is_harmless() && makes_asset) {
+        let ttl = (effects.open_world != Some(false)).then_some(OPEN_WORLD);
+        return Duplicates::SameContent { ttl };
+    }
+    match (effects.idempotent, effects.destructive) {
+        (Some(true), Some(true)) => Duplicates::Repeat,
+        _ => Duplicates::Suppress,
     }
 }
 
@@ -85,8 +89,7 @@ pub(super) fn duplicates(
     match said.mode {
         RawDuplicateMode::Reuse => {
             // What is not said is the worst.
-            let once = effects.idempotent != Some(true) || effects.destructive == Some(true);
-            if once && effects.read_only != Some(true) {
+            if !effects.is_harmless() && effects.read_only != Some(true) {
                 return Err(wrong(
                     at,
                     "cannot be `reuse` for what destroys, or does not say that it is idempotent; write `suppress`, \

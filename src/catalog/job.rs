@@ -69,6 +69,15 @@ pub(crate) struct Step {
     pub(crate) input: Input,
 }
 
+impl Step {
+    /// Whether it is given an asset, by which its answer can be known to be the same again.
+    pub(crate) fn is_given_asset(&self) -> bool {
+        let bound = self.entry.bind.iter();
+        let mut assets = bound.filter(|(_, source)| source.is_asset());
+        assets.any(|(name, _)| self.parameters.contains_key(name))
+    }
+}
+
 /// The asset of a step: what it is, and where it waits until the whole job is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepOutput {

@@ -8,6 +8,7 @@ use super::{
     canonical::{canonical, exact, sha256},
     record::{Event, Head, Link, Row, Seq},
     store::{StoreError, Tx},
+    words::Change,
 };
 
 /// What a link says beside who, what and when: hashes and names, never parameters. At most 4 KiB. The members
@@ -21,6 +22,9 @@ pub(crate) struct Body {
     /// The catalog entries of a claim, as in its row: should its owner die, there is no row to say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
+    /// Whether it may change what a later read sees: `state`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<String>,
     /// The number of the claim that this link settles, or moves on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Seq>,
@@ -59,6 +63,17 @@ pub(crate) struct Body {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
 }
+
+/// As a body of a link says it.
+pub(super) fn changes(change: Change) -> Option<String> {
+    match change {
+        Change::Nothing => None,
+        Change::State => Some("state".to_owned()),
+    }
+}
+
+/// By what a body says so, to be looked for in its text: no other text of a body can hold it unescaped.
+pub(super) const CHANGES_STATE: &str = r#""changes":"state""#;
 
 /// What a link seals of its row, in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,6 +261,7 @@ mod tests {
         let body = Body {
             about: text("op_1"),
             action: text("\"é\u{1f}"),
+            changes: changes(Change::State),
             claim: Some(7),
             claimed: text("delivery:1"),
             effects: text("once"),
@@ -270,7 +286,7 @@ mod tests {
         };
         let told = serde_json::to_value(&body).unwrap();
         assert_eq!(body.text(), canonical(&told));
-        assert_eq!(told.as_object().unwrap().len(), 15);
+        assert_eq!(told.as_object().unwrap().len(), 16);
         let link = Link {
             seq: 3,
             operation_id: "op_3".to_owned(),

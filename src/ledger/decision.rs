@@ -149,6 +149,7 @@ fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
         | Miss::NotSuccessful
         | Miss::LedgerDamaged
         | Miss::Revoked
+        | Miss::StateMayHaveChanged
         | Miss::Pruned => Vec::new(),
     }
 }

@@ -15,7 +15,7 @@ use super::{
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
-    words::{Ask, Ended, LedgerError, Recorded, Running, Why},
+    words::{Ask, Change, Ended, LedgerError, Recorded, Running, Why},
 };
 
 /// An answer that is yet to be recorded: a file of the outbox.
@@ -30,6 +30,7 @@ struct Letter {
     at: i64,
     claimed_hash: String,
     claim: Seq,
+    change: Change,
 }
 
 impl Ledger<'_> {
@@ -53,6 +54,7 @@ impl Ledger<'_> {
                 request_hash: Some(running.request_hash.clone()),
                 entry_digest: Some(ask.entry_digest.clone()),
                 claim: Some(running.claim),
+                changes: chain::changes(ask.change),
                 ..Body::default()
             };
             chain::append(tx, Event::Dispatched, stamp(ask, &actor, now), &body)?;
@@ -80,6 +82,7 @@ impl Ledger<'_> {
             at: ended.at.as_millisecond(),
             claimed_hash: claim_key(ask, &running.request_hash).request_hash,
             claim: running.claim,
+            change: ask.change,
         };
         let recorded = match self.take_in(&letter) {
             Ok(head) => {
@@ -278,7 +281,11 @@ impl Letter {
             at: jiff::Timestamp::from_millisecond(self.at).unwrap_or_default(),
             actor: &self.actor,
         };
-        let beside = Beside { claim, note: None };
+        let beside = Beside {
+            claim,
+            change: self.change,
+            ..Beside::default()
+        };
         Ok(row::record(tx, event, stamp, row, beside)?.0)
     }
 }

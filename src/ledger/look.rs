@@ -12,7 +12,9 @@ use super::{
     request::Hashes,
     row::{self, Beside},
     store::{Delivery, Tx, Which},
-    words::{Again, Answered, Ask, Attempt, LedgerError, Miss, OnDuplicate, Running, Unless, Why},
+    words::{
+        Again, Answered, Ask, Attempt, Ground, LedgerError, Miss, OnDuplicate, Running, Unless, Why,
+    },
 };
 
 /// What one look at the record comes to.
@@ -199,6 +201,12 @@ impl Look<'_, '_> {
             };
             return Ok(Found::Step(Box::new(Step::Judge(Box::new(row), link))));
         };
+        let verdict = match ask.on_duplicate {
+            OnDuplicate::Reuse { ground, .. } if ground != Ground::Content => {
+                verdict.and(self.unchanged_since(&row)?)
+            }
+            _ => verdict,
+        };
         Ok(match (ask.on_duplicate, verdict) {
             (OnDuplicate::Repeat, _) => Found::Why(Why::Repeat),
             (OnDuplicate::Reuse { .. }, Ok(())) => {
@@ -210,6 +218,27 @@ impl Look<'_, '_> {
             (OnDuplicate::Suppress(_), Ok(())) => {
                 Found::Step(Box::new(self.again(Again::Suppressed, row)?))
             }
+        })
+    }
+
+    /// Whether nothing that may change what it read was begun or ended in the session since the run of that
+    /// answer began, whatever came of it. Whoever reused the answer last looked at all that was before.
+    fn unchanged_since(&mut self, row: &Row) -> Result<Result<(), Miss>, LedgerError> {
+        let answered = row.seq.unwrap_or_default();
+        let link = self.tx.links(answered, 1)?.into_iter().next();
+        let claim = link.and_then(|link| link.body()?.claim);
+        let reused = self.tx.rows(&Which::ReusesOf(&row.id), 1)?;
+        // A replayed one did not look.
+        let looked = |reuse: &Row| reuse.state == Some(RowState::Reused);
+        let reused = reused.into_iter().find(looked).and_then(|reuse| reuse.seq);
+        let since = reused.or(claim).unwrap_or(answered);
+        let who = &self.ask.who;
+        let changed = self
+            .tx
+            .changed_since(since, who.session_id, &row.operation_id)?;
+        Ok(match changed {
+            Some(_) => Err(Miss::StateMayHaveChanged),
+            None => Ok(()),
         })
     }
 

@@ -11,7 +11,7 @@ use super::{
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RULES,
-    words::{Ask, Attempt, Ended, Running},
+    words::{Ask, Attempt, Change, Ended, Running},
 };
 
 /// Who writes the rows (R-004-43).
@@ -221,6 +221,7 @@ pub(super) struct Beside<'a> {
     pub(super) claim: Option<Seq>,
     /// A person's words.
     pub(super) note: Option<&'a str>,
+    pub(super) change: Change,
 }
 
 /// Records an answer: its number in the session, its link, its row.
@@ -241,6 +242,7 @@ pub(super) fn record(
         entry_digest: row.entry_digest.clone(),
         reason: row.reason.clone(),
         note: beside.note.map(ToOwned::to_owned),
+        changes: chain::changes(beside.change),
         claim: beside.claim,
         about: row.reused_from.clone(),
         row: Some(row.seal()),

@@ -157,6 +157,15 @@ pub(crate) trait Tx {
     /// Those of a session, ascending.
     fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError>;
 
+    /// The first link of a session after that one by which something that may change what later reads see
+    /// was begun or ended, not counting that operation's own.
+    fn changed_since(
+        &mut self,
+        seq: Seq,
+        session_id: &str,
+        but: &str,
+    ) -> Result<Option<Seq>, StoreError>;
+
     // --- sessions ---
 
     fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError>;

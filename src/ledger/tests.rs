@@ -25,8 +25,8 @@ use super::{
     store::{Memory, StoreError, Which, read},
     validity::{RULES, World},
     words::{
-        Again, Ask, Attempt, Begun, Ended, LedgerError, Made, Miss, OnDuplicate, Reuse, Running,
-        SeenInput, Unless, Who, Why,
+        Again, Ask, Attempt, Begun, Change, Ended, Ground, LedgerError, Made, Miss, OnDuplicate,
+        Reuse, Running, SeenInput, Unless, Who, Why,
     },
 };
 use crate::{
@@ -135,7 +135,8 @@ fn ask(operation: &'static str) -> Ask<'static> {
         tool_pin: None,
         adjusted: None,
         effects: Effects::Idempotent,
-        on_duplicate: OnDuplicate::Reuse { ttl: None },
+        on_duplicate: reuse(None, Ground::Content),
+        change: Change::Nothing,
         reuse: Reuse::Allowed,
         home: None,
         patience: Duration::from_millis(20),
@@ -143,8 +144,13 @@ fn ask(operation: &'static str) -> Ask<'static> {
     }
 }
 
+const fn reuse(ttl: Option<Duration>, ground: Ground) -> OnDuplicate {
+    OnDuplicate::Reuse { ttl, ground }
+}
+
 fn once(operation: &'static str) -> Ask<'static> {
     Ask {
+        change: Change::State,
         effects: Effects::Once,
         on_duplicate: OnDuplicate::Suppress(Unless::InputsChanged),
         ..ask(operation)

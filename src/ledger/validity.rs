@@ -1,4 +1,4 @@
-//! Is an old answer still good? Thirteen conditions, in their order; the first that does not hold is the
+//! Is an old answer still good? Conditions, in their order; the first that does not hold is the
 //! reason why not (R-004-37, C-35).
 
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::task::{Links, Print, Still, was_redacted};
 use super::{
     canonical::sha256,
     record::{Link, Row, RowOutcome, RowState},
-    words::{Ask, Attempt, Made, Miss, OnDuplicate, Reuse, SeenInput, Unless},
+    words::{Ask, Attempt, Ground, Made, Miss, OnDuplicate, Reuse, SeenInput, Unless},
 };
 
 /// The version of the rules by which results are judged: an answer that was judged by others is not good
 /// any more.
-pub(super) const RULES: &str = "rules.1";
+pub(super) const RULES: &str = "rules.2";
 
 /// What can be seen of the world outside the record.
 pub(crate) trait World {
@@ -39,7 +39,7 @@ pub(super) fn judge(
     world: &dyn World,
 ) -> Result<(), Miss> {
     match ask.on_duplicate {
-        OnDuplicate::Reuse { ttl } => good(row, link, ask, ttl, world),
+        OnDuplicate::Reuse { ttl, ground } => good(row, link, ask, (ttl, ground), world),
         OnDuplicate::Suppress(unless) => same(row, unless, world),
         OnDuplicate::Repeat => Err(Miss::Disabled),
     }
@@ -79,7 +79,7 @@ fn good(
     row: &Row,
     link: Option<&Link>,
     ask: &Ask<'_>,
-    ttl: Option<Duration>,
+    (ttl, ground): (Option<Duration>, Ground),
     world: &dyn World,
 ) -> Result<(), Miss> {
     holds(ask.reuse == Reuse::Allowed, Miss::Disabled)?;
@@ -98,7 +98,11 @@ fn good(
     holds(row.tool_pin == ask.tool_pin, Miss::ToolChanged)?;
     holds(row.oneact_version.ends_with(RULES), Miss::OneactChanged)?;
     holds(ttl.is_none_or(|ttl| young(row, ttl, world)), Miss::Expired)?;
-    inputs(row, ttl, world)?;
+    let strangers = match (ground, ttl) {
+        (Ground::Declared, Some(_)) => Strangers::Believed,
+        _ => Strangers::Refused,
+    };
+    inputs(row, strangers, world)?;
     outputs(row, ask, world)?;
     holds(!has_cut_links(row), Miss::OutputExpiring)?;
     let attempt = match ask.who.attempt {
@@ -132,7 +136,15 @@ fn young(row: &Row, ttl: Duration, world: &dyn World) -> bool {
     Duration::try_from(age).is_ok_and(|age| age < ttl)
 }
 
-fn inputs(row: &Row, ttl: Option<Duration>, world: &dyn World) -> Result<(), Miss> {
+/// Inputs that nobody can look at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strangers {
+    /// For the time that the entry names.
+    Believed,
+    Refused,
+}
+
+fn inputs(row: &Row, strangers: Strangers, world: &dyn World) -> Result<(), Miss> {
     for SeenInput {
         print,
         changed_meanwhile,
@@ -141,8 +153,7 @@ fn inputs(row: &Row, ttl: Option<Duration>, world: &dyn World) -> Result<(), Mis
         match world.still(&print.uri, &print, Links::Followed) {
             Still::Same => {}
             Still::Other | Still::Gone => return Err(Miss::InputChanged),
-            // What nobody can look at is believed for a time that the entry names.
-            Still::Unknown => holds(ttl.is_some(), Miss::InputUnknown)?,
+            Still::Unknown => holds(strangers == Strangers::Believed, Miss::InputUnknown)?,
         }
         holds(!changed_meanwhile, Miss::InputChangedDuringRun)?;
     }

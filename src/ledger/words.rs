@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::task::{Failure, Fault, Print, Produced};
 
@@ -29,6 +30,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) adjusted: Option<String>,
     pub(crate) effects: Effects,
     pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) change: Change,
     pub(crate) reuse: Reuse,
     /// The root whose journals will know of it, where it is a plan.
     pub(crate) home: Option<String>,
@@ -69,16 +71,39 @@ pub(crate) struct Target {
     pub(crate) id: String,
 }
 
+/// Whether it may change what a later read sees.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Change {
+    #[default]
+    Nothing,
+    State,
+}
+
 /// What becomes of a request that was done before in the session (C-36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnDuplicate {
     /// The old answer, while it is good.
-    Reuse { ttl: Option<Duration> },
+    Reuse {
+        ttl: Option<Duration>,
+        ground: Ground,
+    },
     /// The old answer, saying that it was not done again; unless what it was about is known to be
     /// something else by now.
     Suppress(Unless),
     /// It is done again.
     Repeat,
+}
+
+/// Why an old answer may be good at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// Everything that it depends on is known by its content.
+    Content,
+    /// The catalog says so, of something that may read what nobody knows: until that may have changed.
+    Declared,
+    /// Of several steps some have the one ground, some the other.
+    Both,
 }
 
 /// What makes a request with the same hash another one.
@@ -177,11 +202,12 @@ pub(crate) enum Miss {
     OutputChanged,
     OutputExpiring,
     Degraded,
+    StateMayHaveChanged,
 }
 
 impl Miss {
     /// Every one, in the order in which they are looked for.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Disabled,
         Self::NotSuccessful,
         Self::Pruned,
@@ -198,6 +224,7 @@ impl Miss {
         Self::OutputChanged,
         Self::OutputExpiring,
         Self::Degraded,
+        Self::StateMayHaveChanged,
     ];
 
     /// As it is stored and printed.
@@ -219,6 +246,7 @@ impl Miss {
             Self::OutputChanged => "output_changed",
             Self::OutputExpiring => "output_expiring",
             Self::Degraded => "degraded",
+            Self::StateMayHaveChanged => "state_may_have_changed",
         }
     }
 
@@ -241,6 +269,9 @@ impl Miss {
             Self::OutputChanged => "an output of the old run was changed",
             Self::OutputExpiring => "the link to an output has nearly expired",
             Self::Degraded => "the old run worked with lower demands",
+            Self::StateMayHaveChanged => {
+                "something with effects has been done in the session since"
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ catalog = 1
 command = ["python3", "servers/counter.py", "counted"]
 [capability.again]
 effects = { idempotent = true, open_world = false }
+on_duplicate = { mode = "reuse" }
 mcp = { server = "counter", tool = "happen" }
 result = { kind = "metadata" }
 [capability.once]

@@ -14,6 +14,7 @@ command = ["python3", "servers/counter.py", "counted"]
 env_pass = ["SERVICE_TOKEN"]
 [capability.look]
 effects = { read_only = true, open_world = false }
+on_duplicate = { mode = "reuse" }
 mcp = { server = "counter", tool = "happen" }
 result = { kind = "metadata" }
 [capability.once]

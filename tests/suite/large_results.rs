@@ -38,6 +38,7 @@ mcp = { server = "large", tool = "records" }
 result = { kind = "analysis", asset_type = "records", format = "json" }
 [capability.kept]
 effects = { read_only = true, open_world = false }
+on_duplicate = { mode = "reuse" }
 parameter_schema_for_action = { type = "object", required = ["n"] }
 mcp = { server = "large", tool = "records" }
 result = { kind = "metadata" }

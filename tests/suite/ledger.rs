@@ -6,6 +6,7 @@ mod died;
 mod plans;
 mod rules;
 mod secrets;
+mod stale;
 
 use std::{collections::BTreeMap, fs, os::unix::process::ExitStatusExt, thread};
 
@@ -21,6 +22,8 @@ command = ["python3", "servers/counter.py", "counted"]
 [capability.look]
 effects = { read_only = true, open_world = false }
 mcp = { server = "counter", tool = "happen" }
+bind = { of = "input.path" }
+parameter_schema_for_action = { type = "object" }
 result = { kind = "metadata" }
 [capability.again]
 effects = { idempotent = true, open_world = false }
@@ -35,8 +38,16 @@ result = { kind = "metadata" }
 fn request(capability: &str, task: &str, parameters: &Value) -> Value {
     json!({
         "metadata": {"session_id": "s", "request_id": task},
-        "dispatch": {"task_id": task, "attempt": 1, "capability_ids": [capability], "parameters": parameters},
+        "dispatch": {
+            "task_id": task, "attempt": 1, "capability_ids": [capability], "parameters": parameters,
+            "input_refs_resolved": store_1(),
+        },
     })
+}
+
+/// What `look` looks at: its answer is known by that.
+fn store_1() -> Value {
+    json!([{"ref_id": "store_1", "storage_uri": "servers/counter.py", "status": "stored"}])
 }
 
 fn happened(root: &Root) -> Vec<String> {

@@ -31,6 +31,8 @@ command = ["python3", "servers/counter.py", "counted"]
 [capability.look]
 effects = { read_only = true, open_world = false }
 mcp = { server = "counter", tool = "happen" }
+bind = { of = "input.path" }
+parameter_schema_for_action = { type = "object" }
 result = { kind = "metadata" }
 [capability.once]
 effects = { idempotent = false, destructive = false }
@@ -123,7 +125,10 @@ fn bridge(address: &str, port: u16) {
 fn request(capability: &str, task: &str, what: &str) -> Value {
     json!({
         "metadata": {"session_id": "s", "request_id": task},
-        "dispatch": {"task_id": task, "attempt": 1, "capability_ids": [capability], "parameters": {"what": what}},
+        "dispatch": {
+            "task_id": task, "attempt": 1, "capability_ids": [capability], "parameters": {"what": what},
+            "input_refs_resolved": [{"ref_id": "store_1", "storage_uri": "servers/counter.py", "status": "stored"}],
+        },
     })
 }
 

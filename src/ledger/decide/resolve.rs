@@ -11,6 +11,7 @@ use crate::ledger::{
     record::{Claim, ClaimState, Effects, Event, Head, Row},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
+    words::Change,
 };
 
 /// What a person found out.
@@ -97,6 +98,7 @@ impl Ledger<'_> {
                 let beside = Beside {
                     claim: Some(found.claim.seq),
                     note,
+                    change: Change::State,
                 };
                 let (head, step) = row::record(tx, Event::Resolved, stamp, row, beside)?;
                 Ok((head, Some(step)))

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::ledger::{
     canonical::canonical,
+    chain::CHANGES_STATE,
     record::{Claim, ClaimKey, Event, Head, Link, Row, Seq, Session},
 };
 use fits::fits;
@@ -227,6 +228,18 @@ impl Tx for Kept {
         let of = self.links.iter();
         let of = of.filter(|link| link.session_id == session_id);
         Ok(of.cloned().collect())
+    }
+
+    fn changed_since(
+        &mut self,
+        seq: Seq,
+        session_id: &str,
+        but: &str,
+    ) -> Result<Option<Seq>, StoreError> {
+        let after = self.links.iter().filter(|link| link.seq > seq);
+        let mut of = after.filter(|link| link.session_id == session_id && link.operation_id != but);
+        let changed = of.find(|link| link.body.contains(CHANGES_STATE));
+        Ok(changed.map(|link| link.seq))
     }
 
     fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {

@@ -32,9 +32,7 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
         Miss::CatalogChanged => now.entry_digest = "other".to_owned(),
         Miss::ToolChanged => now.tool_pin = Some("sha256:…".to_owned()),
         Miss::Expired => {
-            now.on_duplicate = OnDuplicate::Reuse {
-                ttl: Some(Duration::from_hours(1)),
-            };
+            now.on_duplicate = reuse(Some(Duration::from_hours(1)), Ground::Declared);
             world.now = "2026-02-24T03:00:00Z".parse().unwrap();
         }
         Miss::InputChanged => world.still = still("in.mp4", Still::Other),
@@ -43,6 +41,7 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
         Miss::OutputMissing => world.still = still("out.wav", Still::Gone),
         Miss::OutputChanged => world.still = still("out.wav", Still::Other),
         Miss::OutputExpiring => world.expires = Some("2026-02-24T02:04:00Z".parse().unwrap()),
+        Miss::StateMayHaveChanged => now.on_duplicate = reuse(None, Ground::Declared),
         Miss::Degraded => {
             was.adjusted = Some("{}".to_owned());
             was.who.attempt = Attempt::Said(2);
@@ -50,6 +49,7 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
     }
     done(&place, &was, &first);
     match wanted {
+        Miss::StateMayHaveChanged => done(&place, &changing("op_change"), &ended()),
         Miss::Revoked => place.memory.change(|row| row.revoked_by = Some(3)),
         Miss::Pruned => place.memory.change(|row| row.response = None),
         Miss::LedgerDamaged => place
@@ -74,14 +74,106 @@ fn every_reason_not_to_reuse_is_named() {
     assert!(RULES.starts_with("rules."));
 }
 
+/// Another request, which changes something.
+fn changing(operation: &'static str) -> Ask<'static> {
+    let mut ask = once(operation);
+    ask.asked.salt = Some(operation.to_owned());
+    ask
+}
+
+#[test]
+fn declared_reuse_ends_with_anything_that_may_change_what_was_read() {
+    let declared = |operation| Ask {
+        effects: Effects::None,
+        on_duplicate: reuse(Some(Duration::from_hours(1)), Ground::Declared),
+        ..ask(operation)
+    };
+    let again = |place: &Place, operation| again(place, &declared(operation), &Around::default());
+    let changed = Ok(Why::Miss(Miss::StateMayHaveChanged));
+    let place = Place::new();
+    done(&place, &declared("op_1"), &ended());
+    assert_eq!(again(&place, "op_2"), Err(Again::Reused));
+    // What makes an asset of its own changes nothing that others read.
+    let maker = Ask {
+        asked: changing("op_3").asked,
+        ..ask("op_3")
+    };
+    done(&place, &maker, &ended());
+    assert_eq!(again(&place, "op_4"), Err(Again::Reused));
+    // What failed may have changed something.
+    done(&place, &changing("op_5"), &failed());
+    assert_eq!(again(&place, "op_6"), changed);
+
+    // One that was under way when the answer was made, and ended after it.
+    let place = Place::new();
+    let mut writer = place.open();
+    let begun = running(begin(&mut writer, &changing("op_1"), &Around::default()));
+    writer.dispatch(&changing("op_1"), &begun).unwrap();
+    done(&place, &declared("op_2"), &ended());
+    writer.finish(&changing("op_1"), begun, &ended());
+    assert_eq!(again(&place, "op_3"), changed);
+
+    // One that began while the answer was made, and never ended.
+    let place = Place::new();
+    let mut reader = place.open();
+    let read = running(begin(&mut reader, &declared("op_1"), &Around::default()));
+    let mut writer = place.open();
+    let begun = running(begin(&mut writer, &changing("op_2"), &Around::default()));
+    writer.dispatch(&changing("op_2"), &begun).unwrap();
+    drop(writer);
+    reader.finish(&declared("op_1"), read, &ended());
+    assert_eq!(again(&place, "op_3"), changed);
+
+    // A delivery that is answered again looks at nothing: it hides no change.
+    let place = Place::new();
+    done(&place, &declared("op_1"), &ended());
+    done(&place, &changing("op_2"), &ended());
+    assert_eq!(again(&place, "op_1"), Err(Again::Replayed));
+    assert_eq!(again(&place, "op_3"), changed);
+
+    // Of another session nothing is known.
+    let place = Place::new();
+    done(&place, &declared("op_1"), &ended());
+    let mut elsewhere = changing("op_2");
+    elsewhere.who.session_id = "other";
+    done(&place, &elsewhere, &ended());
+    assert_eq!(again(&place, "op_3"), Err(Again::Reused));
+}
+
+#[test]
+fn the_same_content_has_the_same_answer_whatever_else_was_changed_and_only_what_is_known_is_the_same()
+ {
+    let place = Place::new();
+    done(&place, &ask("op_1"), &ended());
+    done(&place, &changing("op_2"), &ended());
+    assert_eq!(
+        again(&place, &ask("op_3"), &Around::default()),
+        Err(Again::Reused)
+    );
+    let unknown = Around {
+        still: HashMap::from([("in.mp4", Still::Unknown)]),
+        ..Around::default()
+    };
+    for (operation, ground) in [("op_4", Ground::Content), ("op_5", Ground::Both)] {
+        let place = Place::new();
+        done(&place, &ask("op_1"), &ended());
+        let within = Ask {
+            on_duplicate: reuse(Some(Duration::from_hours(1)), ground),
+            ..ask(operation)
+        };
+        assert_eq!(
+            again(&place, &within, &unknown),
+            Ok(Why::Miss(Miss::InputUnknown))
+        );
+    }
+}
+
 #[test]
 fn a_clock_that_jumps_back_makes_no_answer_young() {
     let place = Place::new();
     done(&place, &ask("op_1"), &ended());
     let mut now = ask("op_2");
-    now.on_duplicate = OnDuplicate::Reuse {
-        ttl: Some(Duration::from_hours(1)),
-    };
+    now.on_duplicate = reuse(Some(Duration::from_hours(1)), Ground::Declared);
     let world = Around {
         now: "2026-02-24T01:00:00Z".parse().unwrap(),
         ..Around::default()
@@ -94,9 +186,7 @@ fn what_nobody_can_look_at_is_believed_for_the_time_that_the_entry_names() {
     let place = Place::new();
     done(&place, &ask("op_1"), &ended());
     let mut now = ask("op_2");
-    now.on_duplicate = OnDuplicate::Reuse {
-        ttl: Some(Duration::from_hours(1)),
-    };
+    now.on_duplicate = reuse(Some(Duration::from_hours(1)), Ground::Declared);
     let world = Around {
         still: HashMap::from([("in.mp4", Still::Unknown)]),
         ..Around::default()

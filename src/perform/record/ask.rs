@@ -11,7 +11,8 @@ use crate::{
     envelope::{Delivery, Received},
     executor::{FileOrder, FileWork, Ready, kept_plan, shown_parameters},
     ledger::{
-        Ask, Asked, AskedStep, Attempt, Effects, OnDuplicate, Signatures, Target, Unless, Who, home,
+        Ask, Asked, AskedStep, Attempt, Change, Effects, Ground, OnDuplicate, Signatures, Target,
+        Unless, Who, home,
     },
     task::{Counted, Input, OperationId, PlanName, Task, hexadecimal, numbered},
 };
@@ -67,6 +68,7 @@ pub(super) fn of<'a>(
         adjusted: what.adjusted,
         effects: what.effects,
         on_duplicate: what.on_duplicate,
+        change: what.change,
         reuse: book.reuse(settings),
         home: match work {
             Work::Tools(_) => None,
@@ -88,6 +90,7 @@ struct What {
     adjusted: Option<String>,
     effects: Effects,
     on_duplicate: OnDuplicate,
+    change: Change,
     timeout: Duration,
 }
 
@@ -124,6 +127,11 @@ fn tools(ready: &Ready, received: &Received, keeper: &Keeper) -> What {
         adjusted: adjusted(steps, keeper),
         effects: effects(steps),
         on_duplicate: duplicates(steps),
+        change: if steps.iter().any(|step| step.entry.changes_state()) {
+            Change::State
+        } else {
+            Change::Nothing
+        },
         timeout: steps.iter().map(|step| step.timeout_max).sum(),
     }
 }
@@ -214,23 +222,46 @@ fn effects(steps: &[Step]) -> Effects {
 
 /// The most careful of the steps.
 fn duplicates(steps: &[Step]) -> OnDuplicate {
-    let mut all = OnDuplicate::Reuse { ttl: None };
-    for step in steps {
-        all = match (all, step.entry.identity.duplicates) {
-            (OnDuplicate::Suppress(unless), _) => OnDuplicate::Suppress(unless),
-            (_, Duplicates::Suppress) => OnDuplicate::Suppress(Unless::InputsChanged),
-            (OnDuplicate::Repeat, _) | (_, Duplicates::Repeat) => OnDuplicate::Repeat,
-            (OnDuplicate::Reuse { ttl: one }, Duplicates::Reuse { ttl: other }) => {
-                OnDuplicate::Reuse {
-                    ttl: match (one, other) {
-                        (Some(one), Some(other)) => Some(one.min(other)),
-                        (one, other) => one.or(other),
-                    },
-                }
+    steps
+        .iter()
+        .map(duplicate)
+        .reduce(|one, other| match (one, other) {
+            (OnDuplicate::Suppress(unless), _) | (_, OnDuplicate::Suppress(unless)) => {
+                OnDuplicate::Suppress(unless)
             }
-        };
+            (OnDuplicate::Repeat, _) | (_, OnDuplicate::Repeat) => OnDuplicate::Repeat,
+            (
+                OnDuplicate::Reuse { ttl, ground },
+                OnDuplicate::Reuse {
+                    ttl: other_ttl,
+                    ground: other_ground,
+                },
+            ) => OnDuplicate::Reuse {
+                ttl: ttl.into_iter().chain(other_ttl).min(),
+                ground: if ground == other_ground {
+                    ground
+                } else {
+                    Ground::Both
+                },
+            },
+        })
+        .unwrap_or(OnDuplicate::Repeat)
+}
+
+fn duplicate(step: &Step) -> OnDuplicate {
+    match step.entry.identity.duplicates {
+        Duplicates::Suppress => OnDuplicate::Suppress(Unless::InputsChanged),
+        Duplicates::Reuse { ttl } => OnDuplicate::Reuse {
+            ttl,
+            ground: Ground::Declared,
+        },
+        Duplicates::SameContent { ttl } if step.is_given_asset() => OnDuplicate::Reuse {
+            ttl,
+            ground: Ground::Content,
+        },
+        // Nothing says what its answer depends on.
+        Duplicates::SameContent { .. } | Duplicates::Repeat => OnDuplicate::Repeat,
     }
-    all
 }
 
 /// A plan as it is asked for.
@@ -263,9 +294,9 @@ fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
                 target: id.unwrap_or("unknown").to_owned(),
                 on_duplicate: match entry.duplicates {
                     Duplicates::Repeat => OnDuplicate::Repeat,
-                    Duplicates::Reuse { .. } | Duplicates::Suppress => {
-                        OnDuplicate::Suppress(Unless::FilesChanged)
-                    }
+                    Duplicates::Reuse { .. }
+                    | Duplicates::SameContent { .. }
+                    | Duplicates::Suppress => OnDuplicate::Suppress(Unless::FilesChanged),
                 },
                 timeout: entry.longest,
             })
@@ -316,6 +347,7 @@ fn plan(files: &FileWork) -> Option<What> {
         adjusted: None,
         effects: Effects::Once,
         on_duplicate: asked.on_duplicate,
+        change: Change::State,
         timeout: asked.timeout,
     })
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_b_a_reuses_the_first_a() {
     let root = Root::with_catalog(CATALOG);
-    let ask = |task: &str, what: &str| root.run(&request("again", task, &json!({"what": what})));
+    let ask = |task: &str, what: &str| root.run(&request("look", task, &json!({"what": what})));
     assert_eq!(state(&ask("t1", "a")), "done");
     assert_eq!(state(&ask("t2", "b")), "done");
     let third = ask("t3", "a");
@@ -147,7 +147,7 @@ fn who_waits_too_long_is_told_who_is_at_work() {
 fn a_request_as_an_mcp_request_is_the_same_request() {
     let root = Root::with_catalog(CATALOG);
     let dispatched = root.run(&request("look", "t1", &json!({"what": "a"})));
-    let asked = json!({"actionId": "look", "args": {"what": "a"}, "sessionId": "s", "context": {"page": 1}});
+    let asked = json!({"actionId": "look", "args": {"what": "a"}, "sessionId": "s", "context": {"page": 1}, "input_refs_resolved": store_1()});
     let asked = root.run(&asked);
     assert_eq!(state(&asked), "reused", "{}", asked.envelope);
     assert_eq!(

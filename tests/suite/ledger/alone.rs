@@ -73,6 +73,6 @@ fn a_call_waits_for_a_record_that_somebody_else_writes_to() {
 fn what_could_not_be_called_is_recorded_too() {
     let root = Root::with_catalog(&CATALOG.replace("servers/counter.py", "servers/none.py"));
     let answer = root.run(&alone("once", "t"));
-    assert_eq!((answer.exit, fault(&answer)), (75, "server_unreachable"));
+    assert_eq!((answer.exit, fault(&answer)), (1, "server_not_found"));
     assert_eq!(whole(&root).len(), 1);
 }

@@ -11,7 +11,10 @@ use super::{
     trouble::Trouble,
     value::Value,
 };
-use crate::ledger::record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session};
+use crate::ledger::{
+    chain::CHANGES_STATE,
+    record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session},
+};
 
 const LINKS: &str = "SELECT seq, operation_id, session_id, event, at, actor, body, prev_hash, entry_hash \
     FROM public.ledger_events";
@@ -157,6 +160,26 @@ impl Tx for PgTx<'_> {
             &format!("{LINKS} WHERE session_id = $1 ORDER BY seq"),
             &[Value::text(session_id)],
             link,
+        )
+    }
+
+    fn changed_since(
+        &mut self,
+        seq: Seq,
+        session_id: &str,
+        but: &str,
+    ) -> Result<Option<Seq>, StoreError> {
+        self.first(
+            "SELECT seq FROM public.ledger_events \
+             WHERE session_id = $1 AND seq > $2 AND operation_id <> $3 AND strpos(body, $4) > 0 \
+             ORDER BY seq LIMIT 1",
+            &[
+                Value::text(session_id),
+                Value::int(seq),
+                Value::text(but),
+                Value::text(CHANGES_STATE),
+            ],
+            |row| rows::number(row, 0),
         )
     }
 

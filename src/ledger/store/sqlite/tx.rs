@@ -8,6 +8,7 @@ use super::{
     rows,
 };
 use crate::ledger::{
+    chain::CHANGES_STATE,
     record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session},
     store::{
         StoreError, Tx, Which,
@@ -133,6 +134,20 @@ impl Tx for Inside<'_> {
             &format!("SELECT {LINK} FROM ledger_events WHERE session_id = ?1 ORDER BY seq"),
             [session_id],
             link,
+        )
+    }
+
+    fn changed_since(
+        &mut self,
+        seq: Seq,
+        session_id: &str,
+        but: &str,
+    ) -> std::result::Result<Option<Seq>, StoreError> {
+        self.one(
+            "SELECT seq FROM ledger_events INDEXED BY ledger_events_session \
+             WHERE session_id = ?1 AND seq > ?2 AND operation_id <> ?3 AND instr(body, ?4) ORDER BY seq LIMIT 1",
+            params![session_id, Count(seq), but, CHANGES_STATE],
+            number,
         )
     }
 

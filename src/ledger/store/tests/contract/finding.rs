@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use super::Ledger;
 use super::given::{SESSION, begun, full, hash, ids, link, open_session, seen, written};
 use crate::ledger::{
-    chain::{Body, Stamp, append},
+    chain::{Body, CHANGES_STATE, Stamp, append, changes},
     record::{Event, Row, RowOutcome, RowState, Seq},
-    store::{Begin, Delivery, Earlier, Which},
+    store::{Begin, Delivery, Earlier, Tx, Which},
+    words::Change,
 };
 
 const NONE: [Seq; 0] = [];
@@ -340,4 +341,40 @@ pub(crate) fn the_links_of_a_session_are_its_own(ledger: &dyn Ledger) {
     assert_eq!(others, seen(&mut *store, |tx| tx.links(10, 100)));
     assert_eq!(seen(&mut *store, |tx| tx.links_of(SESSION)), own);
     assert_eq!(seen(&mut *store, |tx| tx.links_of("sess")), []);
+}
+
+pub(crate) fn a_change_of_state_is_found_by_session_after_a_link_and_not_of_the_operation_itself(
+    ledger: &dyn Ledger,
+) {
+    let mut store = begun(ledger);
+    let stamp = |session_id| Stamp {
+        operation_id: "op_2",
+        session_id,
+        at: Timestamp::UNIX_EPOCH,
+        actor: "uid:1000",
+    };
+    let changed = Body {
+        changes: changes(Change::State),
+        ..Body::default()
+    };
+    // A person's words are no such change.
+    let told = Body {
+        note: Some(CHANGES_STATE.to_owned()),
+        ..Body::default()
+    };
+    let link =
+        |tx: &mut dyn Tx, session, body: &Body| append(tx, Event::Dispatched, stamp(session), body);
+    let head = written(&mut *store, |tx| {
+        link(tx, SESSION, &told)?;
+        link(tx, "other", &changed)?;
+        link(tx, SESSION, &changed)
+    });
+    let mut since =
+        |seq, session: &str, but: &str| seen(&mut *store, |tx| tx.changed_since(seq, session, but));
+    assert_eq!(since(0, SESSION, "op_1"), Some(head.seq));
+    assert_eq!(since(head.seq - 1, SESSION, "op_1"), Some(head.seq));
+    assert_eq!(since(head.seq, SESSION, "op_1"), None);
+    assert_eq!(since(0, SESSION, "op_2"), None);
+    assert_eq!(since(0, "other", "op_1"), Some(head.seq - 1));
+    assert_eq!(since(0, "sess", "op_1"), None);
 }
