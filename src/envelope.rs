@@ -15,6 +15,7 @@ mod prose;
 mod protocol;
 mod read;
 mod report;
+mod strangers;
 mod strict;
 
 pub use adl::{Answered, to_json};

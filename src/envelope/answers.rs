@@ -8,10 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Elicited, Failure, Given, Input, Question, Response, ResponseKind};
 
-use super::{
-    dispatch::{optional, shape},
-    find::Found,
-};
+use super::dispatch::{optional, shape};
 
 /// The fields of a task that speak of questions.
 pub(super) const FIELDS: [&str; 4] = [
@@ -20,19 +17,6 @@ pub(super) const FIELDS: [&str; 4] = [
     "request_state",
     "input_requests",
 ];
-
-/// Beside the task these fields would be overlooked, and a person's answer with them.
-pub(super) fn in_their_place(document: &Value, found: &Found<'_>) -> Result<(), Failure> {
-    let wrapped = !document
-        .as_object()
-        .is_some_and(|document| std::ptr::eq(document, found.object()));
-    match FIELDS.iter().find(|field| document.get(**field).is_some()) {
-        Some(field) if wrapped => Err(shape(format!(
-            "`{field}` stands beside the task; move it into the task, next to `task_id`"
-        ))),
-        _ => Ok(()),
-    }
-}
 
 /// Reads the four fields; null is as good as absent.
 pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {

@@ -11,8 +11,8 @@ use crate::task::{CapabilityTask, Failure, Fault, InputRef, RefId, RefStatus};
 
 use super::{answers, find::Found, plans};
 
-/// The fields this dialect knows; others are ignored, and said to be.
-const KNOWN: [&str; 14] = [
+/// The fields this dialect knows, beside those of questions and plans.
+pub(super) const KNOWN: [&str; 14] = [
     "task_id",
     "action",
     "capability_ids",
@@ -61,20 +61,6 @@ pub(super) fn task(
     };
     let input = answers::read(object)?;
     let salt = plans::salt(object)?;
-    let ignored: Vec<String> = object
-        .keys()
-        .filter(|key| {
-            let mut known = KNOWN.iter().chain(&answers::FIELDS).chain(&plans::FIELDS);
-            !known.any(|known| known == key)
-        })
-        .map(|key| format!("`{}`", key.escape_debug()))
-        .collect();
-    if !ignored.is_empty() {
-        notes.push(format!(
-            "Ignored fields of the task: {}.",
-            ignored.join(", ")
-        ));
-    }
     Ok(CapabilityTask {
         task_id,
         action,

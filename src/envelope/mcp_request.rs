@@ -11,7 +11,7 @@ use crate::task::{CapabilityTask, Failure};
 use super::dispatch::{self, shape};
 
 /// The fields that a dispatch has under the same name.
-const SHARED: [&str; 7] = [
+pub(super) const SHARED: [&str; 7] = [
     "input_refs_resolved",
     "output_refs_expected",
     "attempt",

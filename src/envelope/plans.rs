@@ -8,11 +8,11 @@ use crate::task::{Carried, CarriedIn, Failure, Fault, PlanOrder, Validation};
 use super::{
     dispatch::{optional, shape},
     find::multiple,
-    strict,
+    strangers, strict,
 };
 
 /// What may stand beside a plan, and is none of it.
-const BESIDE: [&str; 9] = [
+pub(super) const BESIDE: [&str; 9] = [
     "system_config",
     "protocol_validation",
     "task_id",
@@ -42,16 +42,7 @@ pub(super) fn read(
             return Err(multiple("a plan under `task_plan` and one beside it"));
         }
         Some(plan) => {
-            let known =
-                |key: &&String| key.as_str() == "task_plan" || BESIDE.contains(&key.as_str());
-            let ignored: Vec<String> = object
-                .keys()
-                .filter(|key| !known(key))
-                .map(|key| format!("`{}`", key.escape_debug()))
-                .collect();
-            if !ignored.is_empty() {
-                notes.push(format!("Ignored beside the plan: {}.", ignored.join(", ")));
-            }
+            strangers::beside_plan(object, notes)?;
             plan.clone()
         }
         None => {

@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::task::{Counted, Failure, Fault, Identity, Resources, Task};
 
 use super::{
-    answers, dispatch,
+    dispatch,
     find::{Found, Shape, find},
-    mcp_request, message, plans, protocol, strict,
+    mcp_request, message, plans, protocol, strangers, strict,
 };
 
 /// What arrived: who asks, what to echo, and the task, if there is one.
@@ -62,11 +62,9 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         id.is_some_and(|id| !id.is_empty())
     };
     let task = found.as_ref().map_err(Clone::clone).and_then(|found| {
+        strangers::look(&document, found, &mut notes)?;
         let task = match found.shape {
-            Shape::Dispatch => {
-                answers::in_their_place(&document, found)?;
-                Task::Capabilities(Box::new(dispatch::read(found, &mut notes)?))
-            }
+            Shape::Dispatch => Task::Capabilities(Box::new(dispatch::read(found, &mut notes)?)),
             Shape::Request => {
                 let task = mcp_request::read(found.object(), &mut notes)?;
                 Task::Capabilities(Box::new(task))

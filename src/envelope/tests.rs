@@ -5,4 +5,5 @@ mod asking;
 mod carrying;
 mod planning;
 mod reading;
+mod strangers;
 mod strictness;

@@ -1,0 +1,331 @@
+//! Keys that a message should not have: what was probably meant for a known one is refused, lest the task
+//! run without it; what stands beside the task and belongs into it, too; anything else is told.
+
+use serde_json::{Map, Value};
+
+use crate::task::Failure;
+
+use super::{
+    answers,
+    dispatch::{self, shape},
+    find::{Found, Shape, at},
+    mcp_request, plans,
+};
+
+/// The keys of one object.
+struct Keys {
+    /// What the object is called.
+    of: &'static str,
+    known: &'static [&'static [&'static str]],
+    /// Other names that are in use for a key.
+    synonyms: &'static [(&'static str, &'static [&'static str])],
+}
+
+const PARAMETERS: &[&str] = &[
+    "params",
+    "param",
+    "args",
+    "arg",
+    "arguments",
+    "argument",
+    "kwargs",
+    "input",
+    "tool_input",
+    "tool_args",
+    "tool_arguments",
+    "tool_parameters",
+    "options",
+    "opts",
+    "settings",
+    "config",
+    "configuration",
+    "payload",
+    "data",
+    "values",
+    "variables",
+];
+const CAPABILITY_IDS: &[&str] = &[
+    "capability_id",
+    "capability",
+    "capabilities",
+    "tool",
+    "tools",
+    "tool_id",
+    "tool_name",
+    "action_id",
+];
+const INPUTS: &[&str] = &[
+    "inputs",
+    "input_refs",
+    "input_references",
+    "input_assets",
+    "input_files",
+    "refs",
+    "resolved_refs",
+];
+const OUTPUTS: &[&str] = &[
+    "output",
+    "outputs",
+    "output_refs",
+    "output_references",
+    "expected_outputs",
+    "expected_output_refs",
+];
+const IDEMPOTENCY_KEY: &[&str] = &["idempotent_key", "dedup_key", "deduplication_key"];
+const ATTEMPT: &[&str] = &["attempt_number", "attempt_no", "attempt_count"];
+const SESSION: &[&str] = &["session", "session_id"];
+
+const TASK: Keys = Keys {
+    of: "a task",
+    known: &[&dispatch::KNOWN, &answers::FIELDS, &plans::FIELDS],
+    synonyms: &[
+        ("parameters", PARAMETERS),
+        ("capability_ids", CAPABILITY_IDS),
+        ("input_refs_resolved", INPUTS),
+        ("output_refs_expected", OUTPUTS),
+        ("idempotency_key", IDEMPOTENCY_KEY),
+        ("attempt", ATTEMPT),
+        ("input_responses", &["responses", "answers"]),
+        ("task_plan", &["plan"]),
+        ("metadata.session_id", SESSION),
+        ("metadata.request_id", &["request_id"]),
+    ],
+};
+
+const REQUEST: Keys = Keys {
+    of: "a request",
+    known: &[
+        &[
+            "actionId",
+            "action",
+            "args",
+            "sessionId",
+            "requestId",
+            "taskId",
+            "context",
+            "metadata",
+            "resources",
+            "message_id",
+        ],
+        &mcp_request::SHARED,
+    ],
+    synonyms: &[
+        ("args", PARAMETERS),
+        ("args", &["parameters"]),
+        ("actionId", CAPABILITY_IDS),
+        ("input_refs_resolved", INPUTS),
+        ("output_refs_expected", OUTPUTS),
+        ("idempotency_key", IDEMPOTENCY_KEY),
+        ("attempt", ATTEMPT),
+        ("sessionId", SESSION),
+    ],
+};
+
+const PLAN: Keys = Keys {
+    of: "a plan's message",
+    known: &[&["task_plan", "sessionId", "requestId"], &plans::BESIDE],
+    synonyms: &[
+        ("system_config", &["config", "configuration"]),
+        ("protocol_validation", &["validation"]),
+        ("idempotency_key", IDEMPOTENCY_KEY),
+        ("attempt", ATTEMPT),
+        ("metadata.session_id", SESSION),
+        ("metadata.request_id", &["request_id"]),
+    ],
+};
+
+/// What stands around a task is mostly others': it is only looked at for what was meant for us.
+const MESSAGE: Keys = Keys {
+    of: "a message",
+    known: &[&[
+        "metadata",
+        "resources",
+        "message_id",
+        "idempotency_key",
+        "dispatch",
+    ]],
+    synonyms: &[],
+};
+const METADATA: Keys = Keys {
+    of: "`metadata`",
+    known: &[&[
+        "session_id",
+        "request_id",
+        "correlation_id",
+        "idempotency_key",
+        "sequence_number",
+        "parent_message_id",
+    ]],
+    synonyms: &[("session_id", &["session"])],
+};
+
+/// What says something of a task and of nothing else.
+const OF_A_TASK: [&str; 8] = [
+    "parameters",
+    "params",
+    "args",
+    "arguments",
+    "input_refs_resolved",
+    "output_refs_expected",
+    "attempt",
+    "salt",
+];
+
+/// Looks at the keys of a message and of its task.
+pub(super) fn look(
+    document: &Value,
+    found: &Found<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let task = found.object();
+    let around = document
+        .as_object()
+        .filter(|whole| !std::ptr::eq(*whole, task));
+    if let Some(around) = around.filter(|_| found.shape == Shape::Dispatch) {
+        let content = at(document, "output/content").and_then(Value::as_object);
+        [Some(around), content]
+            .into_iter()
+            .flatten()
+            .try_for_each(nothing_lost)?;
+        MESSAGE.refuse(around)?;
+    }
+    if let Some(metadata) = document.get("metadata").and_then(Value::as_object) {
+        METADATA.refuse(metadata)?;
+    }
+    let keys = match found.shape {
+        Shape::Dispatch => &TASK,
+        Shape::Request => &REQUEST,
+        // What a plan may hold is the room `plan`'s to say, and what may stand around one [`beside_plan`]'s.
+        Shape::Plan | Shape::Protocol => return Ok(()),
+    };
+    let others = keys.others(task, |key| {
+        let said = match key {
+            "sessionId" | "session_id" => "metadata/session_id",
+            "requestId" | "request_id" => "metadata/request_id",
+            _ => return false,
+        };
+        // At the top of a message specification 004's names are known; elsewhere they may repeat what is said.
+        let known = around.is_none() && matches!(key, "sessionId" | "requestId");
+        known || at(document, said).is_some_and(|said| task.get(key) == Some(said))
+    })?;
+    tell("fields of the task", &others, notes);
+    Ok(())
+}
+
+/// Looks at the keys beside a plan under `task_plan`.
+pub(super) fn beside_plan(
+    object: &Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<(), Failure> {
+    tell("beside the plan", &PLAN.others(object, |_| false)?, notes);
+    Ok(())
+}
+
+/// What belongs into the task and stands beside it would be lost.
+fn nothing_lost(around: &Map<String, Value>) -> Result<(), Failure> {
+    let own = OF_A_TASK.iter().chain(&answers::FIELDS);
+    let mut lost = own.filter(|key| around.get(**key).is_some_and(|value| !value.is_null()));
+    match lost.next() {
+        None => Ok(()),
+        Some(key) => Err(shape(format!(
+            "`{key}` stands beside the task; move it into the task, next to `task_id`"
+        ))),
+    }
+}
+
+/// So many are named.
+const NAMED: usize = 10;
+
+fn tell(what: &str, others: &[&String], notes: &mut Vec<String>) {
+    let named = others.iter().take(NAMED).map(|key| shown(key));
+    let named: Vec<String> = named.collect();
+    let more = match others.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    if !others.is_empty() {
+        let note = format!("Ignored {what}: {}{more}.", named.join(", "));
+        tracing::warn!("{note}");
+        notes.push(note);
+    }
+}
+
+/// A key may be of any length and hold anything.
+fn shown(key: &str) -> String {
+    let start: String = key.chars().take(LONGEST).collect();
+    let more = if start.len() < key.len() { "…" } else { "" };
+    format!("`{}{more}`", start.escape_debug())
+}
+
+impl Keys {
+    /// Refuses an object that has a key meant for a known one.
+    fn refuse(&self, object: &Map<String, Value>) -> Result<(), Failure> {
+        self.others(object, |_| false).map(|_| ())
+    }
+
+    /// The keys that are neither known nor meant for a known one; the latter are refused.
+    fn others<'o>(
+        &self,
+        object: &'o Map<String, Value>,
+        known: impl Fn(&str) -> bool,
+    ) -> Result<Vec<&'o String>, Failure> {
+        let is_known = |key: &&String| {
+            let mut all = self.known.iter().copied().flatten();
+            all.any(|known| *known == key.as_str()) || known(key.as_str())
+        };
+        let others: Vec<&String> = object.keys().filter(|key| !is_known(key)).collect();
+        for key in &others {
+            if let Some(meant) = self.meant(key) {
+                return Err(shape(format!(
+                    "{} is no key of {}; did you mean `{meant}`?",
+                    shown(key),
+                    self.of
+                )));
+            }
+        }
+        Ok(others)
+    }
+
+    /// The known key that was probably meant.
+    fn meant(&self, key: &str) -> Option<&'static str> {
+        if key.chars().nth(LONGEST).is_some() {
+            return None;
+        }
+        let key = plain(key);
+        let known = self.known.iter().copied().flatten();
+        let synonyms = || {
+            let each = self.synonyms.iter();
+            each.flat_map(|(known, all)| all.iter().map(move |synonym| (*known, *synonym)))
+        };
+        let known = || known.clone().map(|known| (*known, *known));
+        let all = || known().chain(synonyms());
+        // A name that is in use means what it says, however like another it is.
+        let same = all().find(|(_, name)| plain(name) == key);
+        same.or_else(|| {
+            let near = all().filter(|(_, name)| is_near(&key, &plain(name)));
+            near.min_by_key(|(_, name)| strsim::damerau_levenshtein(&key, &plain(name)))
+        })
+        .map(|(known, _)| known)
+    }
+}
+
+/// Characters of a key that is compared with known ones.
+const LONGEST: usize = 40;
+
+/// Upper and lower case, hyphens, underscores and spaces make no difference.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// Whether one is the other with a slip of the keyboard: the shorter, the fewer.
+fn is_near(key: &str, name: &str) -> bool {
+    let (key_length, length) = (key.chars().count(), name.chars().count());
+    let slips = match length {
+        0..=4 => return false,
+        5..=7 => 1,
+        8..=11 => 2,
+        _ => 3,
+    };
+    key_length.abs_diff(length) <= 1 && strsim::damerau_levenshtein(key, name) <= slips
+}
