@@ -87,9 +87,11 @@ impl Sources<'_> {
                     let input = inputs.find(|input| input.ref_id == *id);
                     input.map(|input| input.storage_uri.clone())
                 }
-                Source::Origin | Source::OutputRef | Source::Action => {
-                    self.value(source).ok().flatten()
+                Source::Origin => {
+                    let input = self.task.inputs.first();
+                    input.map(|input| input.storage_uri.clone())
                 }
+                Source::OutputRef | Source::Action => self.value(source).ok().flatten(),
             };
             if let Some(value) = value {
                 parameters.insert(name.clone(), Value::String(value));
@@ -114,7 +116,7 @@ impl Sources<'_> {
                 .task
                 .inputs
                 .first()
-                .map(|input| input.storage_uri.clone())),
+                .map(|input| for_others(&input.storage_uri))),
             Source::Ref { id, form } => {
                 let input = self.task.inputs.iter().find(|input| input.ref_id == *id);
                 input.map(|input| self.stored(input, *form)).transpose()
@@ -139,7 +141,7 @@ impl Sources<'_> {
             ));
         }
         match form {
-            Form::Uri => Ok(input.storage_uri.clone()),
+            Form::Uri => Ok(for_others(&input.storage_uri)),
             Form::Path => match Uri::parse(&input.storage_uri) {
                 Ok(uri) => match uri.local_path(self.places.root) {
                     Some(path) => Ok(path.into_string()),
@@ -151,6 +153,14 @@ impl Sources<'_> {
                 Err(error) => Err(error.to_string()),
             },
         }
+    }
+}
+
+/// A URI as tools read it. What is none was refused before, or is the tool's to refuse.
+fn for_others(uri: &str) -> String {
+    match Uri::parse(uri) {
+        Ok(uri) => uri.for_others().into_owned(),
+        Err(_) => uri.to_owned(),
     }
 }
 

@@ -7,12 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use camino::Utf8Path;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use sha2::{Digest, Sha256};
-use url::Url;
 
 use super::tool::{Run, ToolError};
-use crate::{host, task::hexadecimal};
+use crate::{
+    host,
+    task::{Uri, UriError, hexadecimal},
+};
 
 /// Bytes moved at once.
 pub(super) const BLOCK: usize = 128 * 1024;
@@ -27,10 +30,7 @@ pub(super) fn local_path(argument: &'static str, given: &str) -> Result<PathBuf,
         return Err(refused("is empty"));
     }
     if is_file_uri(given) {
-        let uri = Url::parse(given).map_err(|error| refused(&format!("is not a URI: {error}")))?;
-        return uri
-            .to_file_path()
-            .map_err(|()| refused("names no file of this machine"));
+        return file_path(given).map_err(|error| refused(&format!("names no file: {error}")));
     }
     if let Some((scheme, _)) = given.split_once("://") {
         return Err(refused(&format!(
@@ -38,6 +38,13 @@ pub(super) fn local_path(argument: &'static str, given: &str) -> Result<PathBuf,
         )));
     }
     Ok(PathBuf::from(given))
+}
+
+/// The path that a `file:` URI names: for all of this program there is one reader of them.
+pub(super) fn file_path(uri: &str) -> Result<PathBuf, UriError> {
+    // Relative only where it is no file URI.
+    let path = Uri::parse(uri)?.local_path(Utf8Path::new("/"));
+    Ok(path.unwrap_or_default().into())
 }
 
 /// Whether a text is a URI of the scheme `file`, in whatever case.
@@ -49,7 +56,8 @@ pub(super) fn is_file_uri(given: &str) -> bool {
 
 /// The percent-encoded `file://` URI of an absolute path.
 pub(super) fn file_uri(path: &Path) -> String {
-    Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
+    let uri = Utf8Path::from_path(path).and_then(|path| Uri::from_path(path).ok());
+    uri.map_or_else(|| path.display().to_string(), |uri| uri.as_str().to_owned())
 }
 
 /// `$TMPDIR`, else `/tmp`.
@@ -172,6 +180,7 @@ mod tests {
         let path = |given| local_path("input", given).expect("a path");
         assert_eq!(path("/a%20b.mp4"), Path::new("/a%20b.mp4"));
         assert_eq!(path("FILE:///tmp/a%20b"), Path::new("/tmp/a b"));
+        assert_eq!(path("file:///take#2?.wav"), Path::new("/take#2?.wav"));
         assert_eq!(path("film/a.mp4"), Path::new("film/a.mp4"));
     }
 

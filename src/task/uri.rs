@@ -165,11 +165,16 @@ impl Uri {
                 uri: shown(path.as_str()),
             });
         }
-        let text = format!("file://{}", utf8_percent_encode(path.as_str(), NOT_IN_PATH));
-        Ok(Self {
-            text,
-            location: Location::File(path.to_owned()),
-        })
+        Self::parse(&encoded(path))
+    }
+
+    /// The text for programs that read URIs in ways of their own: a file URI in the one spelling that all of
+    /// them read alike, any other text as received.
+    pub fn for_others(&self) -> Cow<'_, str> {
+        match &self.location {
+            Location::File(path) if scheme(&self.text).is_some() => Cow::Owned(encoded(path)),
+            _ => Cow::Borrowed(&self.text),
+        }
     }
 
     /// The text as received.
@@ -209,6 +214,33 @@ impl fmt::Debug for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Uri").field(&self.redacted()).finish()
     }
+}
+
+/// The file URI of an absolute path.
+fn encoded(path: &Utf8Path) -> String {
+    format!("file://{}", utf8_percent_encode(path.as_str(), NOT_IN_PATH))
+}
+
+/// A path without `.` and `..`, which URIs do not have (RFC 3986 §5.2.4): other readers take them out, and a
+/// file system that follows a link before `..` would come to another file.
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut segments = path.split('/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        let last = segments.peek().is_none();
+        match segment {
+            "." | ".." => {
+                if segment == ".." {
+                    kept.pop();
+                }
+                if last {
+                    kept.push("");
+                }
+            }
+            name => kept.push(name),
+        }
+    }
+    format!("/{}", kept.join("/"))
 }
 
 /// The scheme and what follows its colon (RFC 3986 §3.1).
@@ -256,7 +288,7 @@ fn file_path(text: &str, rest: &str) -> Result<Utf8PathBuf, UriError> {
     if decoded.contains('\0') {
         return Err(UriError::Nul { uri: shown(text) });
     }
-    Ok(Utf8PathBuf::from(decoded.into_owned()))
+    Ok(Utf8PathBuf::from(without_dots(&decoded)))
 }
 
 /// Where the first `%` stands that two hexadecimal digits do not follow.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use url::Url;
 
 use super::redact::presentable;
-use crate::servers::files::file_uri;
+use crate::servers::files::{file_path, file_uri, is_file_uri};
 
 /// A parsed source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,13 +38,13 @@ impl Source {
         {
             return absolute(Path::new(text)).map(Self::Local);
         }
+        if is_file_uri(text) {
+            let path = file_path(text);
+            return path.map(Self::Local).map_err(|_| SourceError::FileUrl);
+        }
         let url = Url::parse(text).map_err(SourceError::NotAUrl)?;
         match url.scheme() {
             "http" | "https" => Ok(Self::Web(url)),
-            "file" => url
-                .to_file_path()
-                .map(Self::Local)
-                .map_err(|()| SourceError::FileUrl),
             other => Err(SourceError::Scheme(other.to_owned())),
         }
     }

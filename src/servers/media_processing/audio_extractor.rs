@@ -4,12 +4,14 @@
 //! It streams: memory does not grow with the file.
 
 use serde_json::{Map, Value, json};
-use url::Url;
 
 use super::{
     arguments::Request, convert::Converter, output::Output, place::Written, source::Source,
 };
-use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
+use crate::servers::{
+    files::file_uri,
+    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
+};
 
 /// Seconds of audio between two reports of progress.
 const REPORT_EVERY: f64 = 1.0;
@@ -72,11 +74,9 @@ impl Tool for AudioExtractor {
         run.check_cancelled()?;
         let Written { path, bytes } = output.finish()?;
         let path = std::path::absolute(&path).unwrap_or(path);
-        let uri = Url::from_file_path(&path)
-            .map_err(|()| ToolError::Failed(format!("{} has no file: URI", path.display())))?;
         let about = source.about();
         Ok(json!({
-            "output_uri": uri.as_str(),
+            "output_uri": file_uri(&path),
             "output_format": request.format.name(),
             "sample_rate": rate,
             "channels": channels,
