@@ -28,20 +28,17 @@ mod settings;
 mod show;
 mod stderr;
 mod stdin;
+mod stdout;
 mod tame;
 mod verify;
 
-use std::{
-    ffi::OsString,
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::{ffi::OsString, io, process::ExitCode};
 
 use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
 };
 
-use crate::host::{Interrupts, keep_own_files, stdout_was_closed};
+use crate::host::{Interrupts, keep_own_files, stdout_is_unusable};
 use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -132,8 +129,8 @@ pub fn main() -> ExitCode {
         Ok(cli) => {
             logs::start(cli.logs);
             tracing::debug!("started");
-            if stdout_was_closed() {
-                tracing::error!("stdout is closed: nobody would get the answer; nothing was done");
+            if let Some(why) = stdout_is_unusable() {
+                tracing::error!("stdout is {why}: nobody would get the answer; nothing was done");
                 return ExitCode::from(2);
             }
             perform(cli.verb.unwrap_or(Verb::Run(cli.run)), interrupts)
@@ -191,7 +188,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     }
     let matches = Cli::command().try_get_matches_from(args)?;
     if let Some(verb) = matches.subcommand_name() {
-        let anywhere = ["verbose", "log"];
+        let anywhere = ["verbose", "quiet", "log"];
         let typed = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
         // Groups are ids too; only arguments are typed.
         let argument = |id: &&str| {
@@ -242,9 +239,13 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
 
 /// Writes to stdout, whole and flushed, or says on stderr why not.
 fn print(bytes: &[u8]) -> Result<(), io::Error> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).inspect_err(|error| {
-        tracing::error!(%error, "cannot write to stdout; its reader is gone, or its disk is full");
+    print_unless(bytes, &|| false)
+}
+
+/// The same; while nobody reads, `stop` ends the waiting.
+fn print_unless(bytes: &[u8], stop: &dyn Fn() -> bool) -> Result<(), io::Error> {
+    stdout::write(bytes, stop).inspect_err(|error| {
+        tracing::error!(%error, "cannot write to stdout; nobody reads it, or its disk is full");
     })
 }
 

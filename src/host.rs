@@ -28,7 +28,7 @@ use rustix::{
 };
 use sha2::{Digest, Sha256};
 
-pub use before_main::stdout_was_closed;
+pub use before_main::stdout_is_unusable;
 pub use interrupts::{Interrupt, Interrupts};
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{Program, Spawned, die_with_us, spawn};

@@ -13,6 +13,7 @@
 mod adopted;
 mod answer;
 mod arguments;
+mod cause;
 mod child;
 mod closing;
 mod desk;

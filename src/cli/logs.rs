@@ -1,6 +1,9 @@
 //! stderr: people and logs.
 
-use std::{io::IsTerminal, sync::OnceLock};
+use std::{
+    io::{IsTerminal, Write},
+    sync::OnceLock,
+};
 
 use clap::{Args, ValueEnum};
 use tracing::{
@@ -10,7 +13,9 @@ use tracing::{
 };
 use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, registry::Registry};
 
-use super::stderr::Stderr;
+use crate::task::Failure;
+
+use super::{stderr::Stderr, tame::tame};
 
 /// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -18,6 +23,9 @@ pub(super) struct LogArgs {
     /// Say more on stderr: -v each decision and why, -vv each stage too
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
+    /// Say nothing on stderr, not even why a run has failed
+    #[arg(short, long, conflicts_with = "verbose", global = true)]
+    quiet: bool,
     /// The form of what is said on stderr
     #[arg(long, value_enum, default_value_t = LogForm::Text, value_name = "FORM", global = true)]
     log: LogForm,
@@ -36,9 +44,14 @@ enum LogForm {
 /// secrets (invariant 6).
 const OWN: &str = "oneact";
 
+/// As the command line says.
+static ARGS: OnceLock<LogArgs> = OnceLock::new();
+
 /// Sends what is said from here on to stderr: only oneact's own words.
 pub(super) fn start(args: LogArgs) {
+    let _ = ARGS.set(args);
     let dispatch = match args.verbose {
+        _ if args.quiet => return,
         0 => Dispatch::new(Quiet {
             form: args.log,
             lines: OnceLock::new(),
@@ -49,6 +62,24 @@ pub(super) fn start(args: LogArgs) {
     };
     // It fails only where another has been set, and this is the one place that does.
     let _ = tracing::dispatcher::set_global_default(dispatch);
+}
+
+/// Why a run has failed, in one line: where stdout is redirected, nothing else is seen of it.
+pub(super) fn failed(failure: &Failure) {
+    let args = ARGS.get().copied().unwrap_or_default();
+    if args.quiet {
+        return;
+    }
+    let (class, message) = (failure.fault.name(), failure.message.as_str());
+    match args.log {
+        LogForm::Json => tracing::error!(class, "{message}"),
+        LogForm::Text => {
+            let words: Vec<&str> = message.split_whitespace().collect();
+            let line = format!("oneact: {class}: {}\n", tame(&words.join(" ")));
+            // If stderr is gone, nothing can be done.
+            let _ = Stderr.write_all(line.as_bytes());
+        }
+    }
 }
 
 /// Writes a line for each event of that level or above.

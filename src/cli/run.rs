@@ -1,6 +1,7 @@
 //! `oneact run`: a task in, an envelope out, an exit code.
 
 use std::{
+    io,
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
 };
@@ -11,7 +12,7 @@ use crate::{
     task::{Failure, Fault},
 };
 
-use super::{bar::Bar, flags::RunArgs, preview, print, settings, stderr, stdin};
+use super::{bar::Bar, flags::RunArgs, logs, preview, print_unless, settings, stderr, stdin};
 
 /// Performs the task on stdin.
 pub(super) fn run(args: &RunArgs, interrupts: Interrupts) -> ExitCode {
@@ -48,13 +49,25 @@ fn answer(input: &Result<Vec<u8>, Failure>, settings: &Settings, host: &Host) ->
         .or_else(|_| caught(&|| broken(input, host)))
         .unwrap_or_else(|_| broken(&nobody(), host));
     bar.clear();
-    host.interrupts().stand_down();
+    // Signals are heeded until the last server has ended; they change nothing of what is printed.
+    let interrupts = host.interrupts();
+    let code = answer.exit_code(interrupts.caught());
+    let before = interrupts.count();
+    let printed = print_unless(&answer.line, &|| interrupts.count() != before);
     tracing::debug!("answer written");
-    if print(&answer.line).is_err() {
-        return ExitCode::FAILURE;
+    if let Some(failure) = &answer.outcome().failure {
+        logs::failed(failure);
     }
     if let Some(preview) = &answer.outcome().preview {
         preview::show(preview);
     }
-    ExitCode::from(answer.exit_code(host.interrupts().caught()))
+    // Only now: it waits for servers that are still ending.
+    drop(answer);
+    match (printed, interrupts.caught()) {
+        (Ok(()), _) => ExitCode::from(code),
+        (Err(error), Some(interrupt)) if error.kind() == io::ErrorKind::Interrupted => {
+            ExitCode::from(128 + interrupt.number())
+        }
+        (Err(_), _) => ExitCode::FAILURE,
+    }
 }

@@ -18,6 +18,10 @@ pub(super) fn of_call(entry: &Entry, error: &CallError, detail: &str) -> Failure
         CallError::NotFound { .. } => Fault::ServerNotFound.into(),
         CallError::SpawnFailed { .. } => Fault::ServerUnreachable.into(),
         CallError::StartupTimeout { .. } | CallError::TimedOut { .. } => Fault::ToolTimeout.into(),
+        error if error.is_a_wrong_start() => match judge::by_rule(entry, detail) {
+            Some(class) => class,
+            None => Fault::ServerNotFound.into(),
+        },
         CallError::ExitedBeforeReady { .. } | CallError::Died { .. } => {
             let class = judge::class(entry, detail);
             match class.fault {

@@ -121,15 +121,8 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
     let rest = text.get(head.len()..).unwrap_or_default();
     let tail = rest.get(rest.ceil_char_boundary(rest.len().saturating_sub(TELLING))..);
     let text = &format!("{head}{}", tail.unwrap_or_default());
-    if let Some(rule) = entry
-        .failure
-        .iter()
-        .find(|rule| rule.pattern.is_match(text))
-    {
-        return because(
-            rule.into(),
-            &format!("the failure rule {:?}", rule.pattern.as_str()),
-        );
+    if let Some(class) = by_rule(entry, text) {
+        return class;
     }
     match classify::by_text(text) {
         Some(fault) => because(fault.into(), "the built-in table of texts"),
@@ -141,6 +134,14 @@ pub(super) fn class(entry: &Entry, text: &str) -> Class {
             "`on_failure`: no rule knows its words",
         ),
     }
+}
+
+/// What the entry's own rules say of a failure text.
+pub(super) fn by_rule(entry: &Entry, text: &str) -> Option<Class> {
+    let mut rules = entry.failure.iter();
+    let rule = rules.find(|rule| rule.pattern.is_match(text))?;
+    let who = format!("the failure rule {:?}", rule.pattern.as_str());
+    Some(because(rule.into(), &who))
 }
 
 /// Tells who has decided on the class.

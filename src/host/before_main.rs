@@ -1,18 +1,33 @@
 //! What is so before `main`: the standard library opens `/dev/null` in the place of a standard
 //! stream that is closed, and from then on nobody can tell.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+use rustix::fs::OFlags;
 
-/// Whether this process was started without a stdout.
-pub fn stdout_was_closed() -> bool {
-    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
+const USABLE: u8 = 0;
+const CLOSED: u8 = 1;
+const READ_ONLY: u8 = 2;
+
+static STDOUT: AtomicU8 = AtomicU8::new(USABLE);
+
+/// Why nothing could ever be written to the stdout that this process was started with, if that is so.
+pub fn stdout_is_unusable() -> Option<&'static str> {
+    match STDOUT.load(Ordering::Relaxed) {
+        USABLE => None,
+        CLOSED => Some("closed"),
+        _ => Some("open for reading only"),
+    }
 }
 
 extern "C" fn look() {
-    let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
-    STDOUT_WAS_CLOSED.store(flags.is_err(), Ordering::Relaxed);
+    let found = match rustix::fs::fcntl_getfl(rustix::stdio::stdout()) {
+        Err(_) => CLOSED,
+        Ok(flags) if flags.contains(OFlags::PATH) => READ_ONLY,
+        Ok(flags) if flags & OFlags::RWMODE == OFlags::RDONLY => READ_ONLY,
+        Ok(_) => USABLE,
+    };
+    STDOUT.store(found, Ordering::Relaxed);
 }
 
 #[expect(

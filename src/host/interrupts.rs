@@ -71,6 +71,8 @@ pub struct Interrupts(());
 
 /// The number of the last signal caught; 0 while there is none.
 static CAUGHT: AtomicUsize = AtomicUsize::new(0);
+/// How many were caught.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Once set, a signal ends the process as it does by default.
 static DONE: AtomicBool = AtomicBool::new(false);
 /// Rung by the first signal, and never silenced: nobody reads from it.
@@ -110,6 +112,11 @@ impl Interrupts {
             .find(|each| usize::from(each.number) == number)
     }
 
+    /// How many were caught so far: whether another one has come.
+    pub fn count(&self) -> usize {
+        COUNT.load(Ordering::Relaxed)
+    }
+
     /// From here on nothing is left to undo: a signal may end the process, even while it waits for
     /// somebody to read its answer.
     pub fn stand_down(&self) {
@@ -146,6 +153,7 @@ fn note(number: i32) {
         let _ = emulate_default_handler(number);
         return;
     }
+    COUNT.fetch_add(1, Ordering::Relaxed);
     let noted = CAUGHT.swap(
         usize::try_from(number).unwrap_or_default(),
         Ordering::Relaxed,

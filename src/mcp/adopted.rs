@@ -12,8 +12,9 @@ use rustix::{
 
 use super::report::Killed;
 
-/// A process that takes longer than this to die is stuck in the kernel: nobody can end it.
-const ROUNDS: u32 = 500;
+/// About two seconds. A process that takes longer to die is stuck in the kernel, and descendants that take
+/// longer make others faster than they can be ended: a person has to look.
+const ROUNDS: u32 = 1900;
 const ROUND: Duration = Duration::from_millis(1);
 
 /// The children that are our own.
@@ -38,7 +39,8 @@ impl Adopted {
         self.living(leader).into_iter().map(described).collect()
     }
 
-    /// Kills the adopted until there are none: each may leave children of its own.
+    /// Kills the adopted until there are none: each may leave children of its own. Those that are left in
+    /// the end are named.
     pub(super) fn sweep(&self, leader: Pid, killed: &mut Vec<Killed>) {
         for _ in 0..ROUNDS {
             let living = self.living(leader);
@@ -53,6 +55,17 @@ impl Adopted {
                 let _ = kill_process(pid, Signal::KILL);
             }
             thread::sleep(ROUND);
+        }
+        let left = self.note(leader);
+        if !left.is_empty() {
+            let named = left
+                .iter()
+                .map(|each| format!("{} ({})", each.pid, each.name));
+            let named: Vec<String> = named.collect();
+            tracing::warn!(
+                "Processes of the server could not be ended: {}.",
+                named.join(", ")
+            );
         }
     }
 

@@ -50,6 +50,16 @@ struct State {
     sample: Vec<u8>,
     asked: Option<String>,
     requests: u32,
+    heard: Heard,
+}
+
+/// What came on stdout so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// No message of the protocol.
+    #[default]
+    Nothing,
+    Protocol,
 }
 
 /// The request whose answer the call waits for.
@@ -267,6 +277,16 @@ impl Desk {
             drop(state);
             self.bell.notify_one();
         }
+    }
+
+    /// A message of the protocol came.
+    pub(super) fn hear(&self) {
+        self.state().heard = Heard::Protocol;
+    }
+
+    /// Whether one ever came.
+    pub(super) fn heard(&self) -> Heard {
+        self.state().heard
     }
 
     /// A request came; an error once there are too many.

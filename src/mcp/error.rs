@@ -4,7 +4,10 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::{questions::Questions, report::ExitDescription, schema::Misfit, spec::Protocol};
+use super::{
+    cause::cause, desk::Heard, questions::Questions, report::ExitDescription, schema::Misfit,
+    spec::Protocol,
+};
 use crate::{host::Interrupt, task::Drift};
 
 /// How far a call came.
@@ -115,6 +118,7 @@ pub(crate) enum CallError {
     ExitedBeforeReady {
         server: String,
         ended: Option<ExitDescription>,
+        heard: Heard,
         stderr_tail: String,
     },
 
@@ -200,6 +204,7 @@ pub(crate) enum CallError {
         server: String,
         method: &'static str,
         ended: Option<ExitDescription>,
+        heard: Heard,
         stderr_tail: String,
     },
 
@@ -259,6 +264,16 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
+    /// Whether the server ended by itself, with a status that says so, before it said anything: what it is
+    /// started with is wrong, and stays so.
+    pub(crate) fn is_a_wrong_start(&self) -> bool {
+        let (Self::ExitedBeforeReady { ended, heard, .. } | Self::Died { ended, heard, .. }) = self
+        else {
+            return false;
+        };
+        *heard == Heard::Nothing && matches!(ended, Some(ExitDescription::Code(1..)))
+    }
+
     /// Whether the server still follows the protocol and may end at its leisure.
     pub(super) fn leaves_server_sound(&self) -> bool {
         matches!(
@@ -294,18 +309,11 @@ const fn limit_name(limit: Limit) -> &'static str {
     }
 }
 
-/// The last line of stderr: usually the exception's own.
+/// The line of stderr that tells why.
 fn last_words(stderr: &str) -> String {
-    let line = stderr
-        .lines()
-        .rev()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
-    if line.is_empty() {
-        String::new()
-    } else {
-        format!(" (stderr: {})", line.chars().take(300).collect::<String>())
+    match cause(stderr) {
+        None => String::new(),
+        Some(line) => format!(" (stderr: {})", line.chars().take(300).collect::<String>()),
     }
 }
 

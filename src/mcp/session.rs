@@ -317,6 +317,7 @@ impl Session {
         let server = self.server.clone();
         let stderr_tail = self.stderr.so_far(&self.secrets).0;
         let ended = self.child.status();
+        let heard = self.desk.heard();
         match halt {
             Halt::Signal(signal) => CallError::Cancelled { server, signal },
             Halt::TooBig => CallError::TooBig {
@@ -345,12 +346,14 @@ impl Session {
             Halt::Gone if phase <= Phase::Negotiate => CallError::ExitedBeforeReady {
                 server,
                 ended,
+                heard,
                 stderr_tail,
             },
             Halt::Gone => CallError::Died {
                 server,
                 method,
                 ended,
+                heard,
                 stderr_tail,
             },
         }

@@ -238,6 +238,9 @@ pub(super) fn hand_out(
 ) -> Result<Option<RxJsonRpcMessage<RoleClient>>, End> {
     let (noise, message) = message::read(line);
     desk.noise(noise);
+    if !matches!(message, Inbound::Noise) {
+        desk.hear();
+    }
     match message {
         Inbound::Noise | Inbound::Notification => Ok(None),
         Inbound::Progress(params) => {

@@ -1,6 +1,11 @@
 //! How runs end that do not end well: signals, kills, pipes that are gone, disks that are full.
 
-use std::{fs, io::Write, os::fd::OwnedFd, process::Stdio};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    os::fd::OwnedFd,
+    process::Stdio,
+};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -74,6 +79,96 @@ fn a_tool_killed_in_its_call_is_a_server_that_can_be_tried_again() {
     );
     assert_eq!(answer.at("/output/content/oneact/effect"), "unknown");
     root.assert_untouched();
+}
+
+const LINGERING: &str = "
+catalog = 1
+[server.lingering]
+command = ['python3', 'servers/lingering.py', '1']
+[capability.act]
+effects = { read_only = true }
+mcp = { server = 'lingering', tool = 'act' }
+result = { kind = 'metadata' }
+";
+
+#[test]
+fn a_signal_after_the_envelope_changes_no_exit_status_and_leaves_no_process() {
+    for sent in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let root = Root::with_catalog(LINGERING);
+        let mut child = root.command().spawn().unwrap();
+        feed(
+            &mut child,
+            &json!({"task_id": "t", "capability_ids": ["act"]}),
+        );
+        let mut envelope = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut envelope).unwrap();
+        assert!(envelope.contains(r#""state":"done""#), "{envelope}");
+        until("the server and both sleeps are there", || {
+            (root.servers_of(&child).len() == 3).then_some(())
+        });
+        signal_child(&child, sent);
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{sent:?}");
+        assert_eq!(root.processes(), Vec::<i32>::new());
+    }
+}
+
+#[test]
+fn a_signal_while_nobody_reads_the_envelope_ends_the_run_and_its_server() {
+    let root = Root::with_catalog(LINGERING);
+    // What does not fit into a pipe is waited with.
+    let long = "x".repeat(200_000);
+    let mut child = root.command().spawn().unwrap();
+    let task = json!({"task_id": "t", "capability_ids": ["act"], "parameters": {"long": long}});
+    feed(&mut child, &task);
+    until("the answer is there", || {
+        (root.servers_of(&child).len() == 3).then_some(())
+    });
+    until("the pipe is full", || {
+        let held = rustix::io::ioctl_fionread(child.stdout.as_ref().unwrap()).unwrap();
+        (held >= 60_000).then_some(())
+    });
+    signal_child(&child, Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(root.processes(), Vec::<i32>::new());
+}
+
+#[test]
+fn a_stdout_that_is_open_for_reading_only_has_nothing_done() {
+    let root = Root::new();
+    fs::write(root.path.join("readable"), "").unwrap();
+    for path in [root.path.join("readable"), root.path.clone()] {
+        let (exit, stderr) = printing_to(&root, fs::File::open(&path).unwrap());
+        assert_eq!(exit, 2, "{stderr}");
+        assert!(stderr.contains("open for reading only"), "{stderr}");
+    }
+    root.assert_untouched();
+}
+
+#[test]
+fn a_failure_says_one_line_on_stderr_unless_it_is_to_be_quiet() {
+    let root = Root::new();
+    let task = json!({"task_id": "t", "capability_ids": ["NO\u{1b}[31mSUCH\nTHING"]}).to_string();
+    let answer = run(root.command(), task.as_bytes());
+    assert_eq!(answer.exit, 2);
+    let told: Vec<&str> = answer.stderr.lines().collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("oneact: unknown_capability: "),
+        "{told:?}"
+    );
+    assert!(!told[0].contains('\u{1b}'), "{told:?}");
+    let with = |flag: &[&str]| {
+        let mut command = root.command();
+        command.args(flag);
+        run(command, task.as_bytes()).stderr
+    };
+    assert_eq!(with(&["--quiet"]), "");
+    assert_eq!(with(&["-q"]), "");
+    let json: serde_json::Value = serde_json::from_str(&with(&["--log", "json"])).unwrap();
+    assert_eq!(json["fields"]["class"], "unknown_capability");
+    let broken = run(root.command(), b"no json");
+    assert!(broken.stderr.starts_with("oneact: "), "{}", broken.stderr);
 }
 
 /// Runs a task that succeeds, with that stdout; answers exit code and stderr.

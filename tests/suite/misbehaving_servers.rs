@@ -212,7 +212,7 @@ rows! { MODES:
     works: done();
 
     // Before the handshake.
-    exits_with_a_reason: unreachable("none", "ended with exit code 1 before it was ready (stderr: cannot start: no licence)");
+    exits_with_a_reason: failed(CALLED, 1, "server_not_found", "none", "ended with exit code 1 before it was ready (stderr: cannot start: no licence)");
     exits_without_a_word: unreachable("none", "ended with exit code 0 before it was ready");
     is_killed_at_its_start: unreachable("none", "signal 9 (SIGKILL) before it was ready");
     goes_to_the_background: unreachable("none", "ended with exit code 0 before it was ready");

@@ -1,0 +1,132 @@
+//! Which line of a server's stderr tells why it ended. What comes last is often something else: where it
+//! happened, the version of the interpreter, where a log lies.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::Regex;
+
+/// How interpreters and programs begin the line that names an error, at the left margin: a name that ends so, or
+/// a word for it.
+static NAMES_IT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?ix)
+        ^(uncaught\s|unhandled\s|caused\ by:\s|exception\ in\ )?[\w.$/:-]*
+          (error|exception|failure|panic|fatal|err!)\b(\s\[[^\]]*\])?\s?[:(\ ]
+        | ^[\w.$]*(error|exception|exit|interrupt)(:\s|$)
+        | panicked\ at
+        | \b(cannot|can't|could\ not|couldn't|unable\ to|failed\ to|no\ such|not\ found|denied|refused|missing
+             |not\ set|required|invalid|unknown\ (option|command|argument|flag)|unrecognized|usage)\b
+        ",
+    )
+    .ok()
+});
+
+/// What says where more can be read, or that there is an error: not which.
+const ELSEWHERE: [&str; 6] = [
+    "a complete log of this run",
+    "another exception occurred",
+    "direct cause of the following exception",
+    "note: run with `rust_backtrace",
+    "for more information",
+    "--help",
+];
+
+/// The line, and the next one with it where it only announces that.
+pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
+    let lines: Vec<&str> = stderr.lines().map(str::trim_end).collect();
+    let said = |line: &&str| !line.trim().is_empty();
+    let last = lines.iter().rev().find(|line| said(line))?;
+    // npm says first what is wrong, and then much else.
+    let npm = |line: &str| line.starts_with("npm error") || line.starts_with("npm ERR!");
+    let of_npm = lines.iter().find(|line| {
+        npm(line) && !line.contains(" code ") && line.split_whitespace().nth(2).is_some()
+    });
+    let at = of_npm
+        .and_then(|line| lines.iter().position(|other| other == line))
+        .or_else(|| lines.iter().rposition(|line| tells(line)));
+    let Some(at) = at else {
+        return Some(Cow::Borrowed(last.trim()));
+    };
+    let line = lines.get(at).copied().unwrap_or(last).trim();
+    let next = lines.iter().skip(at + 1).find(|line| said(line));
+    match next {
+        Some(next) if line.ends_with(':') => Some(Cow::Owned(format!("{line} {}", next.trim()))),
+        _ => Some(Cow::Borrowed(line)),
+    }
+}
+
+/// Whether a line names an error. What is indented belongs to another line.
+fn tells(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    !line.starts_with(char::is_whitespace)
+        && !ELSEWHERE.iter().any(|words| lower.contains(words))
+        && NAMES_IT
+            .as_ref()
+            .is_some_and(|pattern| pattern.is_match(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_names_the_error_is_told_whatever_comes_after_it() {
+        for (stderr, told) in [
+            (
+                "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/srv/x.js'\n    \
+                 at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15) {\n  code: 'MODULE_NOT_FOUND',\n  \
+                 requireStack: []\n}\n\nNode.js v22.11.0\n",
+                "Error: Cannot find module '/srv/x.js'",
+            ),
+            (
+                "node:internal/process/esm:1\nError [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /a.js\n    \
+                 at a\n\nNode.js v20.1.0",
+                "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /a.js",
+            ),
+            (
+                "/a.js:1\nfoo bar\n    ^^^\n\nSyntaxError: Unexpected identifier 'bar'\n    at wrap\n\nNode.js v20.1.0",
+                "SyntaxError: Unexpected identifier 'bar'",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"/a.py\", line 1, in <module>\n    import x\n\
+                 ModuleNotFoundError: No module named 'x'\n",
+                "ModuleNotFoundError: No module named 'x'",
+            ),
+            (
+                "python3: can't open file '/srv/none.py': [Errno 2] No such file or directory\n",
+                "python3: can't open file '/srv/none.py': [Errno 2] No such file or directory",
+            ),
+            (
+                "Exception in thread \"main\" java.lang.RuntimeException: outer\n\tat A.main(A.java:1)\nCaused by: \
+                 java.io.IOException: disk\n\tat B\n\t... 1 more\n",
+                "Caused by: java.io.IOException: disk",
+            ),
+            (
+                "thread 'main' panicked at src/main.rs:2:5:\nthe key is empty\nnote: run with `RUST_BACKTRACE=1` \
+                 environment variable to display a backtrace\n",
+                "thread 'main' panicked at src/main.rs:2:5: the key is empty",
+            ),
+            (
+                "panic: open /a: it is gone\n\ngoroutine 1 [running]:\nmain.main()\n\t/a.go:5 +0x1d\nexit status 2\n",
+                "panic: open /a: it is gone",
+            ),
+            (
+                "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/x - Not found\nnpm error \
+                 404\nnpm error A complete log of this run can be found in: /root/.npm/_logs/1.log\n",
+                "npm error 404 Not Found - GET https://registry.npmjs.org/x - Not found",
+            ),
+            (
+                "sh: 1: nothing-here: not found\n",
+                "sh: 1: nothing-here: not found",
+            ),
+            (
+                "starting\nError: API_KEY is not set\nbye\n",
+                "Error: API_KEY is not set",
+            ),
+            ("no words for it\nbut the last\n\n", "but the last"),
+        ] {
+            assert_eq!(cause(stderr).as_deref(), Some(told), "{stderr}");
+        }
+        assert_eq!(cause(" \n\n"), None);
+    }
+}
