@@ -30,8 +30,8 @@ mod tests;
 pub(crate) use check::{About, Checked, check};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
 pub(crate) use entry::{
-    Duplicates, Entry, FailureRule, OnFailure, Once, OutputSchemaRule, Repeatable, ResultKind,
-    RuleScope, Take,
+    Duplicates, Entry, FailureRule, OnFailure, Once, OutputSchemaRule, Process, Repeatable,
+    ResultKind, RuleScope, Take,
 };
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan};
 pub(crate) use job::{Delivery, Job, Places, PlanSource, Step, StepOutput, ToolJob};

@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
-    catalog::{Delivery, Once, Step, StepOutput, ToolJob},
+    catalog::{Delivery, Once, Process, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
     task::{
@@ -41,6 +41,7 @@ pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, fate, 
 pub(crate) use hidden::secrets;
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
+use tool::Servers;
 pub(crate) use tool::{redact as redacted, shown as shown_parameters};
 
 /// A job with all that is needed to run it.
@@ -134,6 +135,9 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         .and_then(|data| context.go_on().map(|()| data))
         .and_then(|data| place(&job.steps, data, &staging, &store, context));
     tracing::debug!("assets placed");
+    // Some waited for a step that never came.
+    let now = context.host.moment();
+    done.closing.iter_mut().for_each(|server| server.tell(now));
     done.settle(&job.steps, result);
     Ok(Executed {
         _staging: Some(staging),
@@ -265,10 +269,23 @@ impl Executed {
     ) -> Result<Option<ResultData>, Failure> {
         let mut once = None;
         let mut data = None;
-        for (step, launch) in steps.iter().zip(launches) {
+        for (at, (step, launch)) in steps.iter().zip(launches).enumerate() {
+            let later = steps.get(at + 1..).unwrap_or_default();
+            let mut none = Vec::new();
+            let mut run = |done: &mut Self| {
+                let servers = Servers {
+                    before: match step.entry.process {
+                        Process::Shared => &mut done.closing,
+                        Process::Fresh => &mut none,
+                    },
+                    after: tool::after(step, later),
+                };
+                let end = tool::run(step, launch, staging, context, servers);
+                done.add(step, end)
+            };
             let found = context
                 .go_on()
-                .and_then(|()| self.add(step, tool::run(step, launch, staging, context)))
+                .and_then(|()| run(self))
                 .map_err(|failure| not_again(once, failure))
                 .map_err(|failure| self.asked(step, steps, failure))?;
             // What an earlier step found out is not lost to a later one that makes an asset.

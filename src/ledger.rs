@@ -37,6 +37,7 @@ use crate::host::Host;
 
 pub(crate) use anchor::{AnchorError, AnchorOutError, Note, read_anchors};
 pub(crate) use canonical::same_json;
+pub(crate) use chain::Change;
 pub(crate) use decide::{
     Case, DecisionError, Dependants, Happened, Resolved, Review, Reviewed, Revoked,
 };
@@ -54,8 +55,8 @@ pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Change, Ended, Ground, LedgerError, Made, OnDuplicate,
-    Recorded, Reuse, Running, SeenInput, Target, Unless, Who, Why,
+    Again, Answered, Ask, Attempt, Begun, Ended, Ground, LedgerError, Made, OnDuplicate, Recorded,
+    Reuse, Running, SeenInput, Target, Unless, Who, Why,
 };
 
 use anchor::HeadFile;

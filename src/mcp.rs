@@ -11,6 +11,7 @@
 //! rmcp does the handshake; `wire` says what it is kept away from, and why.
 
 mod adopted;
+mod alarm;
 mod answer;
 mod arguments;
 mod cause;
@@ -51,6 +52,14 @@ use tokio::{
     time::Instant,
 };
 
+use self::{
+    alarm::Alarm,
+    child::Started,
+    desk::CallLine,
+    era::{Found, Opening, Setting, Standing},
+    memory::Memory,
+    session::{Limits, Session, millis},
+};
 pub(crate) use self::{
     answer::{Content, Part, ToolAnswer},
     closing::Closing,
@@ -65,13 +74,6 @@ pub(crate) use self::{
         ToolCall,
     },
     tools::{Hints, ToolListing, near},
-};
-use self::{
-    child::Started,
-    desk::CallLine,
-    era::{Found, Opening, Setting, Standing},
-    memory::Memory,
-    session::{Alarm, Limits, Session, millis},
 };
 use crate::{
     host::Host,
@@ -95,18 +97,62 @@ pub(crate) struct CallEnd {
     pub(crate) closing: Closing,
 }
 
-/// Calls a tool. Must not be called from async code, and the calling thread must live until the
-/// end of [`Closing`]: the server dies with it.
+/// What becomes of a server after a good answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It is told to end.
+    End,
+    /// It waits for another call of this run.
+    Stay,
+}
+
+/// Calls a tool on a server of its own, see [`call_among`].
+#[cfg(test)]
 pub(crate) fn call(
     server: &ServerSpec,
     call: &ToolCall,
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
-    let (runtime, mut session) = match open(server, host) {
-        Ok(opened) => opened,
-        Err(error) => return CallEnd::without_server(error),
-    };
+    call_among(&mut Vec::new(), After::End, server, call, host, progress)
+}
+
+/// Calls a tool: on the one of `waiting` that was started as `server` says and still runs, else on a new one.
+/// Must not be called from async code, and the calling thread must live until the end of [`Closing`]: the
+/// server dies with it.
+pub(crate) fn call_among(
+    waiting: &mut Vec<Closing>,
+    after: After,
+    server: &ServerSpec,
+    call: &ToolCall,
+    host: &Host,
+    progress: &mut dyn FnMut(Progress),
+) -> CallEnd {
+    let found = waiting.iter().position(|one| one.serves(server));
+    if let Some((runtime, session)) = found.and_then(|at| waiting.remove(at).resume()) {
+        tracing::info!("Server {} is asked again: it still runs.", server.name);
+        let end = called(runtime, session, after, server, call, host, progress);
+        let unheard = end.effect == Effect::None;
+        if !(unheard && matches!(end.result, Err(CallError::Died { .. }))) {
+            return end;
+        }
+        tracing::info!("Server {} ended before it could be asked.", server.name);
+    }
+    match open(server, host) {
+        Ok((runtime, session)) => called(runtime, session, after, server, call, host, progress),
+        Err(error) => CallEnd::without_server(error),
+    }
+}
+
+fn called(
+    runtime: Runtime,
+    mut session: Session,
+    after: After,
+    server: &ServerSpec,
+    call: &ToolCall,
+    host: &Host,
+    progress: &mut dyn FnMut(Progress),
+) -> CallEnd {
     let mut course = Course {
         phase: Phase::Negotiate,
         answered: false,
@@ -128,7 +174,11 @@ pub(crate) fn call(
         CallLine::Delivered => Effect::Unknown,
         CallLine::Unsent => Effect::None,
     };
-    let mut closing = Closing::tell(runtime, session, server.shutdown_grace, host.moment());
+    let mut closing = Closing::new(runtime, session, server);
+    match &result {
+        Ok(_) if after == After::Stay => {}
+        Ok(_) | Err(_) => closing.tell(host.moment()),
+    }
     if result
         .as_ref()
         .is_err_and(|error| !error.leaves_server_sound())
@@ -221,7 +271,11 @@ async fn converse(
     tracing::debug!("server started");
     let end = call.budget.map(|budget| Instant::now() + budget);
     let at = Setting::new(server, host, &alarm, end);
-    let found = era::negotiate(session, Opening::of(call), &at).await?;
+    let found = match session.service {
+        // It has been greeted, and has answered.
+        Some(_) => None,
+        None => era::negotiate(session, Opening::of(call), &at).await?,
+    };
     let first = attempt(session, course, call, found, &at, progress).await;
     let Err(error) = first else { return first };
     if session.standing != Standing::Remembered {

@@ -13,8 +13,8 @@ use super::{
     document::{CatalogError, Tables, unknown_key},
     duration::duration,
     entry::{
-        Capability, Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Repeatable,
-        ResultKind, ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
+        Capability, Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Process,
+        Repeatable, ResultKind, ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
     },
     file_plan, identity,
     raw::{
@@ -97,6 +97,10 @@ impl Compiler<'_> {
             names_server_at: self.tables.catalog().place(mcp.server.span().start),
             server: mcp.server.into_inner(),
             tool: mcp.tool,
+            process: match raw.fresh_process {
+                Some(true) => Process::Fresh,
+                Some(false) | None => Process::Shared,
+            },
             pinned: self.pinned(raw.pin.as_ref(), raw.on_drift)?,
             output_schema: raw.output_schema,
             timeout,

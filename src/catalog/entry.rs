@@ -27,6 +27,7 @@ pub(crate) struct Entry {
     /// Where it names its server.
     pub(crate) names_server_at: Place,
     pub(crate) tool: String,
+    pub(crate) process: Process,
     /// What the tool must be.
     pub(crate) pinned: Option<Pinned>,
     pub(crate) output_schema: OutputSchemaRule,
@@ -93,6 +94,15 @@ impl Effects {
     pub(super) fn is_harmless(self) -> bool {
         self.idempotent == Some(true) && self.destructive != Some(true)
     }
+}
+
+/// Which process of its server does a step of a task of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// The one that did an earlier step, and may do a later one.
+    Shared,
+    /// One of its own (`fresh_process = true`).
+    Fresh,
 }
 
 /// Whether it must not happen twice, and who says so.

@@ -143,6 +143,7 @@ const HAPPENS: Effects = Effects {
 fn of_a_tool(entry: &RawCapability) -> Option<&'static str> {
     let keys = [
         ("mcp", entry.mcp.is_some()),
+        ("fresh_process", entry.fresh_process.is_some()),
         ("pin", entry.pin.is_some()),
         ("on_drift", entry.on_drift.is_some()),
         ("on_failure", entry.on_failure.is_some()),

@@ -74,6 +74,7 @@ pub(super) struct RawCapability {
     #[serde(default)]
     pub(super) defaults: Map<String, Value>,
     pub(super) mcp: Option<RawMcp>,
+    pub(super) fresh_process: Option<bool>,
     pub(super) file_plan: Option<RawFilePlan>,
     pub(super) pin: Option<Spanned<String>>,
     pub(super) on_drift: Option<RawOnDrift>,

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     assets::Staging,
-    catalog::{Entry, OutputSchemaRule, Repeatable, Step},
-    mcp::{self, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
+    catalog::{Entry, OutputSchemaRule, Process, Repeatable, Step},
+    mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
         Ai, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
         ServerReport, Timings, Waiting, WaitingFor, decided, redact_presigned,
@@ -45,8 +45,32 @@ pub(super) struct End {
     pub(super) closing: Option<mcp::Closing>,
 }
 
+/// The servers of a run.
+pub(super) struct Servers<'s> {
+    /// Those of the steps before: some may be called again.
+    pub(super) before: &'s mut Vec<mcp::Closing>,
+    pub(super) after: After,
+}
+
+/// Whether a later step is to be done by the same process.
+pub(super) fn after(step: &Step, later: &[Step]) -> After {
+    let shared = |step: &Step| step.entry.process == Process::Shared;
+    let same = |other: &Step| shared(other) && other.server.name == step.server.name;
+    if shared(step) && later.iter().any(same) {
+        After::Stay
+    } else {
+        After::End
+    }
+}
+
 /// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
-pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Context<'_>) -> End {
+pub(super) fn run(
+    step: &Step,
+    launch: &Launch,
+    staging: &Staging,
+    context: &Context<'_>,
+    servers: Servers<'_>,
+) -> End {
     let entry = &step.entry;
     let hidden = Hidden::new(step, launch);
     let CallEnd {
@@ -57,7 +81,7 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
         drift,
         output,
         closing,
-    } = call(step, launch, &hidden, context);
+    } = call(step, launch, &hidden, context, servers);
     let sent = effect != mcp::Effect::None;
     let seen = closing.report();
     if sent {
@@ -139,7 +163,13 @@ pub(super) fn run(step: &Step, launch: &Launch, staging: &Staging, context: &Con
     end
 }
 
-fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) -> CallEnd {
+fn call(
+    step: &Step,
+    launch: &Launch,
+    hidden: &Hidden,
+    context: &Context<'_>,
+    Servers { before, after }: Servers<'_>,
+) -> CallEnd {
     let left = context
         .budget
         .map(|budget| budget.saturating_sub(context.begun.passed()));
@@ -190,7 +220,7 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
         }),
         ..launch.spec().clone()
     };
-    mcp::call(&server, &call, context.host, &mut |progress| {
+    let mut show = |progress: mcp::Progress| {
         let message = progress.message.as_deref();
         (context.watch)(Seen {
             tool: &step.entry.tool,
@@ -198,7 +228,8 @@ fn call(step: &Step, launch: &Launch, hidden: &Hidden, context: &Context<'_>) ->
             total: progress.total,
             message,
         });
-    })
+    };
+    mcp::call_among(before, after, &server, &call, context.host, &mut show)
 }
 
 /// A note about a question nobody here can answer.

@@ -8,7 +8,6 @@ use super::{
     canonical::{canonical, exact, sha256},
     record::{Event, Head, Link, Row, Seq},
     store::{StoreError, Tx},
-    words::Change,
 };
 
 /// What a link says beside who, what and when: hashes and names, never parameters. At most 4 KiB. The members
@@ -62,6 +61,15 @@ pub(crate) struct Body {
     /// The task of a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
+}
+
+/// Whether it may change what a later read sees.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Change {
+    #[default]
+    Nothing,
+    State,
 }
 
 /// As a body of a link says it.

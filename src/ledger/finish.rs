@@ -10,12 +10,12 @@ use tempfile::NamedTempFile;
 use super::{
     Ledger,
     begin::stamp,
-    chain::{self, Body, Stamp},
+    chain::{self, Body, Change, Stamp},
     look::claim_key,
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
-    words::{Ask, Change, Ended, LedgerError, Recorded, Running, Why},
+    words::{Ask, Ended, LedgerError, Recorded, Running, Why},
 };
 
 /// An answer that is yet to be recorded: a file of the outbox.

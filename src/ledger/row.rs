@@ -6,12 +6,12 @@ use uuid::Builder;
 
 use super::{
     canonical::sha256,
-    chain::{self, Body, Stamp, instant},
+    chain::{self, Body, Change, Stamp, instant},
     record::{Event, Head, Row, RowOutcome, RowState, Seq},
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RULES,
-    words::{Ask, Attempt, Change, Ended, Running},
+    words::{Ask, Attempt, Ended, Running},
 };
 
 /// Who writes the rows (R-004-43).

@@ -20,13 +20,14 @@ use tempfile::TempDir;
 
 use super::{
     Ledger,
+    chain::Change,
     record::{ClaimState, Effects, Row, RowOutcome, RowState},
     request::{Asked, AskedStep, Signatures},
     store::{Memory, StoreError, Which, read},
     validity::{RULES, World},
     words::{
-        Again, Ask, Attempt, Begun, Change, Ended, Ground, LedgerError, Made, Miss, OnDuplicate,
-        Reuse, Running, SeenInput, Unless, Who, Why,
+        Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Made, Miss, OnDuplicate, Reuse,
+        Running, SeenInput, Unless, Who, Why,
     },
 };
 use crate::{

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use crate::task::{Failure, Fault, Print, Produced};
 
 use super::{
+    chain::Change,
     record::{Effects, Head, Row, RowOutcome, RowState},
     request::Asked,
     store::StoreError,
@@ -69,15 +69,6 @@ pub(crate) struct Target {
     /// `ref`, `file`, `plan`
     pub(crate) kind: &'static str,
     pub(crate) id: String,
-}
-
-/// Whether it may change what a later read sees.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Change {
-    #[default]
-    Nothing,
-    State,
 }
 
 /// What becomes of a request that was done before in the session (C-36).

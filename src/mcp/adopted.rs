@@ -3,7 +3,12 @@
 //! Told from those we started ourselves: the kernel gives orphans to the first thread, and what
 //! that thread had before the call is left alone. Nothing else is ever signalled.
 
-use std::{fs, thread, time::Duration};
+use std::{
+    fs,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
 
 use rustix::{
     io::Errno,
@@ -17,21 +22,34 @@ use super::report::Killed;
 const ROUNDS: u32 = 1900;
 const ROUND: Duration = Duration::from_millis(1);
 
-/// The children that are our own.
+/// The servers that we have started and not reaped: whoever sweeps up after one of them leaves the others.
+static SERVERS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+fn servers() -> MutexGuard<'static, Vec<Pid>> {
+    // Nothing panics while it holds the lock.
+    SERVERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A server was started.
+pub(super) fn started(pid: Pid) {
+    servers().push(pid);
+}
+
+/// It was reaped: its id may be somebody else's from here on.
+pub(super) fn reaped(pid: Pid) {
+    servers().retain(|server| *server != pid);
+}
+
+/// The children that are not our own.
 #[derive(Debug)]
 pub(super) struct Adopted {
-    /// Those we had before, and those we have started since.
-    own: Vec<Pid>,
+    /// Those we had before.
+    before: Vec<Pid>,
 }
 
 impl Adopted {
     pub(super) fn from_now_on() -> Self {
-        Self { own: children() }
-    }
-
-    /// Another child of our own.
-    pub(super) fn spare(&mut self, pid: Pid) {
-        self.own.push(pid);
+        Self { before: children() }
     }
 
     /// The adopted that are alive. Those that have ended already are reaped.
@@ -71,7 +89,11 @@ impl Adopted {
 
     fn living(&self, leader: Pid) -> Vec<Pid> {
         let mut adopted = children();
-        adopted.retain(|pid| *pid != leader && !self.own.contains(pid) && is_alive(*pid));
+        let servers = servers().clone();
+        adopted.retain(|pid| {
+            let own = *pid == leader || self.before.contains(pid) || servers.contains(pid);
+            !own && is_alive(*pid)
+        });
         adopted
     }
 }

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::{
+    alarm::Alarm,
     error::{CallError, Phase},
     schema::{Misfit, misfits},
-    session::{Alarm, Limits, Session},
+    session::{Limits, Session},
     spec::ToolCall,
     tools::{METHOD, ToolListing},
 };

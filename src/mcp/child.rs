@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    adopted::Adopted,
+    adopted::{self, Adopted},
     error::CallError,
     report::{ExitDescription, Killed},
     spec::ServerSpec,
@@ -90,6 +90,7 @@ impl Started {
             directory: spec.cwd.as_str(),
         })
         .map_err(|source| not_started(spec, program, source))?;
+        adopted::started(spawned.pid);
         Ok(Self {
             child: Child {
                 pid: spawned.pid,
@@ -150,11 +151,6 @@ impl Child {
         self.reaped.is_none() && matches!(self.peek(), Ok(None))
     }
 
-    /// This one's end is not to be that of the other, which was started later.
-    pub(super) fn spare(&mut self, other: &Self) {
-        self.adopted.spare(other.pid);
-    }
-
     /// How it ended, if it has.
     pub(super) fn status(&self) -> Option<ExitDescription> {
         if let Some(reaped) = &self.reaped {
@@ -200,6 +196,7 @@ impl Child {
             WaitId::Pid(self.pid),
             WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
         );
+        adopted::reaped(self.pid);
         self.adopted.sweep(self.pid, &mut killed);
         self.reaped.insert(Reaped { status, killed }).clone()
     }

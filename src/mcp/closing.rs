@@ -1,18 +1,17 @@
-//! The end of a server, split in two: told to end when the answer is in, waited for once the
-//! envelope is out. Python servers take 150–240 ms to end; nobody should wait for that twice.
-
-use std::time::Duration;
+//! The end of a server, split in two: told to end when the last answer is in, waited for once the
+//! envelope is out. Until it is told, it can be called again. Python servers take 150–240 ms to end; nobody
+//! should wait for that twice.
 
 use tokio::runtime::Runtime;
 
 use super::{
     report::ServerReport,
     session::{Session, millis},
+    spec::ServerSpec,
 };
 use crate::host::Moment;
 
-/// A server that has been told to end: its stdin is closed. Dropping this waits for its end, as
-/// [`Closing::finish`] does.
+/// A server after its call. Dropping this has it end, and waits for that, as [`Closing::finish`] does.
 #[derive(Debug)]
 #[must_use = "the server's end is waited for by `finish`"]
 pub(crate) struct Closing {
@@ -24,8 +23,10 @@ pub(crate) struct Closing {
 struct Live {
     session: Session,
     runtime: Runtime,
-    grace: Duration,
-    told: Moment,
+    /// How it was started.
+    spec: ServerSpec,
+    /// When it was told to end, if it was.
+    told: Option<Moment>,
 }
 
 impl Closing {
@@ -37,18 +38,44 @@ impl Closing {
         }
     }
 
-    /// Closes the server's stdin.
-    pub(super) fn tell(runtime: Runtime, session: Session, grace: Duration, told: Moment) -> Self {
-        session.wire.close_stdin();
+    /// Nothing is told yet.
+    pub(super) fn new(runtime: Runtime, session: Session, spec: &ServerSpec) -> Self {
         Self {
             live: Some(Live {
                 session,
                 runtime,
-                grace,
-                told,
+                spec: spec.clone(),
+                told: None,
             }),
             report: ServerReport::default(),
         }
+    }
+
+    /// Tells it to end: closes its stdin.
+    pub(crate) fn tell(&mut self, now: Moment) {
+        if let Some(live) = &mut self.live
+            && live.told.is_none()
+        {
+            live.session.wire.close_stdin();
+            live.told = Some(now);
+        }
+    }
+
+    /// Whether it was started in the same way, still runs, and has not been told to end.
+    pub(super) fn serves(&self, spec: &ServerSpec) -> bool {
+        let live = self.live.as_ref().filter(|live| live.told.is_none());
+        live.is_some_and(|live| live.spec.starts_as(spec) && live.session.is_up())
+    }
+
+    /// The server, for another call.
+    pub(super) fn resume(mut self) -> Option<(Runtime, Session)> {
+        let Live {
+            mut session,
+            runtime,
+            ..
+        } = self.live.take()?;
+        session.turn();
+        Some((runtime, session))
     }
 
     /// What is known by now.
@@ -70,14 +97,14 @@ impl Closing {
         let Some(Live {
             mut session,
             runtime,
-            grace,
+            spec,
             told,
         }) = self.live.take()
         else {
             return;
         };
-        runtime.block_on(session.stop(grace));
-        session.timings.shutdown = millis(told.elapsed());
+        runtime.block_on(session.stop(spec.shutdown_grace));
+        session.timings.shutdown = told.map_or(0, |told| millis(told.elapsed()));
         self.report = session.report();
         // Its handles go before the runtime that drives them.
         drop(session);

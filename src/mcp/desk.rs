@@ -279,6 +279,18 @@ impl Desk {
         }
     }
 
+    /// The call is over, and another one is to come on the same server.
+    pub(super) fn turn(&self) {
+        let mut state = self.state();
+        *state = State {
+            end: state.end.take(),
+            noise: state.noise,
+            sample: std::mem::take(&mut state.sample),
+            heard: state.heard,
+            ..State::default()
+        };
+    }
+
     /// A message of the protocol came.
     pub(super) fn hear(&self) {
         self.state().heard = Heard::Protocol;

@@ -17,11 +17,12 @@ use rmcp::model::{ErrorData, ProtocolVersion};
 use tokio::time::{Duration, Instant};
 
 use super::{
+    alarm::Alarm,
     error::CallError,
     greeting::{Failure, agree, assume, discover, failed, initialize},
     memory::Memory,
     race::{Raced, race},
-    session::{Alarm, Limits, Session, millis},
+    session::{Limits, Session, millis},
     spec::{IfLost, Protocol, ServerSpec, ToolCall},
     tools::{self, ToolListing},
 };
@@ -359,7 +360,6 @@ async fn replace(session: &mut Session, mut fresh: Session, at: &Setting<'_>) {
         "A second process of server {} takes the place of the first.",
         session.server
     );
-    session.spare(&fresh);
     session.stop(at.spec.shutdown_grace).await;
     // The time that the first took counts.
     fresh.started = session.started;

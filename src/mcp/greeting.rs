@@ -7,10 +7,11 @@ use rmcp::{
 };
 
 use super::{
+    alarm::Alarm,
     era::Standing,
     error::{CallError, Hint, Phase},
     handler::Handler,
-    session::{Alarm, Halt, Limits, Service, Session},
+    session::{Halt, Limits, Service, Session},
     spec::Caller,
 };
 

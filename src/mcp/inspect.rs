@@ -5,11 +5,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{
+    alarm::Alarm,
     closing::Closing,
     era::{self, Opening, Setting},
     error::CallError,
     report::ServerReport,
-    session::{Alarm, Limits, Session},
+    session::{Limits, Session},
     spec::{IfLost, Protocol, ServerSpec},
     tools::{self, ToolListing},
 };
@@ -42,7 +43,8 @@ pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
     };
     let mut ready_after = None;
     let result = runtime.block_on(look(&mut session, server, host, &mut ready_after));
-    let closing = Closing::tell(runtime, session, server.shutdown_grace, host.moment());
+    let mut closing = Closing::new(runtime, session, server);
+    closing.tell(host.moment());
     Inspection {
         result,
         ready_after,

@@ -4,10 +4,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
+    alarm::Alarm,
     answer::{Part, ToolAnswer},
     error::{CallError, Phase},
     schema::{Misfit, PATIENCE, misfits},
-    session::{Alarm, Limits, Session},
+    session::{Limits, Session},
     spec::{OutputSchema, ToolCall},
     tools::{METHOD, ToolListing},
 };

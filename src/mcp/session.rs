@@ -1,7 +1,7 @@
 //! A running server and the talk with it. Every wait here also ends when the server does, when a
 //! limit runs out and when a signal asks us to stop; none relies on the server for that.
 
-use std::{future::pending, io, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
@@ -10,14 +10,13 @@ use rmcp::{
 };
 use rustix::process::Signal;
 use tokio::{
-    join,
-    net::UnixStream,
-    select,
+    join, select,
     task::yield_now,
     time::{Instant, sleep_until, timeout},
 };
 
 use super::{
+    alarm::Alarm,
     child::{Child, Reaped, Started},
     desk::{Desk, End},
     era::Standing,
@@ -30,7 +29,7 @@ use super::{
     stderr::Stderr,
     wire::Wire,
 };
-use crate::host::{Host, Interrupt, Interrupts, Moment};
+use crate::host::{Host, Interrupt, Moment};
 
 /// rmcp's side of a session.
 pub(super) type Service = RunningService<RoleClient, Handler>;
@@ -93,35 +92,6 @@ pub(super) struct Limits {
     pub(super) idle: Option<Duration>,
     pub(super) total: Duration,
     pub(super) until: Instant,
-}
-
-/// Wakes up when a signal asks the run to stop.
-#[derive(Debug)]
-pub(super) struct Alarm<'h> {
-    wake: UnixStream,
-    interrupts: &'h Interrupts,
-}
-
-impl<'h> Alarm<'h> {
-    pub(super) fn new(host: &'h Host) -> io::Result<Self> {
-        let interrupts = host.interrupts();
-        let wake = UnixStream::from_std(interrupts.wake()?.try_clone()?)?;
-        Ok(Self { wake, interrupts })
-    }
-
-    async fn rung(&self) -> Interrupt {
-        loop {
-            // Only a runtime that shuts down fails here.
-            if self.wake.readable().await.is_err() {
-                return pending().await;
-            }
-            // Readable stays so: the byte is there because a signal is noted.
-            match self.interrupts.caught() {
-                Some(interrupt) => return interrupt,
-                None => yield_now().await,
-            }
-        }
-    }
 }
 
 impl Session {
@@ -368,9 +338,16 @@ impl Session {
         }
     }
 
-    /// Keeps the end of this server from that of another one, started beside it.
-    pub(super) fn spare(&mut self, other: &Self) {
-        self.child.spare(&other.child);
+    /// Whether it still runs, and is listened to.
+    pub(super) fn is_up(&self) -> bool {
+        self.child.status().is_none() && self.desk.peek_end().is_none()
+    }
+
+    /// What came of the call before counts no more: it was good, so the era is agreed on.
+    pub(super) fn turn(&mut self) {
+        self.desk.turn();
+        self.standing = Standing::Agreed;
+        self.timings = Timings::default();
     }
 
     /// The version agreed on.

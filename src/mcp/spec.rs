@@ -47,6 +47,19 @@ impl fmt::Debug for ServerSpec {
 impl ServerSpec {
     /// Room for an answer with a large base64 asset; four times what rmcp allows.
     pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+    /// Whether a server of the one is as good as one of the other. The secrets, too: they are cut from all
+    /// that it says.
+    pub(super) fn starts_as(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.argv == other.argv
+            && self.cwd == other.cwd
+            && self.env == other.env
+            && self.secrets == other.secrets
+            && self.protocol == other.protocol
+            && self.caller == other.caller
+            && self.max_message_bytes == other.max_message_bytes
+    }
 }
 
 /// The era a server speaks (MCP, Versioning).

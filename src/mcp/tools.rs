@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
+    alarm::Alarm,
     error::{CallError, Phase},
     raw::Answer,
-    session::{Alarm, Limits, Session},
+    session::{Limits, Session},
 };
 use crate::task::Pin;
 

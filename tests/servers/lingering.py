@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+CALLS = 0
 LEFT = "setsid sh -c 'sleep 600 & exec sleep 600' </dev/null >/dev/null 2>&1 &"
 
 
@@ -21,8 +22,10 @@ def result(method):
                 "serverInfo": {"name": "lingering", "version": "1"}}
     if method == "tools/list":
         return {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]}
+    global CALLS
+    CALLS += 1
     subprocess.run(["sh", "-c", LEFT], check=True)
-    return {"content": [], "structuredContent": {"done": True}}
+    return {"content": [], "structuredContent": {"calls": CALLS}}
 
 
 for line in sys.stdin:

@@ -258,3 +258,35 @@ fn a_store_without_space_is_a_full_disk_and_nothing_is_stored() {
     );
     assert_eq!(root.scratch().next(), None);
 }
+
+#[test]
+fn steps_on_the_same_server_share_one_process_unless_an_entry_wants_a_fresh_one() {
+    let calls = |catalog: &str, ids: &[&str]| {
+        let root = Root::with_catalog(catalog);
+        let answer = root.run(&json!({"task_id": "t", "capability_ids": ids}));
+        assert_eq!(answer.exit, 0, "{}", answer.envelope);
+        assert_eq!(root.processes(), Vec::<i32>::new());
+        answer.result_data()["calls"].clone()
+    };
+    let entry = |name: &str, more: &str| {
+        format!(
+            "[capability.{name}]\neffects = {{ read_only = true }}\n\
+             mcp = {{ server = 'lingering', tool = 'act' }}\nresult = {{ kind = 'metadata' }}\n{more}"
+        )
+    };
+    let catalog =
+        LINGERING.to_owned() + &entry("also", "") + &entry("alone", "fresh_process = true\n");
+    assert_eq!(calls(&catalog, &["act", "also", "act"]), 3);
+    assert_eq!(calls(&catalog, &["act", "alone"]), 1);
+    assert_eq!(calls(&catalog, &["act", "alone", "also"]), 2);
+    // Another server between the two.
+    let other = "[server.other]\ncommand = ['python3', 'servers/lingering.py', '0']\n";
+    let between = entry("between", "").replace("'lingering'", "'other'");
+    assert_eq!(
+        calls(
+            &format!("{catalog}{other}{between}"),
+            &["act", "between", "also"]
+        ),
+        2
+    );
+}

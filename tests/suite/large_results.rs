@@ -49,7 +49,7 @@ fn records(root: &Root, parameters: &Value) -> Answer {
 }
 
 fn steps(root: &Root, capabilities: &[&str], parameters: &Value) -> Answer {
-    let task = json!({"task_id": "t", "capability_ids": capabilities, "session_id": "sess-1", "parameters": parameters});
+    let task = json!({"task_id": "t", "capability_ids": capabilities, "parameters": parameters});
     let mut command = root.command();
     command.env("LARGE_SECRET", "record 77");
     crate::program::run(command, task.to_string().as_bytes())

@@ -147,7 +147,8 @@ const fn no_server(command: &'static str, says: &'static str) -> Row {
 
 /// The system has a shell try it, which fails.
 const fn garbage() -> Row {
-    let mut row = unreachable("none", "before it was ready (stderr: ");
+    let says = "before it was ready (stderr: ";
+    let mut row = failed(CALLED, 1, "server_not_found", "none", says);
     row.server = "command = ['./garbage']";
     row
 }

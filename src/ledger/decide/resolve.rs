@@ -6,12 +6,11 @@ use super::DecisionError;
 use crate::ledger::{
     Ledger,
     begin::lock_of,
-    chain::{self, Body, Stamp, instant},
+    chain::{self, Body, Change, Stamp, instant},
     naming::{NameError, Only, only},
     record::{Claim, ClaimState, Effects, Event, Head, Row},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
-    words::Change,
 };
 
 /// What a person found out.

@@ -5,10 +5,9 @@ use jiff::Timestamp;
 use super::Ledger;
 use super::given::{SESSION, begun, full, hash, ids, link, open_session, seen, written};
 use crate::ledger::{
-    chain::{Body, CHANGES_STATE, Stamp, append, changes},
+    chain::{Body, CHANGES_STATE, Change, Stamp, append, changes},
     record::{Event, Row, RowOutcome, RowState, Seq},
     store::{Begin, Delivery, Earlier, Tx, Which},
-    words::Change,
 };
 
 const NONE: [Seq; 0] = [];
