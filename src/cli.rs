@@ -41,7 +41,10 @@ use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
 };
 
-use crate::host::{Interrupts, keep_own_files, stdout_was_closed};
+use crate::{
+    host::{Interrupts, keep_own_files, stdout_was_closed},
+    task::visible_json,
+};
 use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -240,8 +243,11 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     }
 }
 
-/// Writes to stdout, whole and flushed, or says on stderr why not.
+/// Writes to stdout, whole and flushed, or says on stderr why not. Of what others wrote, what JSON leaves raw
+/// is escaped here for every verb.
 fn print(bytes: &[u8]) -> Result<(), io::Error> {
+    let text = std::str::from_utf8(bytes).map(visible_json);
+    let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).inspect_err(|error| {
         tracing::error!(%error, "cannot write to stdout; its reader is gone, or its disk is full");

@@ -41,7 +41,7 @@ pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, fate, 
 pub(crate) use hidden::secrets;
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
-pub(crate) use tool::{redact as redacted, shown as shown_parameters};
+pub(crate) use tool::shown as shown_parameters;
 
 /// A job with all that is needed to run it.
 pub(crate) struct Ready {

@@ -29,7 +29,6 @@ mod output;
 mod questions;
 mod race;
 mod raw;
-mod redact;
 mod report;
 mod schema;
 mod session;
@@ -57,7 +56,6 @@ pub(crate) use self::{
     inspect::{Inspection, inspect},
     output::OutputCheck,
     raw::Raw,
-    redact::Secrets,
     report::{Parting, ServerReport},
     spec::{
         ArgumentCheck, Caller, IfLost, OutputSchema, Progress, Protocol, Resumption, ServerSpec,

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use super::redact::presentable;
-use crate::servers::files::file_uri;
+use crate::{servers::files::file_uri, task::presentable};
 
 /// A parsed source.
 #[derive(Debug, Clone, PartialEq, Eq)]
