@@ -38,7 +38,10 @@ use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
 };
 
-use crate::host::{Interrupts, keep_own_files, stdout_is_unusable};
+use crate::{
+    host::{Interrupts, keep_own_files, stdout_is_unusable},
+    task::visible_json,
+};
 use flags::RunArgs;
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
@@ -237,13 +240,16 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     }
 }
 
-/// Writes to stdout, whole and flushed, or says on stderr why not.
+/// Writes to stdout, whole and flushed, or says on stderr why not. Of what others wrote, what JSON leaves raw
+/// is escaped here for every verb.
 fn print(bytes: &[u8]) -> Result<(), io::Error> {
     print_unless(bytes, &|| false)
 }
 
 /// The same; while nobody reads, `stop` ends the waiting.
 fn print_unless(bytes: &[u8], stop: &dyn Fn() -> bool) -> Result<(), io::Error> {
+    let text = std::str::from_utf8(bytes).map(visible_json);
+    let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
     stdout::write(bytes, stop).inspect_err(|error| {
         tracing::error!(%error, "cannot write to stdout; nobody reads it, or its disk is full");
     })

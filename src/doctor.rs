@@ -16,7 +16,7 @@ use crate::{
     assets::Staging,
     catalog::{About, Catalog, Checked, check},
     host::{Host, Interrupt},
-    task::OperationId,
+    task::{OperationId, Secrets},
 };
 
 pub(crate) use self::{
@@ -64,6 +64,7 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
         setup,
         host,
         watch,
+        secrets: Secrets::default(),
         diagnosis: Diagnosis::default(),
     };
     let checked = doctor.catalog();
@@ -80,13 +81,20 @@ struct Doctor<'a> {
     setup: &'a Setup,
     host: &'a Host,
     watch: Watch<'a>,
+    /// What the server that is examined was given.
+    secrets: Secrets,
     diagnosis: Diagnosis,
 }
 
 impl Doctor<'_> {
     /// Notes a finding.
     fn note(&mut self, subject: Subject, fact: Fact) {
-        let finding = Finding { subject, fact };
+        let secrets = self.secrets.clone();
+        let finding = Finding {
+            subject,
+            fact,
+            secrets,
+        };
         (self.watch)(&finding);
         self.diagnosis.findings.push(finding);
     }

@@ -42,7 +42,7 @@ pub(crate) use hidden::secrets;
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
 use tool::Servers;
-pub(crate) use tool::{redact as redacted, shown as shown_parameters};
+pub(crate) use tool::shown as shown_parameters;
 
 /// A job with all that is needed to run it.
 pub(crate) struct Ready {

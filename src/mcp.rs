@@ -31,7 +31,6 @@ mod output;
 mod questions;
 mod race;
 mod raw;
-mod redact;
 mod report;
 mod schema;
 mod session;
@@ -67,7 +66,6 @@ pub(crate) use self::{
     inspect::{Inspection, inspect},
     output::OutputCheck,
     raw::Raw,
-    redact::Secrets,
     report::{Parting, ServerReport},
     spec::{
         ArgumentCheck, Caller, IfLost, OutputSchema, Progress, Protocol, Resumption, ServerSpec,

@@ -15,7 +15,9 @@ mod print;
 mod rel_path;
 mod request;
 mod reserved;
+mod secret;
 pub mod uri;
+mod visible;
 
 pub use canonical::canonical;
 pub use fault::{Category, ErrorCode, Failure, Fault};
@@ -35,6 +37,7 @@ pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use rel_path::RelPath;
 pub use request::{CapabilityTask, Counted, Identity, InputRef, RefStatus, Resources, Task};
 pub use reserved::{RESERVED, has_reserved_key};
-pub use uri::{
-    Location, Uri, UriError, is_presign_parameter, redact_presigned, unsigned, was_redacted,
-};
+pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
+pub use secret::{presentable, redact_presigned, redact_value, unsigned, was_redacted};
+pub use uri::{Location, Uri, UriError};
+pub use visible::{visible, visible_json, visible_lines};

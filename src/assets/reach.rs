@@ -23,7 +23,10 @@ use ureq::{
 };
 use url::Url;
 
-use crate::task::uri::{Location, Uri, redact_presigned};
+use crate::task::{
+    redact_presigned,
+    uri::{Location, Uri},
+};
 
 /// What a light look at an asset found. The texts are for people and hold no secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]

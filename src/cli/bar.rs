@@ -4,7 +4,7 @@ use std::{cell::OnceCell, io::IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::perform::Seen;
+use crate::{perform::Seen, task::visible};
 
 /// A bar that appears with the first progress a tool reports.
 pub(super) struct Bar(OnceCell<ProgressBar>);
@@ -31,9 +31,9 @@ impl Bar {
             }
             bar
         });
-        bar.set_prefix(seen.tool.to_owned());
+        bar.set_prefix(visible(seen.tool).into_owned());
         if let Some(message) = seen.message {
-            bar.set_message(message.to_owned());
+            bar.set_message(visible(message).into_owned());
         }
         match seen.total.filter(|total| *total > 0.0) {
             Some(total) => {

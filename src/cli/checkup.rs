@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use crate::{
     doctor::{Diagnosis, Finding, Level},
     host,
+    task::{visible, visible_lines},
 };
 
 const COLUMNS: usize = 80;
@@ -89,7 +90,7 @@ pub(super) fn verdict(diagnosis: &Diagnosis) -> String {
 fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;
-    for word in shown(text).split_whitespace() {
+    for word in visible_lines(text).split_whitespace() {
         let length = word.chars().count();
         if column > indent && column + 1 + length > COLUMNS {
             lines.push('\n');
@@ -107,18 +108,12 @@ fn wrapped(text: &str, indent: usize) -> String {
 }
 
 fn cut(line: &str, most: usize) -> String {
-    let line = shown(line);
+    let line = visible(line);
     if line.chars().count() <= most {
-        return line;
+        return line.into_owned();
     }
     let kept: String = line.chars().take(most - 1).collect();
     format!("{kept}…")
-}
-
-/// What servers write must not steer the terminal.
-fn shown(text: &str) -> String {
-    let tame = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().map(tame).collect()
 }
 
 #[cfg(test)]
@@ -142,7 +137,8 @@ mod tests {
 
     #[test]
     fn what_a_server_writes_does_not_steer_the_terminal() {
-        assert_eq!(cut("\x1b[2Jgone", 20), " [2Jgone");
+        assert_eq!(cut("\x1b[2Jgone", 20), "^[[2Jgone");
+        assert_eq!(wrapped("a\u{202e}\n✓ forged", 0), "a<U+202E> ✓ forged\n");
         assert_eq!(cut("abcdef", 4), "abc…");
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     perform::{Alone, EvidenceError, Name, Settings, Told},
 };
 
-use super::{flags::PlaceArgs, print, record::words, settings, tame::tame_lines};
+use super::{flags::PlaceArgs, print, record::words, settings};
 
 /// The answer that is meant.
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub(super) fn decided(
             Err(_) => ExitCode::FAILURE,
         },
         Err(problem) => {
-            tracing::error!("{}", tame_lines(&problem));
+            tracing::error!("{problem}");
             ExitCode::from(2)
         }
     }

@@ -1,21 +1,30 @@
 //! stderr: people and logs.
 
 use std::{
-    io::{IsTerminal, Write},
+    fmt::Debug,
+    io::{self, IsTerminal, Write},
     sync::OnceLock,
 };
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 use tracing::{
     Dispatch, Event, Level, Metadata, Subscriber,
+    field::Field,
     level_filters::LevelFilter,
     span::{Attributes, Id, Record},
 };
-use tracing_subscriber::{Layer, filter::Targets, fmt, layer::SubscriberExt, registry::Registry};
+use tracing_subscriber::{
+    Layer,
+    field::MakeExt,
+    filter::Targets,
+    fmt::{self, format::Writer},
+    layer::SubscriberExt,
+    registry::Registry,
+};
 
-use crate::task::Failure;
-
-use super::{stderr::Stderr, tame::tame};
+use super::stderr::Stderr;
+use crate::task::{Failure, visible};
 
 /// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -75,7 +84,7 @@ pub(super) fn failed(failure: &Failure) {
         LogForm::Json => tracing::error!(class, "{message}"),
         LogForm::Text => {
             let words: Vec<&str> = message.split_whitespace().collect();
-            let line = format!("oneact: {class}: {}\n", tame(&words.join(" ")));
+            let line = format!("oneact: {class}: {}\n", visible(&words.join(" ")));
             // If stderr is gone, nothing can be done.
             let _ = Stderr.write_all(line.as_bytes());
         }
@@ -87,14 +96,54 @@ fn lines(form: LogForm, level: LevelFilter) -> Dispatch {
     let own = Targets::new().with_target(OWN, level);
     let lines = fmt::layer()
         .with_writer(|| Stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(io::stderr().is_terminal())
         .with_target(false);
     let registry = Registry::default();
     match form {
         LogForm::Text => {
-            Dispatch::new(registry.with(lines.without_time().compact().with_filter(own)))
+            let fields = fmt::format::debug_fn(field).delimited(" ");
+            let lines = lines.without_time().compact().fmt_fields(fields);
+            Dispatch::new(registry.with(lines.with_filter(own)))
         }
-        LogForm::Json => Dispatch::new(registry.with(lines.json().with_filter(own))),
+        LogForm::Json => {
+            let lines = lines.with_writer(|| JsonLines).json();
+            Dispatch::new(registry.with(lines.with_filter(own)))
+        }
+    }
+}
+
+/// A field of a line. Whatever it quotes, it is one line and steers nothing.
+fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
+    let value = format!("{value:?}");
+    let value = visible(&value);
+    match field.name() {
+        "message" => write!(writer, "{value}"),
+        name => write!(writer, "{name}={value}"),
+    }
+}
+
+/// The same for lines of JSON, which are written one at a time: whoever reads a value gets it in one line.
+struct JsonLines;
+
+impl Write for JsonLines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut value: Value = serde_json::from_slice(line)?;
+        make_visible(&mut value);
+        Stderr.write_all(format!("{value}\n").as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Stderr.flush()
+    }
+}
+
+fn make_visible(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = visible(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(make_visible),
+        Value::Object(members) => members.values_mut().for_each(make_visible),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

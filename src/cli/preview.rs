@@ -2,9 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::{host, task::Preview};
+use crate::{
+    host,
+    task::{Preview, visible_lines},
+};
 
-use super::{stderr::Stderr, tame::tame};
+use super::stderr::Stderr;
 
 /// Shows it on stderr if a person is there; the envelope has it anyway.
 pub(super) fn show(preview: &Preview) {
@@ -35,10 +38,10 @@ fn text(preview: &Preview, look: Look) -> String {
 
 impl Look {
     fn line(self, line: &str) -> String {
-        let line = tame(line);
+        let line = visible_lines(line);
         match (self, colour(&line)) {
             (Self::Coloured, Some(colour)) => format!("\x1b[{colour}m{line}\x1b[0m"),
-            _ => line,
+            _ => line.into_owned(),
         }
     }
 }

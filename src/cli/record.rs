@@ -15,7 +15,7 @@ use crate::{
     perform::{LookError, Reading, Settings, Step, look},
 };
 
-use super::{flags::PlaceArgs, print, settings, tame::tame_lines};
+use super::{flags::PlaceArgs, print, settings};
 
 /// Flags of everything that looks at the record.
 #[derive(Debug, Args)]
@@ -83,7 +83,7 @@ pub(super) fn told(
 
 /// The reason on stderr, and its exit code.
 pub(super) fn failed(failure: &LookFailure) -> ExitCode {
-    tracing::error!("{}", tame_lines(&failure.to_string()));
+    tracing::error!("{failure}");
     match failure {
         LookFailure::Usage(_) => ExitCode::from(2),
         LookFailure::Look(_) | LookFailure::Said(_) => ExitCode::FAILURE,

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::{
     host::{Host, Interrupts},
     perform,
+    task::visible,
 };
 
 use super::{flags::PlaceArgs, print, settings};
@@ -38,7 +39,8 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> ExitCode {
     } else if settled.is_empty() {
         "Nothing was left unfinished.\n".to_owned()
     } else {
-        settled.join("\n") + "\n"
+        let lines = settled.iter().map(|line| visible(line) + "\n");
+        lines.collect()
     };
     match print(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     host::{self, Host, Interrupts},
     perform::{Answer, Mode, Settings, perform_typed},
-    task::{PlanName, RollbackOrder, State, Task},
+    task::{PlanName, RollbackOrder, State, Task, visible},
 };
 
 use super::{flags::PlaceArgs, print, settings};
@@ -98,5 +98,6 @@ fn told(answer: &Answer) -> String {
     if let Some(reports) = &outcome.reports {
         lines.push(format!("Reports: {}", reports.directory));
     }
-    lines.join("\n") + "\n"
+    let lines = lines.iter().map(|line| visible(line) + "\n");
+    lines.collect()
 }

@@ -1,36 +1,6 @@
-//! Texts that others wrote, on a terminal: shown, never obeyed; and how wide they are.
-
-use std::fmt::Write as _;
+//! How wide texts are on a terminal, and how they are made to fit.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-/// What others wrote must not steer the terminal, nor look like something else: control characters are
-/// shown as `^X`, those that turn the direction of writing by their number.
-pub(super) fn tame(line: &str) -> String {
-    let mut shown = String::with_capacity(line.len());
-    for c in line.chars() {
-        match c {
-            '\t' => shown.push(c),
-            '\0'..='\x1f' => {
-                shown.push('^');
-                shown.push(char::from((c as u8) ^ 0x40));
-            }
-            '\x7f' => shown.push_str("^?"),
-            '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                // Writing to a String cannot fail.
-                let _ = write!(shown, "<U+{:04X}>", u32::from(c));
-            }
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-/// Lines of others, each tame.
-pub(super) fn tame_lines(text: &str) -> String {
-    let lines: Vec<String> = text.split('\n').map(tame).collect();
-    lines.join("\n")
-}
 
 /// How many columns a text takes.
 pub(super) fn width(text: &str) -> usize {
@@ -123,14 +93,6 @@ fn cut(word: &str, columns: usize) -> Vec<Piece<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_others_wrote_does_not_steer_the_terminal() {
-        assert_eq!(tame("a\u{202e}b\tc\r"), "a<U+202E>b\tc^M");
-        assert_eq!(tame("\x1b[2J"), "^[[2J");
-        assert_eq!(tame("a\nb"), "a^Jb");
-        assert_eq!(tame_lines("a\n\x1bb"), "a\n^[b");
-    }
 
     #[test]
     fn wide_characters_count_as_two() {

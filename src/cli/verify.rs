@@ -17,7 +17,7 @@ use super::{
     print,
     record::{columns, words},
     settings,
-    tame::{hanging, tame_lines},
+    tame::hanging,
 };
 
 /// Beside what it is held.
@@ -59,7 +59,7 @@ pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> ExitCode {
             _ => ExitCode::FAILURE,
         },
         Err(problem) => {
-            tracing::error!("{}", tame_lines(&problem));
+            tracing::error!("{problem}");
             ExitCode::from(2)
         }
     }
@@ -78,7 +78,8 @@ fn examine(
     if args.anchor_out {
         let (verdict, note) = perform::anchor_out(order, settings, host)?;
         if verdict.broken.is_some() {
-            tracing::error!("{}", told(&verdict, host).trim_end());
+            let told = told(&verdict, host);
+            told.lines().for_each(|line| tracing::error!("{line}"));
         }
         let text = note.and_then(|note| serde_json::to_string(&note).ok());
         return Ok((verdict, text.map(|text| text + "\n").unwrap_or_default()));

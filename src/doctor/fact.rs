@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-use crate::task::{Drift, OnDrift, Pin};
+use crate::task::{Drift, OnDrift, Pin, Secrets};
 
 /// One thing that was looked at, and what was seen.
 #[derive(Debug)]
 pub(crate) struct Finding {
     pub(crate) subject: Subject,
     pub(crate) fact: Fact,
+    /// Cut out of whatever is said of it.
+    pub(super) secrets: Secrets,
 }
 
 /// What a finding is about.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     catalog::{Entry, Server},
     executor, host,
-    mcp::{CallError, Inspection, Parting, Protocol, Secrets, ServerSpec, inspect},
+    mcp::{CallError, Inspection, Parting, Protocol, ServerSpec, inspect},
 };
 
 use super::{
@@ -70,6 +70,7 @@ impl Doctor<'_> {
         let Some((spec, program)) = self.launch(server, scratch) else {
             return;
         };
+        self.secrets = spec.secrets.clone();
         let mut inspection = inspect(&spec, self.host);
         if matches!(inspection.result, Err(CallError::Cancelled { .. })) {
             return;
@@ -196,10 +197,9 @@ impl Doctor<'_> {
 
     fn remember(&mut self, spec: &ServerSpec, program: &str, seen: &Inspection) {
         let report = &seen.report;
-        let secrets = Secrets::new(&spec.secrets);
-        let shown = |schema: &Value| secrets.cut_value(schema.clone());
+        let shown = |schema: &Value| spec.secrets.cut_value(schema.clone());
         let tools = seen.result.iter().flatten().map(|tool| ToolFacts {
-            name: tool.name.clone(),
+            name: spec.secrets.shown(&tool.name),
             input_schema: tool.input_schema.as_ref().map(shown),
         });
         self.diagnosis.servers.push(ServerFacts {

@@ -22,11 +22,15 @@ impl fmt::Display for Subject {
 
 impl Finding {
     /// What was seen, without the subject.
+    pub(crate) fn what(&self) -> String {
+        self.secrets.shown(&self.seen())
+    }
+
     #[expect(
         clippy::too_many_lines,
         reason = "a list with one sentence per kind of finding"
     )]
-    pub(crate) fn what(&self) -> String {
+    fn seen(&self) -> String {
         match &self.fact {
             Fact::CatalogGood {
                 path,
@@ -184,6 +188,10 @@ impl Finding {
 
     /// What to do about it; nothing where all is well.
     pub(crate) fn remedy(&self) -> Option<String> {
+        self.cure().map(|cure| self.secrets.shown(&cure))
+    }
+
+    fn cure(&self) -> Option<String> {
         let entry = match &self.subject {
             Subject::Server(name) => format!("[server.{name}]"),
             Subject::Capability(id) => format!("[capability.{id}]"),
@@ -234,6 +242,11 @@ impl Finding {
 
     /// Lines from elsewhere that help to understand it.
     pub(crate) fn detail(&self) -> Vec<String> {
+        let lines = self.lines().into_iter();
+        lines.map(|line| self.secrets.shown(&line)).collect()
+    }
+
+    fn lines(&self) -> Vec<String> {
         match &self.fact {
             Fact::ServerFailed { stderr: lines, .. } | Fact::Noise { sample: lines, .. } => {
                 lines.clone()

@@ -8,7 +8,10 @@ use serde::{
 };
 use serde_json::{Value, json};
 
-use crate::mcp::{Content, Part, Raw, Secrets, ToolAnswer};
+use crate::{
+    mcp::{Content, Part, Raw, ToolAnswer},
+    task::Secrets,
+};
 
 /// What a tool found out (000 §Step 6).
 #[derive(Debug, Clone, PartialEq)]
@@ -259,7 +262,7 @@ mod tests {
     #[test]
     fn without_secrets_a_large_document_is_still_json() {
         let cut = |text: &str, secret: &str| {
-            let secrets = Secrets::new(&[secret.to_owned()]);
+            let secrets = Secrets::new([secret.to_owned()]);
             let document = Document::Large(text.to_owned().into()).without(&secrets);
             serde_json::from_str::<Value>(&document.to_string()).unwrap()
         };

@@ -6,8 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     catalog::Step,
-    mcp::Secrets,
-    task::{Failure, redact_presigned},
+    task::{Failure, Secrets, redact_value},
 };
 
 use super::{
@@ -18,38 +17,34 @@ use super::{
 };
 
 /// The secrets of one call.
-pub(super) struct Hidden {
-    values: Vec<String>,
-    secrets: Secrets,
-}
-
-/// A value as short as a flag is no secret, and cutting it out would garble every text.
-const SHORTEST: usize = 4;
+pub(super) struct Hidden(Secrets);
 
 impl Hidden {
     /// What the server was handed from the environment, and what stands at the entry's `secret`
     /// pointers.
     pub(super) fn new(step: &Step, launch: &Launch) -> Self {
-        let mut values = launch.spec().secrets.clone();
+        let handed_on = &launch.spec().secrets;
+        if step.entry.secret.is_empty() {
+            return Self(handed_on.clone());
+        }
         let parameters = Value::Object(step.parameters.clone());
+        let mut values = Vec::new();
         for pointer in &step.entry.secret {
             if let Some(secret) = parameters.pointer(pointer) {
                 collect(secret, &mut values);
             }
         }
-        values.retain(|value| value.len() >= SHORTEST);
-        let secrets = Secrets::new(&values);
-        Self { values, secrets }
+        Self(handed_on.and(values))
     }
 
     /// For the room that reads what the server writes.
-    pub(super) fn values(&self) -> &[String] {
-        &self.values
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.0
     }
 
     /// A text for people.
     pub(super) fn text(&self, text: &str) -> String {
-        redact_presigned(&self.secrets.cut(text)).into_owned()
+        self.0.shown(text)
     }
 
     /// A failure whose words may come from a tool.
@@ -62,13 +57,13 @@ impl Hidden {
 
     /// A result. Presign parts stay: a URL may be the very result that was asked for.
     pub(super) fn document(&self, document: Document) -> Document {
-        document.without(&self.secrets)
+        document.without(&self.0)
     }
 
     /// The parameters of the call as records may show them: an entry's secret may stand in others too.
     pub(super) fn parameters(&self, step: &Step) -> Map<String, Value> {
         let shown = tool::shown(&step.entry, &step.parameters);
-        match self.secrets.cut_value(Value::Object(shown)) {
+        match self.0.cut_value(Value::Object(shown)) {
             Value::Object(shown) => shown,
             _ => Map::new(),
         }
@@ -78,8 +73,8 @@ impl Hidden {
     pub(super) fn clean(&self, end: &mut End) {
         // No result: not even a URL is there to be used.
         if let Some(answer) = end.unfit_result.take() {
-            let mut answer = self.secrets.cut_value(answer);
-            tool::redact(&mut answer);
+            let mut answer = self.0.cut_value(answer);
+            redact_value(&mut answer);
             end.unfit_result = Some(answer);
         }
         for note in &mut end.notes {
@@ -96,10 +91,7 @@ impl Hidden {
 /// The secrets of all calls of a job: what one step is given, another may be told.
 pub(crate) fn secrets(ready: &Ready) -> Secrets {
     let steps = ready.job.steps.iter().zip(&ready.launches);
-    let values: Vec<String> = steps
-        .flat_map(|(step, launch)| Hidden::new(step, launch).values)
-        .collect();
-    Secrets::new(&values)
+    Secrets::all(steps.map(|(step, launch)| Hidden::new(step, launch).0))
 }
 
 /// Every text and number in a secret value: a server may repeat a part of it.

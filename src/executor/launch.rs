@@ -6,7 +6,7 @@ use crate::{
     catalog::{PrivateNetwork, Server, ServerProtocol},
     host,
     mcp::{Caller, Protocol, ServerSpec},
-    task::{Failure, Fault},
+    task::{Failure, Fault, Secrets},
 };
 
 /// A server, ready to be started.
@@ -72,7 +72,7 @@ pub(crate) fn launch(
         // Through its components, so that `.` leaves no trace.
         cwd: root.join(&server.cwd).components().collect(),
         env,
-        secrets,
+        secrets: Secrets::new(secrets),
         protocol: match server.protocol {
             ServerProtocol::Auto => Protocol::Auto,
             ServerProtocol::Modern => Protocol::Modern,

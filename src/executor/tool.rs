@@ -7,8 +7,8 @@ use crate::{
     catalog::{Entry, OutputSchemaRule, Process, Repeatable, Step},
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Ai, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
-        ServerReport, Timings, Waiting, WaitingFor, decided, redact_presigned,
+        Ai, CUT, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
+        ServerReport, Timings, Waiting, WaitingFor, decided, redact_value,
     },
 };
 
@@ -102,7 +102,8 @@ pub(super) fn run(
         closing: None,
     };
     if let Some(drift) = &drift {
-        tracing::warn!(tool = entry.tool, %drift, "not as pinned");
+        let drift = hidden.text(&drift.to_string());
+        tracing::warn!(tool = entry.tool, drift, "not as pinned");
         end.notes
             .push(format!("{} is not as it was pinned: {drift}.", entry.tool));
     }
@@ -213,7 +214,7 @@ fn call(
             Input::Refused => Caller::Silent,
             Input::Accepted | Input::Given(_) => Caller::Answers,
         },
-        secrets: hidden.values().to_vec(),
+        secrets: hidden.secrets().clone(),
         memory: Some(context.state_dir.join("servers")),
         startup_timeout: left.map_or(launch.spec().startup_timeout, |left| {
             left.min(launch.spec().startup_timeout)
@@ -354,27 +355,13 @@ pub(crate) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<Strin
     let mut all = Value::Object(parameters.clone());
     for pointer in &entry.secret {
         if let Some(secret) = all.pointer_mut(pointer) {
-            *secret = Value::from("***");
+            *secret = Value::from(CUT);
         }
     }
-    redact(&mut all);
+    redact_value(&mut all);
     match all {
         Value::Object(shown) => shown,
         _ => Map::new(),
-    }
-}
-
-/// Cuts presign parts out of every text in it.
-pub(crate) fn redact(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let std::borrow::Cow::Owned(cut) = redact_presigned(text) {
-                *text = cut;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::Object(object) => object.values_mut().for_each(redact),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -20,10 +20,10 @@ use tokio::sync::Notify;
 use super::{
     message::{Body, Response, is_number},
     raw::Answer,
-    redact::Secrets,
     report::Noise,
     spec::Progress,
 };
+use crate::task::Secrets;
 
 /// How much noise is kept.
 const SAMPLE_BYTES: usize = 2048;

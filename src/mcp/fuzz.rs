@@ -3,12 +3,13 @@
 use rmcp::{RoleClient, service::TxJsonRpcMessage};
 use serde_json::json;
 
-use super::{desk::Desk, message, redact::Secrets, wire};
+use super::{desk::Desk, message, wire};
+use crate::task::Secrets;
 
 /// Reads these bytes as a server's stdout, in the handshake and in a call. What is kept of them
 /// must not hold the secret: of letters and digits only, so that no mask makes a new one.
 pub(crate) fn overhear(stdout: &[u8], secret: &str) {
-    let secrets = Secrets::new(&[secret.to_owned()]);
+    let secrets = Secrets::new([secret.to_owned()]);
     for calling in [None, call()] {
         let desk = Desk::new(&secrets);
         if let Some(call) = calling {

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::redact::Secrets;
+use crate::task::Secrets;
 
 /// The requests a server may make of a client in this way.
 const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn read_with(result: &str, secret: &str) -> Result<Questions, String> {
-        read(result, &Secrets::new(&[secret.to_owned()]))
+        read(result, &Secrets::new([secret.to_owned()]))
     }
 
     #[test]

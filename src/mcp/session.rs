@@ -23,13 +23,15 @@ use super::{
     error::{CallError, Limit, Phase},
     handler::Handler,
     raw::Answer,
-    redact::Secrets,
     report::{Killed, Parting, ServerReport, Timings},
     spec::{Caller, Progress, Protocol, ServerSpec},
     stderr::Stderr,
     wire::Wire,
 };
-use crate::host::{Host, Interrupt, Moment};
+use crate::{
+    host::{Host, Interrupt, Interrupts, Moment},
+    task::Secrets,
+};
 
 /// rmcp's side of a session.
 pub(super) type Service = RunningService<RoleClient, Handler>;
@@ -104,7 +106,7 @@ impl Session {
     pub(super) fn with(server: Started, spec: &ServerSpec) -> Result<Self, CallError> {
         let started = server.began;
         let (child, pipes) = server.watched(spec)?;
-        let secrets = Secrets::new(&spec.secrets);
+        let secrets = spec.secrets.clone();
         let desk = Arc::new(Desk::new(&secrets));
         Ok(Self {
             server: spec.name.clone(),
@@ -260,7 +262,7 @@ impl Session {
 
     fn without_secrets(&self, progress: Progress) -> Progress {
         Progress {
-            message: progress.message.map(|message| self.secrets.cut(&message)),
+            message: progress.message.map(|text| self.secrets.shown(&text)),
             ..progress
         }
     }

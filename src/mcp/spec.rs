@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 
-use crate::task::Pinned;
+use crate::task::{Pinned, Secrets};
 
 /// How to start a server. Its `Debug` tells no value of `env` or `secrets`, nor of `argv`.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub(crate) struct ServerSpec {
     /// The child's whole environment: nothing of ours is inherited.
     pub(crate) env: Vec<(String, String)>,
     /// Values that must never leave this room: cut out of stderr, noise samples and error texts.
-    pub(crate) secrets: Vec<String>,
+    pub(crate) secrets: Secrets,
     pub(crate) protocol: Protocol,
     /// Where to keep what is learnt about servers, under [`Protocol::Auto`]; none: nowhere.
     pub(crate) memory: Option<Utf8PathBuf>,

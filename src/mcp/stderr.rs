@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, sync::watch};
 
-use super::redact::Secrets;
+use crate::task::Secrets;
 
 const TAIL_BYTES: usize = 8 * 1024;
 const BLOCK_BYTES: usize = 16 * 1024;

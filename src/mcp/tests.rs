@@ -16,7 +16,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::host::Interrupts;
+use crate::{host::Interrupts, task::Secrets};
 
 use super::{
     error::Limit,
@@ -62,7 +62,7 @@ impl Stage {
                     variable("RECEIVED", folder.join("received").as_str()),
                     variable("PIDS", folder.join("pids").as_str()),
                 ],
-                secrets: vec![SECRET.to_owned()],
+                secrets: Secrets::new([SECRET.to_owned()]),
                 protocol: Protocol::Legacy,
                 memory: None,
                 caller: Caller::Silent,

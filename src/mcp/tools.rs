@@ -121,11 +121,13 @@ pub(super) async fn find(
         }
         cursor = listed.next_cursor;
         if cursor.is_none() {
+            let cut = |name: &String| session.secrets.cut(name);
+            let shown = |names: Vec<String>| names.iter().map(cut).collect();
             return Err(CallError::UnknownTool {
                 server: session.server.clone(),
                 tool: name.to_owned(),
-                near: near(name, &available),
-                available,
+                near: shown(near(name, &available)),
+                available: shown(available),
             });
         }
     }

@@ -7,10 +7,9 @@ use crate::{
     assets::print,
     catalog::{Acts, Catalog, Nature, nature},
     envelope::read_response,
-    executor::redacted,
     host::{Host, Interrupt},
     ledger::{Made, Row, SCRATCH, same_json},
-    task::{Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri},
+    task::{Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri, redact_value},
 };
 
 use super::{Mode, Reply, Reuse, Settings, perform};
@@ -298,7 +297,7 @@ fn compare(
     let now = outcome.result_data.as_ref();
     let mut now = now.map(|data| names.of_old(data)).unwrap_or_default();
     // The record keeps no signature of a link.
-    redacted(&mut now);
+    redact_value(&mut now);
     found.results(&then, &now);
     found
 }

@@ -6,13 +6,11 @@
 
 mod git;
 mod hunks;
-mod secrets;
 
-use crate::task::RelPath;
+use crate::task::{Hiding, RelPath};
 
 use super::record::DiffSummary;
 use hunks::Hunks;
-pub(crate) use secrets::hidden;
 
 /// A file before or after a change.
 #[derive(Debug, Clone, Copy)]
@@ -66,12 +64,12 @@ pub(crate) fn summary(pair: Pair<'_>) -> DiffSummary {
     DiffSummary {
         lines_added: hunks.added(),
         lines_removed: hunks.removed(),
-        preview: preview(pair, &hunks, secrets::Hiding::of(old, new)),
+        preview: preview(pair, &hunks, Hiding::of(old, new)),
     }
 }
 
 /// At most [`PREVIEW`] characters.
-fn preview(pair: Pair<'_>, hunks: &Hunks<'_>, hiding: secrets::Hiding) -> String {
+fn preview(pair: Pair<'_>, hunks: &Hunks<'_>, hiding: Hiding) -> String {
     let mut shown = git::names(pair);
     let mut left = PREVIEW.saturating_sub(shown.chars().count());
     for line in hunks.lines() {

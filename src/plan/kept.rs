@@ -3,10 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
-use super::diff::hidden;
-
-/// What stands in the place of a secret.
-const CUT: &str = "***";
+use crate::task::{CUT, hidden};
 
 /// The plan, or any part of it, with `***` for values that look like credentials.
 pub(crate) fn kept(plan: &Value) -> Value {

@@ -15,7 +15,6 @@ mod integrity_checker;
 mod metadata_extractor;
 mod partial;
 mod proxy;
-mod redact;
 mod source;
 #[cfg(test)]
 mod tests;

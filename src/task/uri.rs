@@ -3,8 +3,6 @@
 //! Pure: nothing here looks at a file or a network. A `Uri` in hand is well-formed, and its text
 //! is the one that came in, byte for byte.
 
-mod presign;
-mod redact;
 #[cfg(test)]
 mod tests;
 
@@ -14,8 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use url::Url;
 
-pub use presign::unsigned;
-pub use redact::{is_presign_parameter, redact_presigned, was_redacted};
+use super::redact_presigned;
 
 /// A `storage_uri` (R-000-54).
 #[derive(Clone, PartialEq, Eq)]

@@ -69,6 +69,8 @@ mod story;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod told_by_others;
+#[cfg(test)]
 mod videos;
 #[cfg(test)]
 mod waiting;

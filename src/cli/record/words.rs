@@ -5,15 +5,14 @@ use serde_json::{Map, Value};
 use crate::{
     envelope::read_response,
     perform::{Decision, Difference, Fact, Made, Row, RowOutcome, RowState, Step},
-    task::Sight,
+    task::{Sight, visible},
 };
 
-use super::super::tame::tame;
 use super::size;
 
 /// A text of others in one line.
 pub(in crate::cli) fn line(text: &str) -> String {
-    tame(&text.replace('\t', " "))
+    visible(text).into_owned()
 }
 
 /// How it ended: a word.

@@ -7,9 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     envelope::{Received, to_response},
-    executor::{redacted, secrets},
-    mcp::Secrets,
-    task::{Outcome, redact_presigned},
+    executor::secrets,
+    task::{Outcome, Secrets, redact_presigned, redact_value},
 };
 
 use super::Work;
@@ -29,7 +28,7 @@ impl Keeper {
     /// A value as a record may hold it.
     pub(super) fn value(&self, value: Value) -> Value {
         let mut kept = self.0.cut_value(value);
-        redacted(&mut kept);
+        redact_value(&mut kept);
         kept
     }
 
@@ -50,7 +49,7 @@ impl Keeper {
         // A cut through the text could go through a number or an escape: what is left would be no JSON.
         match serde_json::from_str(&response) {
             Ok(value) => self.value(value).to_string(),
-            Err(_) => redact_presigned(&cut).into_owned(),
+            Err(_) => self.0.shown(&response),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
         model::{ActionId, ActionType},
         record::{ActionEnd, Change, ChangeKind, FileState, Rollback, Run, Status, Story, Verdict},
     },
-    task::{RelPath, redact_presigned},
+    task::{RelPath, redact_presigned, visible_json},
 };
 
 use super::At;
@@ -52,9 +52,8 @@ pub(crate) fn lines(story: &Story) -> String {
 pub(crate) fn line(run: &Run, event: &Event<'_>) -> String {
     let line = Line::of(run, event);
     // Strings and numbers alone: it cannot fail.
-    let mut text = serde_json::to_string(&line).unwrap_or_default();
-    text.push('\n');
-    text
+    let text = serde_json::to_string(&line).unwrap_or_default();
+    visible_json(&text).into_owned() + "\n"
 }
 
 /// A line.

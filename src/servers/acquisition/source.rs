@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use super::redact::presentable;
-use crate::servers::files::{file_path, file_uri, is_file_uri};
+use crate::{
+    servers::files::{file_path, file_uri, is_file_uri},
+    task::presentable,
+};
 
 /// A parsed source.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,12 +9,14 @@ use super::{
     failure::WebError,
     format::{Format, HEAD},
     partial::{Origin, Part, PartError},
-    redact::presentable,
     web::{Answer, Ask, Web, read_block},
 };
-use crate::servers::{
-    files::BLOCK,
-    tool::{Run, ToolError},
+use crate::{
+    servers::{
+        files::BLOCK,
+        tool::{Run, ToolError},
+    },
+    task::presentable,
 };
 
 /// The largest file that is fetched: 16 GiB.

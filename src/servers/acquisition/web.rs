@@ -24,9 +24,11 @@ use super::{
     address::{CheckedResolver, Policy},
     failure::WebError,
     proxy::{Proxies, Route},
-    redact::presentable,
 };
-use crate::servers::tool::{Run, ToolError};
+use crate::{
+    servers::tool::{Run, ToolError},
+    task::presentable,
+};
 
 /// How many redirects a request follows.
 pub(super) const MAX_REDIRECTS: usize = 5;

@@ -2,14 +2,16 @@
 
 use serde_json::Value;
 
-use super::super::{super::tame::tame_lines, size};
+use super::super::size;
+use crate::task::visible_lines;
 
 /// Of a text so many bytes are shown.
 const TEXT: usize = 200_000;
 
 /// A text of others as HTML: it can be no tag, no attribute's end, and turns no direction of writing.
 pub(super) fn escaped(text: &str) -> String {
-    let text = tame_lines(&text.replace("\r\n", "\n"));
+    let text = text.replace("\r\n", "\n");
+    let text = visible_lines(&text);
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::LazyLock};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
-use crate::task::redact_presigned;
+use super::redact_presigned;
 
 /// Bytes of a line that are looked at: more than a preview shows.
 const LONGEST: usize = 4096;
@@ -117,14 +117,14 @@ static TABLE: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
 
 /// How carefully lines are looked at.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Hiding {
+pub(crate) enum Hiding {
     Usual,
     /// A private key is in the file: its lines may stand alone in a hunk.
     Keys,
 }
 
 impl Hiding {
-    pub(super) fn of(before: &str, after: &str) -> Self {
+    pub(crate) fn of(before: &str, after: &str) -> Self {
         if before.contains(KEY_BEGINS) || after.contains(KEY_BEGINS) {
             Self::Keys
         } else {
@@ -133,7 +133,7 @@ impl Hiding {
     }
 
     /// The line (its beginning, if it is very long) with `***` for what it hides.
-    pub(super) fn hide(self, line: &str) -> Cow<'_, str> {
+    pub(crate) fn hide(self, line: &str) -> Cow<'_, str> {
         let end = line.floor_char_boundary(LONGEST);
         self.hide_all(line.get(..end).unwrap_or_default())
     }

@@ -1,0 +1,330 @@
+//! What a text says once its escapes are undone: those of JSON, of URLs and of HTML, and those again in
+//! what comes out. What is found there is traced back to where it is written.
+//!
+//! Work is linear: each round takes one pass, makes the text shorter, and there are few rounds.
+
+use std::ops::Range;
+
+/// How often escapes are undone: JSON in JSON in a URL inside a URL.
+const ROUNDS: usize = 4;
+
+/// Where something is found in a text, or in what it says, in the text's own bytes: in order, overlaps
+/// joined. `look` is shown the text, and then what each round makes of it.
+pub(super) fn find(text: &[u8], look: impl Fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    look(text, &mut found);
+    let mut rounds: Vec<Decoded> = Vec::new();
+    while rounds.len() < ROUNDS
+        && let Some(decoded) = decode(rounds.last().map_or(text, |round| &round.bytes))
+    {
+        let mut here = Vec::new();
+        look(&decoded.bytes, &mut here);
+        rounds.push(decoded);
+        let traced = here.into_iter().map(|range| {
+            let back = rounds.iter().rev();
+            back.fold(range, |range, round| round.source(&range))
+        });
+        found.extend(traced);
+    }
+    joined(found)
+}
+
+/// What a text says once all its escapes are undone.
+pub(super) fn meant(text: &[u8]) -> Vec<u8> {
+    let mut bytes = text.to_vec();
+    for _ in 0..ROUNDS {
+        let Some(decoded) = decode(&bytes) else { break };
+        bytes = decoded.bytes;
+    }
+    bytes
+}
+
+fn joined(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    found.sort_by_key(|range| (range.start, range.end));
+    found.dedup_by(|next, last| {
+        let overlaps = next.start < last.end;
+        if overlaps {
+            last.end = last.end.max(next.end);
+        }
+        overlaps
+    });
+    found
+}
+
+/// A text with one round of escapes undone.
+struct Decoded {
+    bytes: Vec<u8>,
+    /// Where a stretch begins, here and in the text before. A stretch that is as long here as there is
+    /// plain, any other one is an escape.
+    stretches: Vec<(usize, usize)>,
+    /// The length of the text before.
+    length: usize,
+}
+
+impl Decoded {
+    /// What was written where something stands; an escape is taken whole.
+    fn source(&self, range: &Range<usize>) -> Range<usize> {
+        let (start, _) = self.place(range.start);
+        let (_, end) = self.place(range.end.saturating_sub(1).max(range.start));
+        start..end
+    }
+
+    /// From where to where a byte was written.
+    fn place(&self, at: usize) -> (usize, usize) {
+        let next = self.stretches.partition_point(|(here, _)| *here <= at);
+        let after = self.stretches.get(next).copied();
+        let (end_here, end_there) = after.unwrap_or((self.bytes.len(), self.length));
+        let (here, there) = match next.checked_sub(1) {
+            Some(before) => self.stretches.get(before).copied().unwrap_or_default(),
+            None => (0, 0),
+        };
+        if end_here - here == end_there - there {
+            (there + at - here, there + at - here + 1)
+        } else {
+            (there, end_there)
+        }
+    }
+}
+
+/// One round; none where there is nothing to undo.
+fn decode(text: &[u8]) -> Option<Decoded> {
+    let mut decoded = Decoded {
+        bytes: Vec::new(),
+        stretches: Vec::new(),
+        length: text.len(),
+    };
+    let mut from = 0;
+    let mut at = 0;
+    while let Some(rest) = text.get(at..)
+        && let Some(skipped) = rest
+            .iter()
+            .position(|byte| matches!(byte, b'\\' | b'%' | b'&'))
+    {
+        at += skipped;
+        let Some((meant, length)) = text.get(at..).and_then(escape) else {
+            at += 1;
+            continue;
+        };
+        if from == 0 {
+            decoded.bytes.reserve(text.len());
+        }
+        decoded
+            .bytes
+            .extend_from_slice(text.get(from..at).unwrap_or_default());
+        let begin = (decoded.bytes.len(), at);
+        if decoded.stretches.last() != Some(&begin) {
+            decoded.stretches.push(begin);
+        }
+        meant.write(&mut decoded.bytes);
+        at += length;
+        from = at;
+        decoded.stretches.push((decoded.bytes.len(), at));
+    }
+    if from == 0 {
+        return None;
+    }
+    decoded
+        .bytes
+        .extend_from_slice(text.get(from..).unwrap_or_default());
+    Some(decoded)
+}
+
+/// What an escape stands for.
+enum Meant {
+    Byte(u8),
+    Letter(char),
+}
+
+impl Meant {
+    fn write(&self, into: &mut Vec<u8>) {
+        match self {
+            Self::Byte(byte) => into.push(*byte),
+            Self::Letter(letter) => {
+                into.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+    }
+}
+
+/// The escape at the front of a text, and its length.
+fn escape(text: &[u8]) -> Option<(Meant, usize)> {
+    match text {
+        [b'%', rest @ ..] => Some((Meant::Byte(u8::try_from(hex(rest, 2)?).ok()?), 3)),
+        [b'\\', b'x', rest @ ..] => Some((Meant::Byte(u8::try_from(hex(rest, 2)?).ok()?), 4)),
+        [b'\\', b'u', b'{', rest @ ..] => {
+            let digits = rest.iter().take(7).position(|byte| *byte == b'}')?;
+            Some((
+                Meant::Letter(char::from_u32(hex(rest, digits)?)?),
+                digits + 4,
+            ))
+        }
+        [b'\\', b'u', rest @ ..] => unit(rest),
+        [b'\\', letter, ..] => {
+            let meant = match letter {
+                b'b' => 0x8,
+                b'f' => 0xc,
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'"' | b'\'' | b'\\' | b'/' => *letter,
+                _ => return None,
+            };
+            Some((Meant::Byte(meant), 2))
+        }
+        [b'&', b'#', rest @ ..] => numbered(rest),
+        [b'&', rest @ ..] => named(rest),
+        _ => None,
+    }
+}
+
+/// So many hexadecimal digits at the front.
+fn hex(text: &[u8], digits: usize) -> Option<u32> {
+    let digits = text.get(..digits).filter(|digits| !digits.is_empty())?;
+    digits.iter().try_fold(0u32, |number, digit| {
+        let digit = char::from(*digit).to_digit(16)?;
+        number.checked_mul(16)?.checked_add(digit)
+    })
+}
+
+/// A letter as JSON numbers it: one UTF-16 unit, or two of them.
+fn unit(text: &[u8]) -> Option<(Meant, usize)> {
+    let first = hex(text, 4)?;
+    if let Some(letter) = char::from_u32(first) {
+        return Some((Meant::Letter(letter), 6));
+    }
+    let low = text.get(4..)?.strip_prefix(br"\u")?;
+    let units = [first, hex(low, 4)?].map(|unit| u16::try_from(unit).unwrap_or_default());
+    let letter = char::decode_utf16(units).next()?.ok()?;
+    Some((Meant::Letter(letter), 12))
+}
+
+/// The most digits of a reference in HTML, leading zeros included.
+const LONGEST_NUMBER: usize = 8;
+
+/// A numeric reference of HTML behind its `&#`: its semicolon may be missing.
+fn numbered(text: &[u8]) -> Option<(Meant, usize)> {
+    let (digits_from, radix) = match text {
+        [b'x' | b'X', ..] => (1, 16),
+        _ => (0, 10),
+    };
+    let digits = text.get(digits_from..)?;
+    let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
+    let count = digits
+        .iter()
+        .take(LONGEST_NUMBER)
+        .take_while(is_digit)
+        .count();
+    let number = std::str::from_utf8(digits.get(..count)?).ok()?;
+    let letter = char::from_u32(u32::from_str_radix(number, radix).ok()?)?;
+    let closed = usize::from(digits.get(count) == Some(&b';'));
+    Some((Meant::Letter(letter), 2 + digits_from + count + closed))
+}
+
+/// The named references of HTML for what is special in a URL or in a quoted text.
+const NAMED: [(&str, u8); 29] = [
+    ("amp", b'&'),
+    ("AMP", b'&'),
+    ("apos", b'\''),
+    ("ast", b'*'),
+    ("bsol", b'\\'),
+    ("colon", b':'),
+    ("comma", b','),
+    ("commat", b'@'),
+    ("dollar", b'$'),
+    ("equals", b'='),
+    ("excl", b'!'),
+    ("grave", b'`'),
+    ("gt", b'>'),
+    ("Hat", b'^'),
+    ("lbrace", b'{'),
+    ("lowbar", b'_'),
+    ("lpar", b'('),
+    ("lsqb", b'['),
+    ("lt", b'<'),
+    ("num", b'#'),
+    ("percnt", b'%'),
+    ("period", b'.'),
+    ("plus", b'+'),
+    ("quest", b'?'),
+    ("quot", b'"'),
+    ("rpar", b')'),
+    ("semi", b';'),
+    ("sol", b'/'),
+    ("verbar", b'|'),
+];
+
+/// A named reference of HTML behind its `&`.
+fn named(text: &[u8]) -> Option<(Meant, usize)> {
+    let end = text.iter().take(8).position(|byte| *byte == b';')?;
+    let name = text.get(..end)?;
+    let known = NAMED.iter().find(|(known, _)| known.as_bytes() == name)?;
+    Some((Meant::Byte(known.1), end + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        let decoded = decode(text.as_bytes());
+        decoded.map_or_else(
+            || text.to_owned(),
+            |decoded| String::from_utf8(decoded.bytes).unwrap(),
+        )
+    }
+
+    #[test]
+    fn each_escape_is_undone_once() {
+        for (text, meant) in [
+            (
+                r#"\"\\\/\b\n\u00e9\ud83d\udd11\x41\u{1f511}"#,
+                "\"\\/\u{8}\né🔑A🔑",
+            ),
+            ("%41%2d%C3%A9%2541", "A-é%41"),
+            ("&amp;&lt;&#61;&#x3D;&#61 &#x1F511;&equals;", "&<=== 🔑="),
+            (
+                r"plain \q \u12 \ud800 %4 %zz &nbsp; &#; & \",
+                r"plain \q \u12 \ud800 %4 %zz &nbsp; &#; & \",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(said(text), meant);
+        }
+    }
+
+    #[test]
+    fn what_is_found_is_traced_back_to_what_is_written() {
+        let found = |text: &str, word: &'static [u8]| {
+            let ranges = find(text.as_bytes(), |text, found| {
+                let windows = text.windows(word.len()).enumerate();
+                let hits = windows.filter(|(_, window)| *window == word);
+                found.extend(hits.map(|(at, _)| at..at + word.len()));
+            });
+            let pieces = ranges
+                .into_iter()
+                .map(|range| text.get(range).unwrap().to_owned());
+            pieces.collect::<Vec<String>>()
+        };
+        for (text, written) in [
+            ("xa=bx", "a=b"),
+            ("xa%3dbx", "a%3db"),
+            ("x%61%3D%62x", "%61%3D%62"),
+            (r"\n\u0061\u003d\u0062\n", r"\u0061\u003d\u0062"),
+            (r"\\n\\u0061=b\\n", r"\\u0061=b"),
+            ("&amp;a&amp;#61;b", "a&amp;#61;b"),
+            ("%25253Aa%25253Db", "a%25253Db"),
+            (r"\u0025\u0036\u0031=b", r"\u0025\u0036\u0031=b"),
+        ] {
+            assert_eq!(found(text, b"a=b"), [written], "{text}");
+        }
+        assert_eq!(found("aaa aa", b"aa"), ["aaa", "aa"]);
+    }
+
+    #[test]
+    fn rounds_end() {
+        let deep = format!("%{}3D", "25".repeat(100_000));
+        let looks = std::cell::Cell::new(0);
+        find(deep.as_bytes(), |_, _| looks.set(looks.get() + 1));
+        assert_eq!(looks.get(), ROUNDS + 1);
+    }
+}

@@ -1,0 +1,258 @@
+//! The one table of parameters in links that grant access.
+//!
+//! Two questions are answered by it. Which part of a link is its signature decides whether two requests are
+//! the same, so it is answered exactly. What may be shown is answered more carefully.
+
+/// A way in which links are signed. Names in lower case.
+pub(super) struct Scheme {
+    /// A link that has all of these in its query is signed so,
+    marks: &'static [&'static str],
+    /// and these are then parts of its signature, which are never shown, in whatever link they stand;
+    access: &'static [&'static str],
+    /// and so are these, which say what the signature is for, and are ordinary words in other links.
+    terms: &'static [&'static str],
+}
+
+const SCHEMES: [Scheme; 9] = [
+    // AWS, signature 4.
+    Scheme {
+        marks: &["x-amz-signature"],
+        access: &[
+            "x-amz-algorithm",
+            "x-amz-content-sha256",
+            "x-amz-credential",
+            "x-amz-date",
+            "x-amz-expires",
+            "x-amz-region-set",
+            "x-amz-security-token",
+            "x-amz-signature",
+            "x-amz-signedheaders",
+        ],
+        terms: &[],
+    },
+    // AWS, signature 2.
+    Scheme {
+        marks: &["awsaccesskeyid", "expires", "signature"],
+        access: &[
+            "awsaccesskeyid",
+            "expires",
+            "signature",
+            "x-amz-security-token",
+        ],
+        terms: &[],
+    },
+    // CloudFront, with a canned policy or one of its own.
+    Scheme {
+        marks: &["key-pair-id", "signature"],
+        access: &["expires", "key-pair-id", "policy", "signature"],
+        terms: &["hash-algorithm"],
+    },
+    // Google, signature 4.
+    Scheme {
+        marks: &["x-goog-signature"],
+        access: &[
+            "x-goog-algorithm",
+            "x-goog-credential",
+            "x-goog-date",
+            "x-goog-expires",
+            "x-goog-signature",
+            "x-goog-signedheaders",
+        ],
+        terms: &[],
+    },
+    // Google, signature 2.
+    Scheme {
+        marks: &["expires", "googleaccessid", "signature"],
+        access: &["expires", "googleaccessid", "signature"],
+        terms: &[],
+    },
+    // Azure: a shared access signature.
+    Scheme {
+        marks: &["sig", "sv"],
+        access: &["sig"],
+        terms: &[
+            "saoid", "sdd", "se", "ses", "si", "sip", "ske", "skoid", "sks", "skt", "sktid", "skv",
+            "sp", "spr", "sr", "srt", "ss", "st", "suoid", "sv", "scid",
+        ],
+    },
+    // Alibaba, signature 4.
+    Scheme {
+        marks: &["x-oss-signature"],
+        access: &[
+            "x-oss-additional-headers",
+            "x-oss-credential",
+            "x-oss-date",
+            "x-oss-expires",
+            "x-oss-security-token",
+            "x-oss-signature",
+            "x-oss-signature-version",
+        ],
+        terms: &[],
+    },
+    // Alibaba, signature 1.
+    Scheme {
+        marks: &["expires", "ossaccesskeyid", "signature"],
+        access: &["expires", "ossaccesskeyid", "security-token", "signature"],
+        terms: &[],
+    },
+    // Tencent.
+    Scheme {
+        marks: &["q-signature"],
+        access: &[
+            "q-ak",
+            "q-header-list",
+            "q-key-time",
+            "q-sign-algorithm",
+            "q-sign-time",
+            "q-signature",
+            "q-url-param-list",
+            "x-cos-security-token",
+        ],
+        terms: &[],
+    },
+];
+
+/// Names that grant access by themselves. Of these and of the lists below, `-` and `_` are left out.
+const CREDENTIALS: [&str; 25] = [
+    "accesskeyid",
+    "assertion",
+    "auth",
+    "authcode",
+    "authkey",
+    "authorization",
+    "bearer",
+    "code",
+    "codeverifier",
+    "credential",
+    "credentials",
+    "devicecode",
+    "hdnea",
+    "hdntl",
+    "hdnts",
+    "jsessionid",
+    "key",
+    "pass",
+    "passcode",
+    "phpsessid",
+    "pwd",
+    "sessionid",
+    "sign",
+    "subscriptionkey",
+    "ticket",
+];
+
+/// Names that end so do.
+const ENDINGS: [&str; 10] = [
+    "accesskey",
+    "apikey",
+    "jwt",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "secretkey",
+    "signature",
+];
+
+/// So do those that end so,
+const TOKEN: &str = "token";
+
+/// unless they end so: they count, or name a page.
+const NO_TOKENS: [&str; 6] = [
+    "continuationtoken",
+    "cursortoken",
+    "maxtoken",
+    "nexttoken",
+    "pagetoken",
+    "synctoken",
+];
+
+/// Names that begin so belong to a signature.
+const FAMILIES: [&str; 6] = ["xamz", "xcos", "xgoog", "xobs", "xoss", "xtos"];
+
+/// The parameters that are the signature of a link which has all of these names, in lower case.
+pub(super) fn signature(names: &[String]) -> Vec<&'static str> {
+    let has = |mark: &&str| names.iter().any(|name| name == mark);
+    SCHEMES
+        .iter()
+        .filter(|scheme| scheme.marks.iter().all(&has))
+        .flat_map(|scheme| scheme.access.iter().chain(scheme.terms))
+        .copied()
+        .collect()
+}
+
+/// Whether the value of a parameter of that name is never shown. Case, `-` and `_` do not matter.
+pub(super) fn grants_access(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+    let ends = |ending: &&str| name.ends_with(*ending);
+    CREDENTIALS.contains(&name.as_str())
+        || ENDINGS.iter().any(ends)
+        || (ends(&TOKEN) && !NO_TOKENS.iter().any(ends))
+        || FAMILIES.iter().any(|family| name.starts_with(family))
+        || SCHEMES
+            .iter()
+            .flat_map(|scheme| scheme.access)
+            .any(|known| known.bytes().filter(|byte| *byte != b'-').eq(name.bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_signs_a_link_is_never_shown() {
+        for scheme in &SCHEMES {
+            for known in scheme.access {
+                assert!(grants_access(known), "{known}");
+            }
+            let names: Vec<String> = scheme.marks.iter().map(ToString::to_string).collect();
+            let parts = signature(&names);
+            assert!(scheme.marks.iter().all(|mark| parts.contains(mark)));
+        }
+    }
+
+    #[test]
+    fn a_name_is_known_however_it_is_spelt() {
+        for name in [
+            "key",
+            "code",
+            "private_token",
+            "auth_key",
+            "refresh_token",
+            "x-api-key",
+            "apiKey",
+            "API_KEY",
+            "client_secret",
+            "oauth_signature",
+            "q-ak",
+            "Q-Sign-Time",
+            "X-Amz-Foo",
+            "id_token",
+            "sig",
+            "token",
+            "aws_secret_access_key",
+            "PassWord",
+        ] {
+            assert!(grants_access(name), "{name}");
+        }
+        for name in [
+            "max_token",
+            "max_tokens",
+            "page_token",
+            "nextPageToken",
+            "design",
+            "keyword",
+            "codec",
+            "se",
+            "sv",
+            "v",
+            "author",
+            "sort_key",
+            "postcode",
+            "",
+        ] {
+            assert!(!grants_access(name), "{name}");
+        }
+    }
+}

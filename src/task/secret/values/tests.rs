@@ -1,0 +1,152 @@
+//! Values in all the ways in which a server may write them.
+
+use serde_json::json;
+
+use super::*;
+
+fn secrets(values: &[&str]) -> Secrets {
+    Secrets::new(values.iter().map(ToString::to_string))
+}
+
+#[test]
+fn every_occurrence_goes_and_so_do_those_that_overlap() {
+    assert_eq!(
+        secrets(&["keys", "keys-1", ""]).cut("keys-1 and keys"),
+        "*** and ***"
+    );
+    assert_eq!(secrets(&["abcdef", "defghi"]).cut("(abcdefghi)"), "(***)");
+}
+
+#[test]
+fn a_value_as_short_as_a_flag_is_none() {
+    let none = secrets(&["", "1", "abc", "  a "]);
+    assert!(none.is_empty());
+    assert_eq!(none.cut("abc"), "abc");
+}
+
+#[test]
+fn nothing_is_built_before_there_is_a_text() {
+    let one = secrets(&["hunter2"]);
+    let built = |secrets: &Secrets| {
+        let known = secrets.0.as_ref();
+        known.is_some_and(|known| known.forms.get().is_some())
+    };
+    let both = Secrets::all([one.clone(), Secrets::default()]);
+    assert!(!built(&one));
+    one.clone().cut("x");
+    assert!(built(&one) && built(&both), "all copies share it");
+}
+
+#[test]
+fn a_secret_across_an_edge_of_the_window_leaves_no_part() {
+    let secrets = secrets(&["hunter2"]);
+    assert_eq!(secrets.cut_within(b"xxhunter2yy", 5..11), "***yy");
+    assert_eq!(secrets.cut_within(b"xxhunter2yy", 0..5), "xx***");
+    assert_eq!(secrets.cut_within(b"xxhunter2yy", 0..500), "xx***yy");
+}
+
+#[test]
+fn a_secret_is_found_however_it_is_escaped() {
+    let secret = "p\"a\\s/s<\u{e9}\u{1f511}&%41 =@";
+    let secrets = secrets(&[secret]);
+    let json = |text: &str| {
+        let quoted = json!(text).to_string();
+        quoted[1..quoted.len() - 1].to_owned()
+    };
+    let percent = |text: &str| {
+        percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+    };
+    let html = |text: &str| {
+        text.replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('"', "&quot;")
+            .replace('=', "&#61;")
+            .replace('@', "&#x40;")
+    };
+    let units = |text: &str| {
+        let each = text.encode_utf16().map(|unit| format!("\\u{unit:04X}"));
+        each.collect::<String>()
+    };
+    for written in [
+        secret.to_owned(),
+        json(secret),
+        json(secret).replace('/', "\\/"),
+        json(&json(secret)),
+        json(&json(&json(secret))),
+        units(secret),
+        json(&units(secret)),
+        percent(secret),
+        percent(&percent(secret)),
+        percent(&json(secret)),
+        html(secret),
+        html(&html(secret)),
+        json(&html(secret)),
+    ] {
+        assert_eq!(secrets.cut(&format!("({written})")), "(***)", "{written}");
+        assert!(written.len() <= secrets.longest());
+    }
+    for other in [r#"p\"a\s"#, r"p\u0022a\u", r"p\"] {
+        assert_eq!(secrets.cut(other), other);
+    }
+}
+
+#[test]
+fn a_secret_is_found_in_hexadecimal() {
+    let secrets = secrets(&["hunter2"]);
+    assert_eq!(secrets.cut("x68756e74657232y"), "x***y");
+    assert_eq!(secrets.cut("x68756E74657232y"), "x***y");
+    assert_eq!(secrets.cut(r"x\x68\x75\x6e\x74\x65\x72\x32y"), "x***y");
+}
+
+#[test]
+fn a_secret_is_found_in_base64_wherever_it_stands_there() {
+    let secrets = secrets(&["hunter2-swordfish"]);
+    for lead in ["", "u", "us", "use", "user:"] {
+        for rest in ["", "!", "!!", "!!!"] {
+            let text = format!("{lead}hunter2-swordfish{rest}");
+            for encoded in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+                let cut = secrets.cut(&encoded);
+                let left = cut.replace("***", "").len();
+                let others = lead.len() * 8 / 6 + (rest.len() * 8).div_ceil(6);
+                assert!(cut.contains("***") && left <= others, "{encoded}: {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn base64_is_found_also_where_its_letters_are_escaped() {
+    let secret = "???>>>";
+    let encoded = STANDARD_NO_PAD.encode(secret);
+    assert!(encoded.contains('/') && encoded.contains('+'), "{encoded}");
+    let escaped = encoded.replace('/', "\\/").replace('+', "%2B");
+    assert_eq!(secrets(&[secret]).cut(&escaped), "***");
+}
+
+#[test]
+fn a_secret_is_found_without_the_blanks_around_it_and_line_by_line() {
+    let key = secrets(&["-----BEGIN KEY-----\nMIIEpAIBAAKC\nAQEA0Z3VS5JJ\n"]);
+    assert_eq!(key.cut("read AQEA0Z3VS5JJ"), "read ***");
+    assert_eq!(secrets(&["hunter2\n"]).cut("(hunter2)"), "(***)");
+    assert_eq!(secrets(&["open sesame"]).cut("a=open+sesame"), "a=***");
+}
+
+#[test]
+fn names_and_values_of_json_are_cut_alike() {
+    let cut = secrets(&["s3s3"]).cut_value(json!({"s3s3": ["s3s3", 3]}));
+    assert_eq!(cut, json!({"***": ["***", 3]}));
+}
+
+#[test]
+fn a_number_that_is_a_secret_goes_and_one_that_holds_its_digits_stays() {
+    let cut = secrets(&["4711"]).cut_value(json!([4711, 47110, "4711", true]));
+    assert_eq!(cut, json!(["***", 47110, "***", true]));
+}
+
+#[test]
+fn a_text_made_of_a_secret_is_cut_in_one_pass() {
+    // Quadratic work would take minutes for these.
+    let secrets = secrets(&["aaaa", "aaaaaaaaaaaaaaaa"]);
+    assert_eq!(secrets.cut(&"a".repeat(1_000_000)), "***");
+    assert_eq!(secrets.cut(&r"\u0061".repeat(200_000)), "***");
+}
