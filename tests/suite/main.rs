@@ -69,6 +69,8 @@ mod story;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod trust;
+
 mod videos;
 #[cfg(test)]
 mod waiting;
