@@ -188,7 +188,7 @@ fn take_spare(spare: Option<&Utf8Path>, dir: &Utf8Path) -> Result<Option<Held>, 
         return Ok(None);
     };
     let ours = match Held::take_in(&place, SPARE) {
-        Ok(Some(held)) => held.may_be_swept(),
+        Ok(Some(held)) => held.is_marked(),
         Ok(None) | Err(_) => false,
     };
     let to = dir.as_std_path();

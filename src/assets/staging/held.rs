@@ -135,6 +135,12 @@ impl Held {
         inside.is_ok_and(|inside| inside != Inside::Unmarked)
     }
 
+    /// Whether this program made it.
+    pub(super) fn is_marked(&self) -> bool {
+        let inside = self.inside();
+        inside.is_ok_and(|inside| matches!(inside, Inside::OnlyMark | Inside::MarkAndMore))
+    }
+
     fn inside(&self) -> io::Result<Inside> {
         let (mut marked, mut others) = (false, false);
         self.each(|name, kind| match (name, kind) {
