@@ -10,6 +10,7 @@ mod history;
 mod init;
 mod logs;
 mod man;
+mod owner;
 mod preview;
 mod prune;
 mod record;
@@ -78,6 +79,7 @@ enum Verb {
     #[command(after_help = rollback::EXIT_CODES)]
     Rollback(rollback::RollbackArgs),
     /// Settle file plans that a crash interrupted (every run does it first)
+    #[command(after_help = recover::EXIT_CODES)]
     Recover(recover::RecoverArgs),
     /// Print what was done in a session, and why a step was done or not
     History(history::HistoryArgs),

@@ -21,7 +21,7 @@ mod watched;
 
 use std::{any::Any, time::Duration};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::{
@@ -35,9 +35,11 @@ use crate::{
     },
 };
 
-pub(crate) use crate::plan::{Fate, kept as kept_plan};
+pub(crate) use crate::plan::{Consent, Fate, Settled, kept as kept_plan};
 pub(crate) use dry_run::planned;
-pub(crate) use file_plan::{FileOrder, FileWork, carry_out, clear_expired, fate, recover};
+pub(crate) use file_plan::{
+    FileOrder, FileWork, carry_out, clear_expired, fate, recover, recover_named,
+};
 pub(crate) use hidden::secrets;
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
@@ -78,6 +80,8 @@ pub(crate) struct Context<'a> {
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
     pub(crate) watch: Watch<'a>,
+    /// Where oneact keeps what is its own, by its settings: no plan may touch it.
+    pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
 }
 
 /// Shows a person how far a tool is.

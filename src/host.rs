@@ -5,6 +5,7 @@
 
 mod before_main;
 mod interrupts;
+mod plain;
 mod range_lock;
 mod spawn;
 mod zone;
@@ -30,6 +31,7 @@ use sha2::{Digest, Sha256};
 
 pub use before_main::stdout_is_unusable;
 pub use interrupts::{Interrupt, Interrupts};
+pub use plain::{is_plain_or_free, open_plain, read_plain};
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{Program, Spawned, die_with_us, spawn};
 
@@ -214,6 +216,12 @@ pub fn die_at(point: &str) {
 /// The effective user of this process.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// The user who became root by sudo; nobody where this process is not root.
+pub fn user_behind_sudo() -> Option<u32> {
+    let said = (user_id() == 0).then(|| variable("SUDO_UID"))?;
+    said?.parse().ok()
 }
 
 /// What this machine is called, as its kernel says.

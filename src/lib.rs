@@ -37,6 +37,8 @@
 //!    log, presign parts in nothing but a result that is itself a URL; the echo of the task is the
 //!    caller's own.
 //! 7. A child process never outlives the run, nor does its group.
+//! 8. Recovery and rollback change nothing that a plan of this user could not change; by themselves they act
+//!    only on journals that were written where they lie.
 
 mod assets;
 mod catalog;

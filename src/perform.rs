@@ -12,6 +12,7 @@ mod broken;
 mod evidence;
 mod exhibit;
 mod look;
+mod own;
 mod prepare;
 mod record;
 mod recover;
@@ -46,7 +47,7 @@ pub(crate) use look::{
     Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, ReadError, Reading, Row,
     RowOutcome, RowState, Step, Whole, look, recordable,
 };
-pub use recover::recover;
+pub(crate) use recover::{Consent, recover, recover_named};
 pub(crate) use replay::{Comparison, Repeated, repeat};
 pub use settings::{Mode, Reply, Reuse, Settings};
 
@@ -97,10 +98,11 @@ fn work(
         begun: host.moment(),
         budget: settings.budget,
         watch,
+        own: &|| own::files(settings),
     };
     let settled = match (&received.task, settings.mode) {
         (Ok(Task::Capabilities(_) | Task::Plan(_) | Task::Rollback(_)), Mode::Run) => {
-            executor::recover(&context)
+            executor::recover(&context).told
         }
         _ => Vec::new(),
     };

@@ -31,8 +31,9 @@ mod report;
 mod rollback;
 
 pub(crate) use asking::{cancel, status};
-pub(crate) use carry::{clear_expired, execute, preview, recover};
+pub(crate) use carry::{Settled, clear_expired, execute, preview, recover, recover_named};
 pub(crate) use desk::Desk;
+pub(crate) use engine::Consent;
 pub(crate) use fate::{Fate, fate};
 pub(crate) use finished::{Finished, Rejected};
 pub(crate) use kept::kept;

@@ -26,7 +26,7 @@ pub use hex::hexadecimal;
 pub use ids::{MessageId, OperationId, RefId};
 pub use input::{Elicited, Given, Input, Question, Response, ResponseKind, Waiting, WaitingFor};
 pub use numbered::numbered;
-pub use order::{Carried, CarriedIn, PlanName, PlanOrder, RollbackOrder, Validation};
+pub use order::{Belief, Carried, CarriedIn, PlanName, PlanOrder, RollbackOrder, Validation};
 pub use outcome::{
     Ai, AiPrompt, AiResponse, Checks, Effect, Invocation, InvocationStatus, LedgerRef, Outcome,
     Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Record, ReportFiles, ReuseReport,

@@ -1,11 +1,12 @@
 //! A private scratch directory for one operation, gone when the operation is, however it ended.
 //!
 //! `<state>/staging/<id>/` belongs to whoever holds the lock on it ([`Held`]); if nobody does, a dead
-//! process left it, and the next [`Staging::open`] removes it. These directories are made, tried and
+//! process left it, and the next [`Staging::open`] removes it, if its name is one that this program makes
+//! and its mark is inside: whatever else lies there is somebody's. No link is followed. These directories are made, tried and
 //! taken over only by the holder of the lock on `<state>/staging`, so nobody ever meets one that is
 //! half made.
 //!
-//! A directory that is empty in the end is set aside as `<state>/spare/directory`, and is the next run's:
+//! A directory that holds nothing but its mark in the end is set aside as `<state>/spare/directory`, and is the next run's:
 //! on a disk, to rename one takes a fifth of the time that removing and making one takes. It has a place of
 //! its own, so that the directory of the ledger is as it was whenever that is waited for.
 
@@ -16,14 +17,14 @@ mod tests;
 use std::{
     fs::{self, DirBuilder, File, Permissions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     thread,
     time::Duration,
 };
 
 use base64::{engine::general_purpose::STANDARD, read::DecoderReader};
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 use self::held::Held;
 use super::error::{StoreError, component};
@@ -32,7 +33,7 @@ use super::error::{StoreError, component};
 #[derive(Debug)]
 pub(crate) struct Staging {
     dir: Utf8PathBuf,
-    /// Where the directory goes if it is empty in the end.
+    /// The place of the spare directory, to which this one goes if nothing was left in it.
     spare: Option<Utf8PathBuf>,
     /// Dropped last, it gives the directory up.
     held: Held,
@@ -40,6 +41,12 @@ pub(crate) struct Staging {
 
 /// Who may use a directory: we.
 const PRIVATE: u32 = 0o700;
+
+/// The file in a scratch directory that says that this program made it.
+const MARK: &str = ".oneact-scratch";
+
+/// The name of a spare directory, in a directory of its own.
+const SPARE: &str = "directory";
 
 /// Bytes moved at a time.
 const BLOCK: usize = 256 * 1024;
@@ -53,7 +60,7 @@ impl Staging {
     /// Makes `<state_dir>/staging/<operation_id>/`, after removing what dead processes left
     /// beside it.
     pub(crate) fn open(state_dir: &Utf8Path, operation_id: &str) -> Result<Self, StoreError> {
-        let spare = state_dir.join("spare/directory");
+        let spare = state_dir.join("spare");
         Self::make(&state_dir.join("staging"), operation_id, Some(spare))
     }
 
@@ -81,6 +88,7 @@ impl Staging {
             Some(held) => held,
             None => fresh(&dir)?,
         };
+        mark(&dir)?;
         Ok(Self { dir, spare, held })
     }
 
@@ -93,9 +101,9 @@ impl Staging {
         };
         let names = turn.names().map_err(StoreError::io("read", &parent))?;
         let mut dead = Vec::new();
-        for name in names {
+        for name in names.iter().filter(|name| is_name_of_ours(name)) {
             let dir = parent.join(name);
-            if Held::take(&dir).is_ok_and(|held| held.is_some()) {
+            if matches!(Held::take(&dir), Ok(Some(held)) if held.may_be_swept()) {
                 dead.push(dir);
             }
         }
@@ -157,13 +165,18 @@ impl Drop for Staging {
 
 /// Gives the directory up to the next run, if there is nothing of this one in it.
 fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>, held: &Held) -> bool {
-    // In the place of another spare one, too: it is as empty. Given up first, so that whoever takes it
-    // there finds it free.
-    let moved = |spare: &Utf8Path| match (fs::rename(dir, spare), spare.parent()) {
-        (Err(error), Some(place)) if error.kind() == io::ErrorKind::NotFound => {
-            private_dir().create(place).is_ok() && fs::rename(dir, spare).is_ok()
-        }
-        (moved, _) => moved.is_ok(),
+    // Given up first, so that whoever takes it there finds it free.
+    let moved = |spare: &Utf8Path| {
+        let place = match open_place(spare) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                private_dir().create(spare).and_then(|()| open_place(spare))
+            }
+            place => place,
+        };
+        let rename = |place: File| {
+            renameat_with(CWD, dir.as_std_path(), place, SPARE, RenameFlags::NOREPLACE)
+        };
+        place.is_ok_and(|place| rename(place).is_ok())
     };
     spare.is_some_and(|spare| held.is_pristine() && held.give_up().is_ok() && moved(spare))
 }
@@ -171,17 +184,30 @@ fn set_aside(dir: &Utf8Path, spare: Option<&Utf8Path>, held: &Held) -> bool {
 /// Makes the spare directory the one at `dir`, if nothing is there and the spare one is as good as
 /// new.
 fn take_spare(spare: Option<&Utf8Path>, dir: &Utf8Path) -> Result<Option<Held>, StoreError> {
-    let taken = spare.is_some_and(|spare| {
-        let (from, to) = (spare.as_std_path(), dir.as_std_path());
-        renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).is_ok()
-    });
-    if !taken {
+    let Some(Ok(place)) = spare.map(open_place) else {
+        return Ok(None);
+    };
+    let ours = match Held::take_in(&place, SPARE) {
+        Ok(Some(held)) => held.is_marked(),
+        Ok(None) | Err(_) => false,
+    };
+    let to = dir.as_std_path();
+    if !ours || renameat_with(&place, SPARE, CWD, to, RenameFlags::NOREPLACE).is_err() {
         return Ok(None);
     }
     match Held::take(dir) {
         Ok(Some(held)) if held.is_pristine() => Ok(Some(held)),
         _ => remove_tree(dir).map(|()| None),
     }
+}
+
+/// Opens the place of the spare directory; not through a link.
+fn open_place(spare: &Utf8Path) -> io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(spare)
 }
 
 /// Makes the directory, in the place of one that a dead process left.
@@ -192,14 +218,33 @@ fn fresh(dir: &Utf8Path) -> Result<Held, StoreError> {
     };
     let made = match make() {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let _dead = Held::take(dir)?.ok_or_else(busy)?;
-            remove_tree(dir)?;
-            make()
+            let dead = Held::take(dir)?.ok_or_else(busy)?;
+            if dead.may_be_swept() {
+                remove_tree(dir)?;
+                make()
+            } else {
+                Err(error)
+            }
         }
         made => made,
     };
     made.map_err(StoreError::io("create", dir))?;
     Held::take(dir)?.ok_or_else(busy)
+}
+
+/// Says in the directory that this program made it.
+fn mark(dir: &Utf8Path) -> Result<(), StoreError> {
+    let path = dir.join(MARK);
+    let made = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path);
+    match made {
+        // A spare one has it.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop).map_err(StoreError::io("create", &path)),
+    }
 }
 
 /// Removes the directories beside ours whose owner is dead. Failures are logged and left to the
@@ -211,22 +256,34 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
             return tracing::warn!(dir = %parent, %error, "cannot look for left-over staging");
         }
     };
-    for name in names {
-        if let Err(error) = remove_if_dead(&parent.join(&name)) {
+    for name in names.iter().filter(|name| is_name_of_ours(name)) {
+        if let Err(error) = remove_if_dead(&parent.join(name)) {
             tracing::warn!(dir = name, %error, "left-over staging stays until the next run");
         }
     }
 }
 
+/// Whether this program gives such names to scratch directories: `op_` or `in_` and 26 letters or digits
+/// for a run, three numbers for a copy into a store.
+fn is_name_of_ours(name: &str) -> bool {
+    let of_run = ["op_", "in_"].iter().any(|kind| {
+        name.strip_prefix(kind)
+            .is_some_and(|rest| rest.len() == 26 && rest.bytes().all(|c| c.is_ascii_alphanumeric()))
+    });
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_hexdigit());
+    let parts: Vec<&str> = name.split('-').collect();
+    of_run || (parts.len() == 3 && parts.into_iter().all(number))
+}
+
 /// Called by the holder of the turn.
 fn remove_if_dead(dir: &Utf8Path) -> Result<(), StoreError> {
     match Held::take(dir) {
-        Ok(Some(dead)) => {
+        Ok(Some(dead)) if dead.may_be_swept() => {
             remove_tree(dir)?;
             dead.clear();
             Ok(())
         }
-        Ok(None) => Ok(()),
+        Ok(_) => Ok(()),
         // Its owner has just removed it.
         Err(_) if !dir.exists() => Ok(()),
         Err(error) => Err(error),

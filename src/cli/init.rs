@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::host;
 
-use super::{print, settings};
+use super::{owner, print, settings};
 
 /// Where to begin.
 #[derive(Debug, Args)]
@@ -41,6 +41,13 @@ enum InitError {
 pub(super) fn run(args: &InitArgs) -> ExitCode {
     let places = host::working_directory().and_then(|here| {
         let root = settings::named_root(args.root.as_deref(), &here)?;
+        if root.is_none() {
+            owner::ours(
+                &here,
+                "the working directory",
+                "--root DIR, or $ONEACT_ROOT",
+            )?;
+        }
         Ok((root.unwrap_or_else(|| here.clone()), here))
     });
     let (root, here) = match places {

@@ -1,27 +1,45 @@
 //! `oneact recover`: settle what a crash interrupted, without a task. Every run does it first.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal, Write as _},
+    process::ExitCode,
+};
 
+use camino::Utf8PathBuf;
 use clap::Args;
 use serde_json::json;
 
 use crate::{
     host::{Host, Interrupts},
-    perform,
+    perform::{self, Consent},
     task::visible,
 };
 
-use super::{flags::PlaceArgs, print, settings};
+use super::{flags::PlaceArgs, print, rollback::below, settings};
 
 /// Where, and for whom.
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {
+    /// Settle the plan of this report directory, also if its journal was not written where it lies: what
+    /// would change is shown first
+    #[arg(value_name = "REPORT_DIR")]
+    plan: Option<Utf8PathBuf>,
+    /// Do what was shown without asking
+    #[arg(long, requires = "plan")]
+    yes: bool,
     /// Print one JSON document, `{"settled": […]}`, instead of text
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     places: PlaceArgs,
 }
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    nothing is unfinished any more
+  1    a plan is still unfinished; the text says why
+  2    the command line cannot be used
+  128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
 /// Settles and tells.
 pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> ExitCode {
@@ -33,17 +51,52 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let settled = perform::recover(&settings, &host);
+    let settled = match &args.plan {
+        None => perform::recover(&settings, &host),
+        Some(plan) => {
+            let path = below(&settings.root, plan);
+            let mut ask = |lines: &[String]| asked(&path, lines, args.yes);
+            perform::recover_named(&path, &mut ask, &settings, &host)
+        }
+    };
     let text = if args.json {
-        json!({ "settled": settled }).to_string() + "\n"
-    } else if settled.is_empty() {
+        json!({ "settled": settled.told }).to_string() + "\n"
+    } else if settled.told.is_empty() {
         "Nothing was left unfinished.\n".to_owned()
     } else {
-        let lines = settled.iter().map(|line| visible(line) + "\n");
+        let lines = settled.told.iter().map(|line| visible(line) + "\n");
         lines.collect()
     };
     match print(text.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+        Ok(()) if settled.open == 0 => ExitCode::SUCCESS,
+        Ok(()) | Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Shows what would change, and asks whether it may.
+fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
+    let mut stderr = io::stderr();
+    let mut shown = format!("To settle {path}, oneact would:\n");
+    for line in lines {
+        shown.push_str("  ");
+        shown.push_str(&visible(line));
+        shown.push('\n');
+    }
+    // What nobody can read, nobody agrees to.
+    if stderr.write_all(shown.as_bytes()).is_err() {
+        return Consent::Refused;
+    }
+    if yes {
+        return Consent::Given;
+    }
+    if !io::stdin().is_terminal() {
+        let _ = writeln!(stderr, "There is no terminal to ask at; --yes agrees.");
+        return Consent::Refused;
+    }
+    let mut answer = String::new();
+    let read = write!(stderr, "Do it? [y/N] ").and_then(|()| io::stdin().read_line(&mut answer));
+    match (read, answer.trim()) {
+        (Ok(_), "y" | "Y" | "yes") => Consent::Given,
+        _ => Consent::Refused,
     }
 }

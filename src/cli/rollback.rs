@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     host::{self, Host, Interrupts},
     perform::{Answer, Mode, Settings, perform_typed},
-    task::{PlanName, RollbackOrder, State, Task, visible},
+    task::{Belief, PlanName, RollbackOrder, State, Task, visible},
 };
 
 use super::{flags::PlaceArgs, print, settings};
@@ -23,6 +23,10 @@ pub(super) struct RollbackArgs {
     /// Undo this checkpoint alone, with what was built on it; may be given several times
     #[arg(long = "checkpoint", value_name = "ID")]
     checkpoints: Vec<String>,
+    /// Undo it also if its journal was not written here: if the report directory was copied, cloned or
+    /// unpacked
+    #[arg(long)]
+    yes: bool,
     /// Print the envelope instead of text
     #[arg(long)]
     json: bool,
@@ -56,6 +60,11 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> ExitCode {
     let order = RollbackOrder {
         plan: PlanName::Path(path),
         checkpoints: args.checkpoints.clone(),
+        belief: if args.yes {
+            Belief::Named
+        } else {
+            Belief::WrittenHere
+        },
     };
     let answer = perform_typed("rollback", echo, Task::Rollback(order), &settings, &host);
     host.interrupts().stand_down();
@@ -71,7 +80,7 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> ExitCode {
 }
 
 /// What was typed is meant from where one stands; if nothing is there, from the root.
-fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
+pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
     let here = host::working_directory().map(|here| here.join(typed));
     let found = here.ok().and_then(|path| path.canonicalize_utf8().ok());
     let within = found

@@ -7,7 +7,10 @@ use crate::{
     perform::{Mode, Reply, Reuse, Settings},
 };
 
-use super::flags::{PlaceArgs, RunArgs};
+use super::{
+    flags::{PlaceArgs, RunArgs},
+    owner,
+};
 
 /// The settings of a run; or what is wrong with flags or environment.
 pub(super) fn settle(args: &RunArgs) -> Result<Settings, String> {
@@ -33,17 +36,25 @@ pub(super) fn settle(args: &RunArgs) -> Result<Settings, String> {
 /// Where everything is, for a run that performs nothing.
 pub(super) fn places(args: &PlaceArgs) -> Result<Settings, String> {
     let here = host::working_directory()?;
-    let root = named_root(args.root.as_deref(), &here)?.unwrap_or_else(|| nearest(&here));
+    let named = named_root(args.root.as_deref(), &here)?;
+    let found = named.is_none();
+    let root = named.unwrap_or_else(|| nearest(&here));
     // Without `..` and links, so that the URIs of assets are the same whatever way led here.
     let root = root.canonicalize_utf8().unwrap_or(root);
+    if found {
+        owner::ours(&root, "the root", "--root DIR, or $ONEACT_ROOT")?;
+    }
     let (catalog, why) = match &args.catalog {
         Some(path) => (here.join(path), "as --catalog says"),
         None => (root.join("catalog.toml"), "in the root"),
     };
+    if found && args.catalog.is_none() {
+        owner::ours(&catalog, "the catalog", "--catalog FILE")?;
+    }
     tracing::info!("The catalog is {catalog}, {why}.");
     let (state_dir, why) = match said("ONEACT_STATE_DIR")? {
         Some(dir) => (here.join(dir), "as ONEACT_STATE_DIR says"),
-        None => (root.join(".oneact"), "in the root"),
+        None => (own_state(&root, found)?, "in the root"),
     };
     tracing::info!("The state directory is {state_dir}, {why}.");
     Ok(Settings {
@@ -58,6 +69,21 @@ pub(super) fn places(args: &PlaceArgs) -> Result<Settings, String> {
         reuse: Reuse::Allowed,
         profile: None,
     })
+}
+
+/// The state directory of a root. A link there may lead anywhere.
+fn own_state(root: &Utf8Path, found: bool) -> Result<Utf8PathBuf, String> {
+    const NAME_IT: &str = "$ONEACT_STATE_DIR";
+    let dir = root.join(".oneact");
+    if dir.is_symlink() {
+        return Err(format!(
+            "the state directory {dir} is a symbolic link; name the directory that it leads to: {NAME_IT}"
+        ));
+    }
+    if found {
+        owner::ours(&dir, "the state directory", NAME_IT)?;
+    }
+    Ok(dir)
 }
 
 /// Settings for a run that performs nothing, nowhere.

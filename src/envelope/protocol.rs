@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::task::{
-    Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, canonical, hexadecimal,
+    Belief, Failure, Fault, PlanName, PlanOrder, RollbackOrder, Task, Validation, canonical,
+    hexadecimal,
 };
 
 use super::{
@@ -41,6 +42,7 @@ pub(super) fn read(
             Ok(Task::Rollback(RollbackOrder {
                 plan: name(payload, content, Known::Rollback)?,
                 checkpoints: checkpoints(content)?,
+                belief: Belief::WrittenHere,
             }))
         }
         (Some("STATUS_QUERY"), _) | (Some("TASK_REQUEST"), Some("STATUS_QUERY")) => {

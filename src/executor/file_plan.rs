@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan, PlanOperation, PlanValidation, ProtectionRule},
     plan::{
-        self, ActionType, Bounds, Desk, Fate, Finished, Protection, ProtectionRules, Rejected,
-        Status, Validating,
+        self, ActionType, Bounds, Consent, Desk, Fate, Finished, Protection, ProtectionRules,
+        Rejected, Settled, Status, Validating,
     },
-    task::{Checks, Fault, Outcome, Phase, PlanName, PlanOrder, RollbackOrder, State},
+    task::{Checks, Fault, Outcome, Phase, PlanName, PlanOrder, RelPath, RollbackOrder, State},
 };
 
 use super::{Context, Executed};
@@ -50,12 +50,13 @@ pub(crate) fn carry_out(work: FileWork, context: &Context<'_>) -> Executed {
             expect,
         } => {
             let desk = within(desk, &entry);
-            let finished = plan::execute(&plan, &bounds(&entry), expect.as_deref(), desk);
+            let bounds = bounds(&entry, desk.own());
+            let finished = plan::execute(&plan, &bounds, expect.as_deref(), desk);
             (entry.id, finished)
         }
         FileOrder::Preview { plan, entry } => {
             let desk = within(desk, &entry);
-            let finished = plan::preview(&plan, &bounds(&entry), desk);
+            let finished = plan::preview(&plan, &bounds(&entry, desk.own()), desk);
             (entry.id, finished)
         }
         FileOrder::Rollback(order) => (APPLY_FILE_PLAN.to_owned(), plan::rollback(&order, desk)),
@@ -67,9 +68,18 @@ pub(crate) fn carry_out(work: FileWork, context: &Context<'_>) -> Executed {
     outcome.into()
 }
 
-/// Settles what a crash interrupted: a sentence for each plan.
-pub(crate) fn recover(context: &Context<'_>) -> Vec<String> {
+/// Settles what a crash interrupted.
+pub(crate) fn recover(context: &Context<'_>) -> Settled {
     plan::recover(desk(context))
+}
+
+/// Settles the plan of one report directory, if `ask` agrees to what would change.
+pub(crate) fn recover_named(
+    context: &Context<'_>,
+    path: &str,
+    ask: &mut dyn FnMut(&[String]) -> Consent,
+) -> Settled {
+    plan::recover_named(desk(context), path, ask)
 }
 
 /// What became of a plan whose run died: its journal says it.
@@ -90,6 +100,7 @@ fn desk<'a>(context: &Context<'a>) -> Desk<'a> {
         operation_id: context.operation_id,
         begun: context.begun,
         budget: context.budget,
+        own: context.own,
     }
 }
 
@@ -103,7 +114,7 @@ fn within<'a>(desk: Desk<'a>, entry: &FilePlan) -> Desk<'a> {
 }
 
 /// The catalog's words in the plan's.
-fn bounds(entry: &FilePlan) -> Bounds {
+fn bounds(entry: &FilePlan, own: Vec<RelPath>) -> Bounds {
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let unsaid = Bounds::default();
     Bounds {
@@ -125,6 +136,7 @@ fn bounds(entry: &FilePlan) -> Bounds {
             agent_system: protection(entry.agent_system),
             ..unsaid.protection
         },
+        own,
     }
 }
 
@@ -302,7 +314,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_says_nothing_bounds_a_plan_as_the_plans_own_default_does() {
-        let (said, unsaid) = (bounds(&FilePlan::built_in()), Bounds::default());
+        let (said, unsaid) = (bounds(&FilePlan::built_in(), Vec::new()), Bounds::default());
         assert_eq!(format!("{said:?}"), format!("{unsaid:?}"));
     }
 }

@@ -5,25 +5,43 @@ use std::{env, fs, path::Path};
 
 use jiff::tz::TimeZone;
 
+use super::read_plain;
+
 const LOCALTIME: &str = "/etc/localtime";
 const ZONEINFO: &str = "/usr/share/zoneinfo";
 
-/// The zone `$TZ` names, else the one `/etc/localtime` leads to; where neither is plain, jiff looks.
+/// The largest file of a zone, in bytes; those of the database have a few thousand.
+const LARGEST: u64 = 1 << 20;
+
+/// The zone `$TZ` names, else the one `/etc/localtime` leads to, which jiff reads where it is not plain.
 #[expect(
     clippy::disallowed_methods,
     reason = "the host is the one place that reads the environment"
 )]
 pub(super) fn local() -> TimeZone {
-    let zone = match env::var_os("TZ") {
-        Some(named) => named.to_str().and_then(zone),
-        None => fs::read_link(LOCALTIME)
-            .ok()
-            .as_deref()
-            .and_then(Path::to_str)
-            .and_then(|target| target.split_once("/zoneinfo/"))
-            .and_then(|(_, name)| zone(name)),
-    };
-    zone.unwrap_or_else(TimeZone::system)
+    if let Some(named) = env::var_os("TZ") {
+        let known = named.to_str().and_then(named_by);
+        return known.unwrap_or_else(TimeZone::unknown);
+    }
+    let linked = fs::read_link(LOCALTIME).ok();
+    let name = linked.as_deref().and_then(Path::to_str);
+    let name = name.and_then(|target| target.split_once("/zoneinfo/"));
+    name.and_then(|(_, name)| zone(name))
+        .unwrap_or_else(TimeZone::system)
+}
+
+/// The zone that a value of `$TZ` stands for (POSIX, tzset(3)): a rule, a name of the database, or the path
+/// of a file, the last two perhaps after a `:`. Nothing means UTC.
+fn named_by(text: &str) -> Option<TimeZone> {
+    let name = text.strip_prefix(':').unwrap_or(text);
+    if name.is_empty() {
+        return Some(TimeZone::UTC);
+    }
+    if name.starts_with('/') {
+        let (_, known) = name.split_once("/zoneinfo/").unwrap_or(("", name));
+        return TimeZone::tzif(known, &read(Path::new(name))?).ok();
+    }
+    zone(name).or_else(|| TimeZone::posix(text).ok())
 }
 
 /// The zone of an IANA name, if its file is where POSIX systems keep it.
@@ -32,8 +50,12 @@ fn zone(name: &str) -> Option<TimeZone> {
     if !name.split('/').all(plain) {
         return None;
     }
-    let bytes = fs::read(Path::new(ZONEINFO).join(name)).ok()?;
-    TimeZone::tzif(name, &bytes).ok()
+    TimeZone::tzif(name, &read(&Path::new(ZONEINFO).join(name))?).ok()
+}
+
+/// A regular file, also by a link, as the database has them. A pipe is not waited for, a device not read.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    read_plain(fs::canonicalize(path).ok()?, LARGEST).ok()
 }
 
 #[cfg(test)]
@@ -57,7 +79,54 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_iana_name_is_left_to_jiff() {
+    fn a_zone_is_found_by_name_by_path_and_by_rule() {
+        let moment: jiff::Timestamp = "2026-07-28T10:00:00Z".parse().unwrap();
+        let hour = |text: &str| named_by(text).map(|zone| moment.to_zoned(zone).hour());
+        for utc in ["", ":", "UTC0"] {
+            assert_eq!(hour(utc), Some(10), "{utc:?}");
+        }
+        assert_eq!(hour("CET-1CEST,M3.5.0,M10.5.0/3"), Some(12));
+        let by_path = format!("{ZONEINFO}/Europe/Berlin");
+        if Path::new(&by_path).exists() {
+            for berlin in [
+                "Europe/Berlin",
+                ":Europe/Berlin",
+                &by_path,
+                &format!(":{by_path}"),
+            ] {
+                assert_eq!(hour(berlin), Some(12), "{berlin}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_pipe_device_or_endless_file_is_taken_for_a_zone() {
+        let keep = tempfile::tempdir().unwrap();
+        let pipe = keep.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let long = keep.path().join("long");
+        fs::File::create(&long).unwrap().set_len(1 << 40).unwrap();
+        let link = keep.path().join("link");
+        std::os::unix::fs::symlink(&pipe, &link).unwrap();
+        for path in [
+            pipe.as_path(),
+            &long,
+            &link,
+            keep.path(),
+            Path::new("/dev/zero"),
+        ] {
+            let path = path.to_str().unwrap();
+            for text in [path.to_owned(), format!(":{path}")] {
+                assert!(named_by(&text).is_none(), "{text}");
+            }
+        }
+        assert!(named_by("../../../../../dev/zero").is_none());
+        assert!(named_by("Nowhere/Here").is_none());
+    }
+
+    #[test]
+    fn what_is_no_iana_name_is_none_of_the_database() {
         for name in [
             "",
             ":Europe/Berlin",

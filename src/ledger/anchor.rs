@@ -2,7 +2,7 @@
 //! was cut short or computed anew is whole in itself; only what somebody else remembers shows it.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, BufReader, Write as _},
     os::unix::fs::FileExt as _,
 };
@@ -57,6 +57,9 @@ pub(super) struct HeadFile {
 
 /// What a disk writes whole or not at all, in bytes.
 const SECTOR: usize = 512;
+
+/// A head file is shorter; a longer one is none of ours.
+const LONGEST: u64 = 64 * 1024;
 
 /// What is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +129,7 @@ impl HeadFile {
     }
 
     pub(super) fn read(&self) -> Written {
-        let bytes = match fs::read(&self.path) {
+        let bytes = match host::read_plain(&self.path, LONGEST) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Written::Nothing,
             Err(_) => return Written::Unreadable,
@@ -141,7 +144,7 @@ impl HeadFile {
         let mut line = serde_json::to_vec(note)?;
         line.push(b'\n');
         // As long as the line that is there, in one sector of the disk: one write exchanges it.
-        if let Ok(file) = File::options().write(true).open(&self.path)
+        if let Ok(file) = host::open_plain(&self.path, File::options().write(true))
             && line.len() <= SECTOR
             && file.metadata()?.len() == line.len() as u64
         {

@@ -7,6 +7,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
+use crate::host;
+
 use super::{
     Ledger,
     begin::stamp,
@@ -17,6 +19,9 @@ use super::{
     store::{Durability, StoreError, Tx, Which, read, write},
     words::{Ask, Ended, LedgerError, Recorded, Running, Why},
 };
+
+/// The longest letter that is taken in, in bytes.
+const LONGEST: u64 = 256 << 20;
 
 /// An answer that is yet to be recorded: a file of the outbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -189,6 +194,11 @@ impl Ledger<'_> {
 
     /// Takes in what earlier runs could not record. What cannot be taken in stays, and is told of.
     pub(super) fn absorb_outbox(&mut self) {
+        // A link may lead to the letters of somebody else.
+        if self.outbox.is_symlink() {
+            tracing::warn!("{} is a symbolic link and is not read.", self.outbox);
+            return;
+        }
         let Ok(entries) = fs::read_dir(&self.outbox) else {
             return;
         };
@@ -210,7 +220,7 @@ impl Ledger<'_> {
     }
 
     fn absorb(&mut self, path: &Utf8Path) -> Result<Absorbed, String> {
-        let bytes = match fs::read(path) {
+        let bytes = match host::read_plain(path, LONGEST) {
             Ok(bytes) => bytes,
             // Somebody else was faster.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -293,6 +303,9 @@ impl Letter {
 /// Writes a letter, whole or not at all.
 fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<()> {
     fs::create_dir_all(outbox)?;
+    if outbox.is_symlink() {
+        return Err(io::Error::other("the outbox is a symbolic link"));
+    }
     let text = serde_json::to_vec(letter)?;
     let mut file = NamedTempFile::new_in(outbox)?;
     io::Write::write_all(&mut file, &text)?;

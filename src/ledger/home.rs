@@ -2,7 +2,7 @@
 //! it, though the ledger is the same.
 
 use std::{
-    fs::{self, DirBuilder},
+    fs::DirBuilder,
     io::{self, Write as _},
     os::unix::fs::DirBuilderExt as _,
 };
@@ -20,7 +20,10 @@ use super::{
 };
 
 /// In the state directory: what tells it from all others.
-const MARK: &str = "home";
+pub(super) const MARK: &str = "home";
+
+/// A mark is shorter, in bytes.
+const LONGEST: u64 = 1024;
 
 /// The name of a root: that of its state directory, and its path. None where it cannot have one.
 pub(crate) fn home(state_dir: &Utf8Path, root: &Utf8Path) -> Option<String> {
@@ -37,9 +40,9 @@ pub(crate) fn home(state_dir: &Utf8Path, root: &Utf8Path) -> Option<String> {
 /// What stands in the mark; made by whoever comes first.
 fn mark(dir: &Utf8Path) -> io::Result<String> {
     let path = dir.join(MARK);
-    match fs::read_to_string(&path) {
+    match read_mark(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        read => return read,
+        mark => return mark,
     }
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let mut file = NamedTempFile::new_in(dir)?;
@@ -54,8 +57,13 @@ fn mark(dir: &Utf8Path) -> io::Result<String> {
     file.as_file().sync_all()?;
     match file.persist_noclobber(&path) {
         Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
-        Ok(_) | Err(_) => fs::read_to_string(&path),
+        Ok(_) | Err(_) => read_mark(&path),
     }
+}
+
+fn read_mark(path: &Utf8Path) -> io::Result<String> {
+    let bytes = host::read_plain(path, LONGEST)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }
 
 impl Ledger<'_> {
@@ -78,6 +86,8 @@ impl Ledger<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

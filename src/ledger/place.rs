@@ -9,6 +9,7 @@ use crate::host::{self, Host};
 use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
+    home::MARK,
     store::{PostgresStore, SqliteStore, Store, StoreError, Wish, read, real},
 };
 
@@ -51,6 +52,26 @@ impl Place {
     /// The file in the state directory.
     pub(crate) fn default_in(state_dir: &Utf8Path) -> Self {
         Self::File(state_dir.join(FILE))
+    }
+
+    /// The files that belong to it.
+    pub(crate) fn files(&self) -> Vec<Utf8PathBuf> {
+        match self {
+            Self::File(path) => {
+                let mut files = SqliteStore::files(path);
+                files.extend([path.clone(), real(path).with_extension(HEAD)]);
+                files
+            }
+            Self::Postgres(_) | Self::Nowhere => Vec::new(),
+        }
+    }
+
+    /// What may lie in a state directory, whatever else is there.
+    pub(crate) fn kept_in(state_dir: &Utf8Path) -> Vec<Utf8PathBuf> {
+        let mut files = Self::default_in(state_dir).files();
+        let names = [OUTBOX, MARK, "staging", "spare", "servers"];
+        files.extend(names.map(|name| state_dir.join(name)));
+        files
     }
 
     /// Whether a run could record there: its name for people; none where there is nothing yet, or is to

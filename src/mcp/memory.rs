@@ -90,6 +90,9 @@ impl Memory {
             .recursive(true)
             .mode(0o700)
             .create(&self.dir)?;
+        if self.dir.is_symlink() {
+            return Err(io::Error::other("its directory is a symbolic link"));
+        }
         let mut file = NamedTempFile::new_in(&self.dir)?;
         serde_json::to_writer(&mut file, &note)?;
         file.write_all(b"\n")?;

@@ -6,13 +6,38 @@ use crate::{
     task::OperationId,
 };
 
-use super::Settings;
+use super::{Settings, own};
 
-/// Settles plans that a crash interrupted, and clears backups away that have expired: a sentence for
-/// each.
-pub fn recover(settings: &Settings, host: &Host) -> Vec<String> {
+pub(crate) use crate::executor::{Consent, Settled};
+
+/// Settles plans that a crash interrupted, and clears backups away that have expired.
+pub(crate) fn recover(settings: &Settings, host: &Host) -> Settled {
+    with_context(settings, host, |context| {
+        let mut settled = executor::recover(context);
+        settled.told.extend(executor::clear_expired(context));
+        settled
+    })
+}
+
+/// Settles the plan of one report directory, whoever wrote its journal, if `ask` agrees to what would change.
+pub(crate) fn recover_named(
+    path: &str,
+    ask: &mut dyn FnMut(&[String]) -> Consent,
+    settings: &Settings,
+    host: &Host,
+) -> Settled {
+    with_context(settings, host, |context| {
+        executor::recover_named(context, path, ask)
+    })
+}
+
+fn with_context(
+    settings: &Settings,
+    host: &Host,
+    work: impl FnOnce(&Context<'_>) -> Settled,
+) -> Settled {
     let operation = OperationId::new(host.timestamp(), host.random_bytes());
-    let context = Context {
+    work(&Context {
         host,
         root: &settings.root,
         state_dir: &settings.state_dir,
@@ -23,8 +48,6 @@ pub fn recover(settings: &Settings, host: &Host) -> Vec<String> {
         begun: host.moment(),
         budget: settings.budget,
         watch: &|_| (),
-    };
-    let mut settled = executor::recover(&context);
-    settled.extend(executor::clear_expired(&context));
-    settled
+        own: &|| own::files(settings),
+    })
 }

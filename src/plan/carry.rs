@@ -28,7 +28,7 @@ use super::{
 pub(super) use lock::locked;
 pub(crate) use preview::preview;
 pub(super) use settle::settle_others;
-pub(crate) use settle::{clear_expired, recover};
+pub(crate) use settle::{Settled, clear_expired, recover, recover_named};
 pub(super) use staging::Staging;
 pub(super) use telling::{Teller, broken, directory, expiry, refused};
 use verify::verify;

@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::host::{Host, Moment};
+use crate::{
+    host::{Host, Moment},
+    task::{Failure, RelPath},
+};
+
+use super::{Bounds, model::Limits};
 
 /// The surroundings of one plan.
 #[derive(Clone, Copy)]
@@ -16,4 +21,37 @@ pub(crate) struct Desk<'a> {
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
+    /// Where oneact keeps what is its own: asked only when files are about to be changed.
+    pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
+}
+
+impl Desk<'_> {
+    /// What oneact keeps below the root, by every path that leads there.
+    pub(crate) fn own(&self) -> Vec<RelPath> {
+        let below =
+            |path: &Utf8Path| RelPath::parse(path.strip_prefix(self.root).ok()?.as_str()).ok();
+        let each = |path: Utf8PathBuf| {
+            let beside = path.parent().and_then(|dir| dir.canonicalize_utf8().ok());
+            let beside = beside.and_then(|dir| Some(dir.join(path.file_name()?)));
+            let real = path.canonicalize_utf8().ok();
+            [Some(path), beside, real]
+        };
+        let mut own: Vec<RelPath> = (self.own)()
+            .into_iter()
+            .flat_map(each)
+            .filter_map(|path| below(&path?))
+            .collect();
+        own.sort();
+        own.dedup();
+        own
+    }
+
+    /// The rules for whatever no catalog entry bounds: undoing and recovery.
+    pub(crate) fn limits(&self) -> Result<Limits, Failure> {
+        let bounds = Bounds {
+            own: self.own(),
+            ..Bounds::default()
+        };
+        bounds.tightened(None, &mut Vec::new())
+    }
 }

@@ -5,6 +5,7 @@ mod entry;
 mod folder;
 mod journal;
 mod recover;
+mod rules;
 mod stage;
 mod transaction;
 mod undo;
@@ -13,8 +14,8 @@ pub(crate) use entry::{Entry, Way};
 pub(crate) use folder::{
     Folder, REPORTS, finished, interrupted, mark_of, never_planned, unfinished,
 };
-pub(crate) use journal::{State, operation, state};
-pub(crate) use recover::{End, Recovered, recover};
+pub(crate) use journal::{Account, Origin, State, account};
+pub(crate) use recover::{Believe, Consent, End, Recovered, Settling, recover, recover_one};
 pub(crate) use stage::{Seen, Stage, Written, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
 

@@ -6,7 +6,7 @@ use crate::task::RelPath;
 
 use super::{
     Desk,
-    engine::{self, Entry, Folder, State},
+    engine::{self, Account, Entry, Folder, Origin, State},
     files::{Faults, Root},
 };
 
@@ -37,20 +37,29 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
         let Ok(folder) = Folder::open(&root, &name) else {
             continue;
         };
-        if engine::operation(folder.dir()).as_deref() != Some(operation_id) {
+        let Ok(account) = engine::account(folder.dir()) else {
             continue;
-        }
-        return match engine::state(folder.dir()) {
-            Ok(State::Done(entries)) => Fate::Made {
-                directory: folder.path().to_string(),
-                changed: entries.iter().flat_map(paths).collect(),
-            },
-            Ok(State::Empty | State::Ready(_) | State::RolledBack(_)) => Fate::NotMade,
-            Ok(State::Applying(_) | State::Foreign) | Err(_) => Fate::Unknown,
         };
+        if account.operation == operation_id {
+            return told(&folder, account);
+        }
     }
     // A journal is there before anything is changed.
     Fate::NotMade
+}
+
+/// A journal that was not written here tells nothing.
+fn told(folder: &Folder<'_>, account: Account) -> Fate {
+    match (account.origin, account.state) {
+        (Origin::Here, State::Done(entries)) => Fate::Made {
+            directory: folder.path().to_string(),
+            changed: entries.iter().flat_map(paths).collect(),
+        },
+        (Origin::Here, State::Empty | State::Ready(_) | State::RolledBack(_)) => Fate::NotMade,
+        (Origin::Here, State::Applying(_) | State::Foreign) | (Origin::Unproven, _) => {
+            Fate::Unknown
+        }
+    }
 }
 
 fn paths(entry: &Entry) -> Vec<RelPath> {

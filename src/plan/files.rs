@@ -21,7 +21,7 @@ use crate::task::{Failure, Fault};
 pub(crate) use attributes::{Attributes, Kept};
 pub(crate) use barrier::{Barrier, durable};
 pub(crate) use dir::Dir;
-pub(crate) use facts::{Facts, Kind};
+pub(crate) use facts::{Birth, Facts, Kind};
 pub(crate) use faults::Faults;
 pub(crate) use jail::jailed;
 pub(crate) use root::Root;

@@ -32,6 +32,8 @@ pub(crate) struct Bounds {
     /// Threads.
     pub(crate) max_concurrency: usize,
     pub(crate) protection: ProtectionRules,
+    /// What oneact keeps for itself below the root, by its settings.
+    pub(crate) own: Vec<RelPath>,
 }
 
 /// Whether a plan must have been approved by the protocol layer (R-001-28, R-001-133).
@@ -85,6 +87,7 @@ impl Default for Bounds {
             max_backup_bytes: 500 * MIB,
             max_concurrency: 4,
             protection: ProtectionRules::default(),
+            own: Vec::new(),
         }
     }
 }
@@ -169,7 +172,7 @@ impl Bounds {
             max_concurrency: self.max_concurrency,
             protected: Protected::with(&said.protected)
                 .map_err(|error| in_config("protected_files", &error))?,
-            forbidden: Forbidden::with(&said.forbidden)
+            forbidden: Forbidden::with(&said.forbidden, &self.own)
                 .map_err(|error| in_config("forbidden_patterns", &error))?,
             sources: Sources {
                 operations: operations_by,
@@ -259,7 +262,7 @@ impl Limits {
                 ForbiddenBy::Oneact => Failure::new(
                     Fault::ProtectedFile,
                     format!(
-                        "`{path}` is one of oneact's own records (`{pattern}`); no plan may touch it, approved or not"
+                        "`{path}` is one of oneact's own files (`{pattern}`); no plan may touch it, approved or not"
                     ),
                 ),
                 ForbiddenBy::Config => Failure::new(

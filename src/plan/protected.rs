@@ -48,11 +48,12 @@ const BUILT_IN: [(&str, ProtectedClass); 13] = [
     ("catalog.toml", AgentSystem),
 ];
 
-/// What oneact itself writes: its ledger and locks, and the records of what plans did.
+/// What oneact itself writes: its ledger and locks, and the records of what plans did. In every directory,
+/// since every directory can be a root.
 const OWN: [&str; 3] = [
-    ".oneact/**",
-    "agent_outputs/reports/**",
-    "agent_logs/executor/**",
+    "**/.oneact/**",
+    "**/agent_outputs/reports/**",
+    "**/agent_logs/executor/**",
 ];
 
 /// The globs of 001 §9.1 and of the configuration.
@@ -96,19 +97,26 @@ pub(crate) enum ForbiddenBy {
 #[derive(Debug)]
 pub(crate) struct Forbidden {
     globs: Globs,
+    /// Files and directories of oneact, wherever its settings put them.
+    own: Vec<RelPath>,
 }
 
 impl Forbidden {
-    /// oneact's own files and the configuration's `forbidden_patterns`.
-    pub(crate) fn with(configured: &[String]) -> Result<Self, PatternError> {
+    /// oneact's own files, there or where its settings put them, and the configuration's
+    /// `forbidden_patterns`.
+    pub(crate) fn with(configured: &[String], own: &[RelPath]) -> Result<Self, PatternError> {
         let configured = configured.iter().map(String::as_str);
         Ok(Self {
             globs: Globs::new(OWN.into_iter().chain(configured).collect())?,
+            own: own.to_vec(),
         })
     }
 
     /// Who forbids a file, and by which pattern.
     pub(crate) fn by(&self, path: &RelPath) -> Option<(ForbiddenBy, &str)> {
+        if let Some(own) = self.own.iter().find(|own| is_or_is_in(path, own)) {
+            return Some((ForbiddenBy::Oneact, own.as_str()));
+        }
         let (at, pattern) = self.globs.first(path)?;
         let by = if at < OWN.len() {
             ForbiddenBy::Oneact
@@ -215,6 +223,17 @@ fn readings(path: &RelPath) -> (String, Option<String>) {
     let windows = windows.join("/");
     let windows = (windows != plain).then_some(windows);
     (plain, windows)
+}
+
+/// Whether a path, in one of the ways its names can be read, is another or lies in it.
+fn is_or_is_in(path: &RelPath, other: &RelPath) -> bool {
+    let (other, _) = readings(other);
+    let within = |reading: &String| {
+        let rest = reading.strip_prefix(other.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let (plain, windows) = readings(path);
+    within(&plain) || windows.as_ref().is_some_and(within)
 }
 
 /// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is
@@ -377,7 +396,8 @@ mod tests {
 
     #[test]
     fn oneacts_own_files_are_forbidden_and_its_other_outputs_are_not() {
-        let forbidden = Forbidden::with(&["*.lock".to_owned()]).unwrap();
+        let own = ["data/ledger.sqlite", "var/State"].map(|path| RelPath::parse(path).unwrap());
+        let forbidden = Forbidden::with(&["*.lock".to_owned()], &own).unwrap();
         let by = |path: &str| {
             forbidden
                 .by(&RelPath::parse(path).unwrap())
@@ -388,8 +408,27 @@ mod tests {
             ".OneAct/x",
             "agent_outputs/reports/1/rollback_manifest.json",
             "agent_logs/executor/x.log",
+            "sub/.oneact/ledger.db",
+            "sub/deep/agent_outputs/reports/.unfinished/x",
+            "Sub/Agent_Outputs/Reports./1/journal",
+            "sub/agent_logs/executor/x.log",
+            "agent_outputs/reports",
+            "data/ledger.sqlite",
+            "DATA/ledger.sqlite",
+            "data/ledger.sqlite.",
+            "data./ledger.sqlite::$DATA",
+            "var/state/outbox/x.json",
+            "var/State",
         ] {
             assert_eq!(by(path), Some(ForbiddenBy::Oneact), "{path}");
+        }
+        for free in [
+            "data/ledger.sqlite.md",
+            "data/ledger",
+            "var/States",
+            "x/var/State",
+        ] {
+            assert_eq!(by(free), None, "{free}");
         }
         assert_eq!(by("a/Cargo.lock"), Some(ForbiddenBy::Config));
         assert_eq!(by("agent_outputs/notes.md"), None);
@@ -398,7 +437,7 @@ mod tests {
     #[test]
     fn what_is_no_pattern_is_refused_by_name() {
         for bad in ["!keep", "a\\b", "a\n", "", "/", "/**", "a[", "{a"] {
-            let error = Forbidden::with(&[bad.to_owned()]).unwrap_err();
+            let error = Forbidden::with(&[bad.to_owned()], &[]).unwrap_err();
             assert_eq!(error.pattern, bad);
         }
     }

@@ -9,18 +9,18 @@ use uuid::Uuid;
 
 use crate::{
     host,
-    task::{Failure, Fault, RelPath, RollbackOrder},
+    task::{Belief, Failure, Fault, RelPath, RollbackOrder},
 };
 
 use super::{
-    Bounds, Desk, Finished,
+    Desk, Finished,
     asking::find,
     carry::{
         Staging, Teller, broken, committed_end, directory, expiry, locked, make, refused,
         settle_others, stopped, undone_end,
     },
     check::{Change, Original, Sink, What},
-    engine::{Entry, Folder, Stage, State, state},
+    engine::{Entry, Folder, Origin, Stage, State, account},
     files::{Attributes, Faults, FileError, Kind, Root, jailed},
     model::{ActionId, ActionType, Limits},
     record::{ActionEnd, ChangeKind, Jail, Run, Undo, Verdict, uuid_v4},
@@ -55,7 +55,7 @@ fn undo(
     root: &Root,
 ) -> Result<Finished, Failure> {
     let stopped = || stopped(desk, TIMEOUT);
-    let limits = Bounds::default().tightened(None, &mut Vec::new())?;
+    let limits = desk.limits()?;
     let _lock = locked(root, &stopped)?;
     let notes = settle_others(root, desk, limits.max_concurrency)?;
     let name = find(root, &order.plan)?;
@@ -66,7 +66,10 @@ fn undo(
         .map_err(no_manifest)?;
     let mut manifest = Manifest::parse(&text)?;
     manifest.usable(desk.host.timestamp())?;
-    vouched(&finished, &manifest)?;
+    vouched(&finished, &manifest, order.belief)?;
+    for dir in &manifest.created_directories {
+        limits.admits(dir)?;
+    }
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
         manifest.restored(&already, &desk.host.now());
@@ -328,21 +331,30 @@ fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, FileError> 
 }
 
 /// A manifest is believed as far as its plan's journal bears it out.
-fn vouched(folder: &Folder<'_>, manifest: &Manifest) -> Result<(), Failure> {
-    let State::Done(entries) = state(folder.dir())? else {
+fn vouched(folder: &Folder<'_>, manifest: &Manifest, belief: Belief) -> Result<(), Failure> {
+    let account = account(folder.dir())?;
+    if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
+        return Err(unusable(format!(
+            "the journal of {} was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. If you know where it comes from, `oneact rollback {0} --yes` undoes the plan all the same",
+            folder.path()
+        )));
+    }
+    let State::Done(entries) = account.state else {
         return Err(unusable(format!(
             "{} is not the directory of a plan that was carried out",
             folder.path()
         )));
     };
-    let known = |point: &&Point| {
-        entries.iter().any(|entry| {
-            let pre = entry.pre();
-            *entry.path() == point.file_path
-                && pre.map(|pre| &pre.backup) == point.backup_location.as_ref()
-                && pre.map(|pre| &pre.sha256) == point.original_hash.as_ref()
-        })
+    let known = |point: &&Point| entries.iter().any(|entry| bears_out(folder, entry, point));
+    let made = |dir: &RelPath| {
+        let makes = |entry: &Entry| matches!(entry, Entry::MakeDir { path, .. } if path == dir);
+        entries.iter().any(makes)
     };
+    if let Some(dir) = manifest.created_directories.iter().find(|dir| !made(dir)) {
+        return Err(unusable(format!(
+            "the journal of the plan does not know that it made the directory `{dir}`: the manifest was altered"
+        )));
+    }
     match manifest.checkpoints.iter().find(|point| !known(point)) {
         None => Ok(()),
         Some(point) => Err(unusable(format!(
@@ -350,6 +362,23 @@ fn vouched(folder: &Folder<'_>, manifest: &Manifest) -> Result<(), Failure> {
             point.checkpoint_id, point.file_path
         ))),
     }
+}
+
+/// Whether a change that the journal names is the one that the checkpoint takes back.
+fn bears_out(folder: &Folder<'_>, entry: &Entry, point: &Point) -> bool {
+    let pre = entry.pre();
+    let (to, result) = match entry {
+        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return false,
+        Entry::Create { post, .. } | Entry::Modify { post, .. } => (None, Some(&post.sha256)),
+        Entry::Delete { .. } => (None, None),
+        Entry::Rename { to, pre, .. } => (Some(to), Some(&pre.sha256)),
+    };
+    *entry.path() == point.file_path
+        && to == point.new_path.as_ref()
+        && result == point.result_hash.as_ref()
+        && pre.map(|pre| &pre.backup) == point.backup_location.as_ref()
+        && pre.map(|pre| &pre.sha256) == point.original_hash.as_ref()
+        && pre.is_none_or(|pre| folder.is_backup(&pre.backup))
 }
 
 /// Directories of other file systems, where our slots were until now; and what is said of those that stay.

@@ -97,6 +97,8 @@ pub enum Fault {
     PreviewChanged,
     /// A rollback manifest that is missing, foreign, expired or used up.
     ManifestUnusable,
+    /// The journal of an interrupted plan that was not written here, or names what no plan may touch.
+    JournalForeign,
     /// A file that is not there (R-001-147).
     FileNotFound,
     /// A file that is not what it was when it was checked (R-001-151).
@@ -177,7 +179,7 @@ enum Recoverable {
 
 impl Fault {
     /// Every fault, in the order of the table.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 66] = [
         Self::InvalidJson,
         Self::InvalidShape,
         Self::InvalidUsage,
@@ -224,6 +226,7 @@ impl Fault {
         Self::RuleFailed,
         Self::PreviewChanged,
         Self::ManifestUnusable,
+        Self::JournalForeign,
         Self::FileNotFound,
         Self::HashMismatch,
         Self::FileExists,
@@ -297,6 +300,7 @@ impl Fault {
             Self::RuleFailed => ("rule_failed", ValidationError, No, 1029),
             Self::PreviewChanged => ("preview_changed", ValidationError, No, 1030),
             Self::ManifestUnusable => ("manifest_unusable", ValidationError, No, 1031),
+            Self::JournalForeign => ("journal_foreign", ValidationError, No, 1032),
             Self::FileNotFound => ("file_not_found", ProcessingError, No, 2001),
             Self::HashMismatch => ("hash_mismatch", ProcessingError, No, 2003),
             Self::FileExists => ("file_exists", ProcessingError, No, 2004),

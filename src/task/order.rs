@@ -63,6 +63,16 @@ pub struct RollbackOrder {
     pub plan: PlanName,
     /// Empty = all of them.
     pub checkpoints: Vec<String>,
+    pub belief: Belief,
+}
+
+/// Whose journal a rollback goes by: a report directory that was copied here may be anybody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Belief {
+    /// One that was written where it lies.
+    WrittenHere,
+    /// The one that a person named, wherever it was written.
+    Named,
 }
 
 /// Which plan is meant.

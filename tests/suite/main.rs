@@ -71,6 +71,8 @@ mod tidy;
 #[cfg(test)]
 mod told_by_others;
 #[cfg(test)]
+mod trust;
+#[cfg(test)]
 mod videos;
 #[cfg(test)]
 mod waiting;

@@ -9,11 +9,11 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
-    fs::{FileType, OFlags, RawDir, SeekFrom, fstat, seek},
+    fs::{FileType, Mode, OFlags, RawDir, SeekFrom, fstat, openat, seek},
     io::Errno,
 };
 
-use super::{PRIVATE, StoreError};
+use super::{MARK, PRIVATE, StoreError};
 
 /// The names that are listed at once, in bytes.
 const LISTED: usize = 2048;
@@ -32,10 +32,31 @@ struct Beside {
     _file: File,
 }
 
+/// What is in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Nothing,
+    OnlyMark,
+    MarkAndMore,
+    Unmarked,
+}
+
 impl Held {
     /// Locks the directory; none if another holds it.
     pub(super) fn take(path: &Utf8Path) -> Result<Option<Self>, StoreError> {
         let dir = open(path).map_err(StoreError::io("open", path))?;
+        Self::lock(path, dir)
+    }
+
+    /// The same for a directory of that name in an open one.
+    pub(super) fn take_in(parent: &File, name: &str) -> Result<Option<Self>, StoreError> {
+        let path = Utf8Path::new(name);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = openat(parent, name, flags, Mode::empty());
+        Self::lock(path, File::from(dir.map_err(StoreError::os("open", path))?))
+    }
+
+    fn lock(path: &Utf8Path, dir: File) -> Result<Option<Self>, StoreError> {
         match dir.try_lock() {
             Ok(()) => Ok(Some(Self { dir, beside: None })),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -101,11 +122,37 @@ impl Held {
         Ok(names)
     }
 
-    /// Whether it is as we make them, with nothing in it.
+    /// Whether it is as we make them, with nothing in it but the mark.
     pub(super) fn is_pristine(&self) -> bool {
         let as_made = fstat(&self.dir).is_ok_and(|found| found.st_mode & 0o7777 == PRIVATE);
-        let mut empty = true;
-        as_made && self.each(|_, _| empty = false).is_ok() && empty
+        as_made && self.inside().is_ok_and(|inside| inside == Inside::OnlyMark)
+    }
+
+    /// Whether a dead process of this program left it: its mark is inside, or nothing is, for it may have
+    /// died before it made the mark.
+    pub(super) fn may_be_swept(&self) -> bool {
+        let inside = self.inside();
+        inside.is_ok_and(|inside| inside != Inside::Unmarked)
+    }
+
+    /// Whether this program made it.
+    pub(super) fn is_marked(&self) -> bool {
+        let inside = self.inside();
+        inside.is_ok_and(|inside| matches!(inside, Inside::OnlyMark | Inside::MarkAndMore))
+    }
+
+    fn inside(&self) -> io::Result<Inside> {
+        let (mut marked, mut others) = (false, false);
+        self.each(|name, kind| match (name, kind) {
+            (MARK, FileType::RegularFile | FileType::Unknown) => marked = true,
+            _ => others = true,
+        })?;
+        Ok(match (marked, others) {
+            (true, false) => Inside::OnlyMark,
+            (true, true) => Inside::MarkAndMore,
+            (false, false) => Inside::Nothing,
+            (false, true) => Inside::Unmarked,
+        })
     }
 
     fn each(&self, mut see: impl FnMut(&str, FileType)) -> io::Result<()> {

@@ -14,12 +14,26 @@ fn state() -> (tempfile::TempDir, Utf8PathBuf) {
     (dir, path)
 }
 
-/// The names in a directory.
+/// The names in a directory, but for our mark.
 fn names(dir: &Utf8Path) -> Vec<String> {
     dir.read_dir_utf8()
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_owned())
+        .filter(|name| name != MARK)
         .collect()
+}
+
+/// The id of a run.
+fn op(number: usize) -> String {
+    format!("op_{number:026}")
+}
+
+/// What a run of that id left when it was killed.
+fn dead(state: &Utf8Path, number: usize) -> Utf8PathBuf {
+    let dir = state.join("staging").join(op(number));
+    fs::create_dir_all(&dir).unwrap();
+    mark(&dir).unwrap();
+    dir
 }
 
 #[test]
@@ -61,8 +75,7 @@ fn what_a_tool_has_locked_is_gone_too_and_what_a_link_leads_to_is_left_alone() {
 #[test]
 fn what_a_killed_process_left_is_removed_by_the_next_run_and_not_before() {
     let (_keep, state) = state();
-    let left = state.join("staging/left");
-    fs::create_dir_all(&left).unwrap();
+    let left = dead(&state, 1);
     fs::write(left.join("half.wav"), "RIFF").unwrap();
     // flock(1) opens and locks the directory as we do, then becomes the sleeper.
     let mut owner = Command::new("flock")
@@ -87,7 +100,7 @@ fn what_a_killed_process_left_is_removed_by_the_next_run_and_not_before() {
     drop(Staging::open(&state, "first").unwrap());
     assert!(left.join("half.wav").exists(), "its owner lives");
     assert!(matches!(
-        Staging::open(&state, "left"),
+        Staging::open(&state, &op(1)),
         Err(StoreError::Busy { .. })
     ));
 
@@ -100,10 +113,9 @@ fn what_a_killed_process_left_is_removed_by_the_next_run_and_not_before() {
 #[test]
 fn the_same_operation_after_a_kill_starts_with_an_empty_directory() {
     let (_keep, state) = state();
-    let left = state.join("staging/op");
-    fs::create_dir_all(&left).unwrap();
+    let left = dead(&state, 1);
     fs::write(left.join("old"), "x").unwrap();
-    let staging = Staging::open(&state, "op").unwrap();
+    let staging = Staging::open(&state, &op(1)).unwrap();
     assert_eq!(names(staging.dir()), Vec::<String>::new());
 }
 
@@ -130,7 +142,7 @@ fn a_spare_directory_that_is_not_as_it_was_made_is_not_used() {
         &|| fs::write(spare.join("old"), "x").unwrap(),
         &|| fs::set_permissions(&spare, Permissions::from_mode(0o777)).unwrap(),
         &|| {
-            fs::remove_dir(&spare).unwrap();
+            fs::remove_dir_all(&spare).unwrap();
             std::os::unix::fs::symlink(&outside, &spare).unwrap();
         },
     ];
@@ -160,7 +172,7 @@ fn sixteen_runs_at_once_never_remove_one_that_lives() {
                     thread::yield_now();
                     assert_eq!(fs::read_to_string(&path).unwrap(), id);
                     // One that died: it is there and nobody holds it.
-                    let dead = state.join("staging").join(format!("dead-{runner}-{round}"));
+                    let dead = state.join("staging").join(op(runner * 100 + round));
                     fs::create_dir(&dead).unwrap();
                 }
             });
@@ -275,4 +287,55 @@ fn a_name_that_is_no_single_component_is_refused() {
         staging.file("..a b.WAV").unwrap(),
         staging.dir().join("..a b.WAV")
     );
+}
+
+/// What lies in a directory that is named like ours is not ours for that.
+#[test]
+fn only_what_this_program_made_is_swept() {
+    let (_keep, state) = state();
+    let staging = state.join("staging");
+    let theirs = ["build", "op_1", "op_2026", &op(7), "left.lock", "1-2-3"];
+    for name in theirs {
+        fs::create_dir_all(staging.join(name)).unwrap();
+        fs::write(staging.join(name).join("work"), "x").unwrap();
+    }
+    // The mark alone makes nothing ours, nor does the name of a link.
+    fs::write(staging.join("build").join(MARK), "").unwrap();
+    let outside = state.join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join(MARK), "").unwrap();
+    std::os::unix::fs::symlink(&outside, staging.join(op(8))).unwrap();
+    let swept = [dead(&state, 1), dead(&state, 2)];
+    fs::write(swept[1].join("half.wav"), "RIFF").unwrap();
+    assert_eq!(Staging::left_over(&state).unwrap().len(), 2);
+    drop(Staging::open(&state, &op(9)).unwrap());
+    assert!(swept.iter().all(|dir| !dir.exists()));
+    for name in theirs {
+        assert!(staging.join(name).join("work").exists(), "{name}");
+    }
+    assert!(outside.join(MARK).exists());
+    assert!(matches!(
+        Staging::open(&state, &op(7)),
+        Err(StoreError::Io { .. })
+    ));
+}
+
+/// A place that is a link leads to a directory of somebody else, who may have a `directory` in it.
+#[test]
+fn no_spare_directory_is_taken_or_set_aside_through_a_link() {
+    let (keep, state) = state();
+    let theirs = Utf8Path::from_path(keep.path()).unwrap().join("theirs");
+    let work = theirs.join(SPARE).join("work");
+    fs::create_dir_all(work.parent().unwrap()).unwrap();
+    fs::write(&work, "x").unwrap();
+    fs::create_dir(&state).unwrap();
+    std::os::unix::fs::symlink(&theirs, state.join("spare")).unwrap();
+    for id in [op(1), op(2)] {
+        drop(Staging::open(&state, &id).unwrap());
+        assert!(work.exists());
+    }
+    fs::remove_dir_all(theirs.join(SPARE)).unwrap();
+    drop(Staging::open(&state, &op(3)).unwrap());
+    assert_eq!(names(&theirs), Vec::<String>::new());
+    assert_eq!(names(&state.join("staging")), Vec::<String>::new());
 }

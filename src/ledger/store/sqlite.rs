@@ -17,7 +17,7 @@ mod tx;
 
 use std::{any::Any, mem, time::Duration};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{Durability, Seq, Store, StoreError, Tx};
@@ -65,6 +65,7 @@ impl SqliteStore {
     /// of an earlier version or of specification 004's own schema.
     pub(crate) fn open(path: &Utf8Path, wish: Wish) -> Result<Self, StoreError> {
         let files = Files::of(path);
+        files.are_plain(path)?;
         let (conn, journal) = open::open(&files, wish)?;
         let mut store = Self {
             conn,
@@ -77,6 +78,11 @@ impl SqliteStore {
             store.move_ahead("RESTART");
         }
         Ok(store)
+    }
+
+    /// Every file that may belong to the ledger at `path`.
+    pub(crate) fn files(path: &Utf8Path) -> Vec<Utf8PathBuf> {
+        Files::of(path).all(migrate::VERSION)
     }
 
     /// How many pages are written ahead.

@@ -9,12 +9,16 @@ use crate::{
     host,
     plan::{
         Desk,
-        engine::{self, End, Folder, Recovered, State},
+        asking::find,
+        engine::{
+            self, Account, Believe, Consent, End, Folder, Origin, REPORTS, Recovered, Settling,
+            State,
+        },
         files::{Faults, FileError, Root},
         record::{Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus},
     },
-    task::{Failure, Fault},
+    task::{Failure, Fault, PlanName},
 };
 
 use super::telling::{bytes, in_conflict};
@@ -22,32 +26,81 @@ use super::telling::{bytes, in_conflict};
 /// Threads that wait for the disk, where no plan says how many.
 const THREADS: usize = 4;
 
-/// Settles what a crash interrupted, before anything else is begun: a sentence for each plan. Where
-/// another plan is at work, there is nothing to settle: it did so itself.
-pub(crate) fn recover(desk: Desk<'_>) -> Vec<String> {
+/// What came of settling.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// A sentence for each plan.
+    pub(crate) told: Vec<String>,
+    /// How many are still unfinished.
+    pub(crate) open: usize,
+}
+
+/// Settles what a crash interrupted, before anything else is begun. Where another plan is at work, there is
+/// nothing to settle: it did so itself.
+pub(crate) fn recover(desk: Desk<'_>) -> Settled {
     if engine::never_planned(desk.root) {
-        return Vec::new();
+        return Settled::default();
     }
-    let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
-    let settled = || -> Result<Vec<String>, Failure> {
-        let root = Root::open(desk.root, Arc::new(Faults::parse(&faults)))?;
-        if !engine::interrupted(&root)? || !root.try_lock()? {
+    settled_under_lock(desk, |root| {
+        if !engine::interrupted(root)? || !root.try_lock()? {
             return Ok(Vec::new());
         }
-        let settled = settled(&root, desk, THREADS);
-        root.unlock();
-        settled.map(|settled| settled.into_iter().map(|(sentence, _)| sentence).collect())
-    };
-    settled().unwrap_or_else(|failure| {
-        vec![format!(
-            "Whether an earlier plan was interrupted is not known: {}.",
-            failure.message
-        )]
+        settled(root, desk, THREADS)
     })
 }
 
-/// The same under a lock that is held. One that can be neither finished nor undone lets nothing else
-/// begin.
+/// Settles the plan of one report directory, whoever wrote its journal, if `ask` agrees to what would change.
+pub(crate) fn recover_named(
+    desk: Desk<'_>,
+    path: &str,
+    ask: &mut dyn FnMut(&[String]) -> Consent,
+) -> Settled {
+    settled_under_lock(desk, |root| {
+        let name = find(root, &PlanName::Path(path.to_owned()))?;
+        if !root.try_lock()? {
+            let message = format!("another plan is at work below {}", root.path());
+            return Err(Failure::new(Fault::InFlight, message));
+        }
+        if !engine::unfinished(root)?.contains(&name) {
+            return Ok(Vec::new());
+        }
+        let limits = desk.limits()?;
+        let settling = Settling {
+            limits: &limits,
+            threads: THREADS,
+        };
+        let mut told = Vec::new();
+        engine::recover_one(root, &name, settling, Believe::Asked(ask), &mut |settled| {
+            told.push((recovered(root, desk, settled), settled.end.clone()));
+        })?;
+        Ok(told)
+    })
+}
+
+fn settled_under_lock(
+    desk: Desk<'_>,
+    settle: impl FnOnce(&Root) -> Result<Vec<(String, End)>, Failure>,
+) -> Settled {
+    let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
+    let root = Root::open(desk.root, Arc::new(Faults::parse(&faults))).map_err(Failure::from);
+    // The lock, if it was taken, ends with the root.
+    match root.and_then(|root| settle(&root)) {
+        Ok(ends) => Settled {
+            open: ends.iter().filter(|(_, end)| end.is_open()).count(),
+            told: ends.into_iter().map(|(sentence, _)| sentence).collect(),
+        },
+        Err(failure) => Settled {
+            told: vec![format!(
+                "Whether an earlier plan was interrupted is not known: {}.",
+                failure.message
+            )],
+            open: 1,
+        },
+    }
+}
+
+/// The same under a lock that is held. One that can be neither finished nor undone, or that may be
+/// anybody's, lets nothing else begin.
 pub(in crate::plan) fn settle_others(
     root: &Root,
     desk: Desk<'_>,
@@ -55,17 +108,28 @@ pub(in crate::plan) fn settle_others(
 ) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
     for (sentence, end) in settled(root, desk, threads)? {
-        if let End::Stuck(_) = end {
-            return Err(Failure::new(Fault::Stuck, sentence));
+        match end {
+            End::Stuck(_) => return Err(Failure::new(Fault::Stuck, sentence)),
+            End::Unproven | End::AgainstRules(_) | End::Declined => {
+                return Err(Failure::new(Fault::JournalForeign, sentence));
+            }
+            End::NothingChanged | End::RolledBack(_) | End::Done => notes.push(sentence),
         }
-        notes.push(sentence);
     }
     Ok(notes)
 }
 
 fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, End)>, Failure> {
+    if !engine::interrupted(root)? {
+        return Ok(Vec::new());
+    }
+    let limits = desk.limits()?;
+    let settling = Settling {
+        limits: &limits,
+        threads,
+    };
     let mut told = Vec::new();
-    engine::recover(root, threads, &mut |settled| {
+    engine::recover(root, settling, &mut |settled| {
         told.push((recovered(root, desk, settled), settled.end.clone()));
     })?;
     Ok(told)
@@ -86,7 +150,14 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
                 continue;
             };
             // What is not settled needs all it has.
-            let done = matches!(engine::state(folder.dir()), Ok(State::Done(_)));
+            let done = matches!(
+                engine::account(folder.dir()),
+                Ok(Account {
+                    origin: Origin::Here,
+                    state: State::Done(_),
+                    ..
+                })
+            );
             if !done || unfinished.contains(&name) {
                 continue;
             }
@@ -124,12 +195,12 @@ fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
     let name = &settled.name;
     let conflicts: &[String] = match &settled.end {
         End::RolledBack(conflicts) => conflicts,
-        End::NothingChanged | End::Done | End::Stuck(_) => &[],
+        _ => &[],
     };
     let told = match &settled.end {
         End::NothingChanged => Some((Status::Failed, "it had changed nothing")),
         End::RolledBack(_) => Some((Status::RolledBack, "what it had changed was taken back")),
-        End::Done | End::Stuck(_) => None,
+        End::Done | End::Stuck(_) | End::Unproven | End::AgainstRules(_) | End::Declined => None,
     };
     let mut sentence = match &settled.end {
         End::NothingChanged => {
@@ -147,6 +218,13 @@ fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
             "The plan {name} was interrupted, and can be neither finished nor undone: {}. Mend that, then run `oneact recover`",
             obstacles.join("; ")
         ),
+        End::Unproven => format!(
+            "{REPORTS}/{name} says that a plan was interrupted, but its journal was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. Nothing was changed. `oneact recover {REPORTS}/{name}` shows what it would change, and asks; if you do not know where it comes from, remove that directory"
+        ),
+        End::AgainstRules(why) => format!(
+            "The journal of {REPORTS}/{name} names what no plan may touch: {why}. Nothing was changed. Settle it by hand from backups/, or remove that directory"
+        ),
+        End::Declined => format!("Nothing of {REPORTS}/{name} was changed."),
     };
     if let Some((status, what)) = told
         && let Err(error) = amend(root, desk, name, status, what, conflicts)

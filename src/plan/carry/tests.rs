@@ -79,6 +79,7 @@ impl Lab {
             operation_id: "op_1",
             begun: self.host.moment(),
             budget: None,
+            own: &Vec::new,
         };
         execute_with(&order, &Bounds::default(), None, desk, Arc::clone(faults))
     }

@@ -27,6 +27,9 @@ const BACKUPS: &str = "backups";
 /// Our slots in directories of other file systems, one a line, so that they can be found again.
 const ELSEWHERE: &str = "elsewhere";
 
+/// What their names begin with; the name of the report directory and a number follow.
+const BESIDE: &str = ".oneact-";
+
 /// Reports and backups may hold what only their owner may read.
 const PRIVATE: u32 = 0o700;
 const SHARED: u32 = 0o755;
@@ -147,6 +150,28 @@ impl<'a> Folder<'a> {
         self.below(&format!("{STAGED}/{number}"))
     }
 
+    /// Whether it is a name that this folder gives to a slot: numbered, in its own directory or beside a
+    /// file on another file system.
+    pub(crate) fn is_slot(&self, path: &RelPath) -> bool {
+        let name = path.name();
+        let number = if path.parent() == self.below(STAGED).ok() {
+            Some(name)
+        } else {
+            let beside = name.strip_prefix(BESIDE);
+            beside.and_then(|name| name.strip_prefix(self.path.name())?.strip_prefix('-'))
+        };
+        number.is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    }
+
+    /// Whether it is the path of a backup of this folder.
+    pub(crate) fn is_backup(&self, path: &RelPath) -> bool {
+        let backups = self.below(BACKUPS).ok();
+        path.as_path().extension() == Some("bak")
+            && path.ancestors().any(|dir| Some(dir) == backups)
+    }
+
     /// The list of slots elsewhere, where there is one.
     pub(crate) fn list_of_slots(&self) -> Result<Option<RelPath>, FileError> {
         let listed = self.dir.look(ELSEWHERE)?.is_some();
@@ -156,7 +181,7 @@ impl<'a> Folder<'a> {
     /// A slot beside a file that lies on another file system, or beside the first directory on its way
     /// that is yet to be made; remembered before it is made.
     pub(crate) fn slot_beside(&self, path: &RelPath, number: usize) -> Result<RelPath, FileError> {
-        let name = format!(".oneact-{}-{number}", self.path.name());
+        let name = format!("{BESIDE}{}-{number}", self.path.name());
         let mut beside = None;
         for dir in path.ancestors() {
             if self.root.look(&dir)?.is_none() {
@@ -175,11 +200,14 @@ impl<'a> Folder<'a> {
         Ok(slot)
     }
 
-    fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
+    /// The slots in directories of other file systems. A line that is no slot of this folder is not ours
+    /// and names nothing.
+    pub(super) fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
         match self.dir.read(ELSEWHERE, 1 << 20) {
             Ok((bytes, _)) => Ok(String::from_utf8_lossy(&bytes)
                 .lines()
                 .filter_map(|line| RelPath::parse(line).ok())
+                .filter(|slot| self.is_slot(slot))
                 .collect()),
             Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
             Err(error) => Err(error),
@@ -328,9 +356,11 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
             .strip_prefix('.')
             .and_then(|name| name.strip_suffix(".new"));
         if let Some(folder) = begun {
-            // Where it is not empty, it is not what was begun.
+            // Where it is not an empty directory, it is not what was begun.
             match reports(root)?.remove_dir(folder) {
-                Err(error) if error.errno != Errno::NOTEMPTY => return Err(error),
+                Err(error) if !matches!(error.errno, Errno::NOTEMPTY | Errno::NOTDIR) => {
+                    return Err(error);
+                }
                 _ => marks.remove(&name)?,
             }
         }

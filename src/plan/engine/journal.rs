@@ -2,6 +2,9 @@
 //!
 //! Lines of `crc32 SP json LF`, appended to a file whose space is set aside first. The first line whose
 //! checksum fails ends it: a torn tail says nothing.
+//!
+//! A checksum proves nothing about the author. The first line therefore names the inode and the birth time
+//! of the file that it stands in: a copy, a clone or an unpacked archive cannot have them.
 
 use std::fs::File;
 
@@ -10,7 +13,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::files::{Dir, FileError},
+    plan::files::{Birth, Dir, FileError},
     task::RelPath,
 };
 
@@ -41,6 +44,9 @@ pub(crate) enum Event {
         /// The run that carries the plan out.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         operation: String,
+        /// Of the journal's own file; none where the file system keeps no birth times.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        birth: Option<Birth>,
     },
     /// From here on, the tree may have changed.
     Apply,
@@ -81,6 +87,25 @@ impl State {
     }
 }
 
+/// Whether a journal was written where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Origin {
+    /// Its first record names its own file.
+    Here,
+    /// It has no record, or names no birth time, or another file: it may be anybody's.
+    #[default]
+    Unproven,
+}
+
+/// What a journal says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Account {
+    pub(crate) state: State,
+    pub(crate) origin: Origin,
+    /// The run that carries the plan out.
+    pub(crate) operation: String,
+}
+
 /// An open journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -95,13 +120,14 @@ impl Journal {
         entries: &[Entry],
         operation: &str,
     ) -> Result<Self, FileError> {
+        let new = dir.create(JOURNAL, 0o600)?;
         let begin = Event::Begin {
             version: VERSION,
             entries: entries.to_vec(),
             operation: operation.to_owned(),
+            birth: Birth::of(&new.file),
         };
         let line = line(&begin);
-        let new = dir.create(JOURNAL, 0o600)?;
         dir.reserve(JOURNAL, &new.file, (line.len() + TAIL) as u64)?;
         let mut journal = Self {
             file: new.file,
@@ -111,12 +137,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Reads how far a plan came, and opens its journal to go on.
-    pub(crate) fn open(dir: &Dir<'_>) -> Result<(Self, State), FileError> {
-        let (bytes, _) = dir.read(JOURNAL, LONGEST)?;
-        let (state, length) = read(&bytes);
+    /// Reads what a journal says, and opens it to go on.
+    pub(crate) fn open(dir: &Dir<'_>) -> Result<(Self, Account), FileError> {
+        let (bytes, _, read_from) = dir.read_open(JOURNAL, LONGEST)?;
+        let (account, length) = read(&bytes, Birth::of(&read_from));
         let file = dir.open_to_write(JOURNAL)?;
-        Ok((Self { file, length }, state))
+        Ok((Self { file, length }, account))
     }
 
     /// Appends an event, and waits until it is on the disk.
@@ -147,22 +173,12 @@ impl Journal {
     }
 }
 
-/// How far a plan came that nobody is at work on; `Empty` where there is no journal.
-pub(crate) fn state(dir: &Dir<'_>) -> Result<State, FileError> {
-    match dir.read(JOURNAL, LONGEST) {
-        Ok((bytes, _)) => Ok(read(&bytes).0),
-        Err(error) if error.errno == Errno::NOENT => Ok(State::Empty),
+/// What the journal of a plan says that nobody is at work on; nothing where there is no journal.
+pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
+    match dir.read_open(JOURNAL, LONGEST) {
+        Ok((bytes, _, file)) => Ok(read(&bytes, Birth::of(&file)).0),
+        Err(error) if error.errno == Errno::NOENT => Ok(Account::default()),
         Err(error) => Err(error),
-    }
-}
-
-/// The run that carried a plan out, as its journal begins.
-pub(crate) fn operation(dir: &Dir<'_>) -> Option<String> {
-    let (bytes, _) = dir.read(JOURNAL, LONGEST).ok()?;
-    let first = bytes.split_inclusive(|byte| *byte == b'\n').next()?;
-    match serde_json::from_slice(whole(first)?).ok()? {
-        Event::Begin { operation, .. } => Some(operation),
-        Event::Apply | Event::Done | Event::RolledBack { .. } => None,
     }
 }
 
@@ -175,9 +191,9 @@ fn line(event: &Event) -> Vec<u8> {
     line
 }
 
-/// The state after all good lines, and their length together.
-fn read(bytes: &[u8]) -> (State, u64) {
-    let mut state = State::default();
+/// What all good lines say, and their length together. `own` is the birth of the file they stand in.
+fn read(bytes: &[u8], own: Option<Birth>) -> (Account, u64) {
+    let mut account = Account::default();
     let mut length = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(json) = whole(line) else {
@@ -186,19 +202,33 @@ fn read(bytes: &[u8]) -> (State, u64) {
             let more = rest
                 .unwrap_or_default()
                 .split_inclusive(|byte| *byte == b'\n');
-            if state == State::Empty && more.skip(1).any(|line| whole(line).is_some()) {
-                state = State::Foreign;
+            if account.state == State::Empty && more.skip(1).any(|line| whole(line).is_some()) {
+                account.state = State::Foreign;
             }
             break;
         };
         // A line that is whole and says what we do not know was written by somebody else.
-        state = match serde_json::from_slice(json) {
-            Ok(event) => state.next(event),
+        account.state = match serde_json::from_slice(json) {
+            Ok(event) => {
+                if let (
+                    0,
+                    Event::Begin {
+                        birth, operation, ..
+                    },
+                ) = (length, &event)
+                {
+                    account.operation.clone_from(operation);
+                    if birth.is_some() && *birth == own {
+                        account.origin = Origin::Here;
+                    }
+                }
+                account.state.next(event)
+            }
             Err(_) => State::Foreign,
         };
         length += line.len() as u64;
     }
-    (state, length)
+    (account, length)
 }
 
 /// What a line says, if its checksum holds.
@@ -222,7 +252,12 @@ mod tests {
             version: VERSION,
             entries: Vec::new(),
             operation: String::new(),
+            birth: None,
         }
+    }
+
+    fn state(bytes: &[u8]) -> State {
+        read(bytes, None).0.state
     }
 
     #[test]
@@ -232,13 +267,14 @@ mod tests {
         for cut in before_done..whole.len() {
             let mut torn = whole.get(..cut).unwrap().to_vec();
             torn.resize(whole.len() + 100, 0);
+            let (account, length) = read(&torn, None);
             assert_eq!(
-                read(&torn),
+                (account.state, length),
                 (State::Applying(Vec::new()), before_done as u64),
                 "{cut}"
             );
         }
-        assert_eq!(read(&whole).0, State::Done(Vec::new()));
+        assert_eq!(state(&whole), State::Done(Vec::new()));
     }
 
     #[test]
@@ -297,8 +333,9 @@ mod tests {
             version: VERSION,
             entries: entries.clone(),
             operation: "op_1".to_owned(),
+            birth: None,
         };
-        assert_eq!(read(&line(&begin)).0, State::Ready(entries));
+        assert_eq!(state(&line(&begin)), State::Ready(entries));
     }
 
     #[test]
@@ -306,14 +343,14 @@ mod tests {
         let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
         let last = bytes.len() - 3;
         *bytes.get_mut(last).unwrap() ^= 1;
-        assert_eq!(read(&bytes).0, State::Ready(Vec::new()));
+        assert_eq!(state(&bytes), State::Ready(Vec::new()));
     }
 
     #[test]
     fn a_journal_without_its_beginning_is_not_taken_for_an_empty_one() {
         let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
         *bytes.get_mut(12).unwrap() ^= 1;
-        assert_eq!(read(&bytes).0, State::Foreign);
+        assert_eq!(state(&bytes), State::Foreign);
     }
 
     #[test]
@@ -333,7 +370,51 @@ mod tests {
             version: VERSION + 1,
             entries: Vec::new(),
             operation: String::new(),
+            birth: None,
         };
         assert_eq!(State::Empty.next(event), State::Foreign);
+    }
+
+    #[test]
+    fn only_the_file_that_the_first_record_names_is_believed() {
+        let birth = |ino, born| Birth { ino, born };
+        let begun = |birth| Event::Begin {
+            version: VERSION,
+            entries: Vec::new(),
+            operation: String::new(),
+            birth,
+        };
+        let origin = |lines: &[u8], own| read(lines, own).0.origin;
+        let ours = line(&begun(Some(birth(7, 9))));
+        assert_eq!(origin(&ours, Some(birth(7, 9))), Origin::Here);
+        for other in [None, Some(birth(7, 8)), Some(birth(8, 9))] {
+            assert_eq!(origin(&ours, other), Origin::Unproven, "{other:?}");
+        }
+        let unsaid = line(&begun(None));
+        for own in [None, Some(birth(7, 9))] {
+            assert_eq!(origin(&unsaid, own), Origin::Unproven);
+        }
+        // Not in a later record, after one that names another file or none.
+        for first in [unsaid, line(&begun(Some(birth(1, 1)))), line(&Event::Apply)] {
+            let lines = [first, ours.clone()].concat();
+            assert_eq!(origin(&lines, Some(birth(7, 9))), Origin::Unproven);
+        }
+    }
+
+    #[test]
+    fn a_journal_names_its_own_file_and_its_copy_does_not() {
+        let keep = tempfile::tempdir().unwrap();
+        let path = camino::Utf8Path::from_path(keep.path()).unwrap();
+        let root = crate::plan::files::Root::open(path, Default::default()).unwrap();
+        let dir = root.dir(None).unwrap();
+        drop(Journal::begin(&dir, &[], "op_1").unwrap());
+        if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
+            return; // A file system without birth times.
+        }
+        assert_eq!(account(&dir).unwrap().origin, Origin::Here);
+        std::fs::rename(path.join(JOURNAL), path.join("aside")).unwrap();
+        std::fs::copy(path.join("aside"), path.join(JOURNAL)).unwrap();
+        assert_eq!(account(&dir).unwrap().origin, Origin::Unproven);
+        assert_eq!(account(&dir).unwrap().operation, "op_1");
     }
 }

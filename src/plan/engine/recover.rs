@@ -1,12 +1,20 @@
 //! After a crash: every plan that was under way is settled, by its journal and the disk alone.
+//!
+//! A journal is acted on without a question only if it was written where it lies, and never beyond the rules
+//! of a plan.
 
 use rustix::io::Errno;
 
-use crate::plan::files::{FileError, Root};
+use crate::plan::{
+    files::{FileError, Root},
+    model::Limits,
+};
 
 use super::{
+    entry::Entry,
     folder::{self, Folder},
-    journal::{Journal, State},
+    journal::{Account, Journal, Origin, State},
+    rules::keeps_rules,
     transaction::{UndoEnd, take_back, tidy},
 };
 
@@ -29,49 +37,122 @@ pub(crate) enum End {
     Done,
     /// It could not be settled: what stands in the way.
     Stuck(Vec<String>),
+    /// Its journal was not written here; nothing was done.
+    Unproven,
+    /// Its journal names what no plan may touch; nothing was done.
+    AgainstRules(String),
+    /// A person did not want it; nothing was done.
+    Declined,
+}
+
+impl End {
+    /// Whether the plan is still unfinished.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Self::NothingChanged | Self::RolledBack(_) | Self::Done => false,
+            Self::Stuck(_) | Self::Unproven | Self::AgainstRules(_) | Self::Declined => true,
+        }
+    }
+}
+
+/// What every settling needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settling<'a> {
+    /// The rules that every path obeys.
+    pub(crate) limits: &'a Limits,
+    /// Threads that wait for the disk.
+    pub(crate) threads: usize,
+}
+
+/// A person's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    Given,
+    Refused,
+}
+
+/// Which journals are acted on.
+pub(crate) enum Believe<'a> {
+    /// Those that were written here.
+    WrittenHere,
+    /// The one for which a person, who is shown what would change, agrees.
+    Asked(&'a mut dyn FnMut(&[String]) -> Consent),
 }
 
 /// Settles every unfinished plan below the root, and tells of each before it is forgotten that it was
 /// unfinished. The caller holds the root's lock.
 pub(crate) fn recover(
     root: &Root,
-    threads: usize,
+    settling: Settling<'_>,
     tell: &mut dyn FnMut(&Recovered),
 ) -> Result<(), FileError> {
     folder::clear_begun(root)?;
     for name in folder::unfinished(root)? {
-        let end = match Folder::open(root, &name) {
-            Ok(folder) => {
-                settle(&folder, threads).unwrap_or_else(|error| End::Stuck(vec![error.to_string()]))
-            }
-            Err(error) if error.errno == Errno::NOENT => {
-                folder::forget(root, &name)?;
-                continue;
-            }
-            Err(error) => End::Stuck(vec![error.to_string()]),
-        };
-        let settled = Recovered { name, end };
-        tell(&settled);
-        if !matches!(settled.end, End::Stuck(_)) {
-            folder::forget(root, &settled.name)?;
-        }
+        recover_one(root, &name, settling, Believe::WrittenHere, tell)?;
     }
     Ok(())
 }
 
-fn settle(folder: &Folder<'_>, threads: usize) -> Result<End, FileError> {
-    let (mut journal, state) = match Journal::open(folder.dir()) {
+/// The same for one plan.
+pub(crate) fn recover_one(
+    root: &Root,
+    name: &str,
+    settling: Settling<'_>,
+    believe: Believe<'_>,
+    tell: &mut dyn FnMut(&Recovered),
+) -> Result<(), FileError> {
+    let end = match Folder::open(root, name) {
+        Ok(folder) => settle(&folder, settling, believe)
+            .unwrap_or_else(|error| End::Stuck(vec![error.to_string()])),
+        Err(error) if error.errno == Errno::NOENT => return folder::forget(root, name),
+        Err(error) => End::Stuck(vec![error.to_string()]),
+    };
+    let settled = Recovered {
+        name: name.to_owned(),
+        end,
+    };
+    tell(&settled);
+    if settled.end.is_open() {
+        return Ok(());
+    }
+    folder::forget(root, name)
+}
+
+fn settle(
+    folder: &Folder<'_>,
+    settling: Settling<'_>,
+    believe: Believe<'_>,
+) -> Result<End, FileError> {
+    let (mut journal, account) = match Journal::open(folder.dir()) {
         Ok(opened) => opened,
         Err(error) if error.errno == Errno::NOENT => return nothing_changed(folder),
         Err(error) => return Err(error),
     };
+    let Account { state, origin, .. } = account;
+    if state == State::Empty {
+        // No record says anything: only what this program names is cleared away.
+        return nothing_changed(folder);
+    }
+    if let (Believe::WrittenHere, Origin::Unproven) = (&believe, origin) {
+        return Ok(End::Unproven);
+    }
+    if let Err(why) = keeps_rules(folder, &state, settling.limits) {
+        return Ok(End::AgainstRules(why));
+    }
+    if let Believe::Asked(ask) = believe
+        && ask(&would_change(folder, &state)) == Consent::Refused
+    {
+        return Ok(End::Declined);
+    }
     match state {
         State::Empty | State::Ready(_) => nothing_changed(folder),
-        State::Applying(entries) => Ok(match take_back(folder, &entries, &mut journal, threads) {
-            UndoEnd::NothingChanged => End::NothingChanged,
-            UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
-            UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
-        }),
+        State::Applying(entries) => Ok(
+            match take_back(folder, &entries, &mut journal, settling.threads) {
+                UndoEnd::NothingChanged => End::NothingChanged,
+                UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
+                UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
+            },
+        ),
         State::Done(entries) => {
             // It may be in memory alone, and what it is not to be taken back with goes now.
             journal.sync(folder.dir())?;
@@ -86,6 +167,35 @@ fn settle(folder: &Folder<'_>, threads: usize) -> Result<End, FileError> {
             "{} has a journal that this version of oneact cannot read: it was begun by a later one, or is damaged. Settle it with that version, or by hand from backups/",
             folder.path()
         )])),
+    }
+}
+
+/// What settling a plan would do, for a person.
+fn would_change(folder: &Folder<'_>, state: &State) -> Vec<String> {
+    let mut lines = match state {
+        State::Applying(entries) => entries.iter().rev().map(would_undo).collect(),
+        _ => Vec::new(),
+    };
+    let parts = match state {
+        State::Done(_) => "staged/",
+        _ => "staged/ and backups/",
+    };
+    lines.push(format!("remove {parts} of {}", folder.path()));
+    let elsewhere = folder.elsewhere().unwrap_or_default();
+    lines.extend(elsewhere.iter().map(|slot| format!("remove {slot}")));
+    lines
+}
+
+fn would_undo(entry: &Entry) -> String {
+    match entry {
+        Entry::MakeDir { path, .. } => format!("remove the directory {path}, if it is empty"),
+        Entry::Create { path, .. } => {
+            format!("remove {path}, if it is as the journal says that the plan made it")
+        }
+        Entry::Modify { path, slot, .. } => format!("put {slot} in the place of {path}"),
+        Entry::Delete { path, slot, .. } => format!("put {slot} back as {path}"),
+        Entry::Rename { path, to, .. } => format!("rename {to} back to {path}"),
+        Entry::RemoveDir { path, .. } => format!("make the directory {path} again"),
     }
 }
 

@@ -215,12 +215,19 @@ impl<'a> Dir<'a> {
     /// Adds to the end of a log of ours, in one write.
     pub(crate) fn append(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         self.gate(Call::Write, "append to", name)?;
-        let flags =
-            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
+        let flags = OFlags::WRONLY
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
+        let mut log = openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
             .map(File::from)
-            .map_err(FileError::of("open", self.name(name)))?
-            .write_all(bytes)
+            .map_err(FileError::of("open", self.name(name)))?;
+        if self.facts_of(name, &log)?.kind != Kind::File {
+            return Err(FileError::of("append to", self.name(name))(Errno::ISDIR));
+        }
+        log.write_all(bytes)
             .map_err(FileError::io("append to", self.name(name)))
     }
 

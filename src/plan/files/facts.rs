@@ -1,6 +1,8 @@
 //! What a look at a file tells.
 
-use rustix::fs::{FileType, Stat, Timespec};
+use std::{fs::File, os::fd::AsFd};
+
+use rustix::fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, statx};
 use serde::{Deserialize, Serialize};
 
 /// What is known of a file by looking at it.
@@ -27,6 +29,28 @@ pub(crate) enum Kind {
     Dir,
     Link,
     Other,
+}
+
+/// What tells one file from every other there ever was on its file system, its copies among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Birth {
+    pub(crate) ino: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) born: i64,
+}
+
+impl Birth {
+    /// None where the file system keeps no birth times.
+    pub(crate) fn of(file: &File) -> Option<Self> {
+        let wanted = StatxFlags::INO | StatxFlags::BTIME;
+        let found = statx(file.as_fd(), "", AtFlags::EMPTY_PATH, wanted).ok()?;
+        let known = StatxFlags::from_bits_retain(found.stx_mask);
+        let seconds = found.stx_btime.tv_sec.checked_mul(1_000_000_000)?;
+        known.contains(wanted).then_some(Self {
+            ino: found.stx_ino,
+            born: seconds.checked_add(i64::from(found.stx_btime.tv_nsec))?,
+        })
+    }
 }
 
 impl Facts {

@@ -12,7 +12,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::{DATABASE, schema};
-use crate::servers::tool::ToolError;
+use crate::{host, servers::tool::ToolError};
 
 /// How long a call waits for others that write.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -87,6 +87,12 @@ impl Database {
         // One at a time: a switch to the write-ahead log does not wait for another one's.
         let turn = File::open(folder).map_err(io("open", folder))?;
         turn.lock().map_err(io("lock", folder))?;
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(suffix);
+            // SQLite would follow a link, and wait for a pipe.
+            host::is_plain_or_free(&beside).map_err(io("open", Path::new(&beside)))?;
+        }
         create(path).map_err(io("create", path))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(sqlite("open", path))?;

@@ -11,7 +11,7 @@ use rusqlite::ErrorCode;
 use rustix::fs::{Access, access, statfs};
 
 use super::errors::{is, told};
-use crate::ledger::store::StoreError;
+use crate::{host, ledger::store::StoreError};
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
@@ -37,6 +37,31 @@ impl Files {
     /// A copy of before the migration from that version.
     pub(super) fn backup(&self, version: i64) -> Utf8PathBuf {
         self.database.with_extension(format!("v{version}.bak"))
+    }
+
+    /// Every file that may belong to it, up to that version.
+    pub(super) fn all(&self, version: i64) -> Vec<Utf8PathBuf> {
+        let beside = ["", "-wal", "-shm", "-journal"];
+        let beside = beside.map(|suffix| format!("{}{suffix}", self.database).into());
+        let backups = (0..=version).map(|version| self.backup(version));
+        beside
+            .into_iter()
+            .chain([self.lock()])
+            .chain(backups)
+            .collect()
+    }
+
+    /// Whether what SQLite opens by name, and follows and waits for whatever it is, are regular files. `named`
+    /// is the path by which the ledger is known.
+    pub(super) fn are_plain(&self, named: &Utf8Path) -> Result<(), StoreError> {
+        let files = self.all(0);
+        for path in files.iter().map(Utf8PathBuf::as_path).chain([named]) {
+            host::is_plain_or_free(path).map_err(|error| StoreError::Unreachable {
+                place: self.place().to_owned(),
+                why: format!("{path}: {error}"),
+            })?;
+        }
+        Ok(())
     }
 
     /// For people.

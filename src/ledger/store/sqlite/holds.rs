@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs::File, io, os::unix::fs::OpenOptionsExt as _
 
 use super::files::Files;
 use crate::{
-    host::{Locked, RangeLock},
+    host::{Locked, RangeLock, open_plain},
     ledger::{record::Seq, store::StoreError},
 };
 
@@ -64,7 +64,7 @@ impl Holds {
         let theirs = match &self.lock {
             Some(lock) => lock.is_theirs(claim),
             // To look, nothing is made.
-            None => match File::open(files.lock()) {
+            None => match open_plain(files.lock(), File::options().read(true)) {
                 Ok(file) => RangeLock::new(file).is_theirs(claim),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
@@ -76,13 +76,9 @@ impl Holds {
 
 /// The file of the locks, made where it is not.
 pub(super) fn open_lock(files: &Files) -> Result<RangeLock, StoreError> {
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(files.lock());
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = open_plain(files.lock(), options.mode(0o600));
     file.map(RangeLock::new)
         .map_err(|error| files.refused(&error))
 }

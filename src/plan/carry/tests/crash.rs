@@ -6,7 +6,7 @@
 )]
 
 use super::*;
-use crate::plan::engine::{self, End};
+use crate::plan::engine::{self, Settling};
 
 /// Every kind of change in one plan.
 fn everything() -> Value {
@@ -59,11 +59,14 @@ fn asked() -> Tree {
 fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open(&lab.root, Arc::clone(faults)).unwrap();
     let mut settled = Vec::new();
-    engine::recover(&root, 4, &mut |one| settled.push(one.clone()))
+    let limits = Bounds::default().tightened(None, &mut Vec::new()).unwrap();
+    let settling = Settling {
+        limits: &limits,
+        threads: 4,
+    };
+    engine::recover(&root, settling, &mut |one| settled.push(one.clone()))
         .map_err(|error| error.to_string())?;
-    let mut stuck = settled
-        .iter()
-        .filter(|settled| matches!(settled.end, End::Stuck(_)));
+    let mut stuck = settled.iter().filter(|settled| settled.end.is_open());
     match stuck.next() {
         Some(stuck) => Err(format!("{stuck:?}")),
         None => Ok(settled.len()),
@@ -225,8 +228,9 @@ fn a_note_that_was_never_finished_is_cleared_away_with_its_directory() {
         operation_id: "op_1",
         begun: lab.host.moment(),
         budget: None,
+        own: &Vec::new,
     };
-    assert_eq!(recover(desk), Vec::<String>::new());
+    assert_eq!(recover(desk), Settled::default());
     assert!(!reports.join("begun").exists());
     no_trace(&lab, "recovered");
 }

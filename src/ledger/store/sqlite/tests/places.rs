@@ -183,38 +183,46 @@ fn a_ledger_is_not_made_where_there_is_no_room() {
 }
 
 #[test]
-fn whoever_comes_by_a_link_meets_whoever_does_not() {
+fn only_regular_files_are_opened_also_beside_the_database() {
     let (dir, path) = nowhere();
+    drop(filled(&path, 1));
     let link: Utf8PathBuf = dir.path().join("link.db").try_into().unwrap();
+    let dangling: Utf8PathBuf = dir.path().join("dangling.db").try_into().unwrap();
+    let elsewhere = dir.path().join("elsewhere");
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    fs::create_dir(path.parent().unwrap()).unwrap();
-    // Also where the first who comes by it makes the ledger.
-    let mut one = filled(&link, 1);
-    let mut other = opened(&path);
-    one.hold(3).unwrap();
-    assert!(other.held(3).unwrap());
-    one.write(Durability::Disk, &mut another).unwrap();
-    assert!(one.files.write_ahead_length() > 0);
-    assert!(!link.with_extension("lock").exists());
-    assert!(!dir.path().join("link.db-wal").exists());
+    std::os::unix::fs::symlink(&elsewhere, &dangling).unwrap();
+    let refused = |path: &Utf8Path| {
+        for wish in [Wish::Write, Wish::Decide, Wish::Read] {
+            let error = SqliteStore::open(path, wish).unwrap_err();
+            assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+        }
+    };
+    refused(&link);
+    refused(&dangling);
+    for beside in ["-wal", "-shm", "-journal"] {
+        let planted = format!("{path}{beside}");
+        let _ = fs::remove_file(&planted);
+        std::os::unix::fs::symlink(&elsewhere, &planted).unwrap();
+        refused(&path);
+        fs::remove_file(&planted).unwrap();
+    }
+    let lock = path.with_extension("lock");
+    let _ = fs::remove_file(&lock);
+    let made = Command::new("mkfifo").arg(&lock).status();
+    assert!(made.unwrap().success());
+    refused(&path);
+    assert!(!elsewhere.exists());
 }
 
 #[test]
-fn others_are_waited_for_also_after_what_was_written_could_not_be_moved() {
-    let (_dir, path) = nowhere();
-    let mut store = filled(&path, 1);
-    store.set_for(Durability::Disk).unwrap();
-    // A transaction that is open is in its way.
-    store
-        .conn
-        .execute_batch("BEGIN; SELECT * FROM sessions")
-        .unwrap();
-    store.move_ahead("TRUNCATE");
-    store.conn.execute_batch("ROLLBACK").unwrap();
-    let patience: u128 = store
-        .conn
-        .query_row("PRAGMA busy_timeout", [], |row| row.get::<_, u32>(0))
-        .unwrap()
-        .into();
-    assert_eq!(patience, PATIENCE.as_millis());
+fn whoever_comes_by_a_link_to_the_directory_meets_whoever_does_not() {
+    let (dir, path) = nowhere();
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    let link: Utf8PathBuf = dir.path().join("link").try_into().unwrap();
+    std::os::unix::fs::symlink(path.parent().unwrap(), &link).unwrap();
+    // Also where the first who comes by it makes the ledger.
+    let mut one = filled(&link.join(path.file_name().unwrap()), 1);
+    let mut other = opened(&path);
+    one.hold(3).unwrap();
+    assert!(other.held(3).unwrap());
 }

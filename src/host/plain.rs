@@ -1,0 +1,81 @@
+//! Files that lie where anybody may have put something else: only regular files are opened. No link is
+//! followed, no pipe or device is waited for.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use rustix::fs::OFlags;
+
+/// Opens a regular file with these options.
+pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = options
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(no_plain_file())
+    }
+}
+
+/// Reads a regular file of at most so many bytes.
+pub fn read_plain(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+    let file = open_plain(path, File::options().read(true))?;
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let message = format!("it has more than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+/// Whether a path, for programs that open it themselves, is free or names a regular file: not a link.
+pub fn is_plain_or_free(path: impl AsRef<Path>) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(no_plain_file()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn no_plain_file() -> io::Error {
+    let message = "it is no regular file, but a link, a directory, a pipe, a socket or a device";
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::fs::symlink, process::Command};
+
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_is_opened_and_nothing_is_waited_for() {
+        let keep = tempfile::tempdir().unwrap();
+        let at = |name: &str| keep.path().join(name);
+        fs::write(at("file"), "abc").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        symlink(at("none"), at("dangling")).unwrap();
+        symlink("/dev/zero", at("zero")).unwrap();
+        let made = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        assert_eq!(read_plain(at("file"), 3).unwrap(), b"abc");
+        assert!(read_plain(at("file"), 2).is_err());
+        for odd in ["link", "dangling", "zero", "pipe", "."] {
+            assert!(read_plain(at(odd), 9).is_err(), "{odd}");
+            let options = &mut File::options();
+            assert!(open_plain(at(odd), options.write(true)).is_err(), "{odd}");
+            assert!(is_plain_or_free(at(odd)).is_err(), "{odd}");
+        }
+        for good in ["file", "none"] {
+            is_plain_or_free(at(good)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! What lies on disk decides nothing by itself: journals, catalogs, state directories that others put there.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
+    process::Command,
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use crc::{CRC_32_ISO_HDLC, Crc};
+use serde_json::{Value, json};
+
+use crate::program::{Answer, ONEACT, Root, run};
+
+const NAME: &str = "20260101T000000Z_task";
+const REPORTS: &str = "agent_outputs/reports";
+
+fn line(event: &Value) -> String {
+    let json = event.to_string();
+    let sum = Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(json.as_bytes());
+    format!("{sum:08x} {json}\n")
+}
+
+/// A report directory as a repository could carry it: the plan in it was half applied.
+fn forge(root: &Utf8Path, entries: &Value, first: &Value, elsewhere: &str) -> Utf8PathBuf {
+    let folder = root.join(REPORTS).join(NAME);
+    fs::create_dir_all(folder.join("staged")).unwrap();
+    fs::create_dir_all(root.join(REPORTS).join(".unfinished")).unwrap();
+    fs::write(root.join(REPORTS).join(".unfinished").join(NAME), "{}").unwrap();
+    let mut begin = json!({"begin": {"version": 1, "entries": entries, "operation": "op_1"}});
+    if !first.is_null() {
+        begin["begin"]["birth"] = first.clone();
+    }
+    let journal = line(&begin) + &line(&json!("apply"));
+    fs::write(folder.join("journal"), journal).unwrap();
+    fs::write(folder.join("elsewhere"), elsewhere).unwrap();
+    folder
+}
+
+/// A deletion, so that undoing it puts the slot's file there.
+fn deleted(path: &str, slot: &str) -> Value {
+    let facts = json!({"kind": "file", "dev": 1, "ino": 1, "bytes": 1, "mtime": 1, "mode": 493, "uid": 0, "gid": 0, "nlink": 1});
+    let backup = format!("{REPORTS}/{NAME}/backups/{path}.bak");
+    json!({"delete": {"path": path, "slot": slot, "pre": {"facts": facts, "sha256": "00", "backup": backup}}})
+}
+
+fn slot(number: u32) -> String {
+    format!("{REPORTS}/{NAME}/staged/{number}")
+}
+
+fn plan(action: &Value) -> Value {
+    json!({"task_plan": {"plan_id": "p", "action_plan": [action]}, "protocol_validation": true})
+}
+
+fn create(target: &str) -> Value {
+    json!({"action_id": "a001", "action_type": "FILE_CREATE", "target": target,
+        "operation": {"type": "create", "content": "x\n"}})
+}
+
+fn delete(target: &str) -> Value {
+    json!({"action_id": "a001", "action_type": "FILE_DELETE", "target": target, "operation": {"type": "delete"}})
+}
+
+fn oneact(root: &Root, args: &[&str]) -> (i32, String) {
+    let told = root.command().args(args).output().unwrap();
+    let text = [told.stdout, told.stderr].concat();
+    (
+        told.status.code().unwrap(),
+        String::from_utf8(text).unwrap(),
+    )
+}
+
+#[test]
+fn a_journal_that_a_repository_carries_changes_nothing() {
+    for birth in [Value::Null, json!({"ino": 1, "born": 1})] {
+        let root = Root::new();
+        fs::create_dir_all(root.path.join(".git/hooks")).unwrap();
+        fs::write(root.path.join("precious"), "x").unwrap();
+        let entries = json!([deleted("planted.txt", &slot(0))]);
+        let folder = forge(&root.path, &entries, &birth, "precious\n");
+        fs::write(folder.join("staged/0"), "#!/bin/sh\n").unwrap();
+        let refused = root.run(&plan(&create("unrelated.txt")));
+        assert_eq!(
+            refused.fault(),
+            &json!("journal_foreign"),
+            "{}",
+            refused.envelope
+        );
+        assert_eq!(refused.at("/error/recoverable"), &json!(false));
+        let told = refused.at("/error/message").as_str().unwrap();
+        assert!(
+            told.contains(&format!("oneact recover {REPORTS}/{NAME}")),
+            "{told}"
+        );
+        let (code, told) = oneact(&root, &["recover"]);
+        assert_eq!(code, 1, "{told}");
+        // Nobody is there to be asked.
+        let named = format!("{REPORTS}/{NAME}");
+        let (code, told) = oneact(&root, &["recover", &named]);
+        assert!(
+            code == 1 && told.contains("put agent_outputs") && told.contains("planted.txt"),
+            "{told}"
+        );
+        assert!(root.path.join("precious").exists());
+        assert!(
+            !root.path.join("planted.txt").exists() && !root.path.join("unrelated.txt").exists()
+        );
+        // A person who has seen it agrees.
+        let (code, told) = oneact(&root, &["recover", &named, "--yes"]);
+        assert_eq!(code, 0, "{told}");
+        assert!(root.path.join("planted.txt").exists());
+        assert!(
+            root.path.join("precious").exists(),
+            "it is no slot of the plan"
+        );
+        assert_eq!(root.run(&plan(&create("unrelated.txt"))).exit, 0);
+    }
+}
+
+#[test]
+fn no_journal_goes_beyond_the_rules_of_a_plan_whoever_agrees() {
+    let outside = "x/.oneact-another-1";
+    for (path, slot) in [
+        (".git/hooks/pre-commit", slot(0)),
+        (".oneact/ledger.db", slot(0)),
+        ("sub/agent_outputs/reports/.unfinished/x", slot(0)),
+        ("catalog.toml.bak", "precious".to_owned()),
+        ("a", format!("{REPORTS}/another/staged/0")),
+        ("a", format!("{REPORTS}/{NAME}/journal")),
+        ("a", outside.to_owned()),
+    ] {
+        let root = Root::new();
+        fs::write(root.path.join("precious"), "x").unwrap();
+        let folder = forge(&root.path, &json!([deleted(path, &slot)]), &Value::Null, "");
+        fs::write(folder.join("staged/0"), "x").unwrap();
+        let named = format!("{REPORTS}/{NAME}");
+        let (code, told) = oneact(&root, &["recover", &named, "--yes"]);
+        assert!(
+            code == 1 && told.contains("no plan may touch"),
+            "{path} {slot}: {told}"
+        );
+        assert!(root.path.join("precious").exists() && !root.path.join(path).exists());
+    }
+}
+
+/// Without a record nothing is known of a plan: what it lists elsewhere is not ours by that.
+#[test]
+fn without_a_journal_nothing_outside_the_report_directory_is_removed() {
+    let root = Root::new();
+    fs::write(root.path.join("precious"), "x").unwrap();
+    let elsewhere = format!("precious\n../x\n.oneact-other-1\n.oneact-{NAME}-x\n");
+    let folder = forge(&root.path, &json!([]), &Value::Null, &elsewhere);
+    for name in [".oneact-other-1".to_owned(), format!(".oneact-{NAME}-x")] {
+        fs::write(root.path.join(name), "x").unwrap();
+    }
+    fs::remove_file(folder.join("journal")).unwrap();
+    assert_eq!(oneact(&root, &["recover"]).0, 0);
+    for name in [
+        "precious".to_owned(),
+        ".oneact-other-1".to_owned(),
+        format!(".oneact-{NAME}-x"),
+    ] {
+        assert!(root.path.join(&name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_finished_plan_that_was_copied_is_undone_only_if_a_person_says_so() {
+    let (root, copy) = (Root::new(), Root::new());
+    assert_eq!(root.run(&plan(&create("made.txt"))).exit, 0);
+    for name in ["made.txt", REPORTS] {
+        let to = copy.path.join(name);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        let copied = Command::new("cp")
+            .arg("-a")
+            .arg(root.path.join(name))
+            .arg(&to)
+            .status();
+        assert!(copied.unwrap().success());
+    }
+    let reports = copy.path.join(REPORTS);
+    let name = reports
+        .read_dir_utf8()
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name().to_owned());
+    let name = name
+        .into_iter()
+        .find(|name| !name.starts_with('.'))
+        .unwrap();
+    let named = format!("{REPORTS}/{name}");
+    let (code, told) = oneact(&copy, &["rollback", &named]);
+    assert!(
+        code == 2 && told.contains("not written where it lies"),
+        "{code} {told}"
+    );
+    assert!(copy.path.join("made.txt").exists());
+    let (code, told) = oneact(&copy, &["rollback", &named, "--yes"]);
+    assert_eq!(code, 0, "{told}");
+    assert!(!copy.path.join("made.txt").exists());
+    assert_eq!(oneact(&root, &["rollback", &named]).0, 0);
+}
+
+#[test]
+fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
+    let scenarios =
+        Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/scenarios/catalog.toml");
+    let catalog = fs::read_to_string(scenarios).unwrap()
+        + "\n[ledger]\nuri = \"sqlite:data/ledger.sqlite\"\nsign_key = \"keys/sign\"\n";
+    let root = Root::with_catalog(&catalog);
+    symlink("data", root.path.join("way")).unwrap();
+    for target in [
+        "data/ledger.sqlite",
+        "data/ledger.sqlite-wal",
+        "data/ledger.lock",
+        "data/ledger.head",
+        "data/LEDGER.sqlite",
+        "way/ledger.sqlite",
+        "keys/sign",
+        "var/state/home",
+        "var/state/outbox/x.json",
+        ".oneact/x",
+        "sub/.oneact/x",
+        "agent_outputs/reports/x/journal",
+        "sub/agent_outputs/reports/.unfinished/x",
+        "sub/AGENT_OUTPUTS/reports/x",
+        "conf/tools.toml",
+    ] {
+        for action in [create(target), delete(target)] {
+            fs::create_dir_all(root.path.join("data")).unwrap();
+            fs::create_dir_all(root.path.join("conf")).unwrap();
+            fs::write(root.path.join("conf/tools.toml"), &catalog).unwrap();
+            let mut command = root.command();
+            command
+                .env("ONEACT_STATE_DIR", "var/state")
+                .args(["--catalog", "conf/tools.toml"]);
+            let answer = run(command, plan(&action).to_string().as_bytes());
+            assert_eq!(
+                answer.fault(),
+                &json!("protected_file"),
+                "{target}: {}",
+                answer.envelope
+            );
+        }
+    }
+}
+
+/// Of a run that was not told where its catalog is.
+fn found(dir: &Utf8Path, set: impl Fn(&mut Command)) -> (i32, String) {
+    let mut command = Command::new(ONEACT);
+    command
+        .current_dir(dir)
+        .args(["doctor"])
+        .env_remove("SUDO_UID");
+    set(&mut command);
+    let told = command.output().unwrap();
+    (
+        told.status.code().unwrap(),
+        String::from_utf8(told.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn a_catalog_that_somebody_else_may_write_is_not_found() {
+    let root = Root::with_catalog("catalog = 1\n");
+    let sub = root.path.join("sub");
+    fs::create_dir(&sub).unwrap();
+    let catalog = root.path.join("catalog.toml");
+    let mode = |path: &Utf8Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+    };
+    let refused = |why: &str| {
+        let (code, told) = found(&sub, |_| ());
+        assert!(
+            code != 0 && told.contains(why) && told.contains("name it"),
+            "{why}: {told}"
+        );
+    };
+    assert_eq!(found(&sub, |_| ()).0, 0);
+    mode(&catalog, 0o666);
+    refused("the catalog");
+    mode(&catalog, 0o644);
+    for bits in [0o1777, 0o777, 0o757] {
+        mode(&root.path, bits);
+        refused("the root");
+    }
+    mode(&root.path, 0o755);
+    fs::create_dir_all(root.path.join(".oneact")).unwrap();
+    mode(&root.path.join(".oneact"), 0o777);
+    refused("the state directory");
+    mode(&root.path.join(".oneact"), 0o700);
+    // Whoever is root may give files away, and only then is there another owner.
+    if fs::metadata(&sub).unwrap().uid() == 0 {
+        chown(&catalog, Some(4242), None).unwrap();
+        refused("belongs to user 4242");
+        assert_eq!(
+            found(&sub, |command| _ = command.env("SUDO_UID", "4242")).0,
+            0
+        );
+        let named = |command: &mut Command| _ = command.args(["--catalog", "../catalog.toml"]);
+        assert_eq!(found(&sub, named).0, 0);
+        chown(&root.path, None, Some(4242)).unwrap();
+        mode(&root.path, 0o775);
+        let named = |command: &mut Command| _ = command.args(["--root", ".."]);
+        refused("(group 4242)");
+        assert_eq!(found(&sub, named).0, 0);
+    }
+}
+
+#[test]
+fn the_working_directory_counts_as_found_for_every_verb() {
+    let root = Root::with_catalog("catalog = 1\n");
+    fs::set_permissions(&root.path, fs::Permissions::from_mode(0o1777)).unwrap();
+    for verb in ["doctor", "history", "verify", "recover", "run"] {
+        let (code, told) = oneact(&root, &[verb]);
+        assert!(code != 0 && told.contains("the root"), "{verb}: {told}");
+    }
+    fs::remove_file(root.path.join("catalog.toml")).unwrap();
+    let (code, told) = oneact(&root, &["init"]);
+    assert!(code != 0 && told.contains("working directory"), "{told}");
+    assert_eq!(oneact(&root, &["init", "--root", "."]).0, 0);
+}
+
+#[test]
+fn a_state_directory_that_is_a_link_is_refused() {
+    let (root, theirs) = (Root::new(), tempfile::tempdir().unwrap());
+    symlink(theirs.path(), root.path.join(".oneact")).unwrap();
+    let answer = root.run(&plan(&create("x")));
+    assert_eq!(answer.exit, 2);
+    assert!(
+        answer
+            .at("/error/message")
+            .as_str()
+            .unwrap()
+            .contains("symbolic link")
+    );
+    assert_eq!(fs::read_dir(theirs.path()).unwrap().count(), 0);
+}
+
+/// A run of a tool that cannot wait for a planted pipe.
+fn ends(root: &Root) -> Answer {
+    root.run(&crate::program::download("good"))
+}
+
+#[test]
+fn nothing_planted_in_the_state_directory_is_waited_for_or_followed() {
+    let pipe = |path: &Utf8Path| {
+        let made = Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    for name in [
+        "ledger.head",
+        "outbox/op_x.json",
+        "home",
+        "ledger.db",
+        "ledger.lock",
+        "ledger.db-wal",
+    ] {
+        let plants: [&dyn Fn(&Utf8Path); 3] = [
+            &pipe,
+            &|path| symlink("/dev/zero", path).unwrap(),
+            &|path| symlink(path.with_file_name("elsewhere"), path).unwrap(),
+        ];
+        for plant in plants {
+            let root = Root::new();
+            let state = root.path.join(".oneact");
+            fs::create_dir_all(state.join("outbox")).unwrap();
+            plant(&state.join(name));
+            ends(&root);
+            root.run(&plan(&create("x.txt")));
+            assert!(
+                !state.join(name).with_file_name("elsewhere").exists(),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_time_zone_is_waited_for() {
+    let root = Root::new();
+    let pipe = root.path.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for zone in [
+        format!(":{pipe}"),
+        pipe.to_string(),
+        ":/dev/zero".to_owned(),
+    ] {
+        let mut command = root.command();
+        command.env("TZ", &zone);
+        let answer = run(command, plan(&create("x.txt")).to_string().as_bytes());
+        assert!(
+            answer.exit == 0 || answer.fault() == &json!("file_exists"),
+            "{zone}"
+        );
+        fs::remove_file(root.path.join("x.txt")).unwrap();
+    }
+}
