@@ -29,7 +29,7 @@ use super::{
     wire::Wire,
 };
 use crate::{
-    host::{Host, Interrupt, Interrupts, Moment},
+    host::{Host, Interrupt, Moment},
     task::Secrets,
 };
 
