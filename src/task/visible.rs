@@ -14,10 +14,15 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     rewritten(text, is_unseen_within_lines, name)
 }
 
-/// A JSON text, which means the same and shows everything: each such character as `\uXXXX`.
+/// A JSON text, which means the same and shows everything: each such character as `\u` and its number.
 pub fn visible_json(text: &str) -> Cow<'_, str> {
-    // No JSON holds a raw escape character: one that is there begins a colour of ours.
-    rewritten(text, |c| c != '\x1b' && is_unseen_within_lines(c), unit)
+    rewritten(text, is_unseen_within_json, unit)
+}
+
+/// No JSON holds a raw escape character: one that is there begins a colour of ours. The separators of lines
+/// and paragraphs end no line in JSON, nor on a terminal.
+fn is_unseen_within_json(c: char) -> bool {
+    !matches!(c, '\x1b' | '\u{2028}' | '\u{2029}') && is_unseen_within_lines(c)
 }
 
 fn is_unseen_within_lines(c: char) -> bool {

@@ -57,7 +57,7 @@ fn output(mut command: Command, task: &Value) -> Output {
 fn assert_tame(text: &str, of: &str) {
     let unseen = |c: char| {
         (c.is_control() && c != '\n')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
             || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
     };
     let found = text.find(unseen);
@@ -128,8 +128,10 @@ fn no_run_and_no_verb_shows_a_secret_or_is_steered() {
         assert!(!output.stdout.is_empty(), "{args:?}");
         assert_fit(&output, &format!("{args:?}"));
     }
-    let ledger = fs::read(root.path.join(".oneact/ledger.sqlite")).unwrap_or_default();
-    assert_silent(&String::from_utf8_lossy(&ledger), "the ledger");
+    for name in ["ledger.db", "ledger.db-wal", "ledger.head"] {
+        let bytes = fs::read(root.path.join(".oneact").join(name)).unwrap();
+        assert_silent(&String::from_utf8_lossy(&bytes), name);
+    }
 }
 
 #[test]
@@ -137,6 +139,7 @@ fn progress_steers_no_terminal() {
     let root = Root::with_catalog(CATALOG);
     fs::write(root.path.join("task"), task("say", "goes").to_string()).unwrap();
     let mut command = root.within("python3");
+    command.env("TERM", "xterm");
     // A terminal on stderr alone.
     let line = format!("exec {ONEACT} < task > answer");
     command.args([
