@@ -4,6 +4,7 @@
 //! Promises: an asset appears under its final name whole or not at all; nothing is written outside
 //! the store and the staging directory; nothing stays in staging, also after SIGKILL.
 
+mod address;
 mod error;
 pub(crate) mod format;
 pub(crate) mod health;
@@ -11,8 +12,11 @@ pub(crate) mod print;
 pub(crate) mod reach;
 pub(crate) mod staging;
 pub(crate) mod store;
+mod within;
 
+pub(crate) use address::{CheckedResolver, Policy, Refused};
 pub(crate) use error::StoreError;
-pub(crate) use reach::{Reach, reach};
+pub(crate) use reach::{Contact, Look, Reach};
 pub(crate) use staging::Staging;
 pub(crate) use store::{Prepared, Store, open_regular};
+pub(crate) use within::open_within;

@@ -135,7 +135,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         ..Outcome::nothing_done(State::Done, Phase::Spawn, None)
     });
     let result = done
-        .steps(&job.steps, &launches, &staging, context)
+        .steps(&job.steps, &launches, (&staging, &store), context)
         .and_then(|data| context.go_on().map(|()| data))
         .and_then(|data| place(&job.steps, data, &staging, &store, context));
     tracing::debug!("assets placed");
@@ -268,7 +268,7 @@ impl Executed {
         &mut self,
         steps: &[Step],
         launches: &[Launch],
-        staging: &Staging,
+        places: (&Staging, &Store),
         context: &Context<'_>,
     ) -> Result<Option<ResultData>, Failure> {
         let mut once = None;
@@ -284,7 +284,7 @@ impl Executed {
                     },
                     after: tool::after(step, later),
                 };
-                let end = tool::run(step, launch, staging, context, servers);
+                let end = tool::run(step, launch, places, context, servers);
                 done.add(step, end)
             };
             let found = context

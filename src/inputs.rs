@@ -6,7 +6,7 @@ use std::{io::Read, time::Duration};
 use camino::Utf8Path;
 
 use crate::{
-    assets::{Reach, open_regular, reach},
+    assets::{Look, Reach, open_regular},
     host::Host,
     task::{CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri, decided},
 };
@@ -14,10 +14,11 @@ use crate::{
 /// All looks together take no longer than this; what is left is then not looked at.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Checks every stored input; a source that lies elsewhere is its tool's business. Answers notes
-/// about what could not be checked.
+/// Checks every stored input, as far as `look` may go; a source that lies elsewhere is its tool's
+/// business. Answers notes about what could not be checked.
 pub(crate) fn check(
     task: &CapabilityTask,
+    look: Look,
     root: &Utf8Path,
     host: &Host,
 ) -> Result<Vec<String>, Failure> {
@@ -46,7 +47,7 @@ pub(crate) fn check(
             );
             continue;
         }
-        match reach(&uri, root) {
+        match look.reach(&uri, root) {
             Reach::Ok { bytes: Some(bytes) } => {
                 tracing::info!("Input {id} is there: {}, {bytes} bytes.", uri.redacted());
             }

@@ -14,6 +14,7 @@ mod adopted;
 mod alarm;
 mod answer;
 mod arguments;
+mod bounds;
 mod cause;
 mod child;
 mod closing;

@@ -1,28 +1,26 @@
 //! Whether an input can be had, as far as a light look can tell (R-000-57, C-14).
 //!
 //! The look is never more than a `stat` and an `open`, or one HEAD and at most one GET of which
-//! no body is read. It never goes to a link-local address, where cloud machines keep their
-//! credentials: the address that is checked is the one connected to, on every redirect anew.
+//! no body is read. It obeys the address policy: the address that is checked is the one connected
+//! to, on every redirect anew. A dry run contacts nobody.
 
 #[cfg(test)]
 mod tests;
 
-use std::{fs, net::IpAddr, time::Duration};
+use std::{fs, time::Duration};
 
 use camino::Utf8Path;
 use rustix::fs::{Mode, OFlags};
 use ureq::{
     Agent, Error,
     config::Config,
-    http::{HeaderMap, Response, StatusCode, Uri as HttpUri, header},
+    http::{HeaderMap, Response, StatusCode, header},
     tls::{RootCerts, TlsConfig},
-    unversioned::{
-        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
-        transport::{DefaultConnector, NextTimeout},
-    },
+    unversioned::transport::DefaultConnector,
 };
 use url::Url;
 
+use super::address::{CheckedResolver, Policy, Refused};
 use crate::task::{
     redact_presigned,
     uri::{Location, Uri},
@@ -46,31 +44,35 @@ const HEAD: Duration = Duration::from_secs(3);
 const GET: Duration = Duration::from_secs(2);
 const REDIRECTS: u32 = 5;
 
-/// Looks at what `uri` points at; a relative path is taken from `root`.
-pub(crate) fn reach(uri: &Uri, root: &Utf8Path) -> Reach {
-    match uri.location() {
-        Location::File(path) => local(&root.join(path)),
-        Location::Http(url) => http(url),
-        Location::S3 { .. } => Reach::Unsure("no check for s3:// in this build".to_owned()),
-        Location::Other { scheme } => {
-            Reach::Unsure(format!("no check for {scheme}: URIs in this build"))
-        }
-    }
+/// Whether a look may contact a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contact {
+    Hosts,
+    /// A dry run.
+    Nobody,
 }
 
-/// Whether an address is link-local: 169.254.0.0/16 or `fe80::/10`, also as an IPv4 address inside
-/// an IPv6 one (mapped, compatible, or behind NAT64's `64:ff9b::/96`).
-pub(crate) fn is_link_local(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_link_local(),
-        IpAddr::V6(v6) => {
-            let inner = match v6.segments() {
-                [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-                    Some(((u32::from(high) << 16) | u32::from(low)).into())
-                }
-                _ => v6.to_ipv4(),
-            };
-            v6.is_unicast_link_local() || inner.is_some_and(|v4| v4.is_link_local())
+/// How far a look may go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) policy: Policy,
+    pub(crate) contact: Contact,
+}
+
+impl Look {
+    /// Looks at what `uri` points at; a relative path is taken from `root`.
+    pub(crate) fn reach(self, uri: &Uri, root: &Utf8Path) -> Reach {
+        match uri.location() {
+            Location::File(path) => local(&root.join(path)),
+            Location::Http(url) => match (self.policy.admit_unresolved(url), self.contact) {
+                (Err(refused), _) => Reach::Gone(refused.to_string()),
+                (Ok(()), Contact::Hosts) => http(url, self.policy),
+                (Ok(()), Contact::Nobody) => Reach::Unsure("a dry run contacts nobody".to_owned()),
+            },
+            Location::S3 { .. } => Reach::Unsure("no check for s3:// in this build".to_owned()),
+            Location::Other { scheme } => {
+                Reach::Unsure(format!("no check for {scheme}: URIs in this build"))
+            }
         }
     }
 }
@@ -100,11 +102,11 @@ fn local(path: &Utf8Path) -> Reach {
 
 /// HEAD; and where that is refused, a GET of the first byte decides: a URL presigned for GET
 /// answers 403 to HEAD, and some servers know no HEAD at all.
-fn http(url: &Url) -> Reach {
+fn http(url: &Url, policy: Policy) -> Reach {
     let agent = Agent::with_parts(
         config(),
         DefaultConnector::default(),
-        NoLinkLocal::default(),
+        CheckedResolver::new(policy),
     );
     let head = agent
         .head(url.as_str())
@@ -143,7 +145,7 @@ fn config() -> Config {
 fn judge<Body>(answer: Result<Response<Body>, Error>) -> Reach {
     let response = match answer {
         Ok(response) => response,
-        Err(Error::Other(other)) if other.is::<LinkLocal>() => {
+        Err(Error::Other(other)) if other.is::<Refused>() => {
             return Reach::Gone(other.to_string());
         }
         Err(error) => return Reach::Unsure(redact_presigned(&error.to_string()).into_owned()),
@@ -171,32 +173,5 @@ fn length(status: StatusCode, headers: &HeaderMap) -> Option<u64> {
             .ok()
     } else {
         text(header::CONTENT_LENGTH)?.parse().ok()
-    }
-}
-
-/// Resolves as ureq does and keeps no link-local address; ureq connects to nothing else.
-#[derive(Debug, Default)]
-struct NoLinkLocal(DefaultResolver);
-
-#[derive(Debug, thiserror::Error)]
-#[error("link-local addresses are never contacted")]
-struct LinkLocal;
-
-impl Resolver for NoLinkLocal {
-    fn resolve(
-        &self,
-        uri: &HttpUri,
-        config: &Config,
-        timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = self.0.resolve(uri, config, timeout)?;
-        let mut kept = self.empty();
-        for address in found.iter().filter(|address| !is_link_local(address.ip())) {
-            kept.push(*address);
-        }
-        if kept.is_empty() {
-            return Err(Error::Other(Box::new(LinkLocal)));
-        }
-        Ok(kept)
     }
 }

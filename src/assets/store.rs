@@ -201,7 +201,18 @@ fn plain_mode(file: &File, found: &fs::Metadata, path: &Utf8Path) -> Result<(), 
 /// Opens a file to be moved: a link is refused, and a pipe is not waited for.
 pub(crate) fn open_regular(path: &Utf8Path) -> Result<File, StoreError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match rustix::fs::open(path.as_std_path(), flags, Mode::empty()) {
+    regular(
+        rustix::fs::open(path.as_std_path(), flags, Mode::empty()),
+        path,
+    )
+}
+
+/// What was opened so, if it is a regular file.
+pub(super) fn regular(
+    opened: rustix::io::Result<OwnedFd>,
+    path: &Utf8Path,
+) -> Result<File, StoreError> {
+    let file = match opened {
         Ok(descriptor) => File::from(descriptor),
         Err(Errno::LOOP) => {
             return Err(StoreError::Symlink {

@@ -39,6 +39,8 @@ pub(super) struct RawServer {
     pub(super) protocol: Option<RawProtocol>,
     #[serde(default)]
     pub(super) allow_private: bool,
+    #[serde(default)]
+    pub(super) files: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -49,7 +49,7 @@ impl Schema {
             .iter_errors(value)
             .take(PROBLEMS)
             .map(|error| {
-                let path = error.instance_path().to_string();
+                let path = shortened(&error.instance_path().to_string());
                 let text = match values {
                     Values::Hidden => error.masked().to_string(),
                     Values::Shown => error.to_string(),

@@ -29,6 +29,9 @@ pub(crate) struct Server {
     pub(crate) shutdown_grace: Duration,
     pub(crate) protocol: ServerProtocol,
     pub(crate) private_network: PrivateNetwork,
+    /// Directories whose files its tools may name as assets, beside the run's scratch directory and the
+    /// store; relative to the root.
+    pub(crate) files: Vec<Utf8PathBuf>,
 }
 
 /// The era of MCP the server speaks.
@@ -41,7 +44,7 @@ pub(crate) enum ServerProtocol {
     Legacy,
 }
 
-/// Whether oneact's own downloader may reach private addresses for this server.
+/// Whether oneact itself (its downloader, its check of inputs) may reach private addresses for this server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PrivateNetwork {
     Refused,
@@ -86,6 +89,11 @@ fn check(
             "`command` must name a program, as an array of arguments".to_owned(),
         ));
     }
+    if raw.files.iter().any(String::is_empty) {
+        return Err(wrong(
+            "`files` must name directories; write \".\" for the root itself".to_owned(),
+        ));
+    }
     let text = |(key, value): (&String, &Value)| match value {
         Value::String(text) => Ok((key.clone(), text.clone())),
         _ => Err(wrong(format!("`env.{key}` must be a string"))),
@@ -111,6 +119,7 @@ fn check(
         } else {
             PrivateNetwork::Refused
         },
+        files: raw.files.into_iter().map(Utf8PathBuf::from).collect(),
         command: raw.command,
     })
 }

@@ -4,14 +4,17 @@ use std::{borrow::Cow, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     mcp::{Content, Part, Raw, ToolAnswer},
     task::Secrets,
 };
+
+/// A text or a part of more bytes than this is only looked into.
+const LARGE: usize = 1 << 20;
 
 /// What a tool found out (000 §Step 6).
 #[derive(Debug, Clone, PartialEq)]
@@ -33,9 +36,9 @@ impl Document {
         if let [text] = texts.as_slice() {
             // Servers older than structured content send their JSON as text.
             if text.trim_ascii_start().starts_with('{')
-                && let Ok(object @ Value::Object(_)) = serde_json::from_str(text)
+                && let Some(object) = Self::object(text)
             {
-                return Some(Self::Read(object));
+                return Some(object);
             }
         }
         match texts.len() {
@@ -45,7 +48,17 @@ impl Document {
         }
     }
 
-    /// The value at a JSON Pointer (RFC 6901).
+    /// The object that a text is.
+    fn object(text: &str) -> Option<Self> {
+        if text.len() > LARGE {
+            let json: &RawValue = serde_json::from_str(text).ok()?;
+            return Some(Self::Large(json.get().to_owned().into()));
+        }
+        let object = serde_json::from_str(text).ok().filter(Value::is_object)?;
+        Some(Self::Read(object))
+    }
+
+    /// The value at a JSON Pointer (RFC 6901); of a large document, if it is not large itself.
     pub(super) fn pointer(&self, pointer: &str) -> Option<Cow<'_, Value>> {
         match self {
             Self::Read(value) => value.pointer(pointer).map(Cow::Borrowed),
@@ -69,11 +82,11 @@ impl Document {
         }
     }
 
-    /// All of it as a value, however large.
-    pub(super) fn value(&self) -> Result<Cow<'_, Value>, serde_json::Error> {
+    /// All of it as a value, if it does not hold too many.
+    pub(super) fn value(&self) -> Result<Cow<'_, Value>, String> {
         match self {
             Self::Read(value) => Ok(Cow::Borrowed(value)),
-            Self::Large(raw) => serde_json::from_str(raw.get()).map(Cow::Owned),
+            Self::Large(raw) => raw.value().map(Cow::Owned),
         }
     }
 
@@ -89,7 +102,7 @@ impl Document {
                 }
                 // A cut through the text may go through a number or an escape: what is left would be
                 // no JSON. Where the text has no value, it stays a text.
-                Self::Read(match serde_json::from_str(raw.get()) {
+                Self::Read(match raw.value() {
                     Ok(value) => secrets.cut_value(value),
                     Err(_) => Value::String(cut),
                 })
@@ -151,7 +164,13 @@ impl<'de> DeserializeSeed<'de> for Find<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         if self.0.is_empty() {
-            Value::deserialize(json).map(Some)
+            let json = <&RawValue>::deserialize(json)?.get();
+            if json.len() > LARGE {
+                return Ok(None);
+            }
+            serde_json::from_str(json)
+                .map(Some)
+                .map_err(D::Error::custom)
         } else {
             json.deserialize_any(self)
         }

@@ -155,9 +155,7 @@ fn complete(step: &Step, data: Option<&Document>) -> Result<(), Failure> {
         Failure::new(Fault::ResultIncomplete, message)
     };
     let data = match data {
-        Some(data) => data
-            .value()
-            .map_err(|error| incomplete(error.to_string()))?,
+        Some(data) => data.value().map_err(incomplete)?,
         None => Cow::Owned(Value::Null),
     };
     schema

@@ -1,12 +1,15 @@
 //! The asset a tool made, wherever it put it (000 §Step 6).
 
-use std::fs;
+use std::{
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::{
-    assets::{Staging, open_regular},
+    assets::{Staging, Store, open_within},
     catalog::{Step, StepOutput, Take},
     mcp::{Content, Part, ToolAnswer},
     task::{Failure, Fault, Uri, redact_presigned},
@@ -23,6 +26,7 @@ pub(super) struct Taker<'a> {
     pub(super) step: &'a Step,
     pub(super) output: &'a StepOutput,
     pub(super) staging: &'a Staging,
+    pub(super) store: &'a Store,
     pub(super) context: &'a Context<'a>,
 }
 
@@ -108,8 +112,9 @@ impl Taker<'_> {
         Ok(self.staging.write(&self.output.file_name, bytes)?)
     }
 
-    /// Takes over the file a tool names. One in this run's scratch directory is linked, not moved: it
-    /// may be the asset of the step before. Any other file is the tool's own, and is copied.
+    /// Takes over the file a tool names, if it lies where a tool may name files. One in this run's
+    /// scratch directory is linked, not moved: it may be the asset of the step before. Any other file is
+    /// copied.
     fn fetch(&self, location: &str) -> Result<(), Failure> {
         let tool = &self.step.entry.tool;
         let shown = redact_presigned(location);
@@ -128,27 +133,70 @@ impl Taker<'_> {
         if path == self.output.staged {
             return Ok(());
         }
-        let file = open_regular(&path).map_err(|error| missing(format!("but {error}")))?;
-        if self.made_here(&path) && fs::hard_link(&path, &self.output.staged).is_ok() {
-            return Ok(());
+        let opened = |place: &Utf8Path| {
+            open_within(place, &path).map_err(|error| missing(format!("but {error}")))
+        };
+        if let Some(file) = opened(self.staging.dir())? {
+            if self.link(&path, &file) {
+                return Ok(());
+            }
+            return self.copy(file, missing);
         }
+        // The record, the keys and the scratch directories of other runs are nobody's asset.
+        if open_within(self.context.state_dir, &path).is_ok_and(|found| found.is_none()) {
+            for place in self.places() {
+                if let Some(file) = opened(&place)? {
+                    return self.copy(file, missing);
+                }
+            }
+        }
+        let refused = missing(format!(
+            "where its server may name no files: it may in its TMPDIR, below {}, and where `files` of \
+             [server.{}] says",
+            self.store.dir(),
+            self.step.server.name
+        ));
+        Err(Failure {
+            recoverable: false,
+            ..refused
+        })
+    }
+
+    /// Where a tool may name files, beside this run's scratch directory.
+    fn places(&self) -> impl Iterator<Item = Utf8PathBuf> {
+        let files = self.step.server.files.iter();
+        let files = files.map(|directory| self.context.root.join(directory));
+        [self.store.dir().to_owned()].into_iter().chain(files)
+    }
+
+    /// Gives a file of the scratch directory the name of the asset too. The path may lead to another
+    /// file by now: then it is not done.
+    fn link(&self, path: &Utf8Path, file: &File) -> bool {
+        let staged = &self.output.staged;
+        if fs::hard_link(path, staged).is_err() {
+            return false;
+        }
+        let same = |linked: fs::Metadata, opened: fs::Metadata| {
+            (linked.dev(), linked.ino()) == (opened.dev(), opened.ino())
+        };
+        let same = match (fs::symlink_metadata(staged), file.metadata()) {
+            (Ok(linked), Ok(opened)) => same(linked, opened),
+            _ => false,
+        };
+        if !same {
+            // What cannot be removed is found again when the copy is written.
+            let _ = fs::remove_file(staged);
+        }
+        same
+    }
+
+    fn copy(&self, file: File, missing: impl Fn(String) -> Failure) -> Result<(), Failure> {
         let watched = Watched::new(file, self.context)
             .map_err(|why| missing(format!("which cannot be taken: {why}")))?;
         match self.staging.write(&self.output.file_name, watched) {
             Ok(_) => Ok(()),
             // A signal, or the end of the run's time, says more than the read it broke off.
             Err(error) => Err(self.context.stopped().unwrap_or_else(|| error.into())),
-        }
-    }
-
-    /// Whether the path lies in this run's scratch directory, links resolved.
-    fn made_here(&self, path: &Utf8Path) -> bool {
-        match (
-            path.canonicalize_utf8(),
-            self.staging.dir().canonicalize_utf8(),
-        ) {
-            (Ok(path), Ok(dir)) => path.starts_with(dir),
-            _ => false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    assets::Staging,
+    assets::{Staging, Store},
     catalog::{Entry, OutputSchemaRule, Process, Repeatable, Step},
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
@@ -67,7 +67,7 @@ pub(super) fn after(step: &Step, later: &[Step]) -> After {
 pub(super) fn run(
     step: &Step,
     launch: &Launch,
-    staging: &Staging,
+    (staging, store): (&Staging, &Store),
     context: &Context<'_>,
     servers: Servers<'_>,
 ) -> End {
@@ -133,8 +133,10 @@ pub(super) fn run(
             let sentence = format!("Executed {} successfully.", entry.tool);
             end.reasoning.push(decided(sentence));
             end.phase = Phase::Quality;
-            let taken = unfit::check(entry, document.as_ref(), output, &mut end)
-                .and_then(|()| take(step, &answer, document.as_ref(), staging, context, &mut end));
+            let taken = unfit::check(entry, document.as_ref(), output, &mut end).and_then(|()| {
+                let places = (staging, store);
+                take(step, &answer, document.as_ref(), places, context, &mut end)
+            });
             end.ai = document
                 .as_ref()
                 .map(|document| ai::of(document, &hidden))
@@ -330,7 +332,7 @@ fn take(
     step: &Step,
     answer: &ToolAnswer,
     document: Option<&Document>,
-    staging: &Staging,
+    (staging, store): (&Staging, &Store),
     context: &Context<'_>,
     end: &mut End,
 ) -> Result<(), Failure> {
@@ -339,6 +341,7 @@ fn take(
             step,
             output,
             staging,
+            store,
             context,
         };
         taker.take(answer, document)?;

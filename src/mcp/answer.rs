@@ -1,12 +1,16 @@
 //! The answer to `tools/call`: its bytes as they came, and what they say (MCP, Tools).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use rmcp::model::ErrorCode;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, value::RawValue};
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, SeqAccess, Visitor},
+};
+use serde_json::{Value, value::RawValue};
 
 use super::{
+    bounds,
     era::{self, Standing},
     error::{CallError, Declared, Hint},
     message::RpcError,
@@ -34,7 +38,8 @@ pub(crate) enum Part<T> {
     Large(Raw),
 }
 
-/// Parts of more bytes than this stay text: as values they would take many times their size.
+/// As many bytes of an answer's parts are read at once; the others stay text: as values they would take
+/// many times their size.
 const LARGE: usize = 1 << 20;
 
 impl Part<Content> {
@@ -69,13 +74,13 @@ pub(crate) enum Content {
         mime: Option<String>,
     },
     /// A kind not known here, or a known one that lacks a member.
-    Other(Value),
+    Other,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "blocks")]
     content: Vec<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     structured_content: Option<&'a RawValue>,
@@ -86,6 +91,33 @@ struct Wire<'a> {
 /// Tells `null` from absent.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Content blocks, as many as are read.
+fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValue>, D::Error> {
+    struct Blocks;
+
+    impl<'de> Visitor<'de> for Blocks {
+        type Value = Vec<&'de RawValue>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of content blocks")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut blocks = Vec::new();
+            while let Some(block) = list.next_element()? {
+                if blocks.len() == bounds::BLOCKS {
+                    let problem = format!("it has more than {} content blocks", bounds::BLOCKS);
+                    return Err(de::Error::custom(problem));
+                }
+                blocks.push(block);
+            }
+            Ok(blocks)
+        }
+    }
+
+    deserializer.deserialize_seq(Blocks)
 }
 
 /// Reads an answer to `tools/call`.
@@ -125,11 +157,14 @@ pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<Tool
             )));
         }
     }
-    let structured = wire
-        .structured_content
-        .map(|structured| part(&raw, structured, |value| value));
+    let mut left = LARGE;
+    let structured = wire.structured_content.map(|structured| {
+        part(&raw, structured, &mut left, |json| {
+            serde_json::from_str(json)
+        })
+    });
     let blocks = wire.content.into_iter();
-    let content = blocks.map(|block| part(&raw, block, content));
+    let content = blocks.map(|block| part(&raw, block, &mut left, content));
     Ok(ToolAnswer {
         is_error: wire.is_error.unwrap_or(false),
         structured: structured.transpose().map_err(no_result)?,
@@ -137,22 +172,26 @@ pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<Tool
     })
 }
 
-/// A part of the answer, read unless it is large.
+/// A part of the answer, read if it is among the bytes that are `left`.
 fn part<T>(
     answer: &Raw,
     part: &RawValue,
-    read: impl FnOnce(Value) -> T,
+    left: &mut usize,
+    read: impl FnOnce(&str) -> Result<T, serde_json::Error>,
 ) -> Result<Part<T>, serde_json::Error> {
-    if part.get().len() > LARGE {
-        return Ok(Part::Large(answer.part(part)));
+    match left.checked_sub(part.get().len()) {
+        None => Ok(Part::Large(answer.part(part))),
+        Some(rest) => {
+            *left = rest;
+            read(part.get()).map(Part::Read)
+        }
     }
-    serde_json::from_str(part.get()).map(|value| Part::Read(read(value)))
 }
 
 /// An error answer. A modern server that does not speak our version says so only here.
 pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
     let server = session.server.clone();
-    let message = session.secrets.cut(&error.message);
+    let message = bounds::message(&session.secrets.cut(&error.message));
     if error.code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0) {
         return session.mismatch(&message);
     }
@@ -188,7 +227,7 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
 
 /// A large block. One whose strings hold half a surrogate pair is no text to work with.
 fn parsed(block: &str) -> Content {
-    serde_json::from_str(block).map_or(Content::Other(Value::Null), content)
+    content(block).unwrap_or(Content::Other)
 }
 
 /// The names in `data.requiredCapabilities` (2026-07-28, `MissingRequiredClientCapabilityError`).
@@ -197,45 +236,86 @@ fn required(data: Option<&Value>) -> Vec<String> {
     names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 
-fn content(block: Value) -> Content {
-    known(&block).unwrap_or(Content::Other(block))
+/// The members of a block, or of the resource in it, that are used here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Block<'a> {
+    #[serde(borrow)]
+    r#type: Option<&'a RawValue>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    blob: Option<&'a RawValue>,
+    #[serde(borrow)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    mime_type: Option<&'a RawValue>,
+    #[serde(borrow)]
+    resource: Option<&'a RawValue>,
 }
 
-fn known(block: &Value) -> Option<Content> {
-    let block = block.as_object()?;
-    Some(match block.get("type")?.as_str()? {
-        "text" => Content::Text(text(block, "text")?),
-        "image" | "audio" => Content::Blob {
-            mime: text(block, "mimeType"),
-            base64: text(block, "data")?,
+fn content(block: &str) -> Result<Content, serde_json::Error> {
+    Ok(known(block)?.unwrap_or(Content::Other))
+}
+
+/// None for a kind not known here, and for one that lacks a member.
+fn known(block: &str) -> Result<Option<Content>, serde_json::Error> {
+    let Some(block) = members(block) else {
+        return Ok(None);
+    };
+    let mime = text(block.mime_type)?;
+    let kind = text(block.r#type)?;
+    Ok(match kind.as_deref() {
+        Some("text") => text(block.text)?.map(Content::Text),
+        Some("image" | "audio") => text(block.data)?.map(|base64| Content::Blob {
+            mime,
+            base64,
             uri: None,
+        }),
+        Some("resource") => match block.resource {
+            Some(resource) => embedded(resource.get())?,
+            None => None,
         },
-        "resource" => {
-            let resource = block.get("resource")?.as_object()?;
-            let uri = text(resource, "uri")?;
-            let mime = text(resource, "mimeType");
-            match text(resource, "blob") {
-                Some(base64) => Content::Blob {
-                    mime,
-                    base64,
-                    uri: Some(uri),
-                },
-                None => Content::TextResource {
-                    uri,
-                    mime,
-                    text: text(resource, "text")?,
-                },
-            }
+        Some("resource_link") => {
+            let name = text(block.name)?;
+            text(block.uri)?.map(|uri| Content::ResourceLink { uri, name, mime })
         }
-        "resource_link" => Content::ResourceLink {
-            uri: text(block, "uri")?,
-            name: text(block, "name"),
-            mime: text(block, "mimeType"),
-        },
-        _ => return None,
+        _ => None,
     })
 }
 
-fn text(object: &Map<String, Value>, name: &str) -> Option<String> {
-    Some(object.get(name)?.as_str()?.to_owned())
+fn embedded(resource: &str) -> Result<Option<Content>, serde_json::Error> {
+    let Some(resource) = members(resource) else {
+        return Ok(None);
+    };
+    let mime = text(resource.mime_type)?;
+    let Some(uri) = text(resource.uri)? else {
+        return Ok(None);
+    };
+    Ok(match text(resource.blob)? {
+        Some(base64) => Some(Content::Blob {
+            mime,
+            base64,
+            uri: Some(uri),
+        }),
+        None => text(resource.text)?.map(|text| Content::TextResource { uri, mime, text }),
+    })
+}
+
+/// None if it is no object. A struct also reads from an array.
+fn members(json: &str) -> Option<Block<'_>> {
+    let object = json.starts_with('{');
+    object.then(|| serde_json::from_str(json).ok()).flatten()
+}
+
+/// A member, if it is a text.
+fn text(member: Option<&RawValue>) -> Result<Option<String>, serde_json::Error> {
+    let member = member.filter(|member| member.get().starts_with('"'));
+    member
+        .map(|member| serde_json::from_str(member.get()))
+        .transpose()
 }

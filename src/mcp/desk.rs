@@ -18,6 +18,7 @@ use serde_json::{Value, value::RawValue};
 use tokio::sync::Notify;
 
 use super::{
+    bounds,
     message::{Body, Response, is_number},
     raw::Answer,
     report::Noise,
@@ -256,6 +257,7 @@ impl Desk {
             total: Option<f64>,
             message: Option<String>,
         }
+        let params = params.filter(|params| params.get().len() <= bounds::PROGRESS_BYTES);
         let Some(params) =
             params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok())
         else {

@@ -8,6 +8,7 @@ use rmcp::{
 
 use super::{
     alarm::Alarm,
+    bounds,
     era::Standing,
     error::{CallError, Hint, Phase},
     handler::Handler,
@@ -123,7 +124,7 @@ pub(super) fn failed(session: &Session, method: &'static str, failure: Failure) 
             server: session.server.clone(),
             method,
             code: i64::from(error.code.0),
-            message: session.secrets.cut(&error.message),
+            message: bounds::message(&session.secrets.cut(&error.message)),
             data: error
                 .data
                 .map(|data| Box::new(session.secrets.cut_value(data))),

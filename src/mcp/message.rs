@@ -7,7 +7,7 @@ use rmcp::model::ErrorCode;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
-use super::torn::Torn;
+use super::{bounds, torn::Torn};
 use crate::task::{RESERVED, has_reserved_key};
 
 /// How a line starts if something was printed before it without a newline.
@@ -146,6 +146,7 @@ fn body<'a>(head: &Head<'a>) -> Body<'a> {
         (Some(said), _) | (None, Some(said)) if has_reserved_key(said.get()) => Body::Malformed(
             format!("it has a key that begins with `{RESERVED}`, which is reserved"),
         ),
+        (Some(error), _) if error.get().len() > bounds::ERROR_BYTES => beginning(error.get()),
         (Some(error), _) => serde_json::from_str(error.get()).map_or_else(
             |reason| {
                 Body::Malformed(format!(
@@ -161,18 +162,39 @@ fn body<'a>(head: &Head<'a>) -> Body<'a> {
     }
 }
 
+/// An error that is too long to be read: its code, and the beginning of its message as it is written.
+fn beginning<'a>(error: &str) -> Body<'a> {
+    #[derive(Deserialize)]
+    struct Long<'a> {
+        code: i64,
+        #[serde(borrow)]
+        message: &'a RawValue,
+    }
+    match serde_json::from_str::<Long<'_>>(error) {
+        Ok(Long { code, message }) => {
+            let written = message.get().trim_matches('"');
+            let end = written.floor_char_boundary(bounds::ERROR_BYTES);
+            Body::Error(RpcError {
+                code,
+                message: written.get(..end).unwrap_or_default().to_owned(),
+                data: None,
+            })
+        }
+        Err(reason) => Body::Malformed(format!("its `error` is not one: {reason}")),
+    }
+}
+
 /// A line that is nearly JSON: an answer must end its call even then, rather than be waited for.
 fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
-    let Ok(Value::Object(head)) = serde_json::from_str(&String::from_utf8_lossy(line)) else {
+    let text = String::from_utf8_lossy(line);
+    if serde_json::from_str::<&RawValue>(&text).is_err() {
         return Inbound::Noise;
-    };
-    match head.get("id") {
-        Some(id)
-            if head.get("jsonrpc").is_some_and(|version| version == "2.0")
-                && !head.contains_key("method") =>
-        {
+    }
+    let head = Torn::skim(text.trim_ascii());
+    match head.id {
+        Some(id) if head.version == Some(r#""2.0""#) && head.method.is_none() => {
             Inbound::Response(Response {
-                id: Some(Cow::Owned(id.to_string())),
+                id: Some(Cow::Owned(id.to_owned())),
                 body: Body::Malformed(reason),
             })
         }

@@ -72,10 +72,13 @@ pub(super) async fn check(
         return OutputCheck::None;
     }
     let structured = answer.structured.as_ref().map(|part| match part {
-        Part::Read(value) => value.clone(),
-        // It was read as JSON before it was found to be large.
-        Part::Large(raw) => serde_json::from_str(raw.get()).unwrap_or_default(),
+        Part::Read(value) => Ok(value.clone()),
+        Part::Large(raw) => raw.value(),
     });
+    let structured = match structured.transpose() {
+        Ok(structured) => structured,
+        Err(reason) => return OutputCheck::Unusable(format!("the answer is too large: {reason}")),
+    };
     let Some(structured) = structured else {
         return OutputCheck::Breaks(vec![Misfit {
             pointer: String::new(),

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::bounds;
 use crate::task::Secrets;
 
 /// The requests a server may make of a client in this way.
@@ -31,6 +32,10 @@ struct Wire {
 
 /// Reads an `InputRequiredResult`; an error says how it breaks the protocol.
 pub(super) fn read(result: &str, secrets: &Secrets) -> Result<Questions, String> {
+    if result.len() > bounds::QUESTION_BYTES {
+        let (bytes, most) = (result.len(), bounds::QUESTION_BYTES);
+        return Err(bounds::too_long("its `input_required`", bytes, most));
+    }
     let wire: Wire = serde_json::from_str(result)
         .map_err(|error| format!("its `result` is no `input_required`: {error}"))?;
     let requests = wire.input_requests.unwrap_or_default();

@@ -3,9 +3,12 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
-use super::message::{Body, RpcError};
+use super::{
+    bounds,
+    message::{Body, RpcError},
+};
 
 /// One JSON value inside a line of a server; clones share the line.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,6 +38,36 @@ impl Raw {
             range: self.range.start + within.start..self.range.start + within.end,
         }
     }
+}
+
+impl Raw {
+    /// All of it as a value, unless it holds so many that they would take many times the memory of
+    /// their text.
+    pub(crate) fn value(&self) -> Result<Value, String> {
+        let values = values(self.get());
+        if values > bounds::VALUES {
+            return Err(format!(
+                "it holds {values} values, and no more than {} are read",
+                bounds::VALUES
+            ));
+        }
+        serde_json::from_str(self.get()).map_err(|error| error.to_string())
+    }
+}
+
+/// No fewer than the values of a JSON text, counted without reading it.
+fn values(json: &str) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    let begins = json.bytes().filter(|byte| {
+        if quoted {
+            quoted = escaped || *byte != b'"';
+            escaped = !escaped && *byte == b'\\';
+            return false;
+        }
+        quoted = *byte == b'"';
+        matches!(byte, b',' | b'[' | b'{')
+    });
+    begins.count() + 1
 }
 
 impl From<String> for Raw {
@@ -99,6 +132,18 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for (json, count) in [
+            ("0", 1),
+            ("[]", 2),
+            ("[1,2,3]", 4),
+            (r#"{"a":"x,y,[{","b":["\",",",2]}"#, 5),
+        ] {
+            assert_eq!(values(json), count, "{json}");
+        }
+    }
 
     #[test]
     fn a_part_of_a_part_is_the_text_that_came() {

@@ -5,7 +5,7 @@
 
 use std::{error::Error, thread, time::Duration};
 
-use jsonschema::{Retrieve, Uri};
+use jsonschema::{PatternOptions, Retrieve, Uri};
 use serde_json::Value;
 use tokio::{sync::oneshot, time::timeout};
 
@@ -15,6 +15,8 @@ use super::session::Session;
 const MAX_PROBLEMS: usize = 20;
 /// A schema that takes longer than this is meant to. The largest in use take milliseconds.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// The memory of one compiled pattern; a pattern of a few bytes can ask for any amount.
+const PATTERN_BYTES: usize = 1 << 20;
 /// For schemas that refer to one another in long rows; pages no schema reaches cost nothing.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
@@ -30,7 +32,7 @@ impl Misfit {
     /// Fit to be shown: without secrets, and short.
     pub(super) fn told(session: &Session, misfit: &Self) -> Self {
         Self {
-            pointer: session.secrets.cut(&misfit.pointer),
+            pointer: session.excerpt(&misfit.pointer),
             message: session.excerpt(&misfit.message),
         }
     }
@@ -67,8 +69,12 @@ impl Retrieve for Nowhere {
 /// JSON Schema 2020-12 unless the schema says otherwise. References to anywhere else are errors:
 /// nothing is ever fetched (MCP 2026-07-28, Tools).
 fn judge(schema: &Value, value: &Value) -> Result<Vec<Misfit>, String> {
+    let patterns = PatternOptions::fancy_regex()
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES);
     let validator = jsonschema::options()
         .with_retriever(Nowhere)
+        .with_pattern_options(patterns)
         .build(schema)
         .map_err(|error| error.to_string())?;
     // Says yes or no without a list of errors, of which there may be too many to hold.

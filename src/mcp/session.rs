@@ -17,6 +17,7 @@ use tokio::{
 
 use super::{
     alarm::Alarm,
+    bounds,
     child::{Child, Reaped, Started},
     desk::{Desk, End},
     era::Standing,
@@ -262,7 +263,9 @@ impl Session {
 
     fn without_secrets(&self, progress: Progress) -> Progress {
         Progress {
-            message: progress.message.map(|text| self.secrets.shown(&text)),
+            message: progress
+                .message
+                .map(|text| bounds::message(&self.secrets.shown(&text))),
             ..progress
         }
     }
@@ -366,9 +369,8 @@ impl Session {
 
     /// What the server asked for while it was called.
     pub(super) fn question(&self) -> Option<String> {
-        self.desk
-            .question()
-            .map(|question| self.secrets.cut(&question))
+        let question = self.desk.question()?;
+        Some(bounds::message(&self.secrets.cut(&question)))
     }
 
     /// The first line on stdout that was no message.
@@ -398,7 +400,7 @@ impl Session {
             .as_ref()
             .and_then(|service| service.peer_info());
         let info = peer.as_ref().and_then(|peer| peer.server_info.as_ref());
-        let cut = |text: &str| self.secrets.cut(text);
+        let cut = |text: &str| bounds::name(&self.secrets.cut(text));
         ServerReport {
             exit_status: self.child.status(),
             parting: self.parting,

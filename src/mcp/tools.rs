@@ -2,12 +2,13 @@
 
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     alarm::Alarm,
+    bounds::{self, LIST_BYTES, TOOL_BYTES},
     error::{CallError, Phase},
-    raw::Answer,
+    raw::{Answer, Raw},
     session::{Limits, Session},
 };
 use crate::task::Pin;
@@ -19,12 +20,22 @@ const MAX_PAGES: usize = 100;
 const ALIKE: f64 = 0.75;
 const MAX_NEAR: usize = 3;
 
+/// How long a name may be that is offered instead.
+const MAX_NAME: usize = 200;
+
 /// One page of `tools/list`, as far as we read it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
-    tools: Vec<ToolListing>,
+struct Page<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
     next_cursor: Option<String>,
+}
+
+/// A tool of which only the name is read.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
 }
 
 /// A tool as its server lists it (MCP, Tools).
@@ -81,91 +92,143 @@ pub(super) async fn all(
     limits: &Limits,
     alarm: &Alarm<'_>,
 ) -> Result<Vec<ToolListing>, CallError> {
+    let mut pages = Pages::new(session, limits, alarm);
     let mut tools = Vec::new();
-    let mut cursor = None;
-    for _ in 0..MAX_PAGES {
-        let listed = page(session, cursor, limits, alarm).await?;
-        tools.extend(listed.tools);
-        cursor = listed.next_cursor;
-        if cursor.is_none() {
-            return Ok(tools);
+    while let Some(page) = pages.next().await? {
+        for tool in page {
+            tools.push(pages.read(&tool)?);
         }
     }
-    Err(endless(session))
+    Ok(tools)
 }
 
-fn endless(session: &Session) -> CallError {
-    CallError::Malformed {
-        server: session.server.clone(),
-        method: METHOD,
-        reason: format!("its list of tools has more than {MAX_PAGES} pages"),
-    }
-}
-
-/// The tool of that name, from the first page that lists it.
+/// The tool of that name, from the first page that lists it. Of the others only the names are read.
 pub(super) async fn find(
     session: &Session,
     name: &str,
     limits: &Limits,
     alarm: &Alarm<'_>,
 ) -> Result<ToolListing, CallError> {
+    let mut pages = Pages::new(session, limits, alarm);
     let mut available = Vec::new();
-    let mut cursor = None;
-    for _ in 0..MAX_PAGES {
-        let listed = page(session, cursor, limits, alarm).await?;
-        for tool in listed.tools {
-            if tool.name == name {
-                return Ok(tool);
+    while let Some(page) = pages.next().await? {
+        for tool in page {
+            let named: Named = pages.parsed(&tool)?;
+            if named.name == name {
+                return pages.read(&tool);
             }
-            available.push(tool.name);
-        }
-        cursor = listed.next_cursor;
-        if cursor.is_none() {
-            let cut = |name: &String| session.secrets.cut(name);
-            let shown = |names: Vec<String>| names.iter().map(cut).collect();
-            return Err(CallError::UnknownTool {
-                server: session.server.clone(),
-                tool: name.to_owned(),
-                near: shown(near(name, &available)),
-                available: shown(available),
-            });
+            available.push(named.name);
         }
     }
-    Err(endless(session))
+    let cut = |name: &String| session.secrets.cut(name);
+    let shown = |names: Vec<String>| names.iter().map(cut).collect();
+    Err(CallError::UnknownTool {
+        server: session.server.clone(),
+        tool: name.to_owned(),
+        near: shown(near(name, &available)),
+        available: shown(available),
+    })
 }
 
-/// One page, from that cursor on.
-async fn page(
-    session: &Session,
-    cursor: Option<String>,
-    limits: &Limits,
-    alarm: &Alarm<'_>,
-) -> Result<Page, CallError> {
-    let params = PaginatedRequestParams::default().with_cursor(cursor);
-    let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-    let body = session
-        .exchange(alarm, limits, request, &mut |_| ())
-        .await
-        .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
-    let reason = match body {
-        Answer::Result(raw) => match serde_json::from_str(raw.get()) {
-            Ok(page) => return Ok(page),
-            Err(error) => error.to_string(),
-        },
-        Answer::Error(error) => return Err(super::answer::refused(session, METHOD, error)),
-        Answer::Malformed(reason) => reason,
-    };
-    Err(CallError::Malformed {
-        server: session.server.clone(),
-        method: METHOD,
-        reason: session.excerpt(&reason),
-    })
+/// The pages of a list, one after the other.
+struct Pages<'a> {
+    session: &'a Session,
+    limits: &'a Limits,
+    alarm: &'a Alarm<'a>,
+    next: Next,
+    count: usize,
+    bytes: usize,
+}
+
+enum Next {
+    First,
+    Cursor(String),
+    End,
+}
+
+impl<'a> Pages<'a> {
+    fn new(session: &'a Session, limits: &'a Limits, alarm: &'a Alarm<'a>) -> Self {
+        Self {
+            session,
+            limits,
+            alarm,
+            next: Next::First,
+            count: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The texts of the tools on the next page.
+    async fn next(&mut self) -> Result<Option<Vec<Raw>>, CallError> {
+        let cursor = match std::mem::replace(&mut self.next, Next::End) {
+            Next::First => None,
+            Next::Cursor(cursor) => Some(cursor),
+            Next::End => return Ok(None),
+        };
+        if self.count == MAX_PAGES {
+            return Err(self.malformed(&format!(
+                "its list of tools has more than {MAX_PAGES} pages"
+            )));
+        }
+        self.count += 1;
+        let raw = self.ask(cursor).await?;
+        self.bytes += raw.get().len();
+        if self.bytes > LIST_BYTES {
+            let problem = bounds::too_long("its list of tools", self.bytes, LIST_BYTES);
+            return Err(self.malformed(&problem));
+        }
+        let page: Page<'_> = self.parsed(&raw)?;
+        let tools = page.tools.into_iter().map(|tool| raw.part(tool)).collect();
+        if let Some(cursor) = page.next_cursor {
+            self.next = Next::Cursor(cursor);
+        }
+        Ok(Some(tools))
+    }
+
+    async fn ask(&self, cursor: Option<String>) -> Result<Raw, CallError> {
+        let session = self.session;
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+        let body = session
+            .exchange(self.alarm, self.limits, request, &mut |_| ())
+            .await
+            .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
+        match body {
+            Answer::Result(raw) => Ok(raw),
+            Answer::Error(error) => Err(super::answer::refused(session, METHOD, error)),
+            Answer::Malformed(reason) => Err(self.malformed(&reason)),
+        }
+    }
+
+    /// A tool of a page, with its schemas.
+    fn read(&self, tool: &Raw) -> Result<ToolListing, CallError> {
+        let bytes = tool.get().len();
+        if bytes > TOOL_BYTES {
+            let named: Named = self.parsed(tool)?;
+            let what = format!("what it says of its tool `{}`", bounds::name(&named.name));
+            return Err(self.malformed(&bounds::too_long(&what, bytes, TOOL_BYTES)));
+        }
+        self.parsed(tool)
+    }
+
+    fn parsed<'t, T: Deserialize<'t>>(&self, raw: &'t Raw) -> Result<T, CallError> {
+        serde_json::from_str(raw.get()).map_err(|error| self.malformed(&error.to_string()))
+    }
+
+    fn malformed(&self, reason: &str) -> CallError {
+        CallError::Malformed {
+            server: self.session.server.clone(),
+            method: METHOD,
+            reason: self.session.excerpt(reason),
+        }
+    }
 }
 
 /// The names most like `wanted`, the likest first.
 pub(crate) fn near(wanted: &str, available: &[String]) -> Vec<String> {
     let mut scored: Vec<(f64, &String)> = available
         .iter()
+        .filter(|name| name.len() <= MAX_NAME)
         .map(|name| {
             (
                 strsim::jaro_winkler(&wanted.to_lowercase(), &name.to_lowercase()),

@@ -26,6 +26,7 @@ use tokio::{
 };
 
 use super::{
+    bounds,
     desk::{Addressee, Desk, End},
     message::{self, Body, Inbound},
     raw::{Answer, Kept},
@@ -249,12 +250,14 @@ pub(super) fn hand_out(
         }
         Inbound::Request => {
             desk.request()?;
+            bounded(line, "a request of its own", bounds::REQUEST_BYTES)?;
             Ok(typed(line.get(noise.len()..).unwrap_or_default()).ok())
         }
         Inbound::Response(response) => match (desk.addressee(&response), response.body) {
             (Addressee::Nobody, _) => Ok(None),
             (Addressee::Handshake, Body::Malformed(reason)) => Err(End::Malformed(reason)),
             (Addressee::Handshake, Body::Result(_) | Body::Error(_)) => {
+                bounded(line, "its greeting", bounds::GREETING_BYTES)?;
                 typed(line.get(noise.len()..).unwrap_or_default())
                     .map(Some)
                     .map_err(End::Malformed)
@@ -270,6 +273,13 @@ pub(super) fn hand_out(
             }
         },
     }
+}
+
+fn bounded(line: &[u8], what: &str, most: usize) -> Result<(), End> {
+    if line.len() > most {
+        return Err(End::Malformed(bounds::too_long(what, line.len(), most)));
+    }
+    Ok(())
 }
 
 fn typed(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, String> {

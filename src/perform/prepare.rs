@@ -4,9 +4,10 @@
 use camino::Utf8Path;
 
 use crate::{
-    assets::Store,
+    assets::{Contact, Look, Policy, Store},
     catalog::{
-        Catalog, CatalogError, FilePlan, Job, Places, PlanSource, ToolJob, plan_entry, resolve,
+        Catalog, CatalogError, FilePlan, Job, Places, PlanSource, PrivateNetwork, ToolJob,
+        plan_entry, resolve,
     },
     envelope::{MAX_BYTES, Received, read_plan},
     executor::{self, FileOrder, FileWork, Ready, Rejection},
@@ -107,7 +108,8 @@ fn tools(
 
     tracing::debug!("catalog consulted");
 
-    let notes = inputs::check(task, root, host).map_err(Rejection::at(Phase::Inputs))?;
+    let look = look(&job, settings.mode);
+    let notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
 
     let launch = |server| executor::launch(server, root, scratch);
     let launches = job.steps.iter().map(|step| launch(&step.server));
@@ -123,6 +125,22 @@ fn tools(
             .collect(),
         notes,
     }))
+}
+
+/// How far the check of inputs may go: as far as a server may that they are for.
+fn look(job: &ToolJob, mode: Mode) -> Look {
+    let mut servers = job.steps.iter().map(|step| step.server.private_network);
+    Look {
+        policy: if servers.any(|network| network == PrivateNetwork::Allowed) {
+            Policy::PrivateToo
+        } else {
+            Policy::PublicOnly
+        },
+        contact: match mode {
+            Mode::Run => Contact::Hosts,
+            Mode::DryRun => Contact::Nobody,
+        },
+    }
 }
 
 /// What a plan may touch that names no capability. A project without a catalog can have plans.

@@ -22,7 +22,7 @@ use crate::{
 use kept::Keeper;
 
 use super::{
-    Reuse as ReuseFlag, Settings,
+    Mode, Reuse as ReuseFlag, Settings,
     prepare::{Prepared, Work},
     world::Here,
 };
@@ -102,7 +102,7 @@ impl<'h> Book<'h> {
     }
 
     /// Why the last attempt at a task failed: what retry rules answer (R-000-64 … R-000-66). A first
-    /// attempt asks nobody.
+    /// attempt asks nobody, and a dry run no other machine.
     pub(super) fn last_failure(
         &mut self,
         received: &Received,
@@ -110,6 +110,10 @@ impl<'h> Book<'h> {
         host: &'h Host,
     ) -> Result<Option<Fault>, Failure> {
         if received.attempt < 2 || self.place == Place::Nowhere {
+            return Ok(None);
+        }
+        if settings.mode == Mode::DryRun && matches!(self.place, Place::Postgres(_)) {
+            tracing::warn!("A dry run does not ask the shared ledger why the last attempt failed.");
             return Ok(None);
         }
         let (session, task) = (

@@ -5,7 +5,6 @@
 //! that exists is overwritten, no connection goes to an address the policy refuses, and no text
 //! that leaves carries a signature or a password of the URL.
 
-mod address;
 mod codecs;
 mod content;
 mod downloader;

@@ -24,6 +24,9 @@ use crate::program::{Answer, Root, signal};
 /// by itself within minutes: a run that takes longer than this hangs. A fast one takes a second.
 const LONGEST: Duration = Duration::from_secs(25);
 
+/// No envelope is longer, whatever a server says.
+const ENVELOPE: usize = 16_000;
+
 /// What every server is told and nobody else may learn.
 const KEY: &str = "rogue-key-4711";
 
@@ -41,6 +44,9 @@ const ASSET: &str = "
     bind   = { output_path = 'output.path' }
     result = { kind = 'asset', asset_type = 'transcript', format = 'text' }
     parameter_schema_for_action = { type = 'object' }";
+
+/// It may name any file as its asset.
+const ANY_FILE: &str = "files = ['/']";
 
 /// One server's run.
 struct Row {
@@ -138,6 +144,12 @@ const fn bad_asset(fault: &'static str, says: &'static str) -> Row {
     failed(ASSET, 75, fault, "done", says)
 }
 
+/// A file that its server may not name.
+const fn not_its_place() -> Row {
+    let says = "where its server may name no files";
+    failed(ASSET, 1, "output_missing", "done", says)
+}
+
 /// A command that is none: nothing runs.
 const fn no_server(command: &'static str, says: &'static str) -> Row {
     let mut row = failed(CALLED, 1, "server_not_found", "none", says);
@@ -156,6 +168,11 @@ const fn garbage() -> Row {
 impl Row {
     const fn padded(mut self, bytes: usize) -> Self {
         self.padding = bytes;
+        self
+    }
+
+    const fn on(mut self, server: &'static str) -> Self {
+        self.server = server;
         self
     }
 
@@ -253,6 +270,28 @@ rows! { MODES:
     has_a_schema_that_nothing_fits: failed(LISTED, 1, "params_invalid", "none", "do not fit its input schema");
     says_the_tool_is_unknown: wrong(CALLED, "done", "error -32602: Unknown tool: act");
 
+    // More than anybody reads.
+    greets_with_a_megabyte: wrong(CALLED, "none", "its greeting has 1048");
+    has_a_name_of_pages: done();
+    refuses_in_pages: wrong(CALLED, "none", "yyy");
+    names_a_version_of_pages: wrong(CALLED, "none", "it wants `yyy");
+    has_a_schema_of_a_megabyte: wrong(LISTED, "none", "what it says of its tool `act` has 1048");
+    has_a_large_tool_beside_it: done().with(LISTED);
+    lists_megabytes: wrong(LISTED, "none", "its list of tools has");
+    lists_megabytes_page_by_page: wrong(LISTED, "none", "its list of tools has");
+    lists_a_million_nothings: wrong(LISTED, "none", "broke the protocol in its answer to `tools/list`");
+    has_names_of_pages: wrong(LISTED, "none", "has no tool `act`;");
+    fails_with_a_megabyte: wrong(CALLED, "done", "error -32000: xxx");
+    fails_with_a_megabyte_of_data: wrong(CALLED, "done", "error -32000: too much");
+    tells_of_its_progress_in_a_megabyte: done();
+    notifies_in_megabytes: done();
+    asks_with_a_megabyte: wrong(CALLED, "unknown", "a request of its own has 1048");
+    asks_in_pages: failed(CALLED, 1, "input_required", "done", "yyy");
+    wants_a_megabyte_of_input: wrong(CALLED, "done", "its `input_required` has");
+    answers_in_too_many_blocks: wrong(CALLED, "done", "more than 10000 content blocks");
+    answers_in_large_blocks_of_no_kind: done();
+    answers_two_results_of_megabytes: wrong(CALLED, "done", "duplicate field `result`");
+
     // No answer.
     never_answers: late("unknown", "idle limit of 0.4 s");
     stops_itself_when_called: late("unknown", "idle limit of 0.4 s");
@@ -338,9 +377,16 @@ rows! { MODES:
     removes_its_directory: bad_asset("output_missing", "gave no asset for derived_1");
     locks_its_directory: bad_asset("output_missing", "gave no asset for derived_1");
     makes_a_link_of_its_directory: bad_asset("output_missing", "gave no asset for derived_1");
-    names_a_file_that_is_not_there: bad_asset("output_missing", "No such file");
-    names_a_device: bad_asset("output_missing", "`/dev/zero` is not a regular file");
-    names_a_directory: bad_asset("output_missing", "is not a regular file");
+    names_a_file_that_is_not_there: bad_asset("output_missing", "No such file").on(ANY_FILE);
+    names_a_file_of_the_root: not_its_place();
+    names_a_file_that_it_may: done().on("files = ['.']").with(ASSET);
+    names_a_file_of_the_system: not_its_place();
+    names_a_file_that_is_not_there_elsewhere: not_its_place();
+    names_the_record: not_its_place().on(ANY_FILE);
+    names_the_record_by_another_way: not_its_place().on(ANY_FILE);
+    names_its_environment: bad_asset("output_missing", "lies on no disk").on(ANY_FILE);
+    names_a_device: bad_asset("output_missing", "`/dev/zero` is not a regular file").on(ANY_FILE);
+    names_a_directory: not_its_place();
     names_a_page: bad_asset("output_missing", "which is not on this machine");
 }
 
@@ -374,6 +420,8 @@ fn check(mode: &str, row: &Row) {
     assert_eq!(root.scratch().next(), None, "scratch is left");
     fits(&answer);
     let line = answer.envelope.to_string();
+    let most = ENVELOPE + 2 * row.padding;
+    assert!(line.len() < most, "an envelope of {} bytes", line.len());
     assert!(
         !line.contains(KEY) && !answer.stderr.contains(KEY),
         "{line}\n{}",

@@ -10,8 +10,21 @@ use std::{
 
 use super::*;
 
+fn look_as(policy: Policy, contact: Contact, uri: &str) -> Reach {
+    let uri = Uri::parse(uri).unwrap();
+    Look { policy, contact }.reach(&uri, Utf8Path::new("/"))
+}
+
 fn look(uri: &str) -> Reach {
-    reach(&Uri::parse(uri).unwrap(), Utf8Path::new("/"))
+    look_as(Policy::PrivateToo, Contact::Hosts, uri)
+}
+
+fn reach(uri: &Uri, root: &Utf8Path) -> Reach {
+    let look = Look {
+        policy: Policy::PublicOnly,
+        contact: Contact::Nobody,
+    };
+    look.reach(uri, root)
 }
 
 fn gone(reach: &Reach) -> bool {
@@ -202,10 +215,10 @@ fn a_server_that_is_away_or_silent_is_unsure() {
     assert!(unsure(&look("http://no-such-host.invalid/")));
 }
 
+/// R-000-57, C-14: the check of inputs keeps the address policy, on redirects too.
 #[test]
-fn a_link_local_address_is_never_contacted_however_it_is_written() {
+fn an_address_that_the_policy_refuses_is_never_contacted_however_it_is_written() {
     let server = server();
-    let never = Reach::Gone("link-local addresses are never contacted".to_owned());
     for host in [
         "169.254.169.254",
         "2852039166",
@@ -215,33 +228,50 @@ fn a_link_local_address_is_never_contacted_however_it_is_written() {
         "[::ffff:169.254.169.254]",
         "[::169.254.169.254]",
         "[64:ff9b::169.254.169.254]",
+        "168.63.129.16",
     ] {
-        assert_eq!(
-            look(&format!("http://{host}/latest/meta-data")),
-            never,
-            "{host}"
-        );
-        assert_eq!(
-            look(&format!("{}/to/http://{host}/x", server.at)),
-            never,
-            "redirected to {host}"
-        );
+        for url in [
+            format!("http://{host}/latest/meta-data"),
+            format!("{}/to/http://{host}/x", server.at),
+        ] {
+            let found = look(&url);
+            assert!(
+                matches!(&found, Reach::Gone(why) if why.starts_with("refused to connect")),
+                "{url}: {found:?}"
+            );
+        }
     }
 }
 
+/// R-000-57: nothing is learnt of this machine and its network, not even whether a port is open.
 #[test]
-fn a_neighbour_of_the_link_local_ranges_is_not_taken_for_one() {
-    for address in [
-        "169.253.255.255",
-        "169.255.0.0",
-        "127.0.0.1",
-        "10.0.0.1",
-        "fec0::1",
-        "::1",
-        "::ffff:10.0.0.1",
-    ] {
-        assert!(!is_link_local(address.parse().unwrap()), "{address}");
+fn a_private_address_is_contacted_only_where_the_entry_allows_it() {
+    let server = server();
+    let port = server.at.rsplit(':').next().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = closed.local_addr().unwrap().port().to_string();
+    for host in ["127.0.0.1", "localhost", "127.1", "[::ffff:127.0.0.1]"] {
+        let answers = [port, &closed].map(|port| {
+            let url = format!("http://{host}:{port}/200");
+            look_as(Policy::PublicOnly, Contact::Hosts, &url)
+        });
+        assert!(gone(&answers[0]), "{host}: {answers:?}");
+        assert_eq!(answers[0], answers[1], "open and closed look the same");
     }
+    assert_eq!(*server.methods.lock().unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_dry_run_contacts_nobody_and_refuses_what_a_run_would() {
+    let server = server();
+    let dry = |policy, url: &str| look_as(policy, Contact::Nobody, url);
+    let url = format!("{}/200", server.at);
+    assert_eq!(
+        dry(Policy::PrivateToo, &url),
+        Reach::Unsure("a dry run contacts nobody".to_owned())
+    );
+    assert!(gone(&dry(Policy::PublicOnly, &url)));
+    assert_eq!(*server.methods.lock().unwrap(), [""; 0]);
 }
 
 #[test]

@@ -4,8 +4,7 @@ use std::{io::ErrorKind, time::Duration};
 
 use ureq::http::StatusCode;
 
-use super::address::Refused;
-use crate::servers::tool::ToolError;
+use crate::{assets::Refused, servers::tool::ToolError};
 
 /// A failed request. Every `url` in it is presentable: without signatures and passwords.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,9 @@
 //!
 //! A request to `https` asks its proxy for a tunnel (CONNECT, RFC 9110, 9.3.6); one to `http` is sent
 //! to it whole, with the URL in the request line (RFC 9112, 3.2.2). The proxy looks the host up, so
-//! that its address cannot be checked here: what a URL itself says of an address is, and the proxy's
-//! own rules decide about the rest. Whoever names a proxy in the catalog trusts it with that.
+//! that the address it connects to cannot be checked here. What a URL itself says of its host is
+//! checked, and so are the addresses that this machine knows for it; the proxy's own rules decide about
+//! a host that is not known here. Whoever names a proxy in the catalog trusts it with that.
 
 use std::{fmt, sync::Arc};
 

@@ -22,13 +22,15 @@ use tempfile::TempDir;
 use url::Url;
 
 use super::{
-    address::Policy,
     downloader::{Order, download},
     proxy::Proxies,
     tools,
     web::{Patience, Web},
 };
-use crate::servers::tool::{Effect, Run, ToolError};
+use crate::{
+    assets::Policy,
+    servers::tool::{Effect, Run, ToolError},
+};
 
 /// 700 kB that begin like an MP4 file.
 fn film() -> Vec<u8> {

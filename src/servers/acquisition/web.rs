@@ -21,11 +21,12 @@ use ureq::{
 use url::Url;
 
 use super::{
-    address::{CheckedResolver, Policy},
     failure::WebError,
     proxy::{Proxies, Route},
 };
 use crate::{
+    assets::{CheckedResolver, Policy},
+    host,
     servers::tool::{Run, ToolError},
     task::presentable,
 };
@@ -35,6 +36,9 @@ pub(super) const MAX_REDIRECTS: usize = 5;
 
 /// How often a waiting tool looks whether it has been cancelled.
 const HEARTBEAT: Duration = Duration::from_millis(50);
+
+/// The variable by which the catalog's `allow_private = true` reaches a built-in server.
+const ALLOW_PRIVATE: &str = "ONEACT_ALLOW_PRIVATE";
 
 /// A client under one address policy.
 #[derive(Debug)]
@@ -95,12 +99,12 @@ pub(super) struct Answer {
 impl Web {
     /// By the variables of the environment.
     pub(super) fn from_environment() -> Result<Self, ToolError> {
+        let policy = match host::variable(ALLOW_PRIVATE).as_deref() {
+            Some("1") => Policy::PrivateToo,
+            _ => Policy::PublicOnly,
+        };
         let proxies = Proxies::from_environment()?;
-        Ok(Self::new(
-            Policy::from_environment(),
-            Patience::default(),
-            proxies,
-        ))
+        Ok(Self::new(policy, Patience::default(), proxies))
     }
 
     pub(super) fn new(policy: Policy, patience: Patience, proxies: Proxies) -> Self {
@@ -216,7 +220,7 @@ impl Web {
         let route = self.route(url);
         if let Some(route) = route {
             self.policy
-                .admit_unresolved(url)
+                .admit_through_proxy(url, self.direct.config())
                 .map_err(|refused| WebError::Refused {
                     url: presentable(url),
                     refused: Box::new(refused),

@@ -7,7 +7,7 @@ so that none can hide. Python 3 standard library only.
 import os
 import sys
 
-import answers, assets, handshakes, processes, silence  # noqa: E401, F401 (they fill MODES)
+import answers, assets, handshakes, processes, silence, sizes  # noqa: E401, F401 (they fill MODES)
 from good import HEARD, MODES, error, good, greet, listed, note, send
 
 

@@ -82,6 +82,13 @@ def names(location):
 
 MODES |= {
     "names_a_file_that_is_not_there": names("nowhere.txt"),
+    "names_a_file_of_the_root": names("task.json"),
+    "names_a_file_that_it_may": names("task.json"),
+    "names_a_file_of_the_system": names("file:///etc/passwd"),
+    "names_a_file_that_is_not_there_elsewhere": names("file:///etc/nowhere"),
+    "names_the_record": names(".oneact/ledger.db"),
+    "names_the_record_by_another_way": names(".oneact/staging/../../.oneact/ledger.db"),
+    "names_its_environment": names("file:///proc/self/environ"),
     "names_a_device": names("file:///dev/zero"),
     "names_a_directory": names("."),
     "names_a_page": names("https://example.invalid/asset.txt"),

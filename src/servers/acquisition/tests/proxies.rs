@@ -154,6 +154,13 @@ fn an_address_that_is_refused_is_refused_before_the_proxy_is_asked() {
         (Policy::PublicOnly, "https://localhost./v", "loopback"),
         (Policy::PublicOnly, "https://[::ffff:10.0.0.1]/v", "private"),
         (Policy::PrivateToo, "http://169.254.169.254/v", "link-local"),
+        (Policy::PublicOnly, "http://db.corp/v", "private"),
+        (Policy::PublicOnly, "https://fileserver/v", "private"),
+        (
+            Policy::PrivateToo,
+            "http://metadata.google.internal/v",
+            "metadata",
+        ),
     ] {
         let (_folder, target) = folder();
         let text = fetch_through(&proxy.web(policy, ""), url, &target)

@@ -10,9 +10,9 @@ use super::{
     server::{Reply, Server},
     web, web_under,
 };
-use crate::servers::acquisition::{
-    address::Policy,
-    downloader::{Order, download},
+use crate::{
+    assets::Policy,
+    servers::acquisition::downloader::{Order, download},
 };
 
 #[test]

@@ -1,0 +1,308 @@
+//! Which addresses oneact connects to on behalf of a task: one policy, for the check that an input is there,
+//! the downloader, their redirects, and requests through a proxy.
+//!
+//! The check sits in the HTTP client's resolver: what it lets through is what gets connected to,
+//! so a name that changes its answer between check and connection gains nothing.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::Duration,
+};
+
+use ureq::{
+    Error,
+    config::Config,
+    http::Uri,
+    unversioned::{
+        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
+        transport::NextTimeout,
+    },
+};
+use url::{Host, Url};
+
+/// How far connections may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// Public addresses alone.
+    PublicOnly,
+    /// Also this machine and its private networks; never link-local and metadata addresses.
+    PrivateToo,
+}
+
+/// An address the policy does not let through.
+#[derive(Debug, thiserror::Error)]
+#[error("refused to connect to {host}: {subject} {}; {}", kind.text(), kind.advice())]
+pub(crate) struct Refused {
+    host: String,
+    /// What tells: an address or the name, with its verb.
+    subject: String,
+    kind: Kind,
+}
+
+/// What makes an address other than public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Loopback,
+    Private,
+    Shared,
+    Unspecified,
+    LinkLocal,
+    Metadata,
+    Multicast,
+    Reserved,
+}
+
+/// How long the host of a URL that goes through a proxy is looked up here.
+const LOOKUP: Duration = Duration::from_secs(5);
+
+impl Policy {
+    /// Judges what a URL itself says of its host, without looking it up.
+    pub(crate) fn admit_unresolved(self, url: &Url) -> Result<(), Refused> {
+        match url.host() {
+            Some(Host::Ipv4(v4)) => self.admit(&v4.to_string(), v4.into()),
+            Some(Host::Ipv6(v6)) => self.admit(&v6.to_string(), v6.into()),
+            Some(Host::Domain(name)) => self.judge(name, "its name means", Kind::of_name(name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Judges a URL that a proxy looks up: what it says itself, and every address that this machine
+    /// knows for its host. A host that is not known here is left to the proxy's own rules.
+    pub(crate) fn admit_through_proxy(self, url: &Url, config: &Config) -> Result<(), Refused> {
+        self.admit_unresolved(url)?;
+        let Some(Host::Domain(name)) = url.host() else {
+            return Ok(());
+        };
+        let Ok(uri) = format!("http://{name}/").parse::<Uri>() else {
+            return Ok(());
+        };
+        let timeout = NextTimeout {
+            after: LOOKUP.into(),
+            ..NextTimeout::default()
+        };
+        let known = DefaultResolver::default().resolve(&uri, config, timeout);
+        let mut known = known.iter().flatten();
+        known.try_for_each(|address| self.admit(name, address.ip()))
+    }
+
+    fn admit(self, host: &str, address: IpAddr) -> Result<(), Refused> {
+        self.judge(host, &format!("{address} is"), Kind::of(address))
+    }
+
+    fn judge(self, host: &str, subject: &str, kind: Option<Kind>) -> Result<(), Refused> {
+        match kind {
+            Some(kind) if self == Self::PublicOnly || !kind.may_be_allowed() => Err(Refused {
+                host: host.to_owned(),
+                subject: subject.to_owned(),
+                kind,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The system's resolver behind the policy.
+#[derive(Debug)]
+pub(crate) struct CheckedResolver {
+    policy: Policy,
+    system: DefaultResolver,
+}
+
+impl CheckedResolver {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            system: DefaultResolver::default(),
+        }
+    }
+}
+
+impl Resolver for CheckedResolver {
+    /// The addresses of the URI's host that the policy lets through; [`Refused`] inside
+    /// [`Error::Other`] if there are others only.
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let found = self
+            .system
+            .resolve(uri, config, timeout)
+            .map_err(|error| match error {
+                // getaddrinfo's failures have no kind of their own.
+                Error::Io(_) => Error::HostNotFound,
+                other => other,
+            })?;
+        let host = uri.host().unwrap_or_default();
+        let mut admitted = self.empty();
+        let mut refused = None;
+        for &address in &found {
+            match self.policy.admit(host, address.ip()) {
+                Ok(()) => admitted.push(address),
+                Err(error) => refused = Some(error),
+            }
+        }
+        match refused {
+            Some(error) if admitted.is_empty() => Err(Error::Other(Box::new(error))),
+            _ => Ok(admitted),
+        }
+    }
+}
+
+impl Kind {
+    /// `None` for a public address.
+    fn of(address: IpAddr) -> Option<Self> {
+        match address {
+            IpAddr::V4(v4) => Self::of_v4(v4),
+            IpAddr::V6(v6) => match embedded(v6) {
+                Some(v4) => Self::of_v4(v4),
+                None => Self::of_v6(v6).or_else(|| Self::of_v4(isatap(v6)?)),
+            },
+        }
+    }
+
+    /// What a name says that only a proxy may look up: special-use domains (RFC 6761, RFC 6762, RFC 8375,
+    /// `internal`), names without a dot, and the clouds' names for their metadata services.
+    fn of_name(name: &str) -> Option<Self> {
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        let below = |domain: &str| {
+            let rest = name.strip_suffix(domain);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        if METADATA_NAMES.contains(&name.as_str()) {
+            Some(Self::Metadata)
+        } else if below("localhost") || below("localdomain") {
+            Some(Self::Loopback)
+        } else if !name.contains('.') || PRIVATE_DOMAINS.into_iter().any(below) {
+            Some(Self::Private)
+        } else {
+            None
+        }
+    }
+
+    /// IANA's IPv4 Special-Purpose Address Registry, and the clouds' metadata services.
+    fn of_v4(v4: Ipv4Addr) -> Option<Self> {
+        match v4.octets() {
+            // Azure, Alibaba, Volcengine, Oracle; the others' are link-local.
+            [168, 63, 129, 16] | [100, 100, 100, 200] | [100, 96, 0, 96] | [192, 0, 0, 192] => {
+                Some(Self::Metadata)
+            }
+            [0, ..] => Some(Self::Unspecified),
+            [127, ..] => Some(Self::Loopback),
+            [169, 254, ..] => Some(Self::LinkLocal),
+            [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Some(Self::Private),
+            [100, 64..=127, ..] => Some(Self::Shared),
+            [224..=239, ..] => Some(Self::Multicast),
+            [240..=255, ..]
+            | [192, 0, 0 | 2, _]
+            | [192, 88, 99, _]
+            | [198, 18..=19, ..]
+            | [198, 51, 100, _]
+            | [203, 0, 113, _] => Some(Self::Reserved),
+            _ => None,
+        }
+    }
+
+    /// IANA's IPv6 Special-Purpose Address Registry, and the clouds' metadata services. Only `2000::/3`
+    /// is handed out; a tunnel's address (Teredo) or a translator's of local use says nothing that holds
+    /// of where its packets end.
+    fn of_v6(v6: Ipv6Addr) -> Option<Self> {
+        match v6.segments() {
+            // Amazon, Google, Oracle, Scaleway.
+            [0xfd00, 0x0ec2 | 0x00c1, ..]
+            | [0xfd20, 0x00ce, ..]
+            | [0xfd00, 0x0042, 0, 0, 0, 0, 0, 0x42] => Some(Self::Metadata),
+            [0, 0, 0, 0, 0, 0, 0, 0] => Some(Self::Unspecified),
+            [0, 0, 0, 0, 0, 0, 0, 1] => Some(Self::Loopback),
+            [0xfe80..=0xfebf, ..] => Some(Self::LinkLocal),
+            // fc00::/7, and the site-local fec0::/10 it replaced.
+            [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(Self::Private),
+            [0xff00..=0xffff, ..] => Some(Self::Multicast),
+            // IETF protocol assignments (2001::/23, Teredo among them) and documentation.
+            [0x2001, 0x0000..=0x01ff | 0x0db8, ..] | [0x3fff, 0x0000..=0x0fff, ..] => {
+                Some(Self::Reserved)
+            }
+            [0x2000..=0x3fff, ..] => None,
+            _ => Some(Self::Reserved),
+        }
+    }
+
+    /// Whether [`Policy::PrivateToo`] lets it through.
+    fn may_be_allowed(self) -> bool {
+        matches!(
+            self,
+            Self::Loopback | Self::Private | Self::Shared | Self::Unspecified
+        )
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Loopback => "a loopback address",
+            Self::Private => "a private address",
+            Self::Shared => "a shared address (100.64.0.0/10)",
+            Self::Unspecified => "an unspecified address, which means this machine",
+            Self::LinkLocal => "a link-local address, where machines serve their credentials",
+            Self::Metadata => "the metadata service of a cloud, which serves credentials",
+            Self::Multicast => "a multicast address",
+            Self::Reserved => "a reserved address",
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        if self.may_be_allowed() {
+            "set allow_private = true on the [server.…] entry in catalog.toml if it is meant"
+        } else {
+            "no setting allows it"
+        }
+    }
+}
+
+/// Domains that lead into a private network.
+const PRIVATE_DOMAINS: [&str; 7] = [
+    "internal",
+    "local",
+    "lan",
+    "home",
+    "corp",
+    "intranet",
+    "home.arpa",
+];
+
+/// Google's, Tencent's, and what `OpenStack` and Eucalyptus images call theirs.
+const METADATA_NAMES: [&str; 5] = [
+    "metadata.google.internal",
+    "metadata.goog",
+    "metadata.tencentyun.com",
+    "metadata",
+    "instance-data",
+];
+
+/// The IPv4 address that an IPv6 address is another form of: mapped or compatible (RFC 4291), translated
+/// (RFC 2765), behind NAT64's well-known prefix (RFC 6052) or 6to4 (RFC 3056).
+fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+    match v6.segments() {
+        // `::` and `::1` are no IPv4 addresses.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0xffff | 0, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => Some(join(high, low)),
+        _ => None,
+    }
+}
+
+/// The IPv4 address of a host that is reached by a tunnel (ISATAP, RFC 5214).
+fn isatap(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+    match v6.segments() {
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => Some(join(high, low)),
+        _ => None,
+    }
+}
+
+fn join(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))
+}
