@@ -37,6 +37,7 @@ use crate::{
 
 pub(crate) use crate::plan::{Consent, Fate, Settled, kept as kept_plan};
 pub(crate) use dry_run::planned;
+use failure::{not_again, not_good};
 pub(crate) use file_plan::{
     FileOrder, FileWork, carry_out, clear_expired, fate, recover, recover_named,
 };
@@ -402,33 +403,6 @@ fn happened<'a>(steps: &'a [Step], invocations: &[Invocation]) -> Option<&'a Ste
         step.entry.once() == Once::Said && invocation.status == InvocationStatus::Success
     });
     done.map(|(step, _)| step)
-}
-
-/// What happened is not undone by what failed after it, and the caller must not try again.
-fn not_good(step: &Step, mut failure: Failure) -> Failure {
-    failure.message = format!(
-        "{}. {} happened before that, is not good, and must not happen twice.",
-        failure.message.trim_end_matches('.'),
-        step.entry.id
-    );
-    failure.recoverable = false;
-    failure
-}
-
-/// Sending the task again would repeat the steps that went well, also one that may not be repeated.
-fn not_again(once: Option<&Step>, failure: Failure) -> Failure {
-    if let Some(step) = once.filter(|_| failure.recoverable) {
-        return Failure {
-            message: format!(
-                "{}. {} was done before that and must not happen twice: a person has to look.",
-                failure.message.trim_end_matches('.'),
-                step.entry.id
-            ),
-            recoverable: false,
-            ..failure
-        };
-    }
-    failure
 }
 
 /// A check of the job holds if it holds for every step.

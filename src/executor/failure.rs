@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{
     assets::StoreError,
-    catalog::Entry,
+    catalog::{Entry, Step},
     mcp::CallError,
     task::{Failure, Fault},
 };
@@ -113,6 +113,33 @@ impl From<StoreError> for Failure {
             ..Self::new(fault, error.to_string())
         }
     }
+}
+
+/// What happened is not undone by what failed after it, and the caller must not try again.
+pub(super) fn not_good(step: &Step, mut failure: Failure) -> Failure {
+    failure.message = format!(
+        "{}. {} happened before that, is not good, and must not happen twice.",
+        failure.message.trim_end_matches('.'),
+        step.entry.id
+    );
+    failure.recoverable = false;
+    failure
+}
+
+/// Sending the task again would repeat the steps that went well, also one that may not be repeated.
+pub(super) fn not_again(once: Option<&Step>, failure: Failure) -> Failure {
+    if let Some(step) = once.filter(|_| failure.recoverable) {
+        return Failure {
+            message: format!(
+                "{}. {} was done before that and must not happen twice: a person has to look.",
+                failure.message.trim_end_matches('.'),
+                step.entry.id
+            ),
+            recoverable: false,
+            ..failure
+        };
+    }
+    failure
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ fn a_journal_that_a_repository_carries_changes_nothing() {
             refused.envelope
         );
         assert_eq!(refused.at("/error/recoverable"), &json!(false));
-        let told = refused.at("/error/message").as_str().unwrap();
+        let told = refused.at("/error/error_message").as_str().unwrap();
         assert!(
             told.contains(&format!("oneact recover {REPORTS}/{NAME}")),
             "{told}"
@@ -267,7 +267,7 @@ fn a_catalog_that_somebody_else_may_write_is_not_found() {
     fs::create_dir(&sub).unwrap();
     let catalog = root.path.join("catalog.toml");
     let mode = |path: &Utf8Path, mode| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     let refused = |why: &str| {
         let (code, told) = found(&sub, |_| ());
@@ -329,7 +329,7 @@ fn a_state_directory_that_is_a_link_is_refused() {
     assert_eq!(answer.exit, 2);
     assert!(
         answer
-            .at("/error/message")
+            .at("/error/error_message")
             .as_str()
             .unwrap()
             .contains("symbolic link")

@@ -405,7 +405,7 @@ mod tests {
     fn a_journal_names_its_own_file_and_its_copy_does_not() {
         let keep = tempfile::tempdir().unwrap();
         let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-        let root = crate::plan::files::Root::open(path, Default::default()).unwrap();
+        let root = crate::plan::files::Root::open(path, std::sync::Arc::default()).unwrap();
         let dir = root.dir(None).unwrap();
         drop(Journal::begin(&dir, &[], "op_1").unwrap());
         if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
