@@ -263,6 +263,7 @@ mod tests {
             ino: 2,
             bytes: 4,
             sha256: "11".to_owned(),
+            attributes: None,
         };
         let entries = vec![
             Entry::MakeDir {
