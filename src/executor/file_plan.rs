@@ -210,7 +210,7 @@ fn state(finished: &Finished) -> State {
         Some(Status::Cancelled) => State::Cancelled,
         Some(Status::Partial) => State::Partial,
         Some(Status::RolledBack) => State::RolledBack,
-        Some(Status::Success | Status::Failed) | None => State::Failed,
+        Some(Status::Success | Status::Failed | Status::Stuck) | None => State::Failed,
     }
 }
 

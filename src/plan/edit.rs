@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::task::{Failure, Fault, RelPath};
 
+use json::Grammar;
 use text::Text;
 
 /// A file after an edit.
@@ -167,7 +168,7 @@ impl From<EditError> for Failure {
 /// What a file is written in, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// `.json` and `.jsonc`. Comments and trailing commas are let where they are already.
+    /// `.json` and `.jsonc`.
     Json,
     /// `.yaml` and `.yml`.
     Yaml,
@@ -181,6 +182,39 @@ impl Language {
             "yaml" | "yml" => Some(Self::Yaml),
             _ => None,
         }
+    }
+}
+
+/// Files that are JSON with comments and trailing commas though they are called `.json`, by the programs
+/// that read them. Longer names with a dot before `json` are meant, too: `tsconfig.build.json`.
+const WITH_COMMENTS: [&str; 10] = [
+    ".devcontainer",
+    ".eslintrc",
+    "api-extractor",
+    "deno",
+    "devcontainer",
+    "jsconfig",
+    "language-configuration",
+    "tsconfig",
+    "tslint",
+    "typedoc",
+];
+
+/// What a JSON file may make use of, by its name.
+fn grammar(name: &RelPath) -> Grammar {
+    let file = name.name().to_ascii_lowercase();
+    let stem = file.strip_suffix(".json").unwrap_or_default();
+    let known = WITH_COMMENTS.iter().any(|known| {
+        let more = stem.strip_prefix(known);
+        more.is_some_and(|more| more.is_empty() || more.starts_with('.'))
+    });
+    let settings = name
+        .parent()
+        .is_some_and(|dir| matches!(dir.name(), ".vscode" | ".devcontainer"));
+    if file.ends_with(".jsonc") || known || settings {
+        Grammar::Loose
+    } else {
+        Grammar::Strict
     }
 }
 
@@ -228,8 +262,12 @@ pub(crate) fn edit(
             return yaml::update(text, path, value);
         }
     };
-    if check_syntax(name, before).is_ok() {
-        check_syntax(name, &edited.bytes).map_err(EditError::after)?;
+    // What has comments or trailing commas already, whatever it is called, may have them afterwards.
+    let kept = [grammar(name), Grammar::Loose]
+        .into_iter()
+        .find(|grammar| syntax(name, before, *grammar).is_ok());
+    if let Some(grammar) = kept {
+        syntax(name, &edited.bytes, grammar).map_err(EditError::after)?;
     }
     Ok(edited)
 }
@@ -243,14 +281,27 @@ fn must_not_be(language: Language, name: &RelPath, instead: &str) -> Result<(), 
     }
 }
 
-/// Whether a file can be what its name says (R-001-162): `.json` and `.jsonc` one JSON value, with
-/// comments and trailing commas if need be; `.yaml` and `.yml` any number of YAML documents. Duplicate
-/// keys are an error in both. Other names are not looked into.
+/// Whether a file can be what its name says (R-001-162): `.json` one JSON value, `.jsonc` and the names
+/// known for that the same with comments and trailing commas; `.yaml` and `.yml` any number of YAML
+/// documents. Duplicate keys are an error in all of them. Other names are not looked into.
 pub(crate) fn check_syntax(name: &RelPath, bytes: &[u8]) -> Result<(), EditError> {
+    syntax(name, bytes, grammar(name))
+}
+
+fn syntax(name: &RelPath, bytes: &[u8], grammar: Grammar) -> Result<(), EditError> {
     match Language::of(name) {
         None => Ok(()),
-        Some(Language::Json) => json::check(Text::read(bytes)?),
+        Some(Language::Json) => json::check(Text::read(bytes)?, grammar),
         Some(Language::Yaml) => yaml::check(Text::read(bytes)?),
+    }
+}
+
+/// Whether a file is a document of this language, whatever it is called.
+pub(crate) fn check(language: Language, name: &RelPath, bytes: &[u8]) -> Result<(), EditError> {
+    if Language::of(name) == Some(language) {
+        check_syntax(name, bytes)
+    } else {
+        value(language, bytes).map(drop)
     }
 }
 

@@ -117,14 +117,14 @@ impl Story {
             .verdicts
             .iter()
             .all(|verdict| matches!(verdict.end, ActionEnd::Completed(_)));
-        if failures().any(|failure| failure.fault == Fault::Cancelled) {
-            return Status::Cancelled;
-        }
+        let cancelled = || failures().any(|failure| failure.fault == Fault::Cancelled);
         match (&self.rollback, &self.undo) {
+            (Rollback::Stuck { .. }, _) => Status::Stuck,
+            _ if cancelled() => Status::Cancelled,
             (Rollback::Done { .. }, _) => Status::RolledBack,
             (Rollback::NotDone, _) if all_done && failures().next().is_none() => Status::Success,
             (Rollback::NotDone, Some(_)) => Status::Partial,
-            (Rollback::NotDone, None) | (Rollback::Stuck { .. }, _) => Status::Failed,
+            (Rollback::NotDone, None) => Status::Failed,
         }
     }
 
@@ -148,6 +148,8 @@ pub(crate) enum Status {
     Failed,
     RolledBack,
     Cancelled,
+    /// Ours: changed in part, and not to be undone. The specification has no word for it (R-001-45).
+    Stuck,
 }
 
 /// What became of one action.

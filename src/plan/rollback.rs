@@ -66,7 +66,7 @@ fn undo(
         .map_err(no_manifest)?;
     let mut manifest = Manifest::parse(&text)?;
     manifest.usable(desk.host.timestamp())?;
-    vouched(&finished, &manifest, order.belief)?;
+    let entries = vouched(&finished, &manifest, order.belief)?;
     for dir in &manifest.created_directories {
         limits.admits(dir)?;
     }
@@ -82,7 +82,7 @@ fn undo(
     // Everything is looked at before anything is begun.
     let inverses = points
         .iter()
-        .map(|point| Inverse::of(point, root, &limits))
+        .map(|point| Inverse::of(point, &entries, root, &limits))
         .collect::<Result<Vec<_>, _>>()?;
     let own = Folder::create(root, &directory(desk))?;
     let run = Run {
@@ -97,6 +97,9 @@ fn undo(
             .collect(),
     };
     let mut teller = Teller::new(desk, jail, run, notes);
+    teller
+        .warnings
+        .extend(inverses.iter().filter_map(Inverse::note));
     own.mark(&teller.mark())?;
     let mut staging = Staging::new(Stage::open(own)?, desk.host);
     let staged = inverses.iter().try_for_each(|inverse| {
@@ -185,7 +188,13 @@ fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
         return Ok(false);
     }
     let now = original(root, &point.file_path)?;
-    Ok(now.map(|now| now.seen.sha256) == point.original_hash)
+    // A plan that changed permissions alone left the content as it was.
+    let content_alone = point.original_hash != point.result_hash || point.new_path.is_some();
+    let mode = now
+        .as_ref()
+        .map(|now| format!("{:04o}", now.seen.facts.mode));
+    Ok(now.map(|now| now.seen.sha256) == point.original_hash
+        && (content_alone || mode == point.original_mode))
 }
 
 /// What takes one change back.
@@ -195,15 +204,46 @@ struct Inverse<'a> {
     now: Option<Original>,
     /// What was there; nothing before a creation.
     then: Option<Original>,
+    /// Whose owner, permissions and extended attributes a file gets that is restored.
+    whose: Whose,
     /// Directories that are to be made again, the outermost first.
     missing: Vec<RelPath>,
     dev: u64,
     actions: [ActionId; 1],
 }
 
+/// Who has changed what belongs to a file beside its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Nobody, or the plan alone: it is as it was before the plan.
+    Then,
+    /// Somebody else since: what they made of it stays.
+    Now,
+}
+
+impl Whose {
+    fn of(now: &Original, then: &Original, made: Option<&Entry>) -> Self {
+        let left = match made {
+            Some(Entry::Modify { post, .. }) => post.attributes.as_ref(),
+            _ => None,
+        };
+        let is = now.attributes.digest();
+        if is == then.attributes.digest() || Some(&is) == left {
+            Self::Then
+        } else {
+            Self::Now
+        }
+    }
+}
+
 impl<'a> Inverse<'a> {
     /// Sees that it can be taken back without destroying what came later.
-    fn of(point: &'a Point, root: &Root, limits: &Limits) -> Result<Self, Failure> {
+    fn of(
+        point: &'a Point,
+        entries: &[Entry],
+        root: &Root,
+        limits: &Limits,
+    ) -> Result<Self, Failure> {
         let path = point.new_path.as_ref().unwrap_or(&point.file_path);
         limits.admits(&point.file_path)?;
         limits.admits(path)?;
@@ -240,10 +280,16 @@ impl<'a> Inverse<'a> {
                 None => missing.push(dir),
             }
         }
+        let made = entries.iter().find(|entry| *entry.path() == *path);
+        let whose = match (&now, &then) {
+            (Some(now), Some(then)) => Whose::of(now, then, made),
+            _ => Whose::Then,
+        };
         Ok(Self {
             point,
             now,
             then,
+            whose,
             missing,
             dev: facts.dev,
             actions: [ActionId(point.checkpoint_id.to_string())],
@@ -273,7 +319,10 @@ impl<'a> Inverse<'a> {
                 What::Modify {
                     before: now,
                     bytes: &then.bytes,
-                    attributes: old(then),
+                    attributes: match self.whose {
+                        Whose::Then => old(then),
+                        Whose::Now => now.attributes.clone().dated_like(&then.seen.facts),
+                    },
                 },
             ),
             (Some(now), None, None) => (path, What::Delete { before: now }),
@@ -292,6 +341,16 @@ impl<'a> Inverse<'a> {
             what,
             link: None,
             dev: self.dev,
+        })
+    }
+
+    /// What is said of permissions that stay.
+    fn note(&self) -> Option<String> {
+        (self.whose == Whose::Now).then(|| {
+            format!(
+                "{}: its permissions, owner or attributes were changed after the plan; these changes stay, and its content alone is restored.",
+                self.point.file_path
+            )
         })
     }
 
@@ -330,8 +389,12 @@ fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, FileError> 
     }
 }
 
-/// A manifest is believed as far as its plan's journal bears it out.
-fn vouched(folder: &Folder<'_>, manifest: &Manifest, belief: Belief) -> Result<(), Failure> {
+/// A manifest is believed as far as its plan's journal bears it out: the changes that this names.
+fn vouched(
+    folder: &Folder<'_>,
+    manifest: &Manifest,
+    belief: Belief,
+) -> Result<Vec<Entry>, Failure> {
     let account = account(folder.dir())?;
     if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
         return Err(unusable(format!(
@@ -356,7 +419,7 @@ fn vouched(folder: &Folder<'_>, manifest: &Manifest, belief: Belief) -> Result<(
         )));
     }
     match manifest.checkpoints.iter().find(|point| !known(point)) {
-        None => Ok(()),
+        None => Ok(entries),
         Some(point) => Err(unusable(format!(
             "the journal of the plan does not know its checkpoint {} of `{}`: it was altered",
             point.checkpoint_id, point.file_path

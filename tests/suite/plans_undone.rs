@@ -112,6 +112,53 @@ fn a_rollback_puts_back_bytes_permissions_and_times_r_001_109_to_119() {
 }
 
 #[test]
+fn a_rollback_leaves_permissions_that_were_changed_after_the_plan_and_says_so() {
+    let (root, plan) = furnished();
+    let (directory, _) = done(&root, &plan);
+    let script = root.path.join("a.txt");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let undone = told(&root, &["rollback", &directory, "--json"]);
+    assert_eq!(undone.exit, 0, "{}", undone.text);
+    assert!(
+        undone
+            .text
+            .contains("a.txt: its permissions, owner or attributes were changed after the plan"),
+        "{}",
+        undone.text
+    );
+    assert_eq!(fs::read_to_string(&script).unwrap(), "one\n");
+    let mode = |name: &str| {
+        fs::metadata(root.path.join(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o7777
+    };
+    assert_eq!((mode("a.txt"), mode("b.txt")), (0o755, 0o640));
+}
+
+#[test]
+fn a_rollback_takes_back_permissions_that_the_plan_changed() {
+    let (root, _) = furnished();
+    let again = |content: &str, mode: &str| {
+        json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [
+            {"action_id": "a001", "action_type": "FILE_DELETE", "target": "b.txt", "operation": {"type": "delete"}},
+            {"action_id": "a002", "action_type": "FILE_CREATE", "target": "b.txt",
+                "operation": {"type": "create", "content": content, "mode": mode}},
+        ]})
+    };
+    let before = tree(&root);
+    for content in ["two\n", "zwei\n"] {
+        let (directory, _) = done(&root, &again(content, "0755"));
+        assert_ne!(tree(&root), before);
+        let undone = told(&root, &["rollback", &directory, "--json"]);
+        assert_eq!(undone.exit, 0, "{}", undone.text);
+        assert!(!undone.text.contains("after the plan"), "{}", undone.text);
+        assert_eq!(tree(&root), before);
+    }
+}
+
+#[test]
 fn a_rollback_can_be_asked_for_by_message_and_told_of_r_001_84_r_001_105() {
     let (root, plan) = furnished();
     let before = tree(&root);

@@ -96,13 +96,18 @@ impl<'a> Teller<'a> {
         self.troubles.push(Trouble { at, failure });
     }
 
-    /// The failure that decided: an action's, or the plan's.
+    /// The failure that decided: that it is stuck, else an action's, or the plan's.
     pub(in crate::plan) fn failure(&self) -> Option<&Failure> {
         let of_action = self.verdicts.iter().find_map(|verdict| match &verdict.end {
             ActionEnd::Failed(failure) => Some(failure),
             ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
         });
-        of_action.or(self.troubles.first().map(|trouble| &trouble.failure))
+        let first = self.troubles.first().map(|trouble| &trouble.failure);
+        match self.rollback {
+            // Being stuck is told first.
+            Rollback::Stuck { .. } => first,
+            Rollback::NotDone | Rollback::Done { .. } => of_action.or(first),
+        }
     }
 
     /// How each change was made.
@@ -318,10 +323,14 @@ fn reasoning(story: &Story) -> Vec<String> {
         counted(story.verdicts.len(), "action"),
         match story.rollback {
             Rollback::NotDone => counted(story.changes().len(), "file"),
-            Rollback::Done { .. } | Rollback::Stuck { .. } => counted(0, "file"),
+            Rollback::Done { .. } => counted(0, "file"),
+            Rollback::Stuck { .. } => "an unknown number of files".to_owned(),
         }
     );
     let mut told = vec![told];
+    if let Rollback::Stuck { .. } = &story.rollback {
+        told.push("Undoing did not come to its end.".to_owned());
+    }
     if let Rollback::Done { left, .. } = &story.rollback {
         told.push(match left.len() {
             0 => "Every change was taken back.".to_owned(),

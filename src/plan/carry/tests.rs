@@ -364,6 +364,93 @@ fn mode_owner_and_attributes_are_kept_r_001_130() {
 }
 
 #[test]
+fn a_file_that_is_deleted_and_created_again_keeps_what_belongs_to_it_r_001_130() {
+    const NOTE: &str = "user.note";
+    const ACL: &str = "system.posix_acl_access";
+    // Version 2: the owner rw, user 1 r, the group r, the mask r, others nothing.
+    let entries = [
+        (1_u16, 6_u16, !0),
+        (2, 4, 1),
+        (4, 4, !0),
+        (16, 4, !0),
+        (32, 0, !0_u32),
+    ];
+    let mut acl = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        acl.extend(tag.to_le_bytes());
+        acl.extend(permissions.to_le_bytes());
+        acl.extend(id.to_le_bytes());
+    }
+    for (mode, wanted) in [
+        (Value::Null, 0o640),
+        (json!("0604"), 0o604),
+        (json!("0640"), 0o640),
+    ] {
+        let lab = Lab::new(&[("a.txt", "one\n")]);
+        let path = lab.root.join("a.txt");
+        let path = path.as_std_path();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+        let set = |name, value: &[u8]| {
+            rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty())
+        };
+        set(NOTE, b"kept").unwrap();
+        let has_acl = set(ACL, &acl).is_ok();
+        let mut create = json!({"type": "create", "content": "two\n", "mode": mode});
+        if mode.is_null() {
+            create.as_object_mut().unwrap().remove("mode");
+        }
+        let finished = lab.run(plan(json!([
+            {"action_id": "a001", "action_type": "FILE_DELETE", "target": "a.txt", "operation": {"type": "delete"}},
+            {"action_id": "a002", "action_type": "FILE_CREATE", "target": "t.txt", "operation": create},
+            {"action_id": "a003", "action_type": "FILE_RENAME", "target": "t.txt",
+                "operation": {"type": "rename", "new_path": "a.txt"}},
+        ])));
+        assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+        assert_eq!(lab.read("a.txt"), "two\n");
+        let is = fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(is, wanted, "{is:o}");
+        let mut value = [0; 64];
+        let length = rustix::fs::getxattr(path, NOTE, &mut value[..]).unwrap();
+        assert_eq!(value.get(..length), Some(&b"kept"[..]));
+        if has_acl {
+            assert!(rustix::fs::getxattr(path, ACL, &mut value[..]).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_plan_that_cannot_be_taken_back_says_stuck_c_11() {
+    let mut stuck = 0;
+    for at in 1..120 {
+        let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
+        let before = lab.tree();
+        let faults = Arc::new(Faults::parse(&format!("EIO@{at}+")));
+        let finished = lab.run_with(
+            plan(json!([
+                replace("a001", "a.txt", "one", "eins"),
+                replace("a002", "b.txt", "two", "zwei")
+            ])),
+            &faults,
+        );
+        let fault = finished.failure.as_ref().map(|failure| failure.fault);
+        assert_eq!(
+            finished.status == Some(Status::Stuck),
+            fault == Some(Fault::Stuck),
+            "{at}: {finished:#?}"
+        );
+        if finished.status == Some(Status::Failed) {
+            assert_eq!(lab.tree(), before, "{at}: nothing was to be touched");
+        }
+        if finished.status == Some(Status::Stuck) {
+            stuck += 1;
+            assert_eq!(finished.report["status"], "STUCK");
+            assert_eq!(finished.effect, Effect::Unknown);
+        }
+    }
+    assert!(stuck > 0);
+}
+
+#[test]
 fn a_file_with_two_names_is_not_parted_from_the_other() {
     let lab = Lab::new(&[("a.txt", "one\n")]);
     fs::hard_link(lab.root.join("a.txt"), lab.root.join("b.txt")).unwrap();

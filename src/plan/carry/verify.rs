@@ -123,8 +123,8 @@ fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), 
         Condition::Exists | Condition::Absent => Ok(()),
         Condition::Contains(text) => check(contains(text), "the text it must contain is not in it"),
         Condition::Lacks(text) => check(!contains(text), "a text it must not contain is in it"),
-        Condition::ValidJson => parses(Language::Json, bytes),
-        Condition::ValidYaml => parses(Language::Yaml, bytes),
+        Condition::ValidJson => parses(Language::Json, path, bytes),
+        Condition::ValidYaml => parses(Language::Yaml, path, bytes),
         Condition::Sha256(wanted) => {
             let found = hash(bytes);
             check(found == *wanted, &format!("its SHA-256 is {found}"))
@@ -133,10 +133,8 @@ fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), 
     }
 }
 
-fn parses(language: Language, bytes: &[u8]) -> Result<(), String> {
-    edit::value(language, bytes)
-        .map(drop)
-        .map_err(|error| error.to_string())
+fn parses(language: Language, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
+    edit::check(language, path, bytes).map_err(|error| error.to_string())
 }
 
 fn fits(schema: &Value, path: &RelPath, bytes: &[u8]) -> Result<(), String> {

@@ -356,15 +356,17 @@ impl<'a> Overlay<'a> {
         })
     }
 
-    /// What the file at that path is to have beside its bytes.
+    /// What the file at that path is to have beside its bytes: what the file that it comes from had, or the
+    /// one in whose place it is created; but for permissions that the plan names.
     fn attributes(&self, path: &RelPath, now: &Now) -> Result<Attributes, FileError> {
-        let origin = now
-            .origin
-            .as_ref()
-            .and_then(|origin| self.files.get(origin))
+        let origin = self
+            .files
+            .get(now.origin.as_ref().unwrap_or(path))
             .and_then(|entry| entry.before.as_ref());
         match (origin, self.plan.instructions.permissions) {
-            (Some(before), Permissions::Preserve) => Ok(before.attributes.clone()),
+            (Some(before), Permissions::Preserve) => {
+                Ok(before.attributes.clone().with_mode(now.mode))
+            }
             (Some(_), Permissions::Fresh) | (None, _) => {
                 Ok(Attributes::fresh(now.mode, self.group_of(path)?))
             }

@@ -12,6 +12,8 @@ mod write;
 use serde_json::Value;
 
 use super::{EditError, Edited, JsonPath, text::Text};
+pub(super) use document::Grammar;
+
 use document::Document;
 use splice::{Container, Splice};
 use write::Style;
@@ -122,9 +124,14 @@ pub(super) fn update(text: Text<'_>, path: &JsonPath, value: &Value) -> Result<E
     finish(text, &document, &splices, &expected, said)
 }
 
-/// Whether it is one JSON value, perhaps with comments and trailing commas, without duplicate keys.
-pub(super) fn check(text: Text<'_>) -> Result<(), EditError> {
-    Document::read(text.body).map(|_| ())
+/// Whether it is one JSON value of this grammar, without duplicate keys.
+pub(super) fn check(text: Text<'_>, grammar: Grammar) -> Result<(), EditError> {
+    let found = Document::read(text.body)?.grammar;
+    if grammar.allows(found) {
+        Ok(())
+    } else {
+        Err(document::not_strict(text.body))
+    }
 }
 
 /// The value, checked in the same way.

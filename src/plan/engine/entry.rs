@@ -57,6 +57,9 @@ pub(crate) struct Post {
     pub(crate) ino: u64,
     pub(crate) bytes: u64,
     pub(crate) sha256: String,
+    /// Of its owner, permissions and extended attributes. Journals of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attributes: Option<String>,
 }
 
 /// How new content comes to its place.

@@ -299,6 +299,7 @@ mod tests {
             ino: 2,
             bytes: 4,
             sha256: "11".to_owned(),
+            attributes: None,
         };
         let entries = vec![
             Entry::MakeDir {

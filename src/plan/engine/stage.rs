@@ -179,6 +179,7 @@ impl<'a> Stage<'a> {
             ino: facts.ino,
             bytes: facts.bytes,
             sha256: hash(bytes),
+            attributes: Some(Attributes::of(&dir, slot.name(), &new.file, &facts)?.digest()),
         };
         Ok(Written { post, facts, kept })
     }

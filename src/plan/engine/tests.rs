@@ -108,6 +108,7 @@ fn what_was_written_in_place_is_as_old_as_before_when_it_is_taken_back() {
             ino: 0,
             bytes: 5,
             sha256: super::hash(b"after"),
+            attributes: None,
         },
         way: Way::InPlace,
     };
@@ -150,6 +151,7 @@ fn what_others_wrote_to_a_file_of_ours_while_it_was_taken_back_is_not_lost() {
             ino: facts.ino,
             bytes: 3,
             sha256: super::hash(b"new"),
+            attributes: None,
         },
     };
     make(&place, &entry);
@@ -227,6 +229,7 @@ fn the_newest_of_the_saves_that_come_while_a_change_is_given_back_stays() {
                 ino: fs::metadata(&staged).unwrap().ino(),
                 bytes: 4,
                 sha256: super::hash(b"ours"),
+                attributes: None,
             },
             way: Way::Exchange,
         };

@@ -13,6 +13,10 @@ use rustix::{
     process::{Gid, Uid},
 };
 
+use sha2::{Digest, Sha256};
+
+use crate::task::hexadecimal;
+
 use super::{Dir, Facts, FileError, facts::timespec, faults::Call};
 
 /// What one file has and another is to get.
@@ -100,6 +104,22 @@ impl Attributes {
         })
     }
 
+    /// The same with these permission bits, if any are named.
+    pub(crate) fn with_mode(self, mode: Option<u32>) -> Self {
+        Self {
+            mode: mode.or(self.mode),
+            ..self
+        }
+    }
+
+    /// A text that is the same for the same owner, permissions and extended attributes.
+    pub(crate) fn digest(&self) -> String {
+        let mut extended: Vec<_> = self.extended.iter().collect();
+        extended.sort();
+        let told = format!("{:?}", (self.mode, self.owner, self.group, extended));
+        hexadecimal(&Sha256::digest(told))
+    }
+
     /// The same, modified at that moment: files are as old as a clock that stands still says.
     pub(crate) fn stamped(self, clock: Option<Timestamp>) -> Self {
         let modified = clock.map(|at| Timespec {
@@ -153,17 +173,19 @@ impl Attributes {
                 lost.push(format!("owner and group: {}", std::io::Error::from(errno)));
             }
         }
-        if let Some(mode) = self.mode.filter(|mode| *mode != facts.mode) {
-            gate()?;
-            fchmod(file, Mode::from_raw_mode(mode))
-                .map_err(FileError::of("set the mode of", dir.name(name)))?;
-        }
         for (attribute, value) in &self.extended {
             gate()?;
             if let Err(errno) = fsetxattr(file, attribute, value, XattrFlags::empty()) {
                 let attribute = attribute.to_string_lossy();
                 lost.push(format!("{attribute}: {}", std::io::Error::from(errno)));
             }
+        }
+        // The mode after them: an ACL brings one of its own.
+        let other = |mode: &u32| *mode != facts.mode || !self.extended.is_empty();
+        if let Some(mode) = self.mode.filter(other) {
+            gate()?;
+            fchmod(file, Mode::from_raw_mode(mode))
+                .map_err(FileError::of("set the mode of", dir.name(name)))?;
         }
         if let Some(modified) = self.modified {
             gate()?;

@@ -77,10 +77,10 @@ impl Facts {
         }
     }
 
-    /// Whether it is the same file with, as far as a look tells, the same content.
+    /// Whether it is the same file with, as far as a look tells, the same content, owner and permissions.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        (self.dev, self.ino, self.bytes, self.mtime)
-            == (other.dev, other.ino, other.bytes, other.mtime)
+        let nlink = other.nlink;
+        Self { nlink, ..*self } == *other
     }
 
     /// The same across a restart, after which the file system may have another number.
@@ -118,5 +118,10 @@ mod tests {
         let then = Facts { dev: 43, ..now };
         assert!(!now.same(&then) && now.same_later(&then));
         assert!(!now.same_later(&Facts { mtime: 2, ..then }));
+        assert!(!now.same_later(&Facts {
+            mode: 0o755,
+            ..then
+        }));
+        assert!(now.same_later(&Facts { nlink: 1, ..then }));
     }
 }

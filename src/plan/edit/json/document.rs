@@ -23,7 +23,7 @@ pub(super) struct Document<'a> {
 
 /// What the text makes use of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Grammar {
+pub(in crate::plan::edit) enum Grammar {
     Strict,
     /// Comments or trailing commas.
     Loose,
@@ -152,15 +152,34 @@ fn read_value(body: &str) -> Result<(Value, Grammar), EditError> {
     serde_json::from_slice(&without_comments(body))
         .map(|value| (value, Grammar::Loose))
         .map_err(|error| {
-            let text = error.to_string();
-            let problem = text
-                .rsplit_once(" at line ")
-                .map_or(&*text, |(text, _)| text);
-            let line = error.line().saturating_sub(1);
-            let start: usize = body.split_inclusive('\n').take(line).map(str::len).sum();
-            let at = start + error.column().saturating_sub(1);
-            invalid(problem.to_owned(), Some(Position::of(body, at)))
+            let (problem, at) = told(body, &error);
+            invalid(problem, Some(at))
         })
+}
+
+/// Why a text is no JSON although it is JSON with comments.
+pub(super) fn not_strict(body: &str) -> EditError {
+    let read: Result<serde::de::IgnoredAny, _> = serde_json::from_str(body);
+    let (problem, at) = match read {
+        Err(error) => told(body, &error),
+        Ok(_) => ("comments".to_owned(), Position::of(body, 0)),
+    };
+    let problem = format!(
+        "{problem} (comments and trailing commas are let in .jsonc and in the names known for them, such as tsconfig.json)"
+    );
+    invalid(problem, Some(at))
+}
+
+/// What a reader says, and the place it says it of.
+fn told(body: &str, error: &serde_json::Error) -> (String, Position) {
+    let text = error.to_string();
+    let problem = text
+        .rsplit_once(" at line ")
+        .map_or(&*text, |(text, _)| text);
+    let line = error.line().saturating_sub(1);
+    let start: usize = body.split_inclusive('\n').take(line).map(str::len).sum();
+    let at = start + error.column().saturating_sub(1);
+    (problem.to_owned(), Position::of(body, at))
 }
 
 /// The text with blanks in place of comments and trailing commas; every other byte is where it was.

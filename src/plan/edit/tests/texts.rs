@@ -189,11 +189,37 @@ fn an_edit_of_text_may_mend_a_document_but_not_break_it() {
 }
 
 #[test]
+fn an_edit_of_text_brings_no_comments_and_no_trailing_commas_to_where_none_were_r_001_162() {
+    let (fault_, words) = fault("a.json", &once("1", "1,"), "{\n \"a\": 1\n}");
+    assert_eq!(fault_, Fault::ContentInvalid);
+    assert!(words.contains("tsconfig.json"), "{words}");
+    assert!(words.contains("line 3, column 1"), "{words}");
+    assert_eq!(
+        fault("a.json", &insert(1, "// c"), "{}\n").0,
+        Fault::ContentInvalid
+    );
+    // Where they are, they may be, and nothing else may break.
+    let loose = "{\"a\": 1,} // c";
+    assert_eq!(done("a.json", &once("1", "2"), loose), "{\"a\": 2,} // c");
+    assert_eq!(
+        fault("a.json", &once("1", ""), loose).0,
+        Fault::ContentInvalid
+    );
+    assert_eq!(done("tsconfig.json", &once("1", "1,"), "[1]"), "[1,]");
+}
+
+#[test]
 fn a_whole_file_must_be_what_its_name_says() {
     // R-001-162
     let check = |file: &str, text: &str| check_syntax(&name(file), text.as_bytes());
     for (file, text) in [
         ("a.json", "{}"),
+        ("a.jsonc", "{\"a\": 1,}"),
+        ("web/tsconfig.build.json", "// c\n{}"),
+        ("TSConfig.json", "[1,]"),
+        (".vscode/settings.json", "{\"a\": 1,} // c"),
+        (".devcontainer/x/devcontainer.json", "{/* c */}"),
+        (".eslintrc.json", "{\"a\": 1,}"),
         ("a.JSON", "\u{FEFF}[1]\n"),
         ("tsconfig.json", "{ // c\n \"a\": [1,], }"),
         ("a.jsonc", "/* c */ 1"),
@@ -212,6 +238,14 @@ fn a_whole_file_must_be_what_its_name_says() {
         ("a.json", "{\"a\": 01}"),
         ("a.json", "{\"a\": 1, \"\\u0061\": 2}"),
         ("a.json", "[,]"),
+        ("a.json", "{\"a\": 1,}"),
+        ("a.json", "[1, ]"),
+        ("a.json", "{} // c"),
+        ("a.json", "/* c */ {}"),
+        ("a.JSON", "[1,]"),
+        ("package.json", "{\"a\": 1,}"),
+        ("tsconfigs.json", "[1,]"),
+        ("x/.vscode/y/a.json", "[1,]"),
         ("a.jsonc", "1 /* c"),
         ("a.yaml", "a: b: c"),
         ("a.yaml", "a:\n\tb: 1"),

@@ -361,7 +361,15 @@ fn the_status_follows_from_what_happened_r_001_45() {
             left: vec![uuid(1)],
         };
     };
-    assert_eq!(with(failing(), stuck), Status::Failed);
+    assert_eq!(with(failing(), stuck), Status::Stuck);
+    let cancelled_and_stuck: fn(&mut Story) = |story| {
+        story.troubles = vec![trouble(Fault::Stuck), trouble(Fault::Cancelled)];
+        story.rollback = Rollback::Stuck {
+            at: at(8),
+            left: vec![uuid(1)],
+        };
+    };
+    assert_eq!(with(story(), cancelled_and_stuck), Status::Stuck);
     let cancelled: fn(&mut Story) = |story| {
         story.troubles = vec![trouble(Fault::Cancelled)];
         story.rollback = Rollback::Done {
