@@ -111,7 +111,7 @@ mod tests {
         let value = serde_json::json!({"a\u{9b}": "\x1b\x7f\u{85}\u{202e}\u{200b}\u{e0041}é"});
         let text = format!("{value}\n");
         let shown = visible_json(&text);
-        assert!(!shown.contains(|c| is_unseen_within_lines(c)), "{shown}");
+        assert!(!shown.contains(is_unseen_within_json), "{shown}");
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
             value
