@@ -21,19 +21,27 @@ pub(super) struct ResolveArgs {
     /// The operation, or the beginning of its id
     #[arg(value_name = "OPERATION")]
     operation: String,
-    /// It happened: it is recorded as done, and will not be done again
-    #[arg(long, conflicts_with = "did_not", required_unless_present = "did_not")]
-    happened: bool,
-    /// It did not: the next run of the same may do it
-    #[arg(long)]
-    did_not: bool,
+    #[command(flatten)]
+    choice: Choice,
     #[command(flatten)]
     decision: DecisionArgs,
 }
 
+/// One of the two has to be said.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Choice {
+    /// It happened: it is recorded as done, and will not be done again
+    #[arg(long)]
+    happened: bool,
+    /// It did not: the next run of the same may do it
+    #[arg(long)]
+    did_not: bool,
+}
+
 /// Settles and tells.
 pub(super) fn run(args: &ResolveArgs, interrupts: Interrupts) -> ExitCode {
-    let answer = if args.happened {
+    let answer = if args.choice.happened {
         ResolveAnswer::Happened
     } else {
         ResolveAnswer::DidNot
@@ -45,7 +53,7 @@ pub(super) fn run(args: &ResolveArgs, interrupts: Interrupts) -> ExitCode {
         if args.decision.json {
             return Ok(evidence::line(&json!({
                 "operation_id": case.operation_id, "session_id": case.session_id,
-                "task_id": case.task_id, "action": case.action, "happened": args.happened,
+                "task_id": case.task_id, "action": case.action, "happened": args.choice.happened,
                 "claimed_at": case.claimed_at, "step_index": resolved.step_index, "by": case.by, "why": why,
                 "link": resolved.link.seq, "entry_hash": resolved.link.entry_hash,
             })));

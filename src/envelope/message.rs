@@ -56,7 +56,11 @@ pub(super) fn read(
     };
     let unusable = session.as_deref().and_then(unusable);
     if let Some(why) = unusable {
-        let message = format!("`metadata.session_id` {why}");
+        let field = match at(document, "metadata/session_id") {
+            Some(Value::String(_)) => "metadata.session_id",
+            _ => "sessionId",
+        };
+        let message = format!("`{field}` {why}");
         problem = Some(Failure::new(Fault::InvalidShape, message));
     } else if session.is_none() {
         notes.push("The message names no session; one was made for this answer.".to_owned());
@@ -95,6 +99,13 @@ pub(super) fn read(
 fn unusable(session: &str) -> Option<&'static str> {
     if session.is_empty() || session.len() > 128 {
         return Some("must have 1 to 128 bytes");
+    }
+    let seen = |c: char| {
+        !c.is_whitespace()
+            && !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+    };
+    if !session.chars().any(seen) {
+        return Some("must hold something that can be seen");
     }
     if session.starts_with('.') {
         return Some("must not start with `.`");

@@ -20,7 +20,7 @@ use super::{
     chain::instant,
     record::{Head, Seq},
     signature::{KeyError, PublicKey, SignatureError, SigningKey, check},
-    store::{StoreError, read},
+    store::{StoreError, Tx, read},
 };
 
 /// A link that somebody noted: one line of JSON.
@@ -136,6 +136,23 @@ impl HeadFile {
         };
         let note = serde_json::from_slice(&bytes).ok().and_then(Note::of);
         note.map_or(Written::Unreadable, Written::Note)
+    }
+
+    /// The link that it names and the ledger does not hold, if that is so.
+    pub(super) fn beyond(&self, tx: &mut dyn Tx) -> Result<Option<Seq>, StoreError> {
+        let mut before = None;
+        // Others may be writing it: what it says twice it says.
+        while let Written::Note(note) = self.read() {
+            let held = tx.entry_hash(note.seq)?;
+            if held.is_some_and(|held| held.eq_ignore_ascii_case(&note.entry_hash)) {
+                return Ok(None);
+            }
+            let seq = note.seq;
+            if before.replace(note.clone()) == Some(note) {
+                return Ok(Some(seq));
+            }
+        }
+        Ok(None)
     }
 
     /// Whole or not at all. It is not waited for until it is on the disk: it says less than the ledger,

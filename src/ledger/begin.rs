@@ -13,9 +13,10 @@ use super::{
     canonical::sha256,
     chain::{self, Body, Stamp},
     look::{Found, Judged, Known, Look, Step},
-    record::{Event, Row, RowOutcome},
+    past::{FEW, Past, first_believed},
+    record::{Effects, Event, Link, Row, RowOutcome},
     request::Hashes,
-    store::{Durability, StoreError, Which, read, write},
+    store::{Durability, StoreError, Tx, Which, read, write},
     validity::{World, judge},
     words::{Ask, Begun, LedgerError, Running},
 };
@@ -63,8 +64,8 @@ impl Ledger<'_> {
                     return Ok(Begun::Run(Running { held, ..running }));
                 }
                 Step::Answered(answered) => return Ok(Begun::Answered(answered)),
-                Step::Judge(row, link) => {
-                    let verdict = judge(&row, link.as_ref(), ask, world);
+                Step::Judge(row) => {
+                    let verdict = judge(&row, ask, world);
                     known.judged.push(Judged::new(*row, verdict));
                 }
                 Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),
@@ -97,13 +98,23 @@ impl Ledger<'_> {
 
     fn look(&mut self, ask: &Ask<'_>, hashes: &Hashes, known: &Known) -> Result<Step, LedgerError> {
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
+        let (head, place) = (self.head.clone(), self.store.place().to_owned());
         // What is decided here is only ever needed while this machine runs: nothing has happened yet.
         write(&mut *self.store, Durability::Process, |tx| {
+            if ask.effects != Effects::None
+                && let Some(link) = head.beyond(tx)?
+            {
+                let (place, head) = (place.clone(), head.path().to_string());
+                return Err(LedgerError::Older { place, link, head });
+            }
+            let session_id = ask.who.session_id;
+            let past = Past::of(tx, session_id, &hashes.request_hash, ask.effects)?;
             let mut look = Look {
                 tx,
                 ask,
                 hashes,
                 known,
+                past,
                 stamp: stamp(ask, &actor, now),
             };
             if !look.is_open()? {
@@ -134,23 +145,15 @@ impl Ledger<'_> {
             }
             key
         };
-        let kept = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.secret_key()?))?;
+        let kept = read::<_, LedgerError>(&mut *self.store, |tx| Ok(kept_key(tx)?))?;
         if let Some(key) = kept {
             return Ok(key);
         }
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
-        let place = self.store.place().to_owned();
         write(&mut *self.store, Durability::Disk, |tx| {
             // Somebody else may have been faster.
-            if let Some(key) = tx.secret_key()? {
+            if let Some(key) = kept_key(tx)? {
                 return Ok(key);
-            }
-            // Under another key everything with a secret in it would be done again.
-            if let Some(seq) = tx.keyed()? {
-                return Err(LedgerError::Store(StoreError::Corrupt {
-                    place: place.clone(),
-                    why: format!("its key for secrets is gone, which link {seq} made"),
-                }));
             }
             let key = fresh();
             tx.put_secret_key(&key)?;
@@ -175,9 +178,31 @@ impl Ledger<'_> {
             session_id,
             task_id,
         };
-        let rows = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.rows(&which, 1)?))?;
-        let last = rows.into_iter().next();
+        let last = read::<_, LedgerError>(&mut *self.store, |tx| {
+            let rows = tx.rows(&which, FEW)?;
+            Ok(first_believed(tx, rows)?)
+        })?;
         Ok(last.filter(|row| row.outcome == RowOutcome::Error))
+    }
+}
+
+/// The key for secrets. Under another one everything with a secret in it would be done again.
+fn kept_key(tx: &mut dyn Tx) -> Result<Option<[u8; 32]>, StoreError> {
+    let (key, keyed) = (tx.secret_key()?, tx.keyed()?);
+    let said = keyed
+        .as_ref()
+        .and_then(Link::body)
+        .and_then(|body| body.key);
+    match (key, &keyed) {
+        (None, None) => Ok(None),
+        (Some(key), Some(_)) if said == Some(sha256(key)) => Ok(Some(key)),
+        (None, Some(link)) => Err(tx.damaged(format!(
+            "its key for secrets is gone, which link {} made",
+            link.seq
+        ))),
+        (Some(_), _) => {
+            Err(tx.damaged("its key for secrets is not the one that was made".to_owned()))
+        }
     }
 }
 

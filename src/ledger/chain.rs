@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     canonical::{canonical, exact, sha256},
-    record::{Event, Head, Link, Row, Seq},
+    record::{Event, Head, Link, Row, Seq, Session},
     store::{StoreError, Tx},
 };
 
@@ -207,6 +207,30 @@ impl Link {
             seq: self.seq,
             session_id: &self.session_id,
         }))
+    }
+
+    /// Whether it is of that kind.
+    pub(crate) fn is(&self, event: Event) -> bool {
+        self.event == event.name()
+    }
+
+    /// Whether it takes that row back.
+    pub(crate) fn takes_back(&self, row_id: &str) -> bool {
+        let about = self.body().and_then(|body| body.about);
+        self.is(Event::Revoked) && about.as_deref() == Some(row_id)
+    }
+
+    /// The session that it opened, if it did.
+    pub(crate) fn opens(&self, body: &Body) -> Option<Session> {
+        let seal = body.session.as_ref()?;
+        Some(Session {
+            seq: self.seq,
+            session_id: self.session_id.clone(),
+            context: seal.context.clone(),
+            profile: seal.profile.clone(),
+            principal: self.actor.clone(),
+            opened_at: self.at.clone(),
+        })
     }
 
     /// What it says; none where that is not of this program's making.

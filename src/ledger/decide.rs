@@ -96,7 +96,7 @@ impl Ledger<'_> {
         let (revoked, head) =
             write::<_, DecisionError>(&mut *self.store, Durability::Disk, |tx| {
                 let row = find(tx, name)?;
-                if let Some(by) = row.revoked_by {
+                if let Some(by) = taken_back(tx, &row)? {
                     return Err(DecisionError::RevokedBefore { row: row.id, by });
                 }
                 let link = take_back(tx, &row, &actor, at, note)?;
@@ -160,6 +160,17 @@ impl Ledger<'_> {
     }
 }
 
+/// The link that took a row back.
+fn taken_back(tx: &mut dyn Tx, row: &Row) -> Result<Option<Seq>, StoreError> {
+    let by = match row.revoked_by {
+        Some(by) => tx.link(by)?,
+        None => None,
+    };
+    Ok(by
+        .filter(|link| link.takes_back(&row.id))
+        .map(|link| link.seq))
+}
+
 fn take_back(
     tx: &mut dyn Tx,
     row: &Row,
@@ -181,16 +192,24 @@ fn about(
     at: jiff::Timestamp,
     (reason, note): (Option<&str>, Option<&str>),
 ) -> Result<Head, DecisionError> {
-    if row.seq.is_none() {
+    let Some(seq) = row.seq else {
         return Err(DecisionError::History(row.id.clone()));
-    }
+    };
+    // Whose answer it is its link says, and not the row, which may have been changed.
+    let link = tx.link(seq)?.and_then(|link| Some((link.body()?, link)));
+    let ours = link.filter(|(body, _)| body.row.as_ref().is_some_and(|seal| seal.id == row.id));
+    let (operation_id, session_id, request_hash) = match &ours {
+        Some((body, link)) => (&link.operation_id, &link.session_id, &body.request_hash),
+        None => (&row.operation_id, &row.session_id, &None),
+    };
     let stamp = Stamp {
-        operation_id: &row.operation_id,
-        session_id: &row.session_id,
+        operation_id,
+        session_id,
         at,
         actor,
     };
     let body = Body {
+        request_hash: request_hash.clone(),
         reason: reason.map(ToOwned::to_owned),
         note: note.map(ToOwned::to_owned),
         about: Some(row.id.clone()),

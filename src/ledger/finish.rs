@@ -13,7 +13,8 @@ use super::{
     Ledger,
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    look::claim_key,
+    opened::claim_key,
+    past::{open, settle},
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -48,7 +49,7 @@ impl Ledger<'_> {
         let key = claim_key(ask, &running.request_hash);
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            let ours = tx.claim(&key)?.filter(|claim| claim.seq == running.claim);
+            let ours = open(tx, &key.session_id, &running.request_hash, running.claim)?;
             let Some(claim) = ours else {
                 return Err(LedgerError::InFlight {
                     operation: "of another run".to_owned(),
@@ -146,7 +147,7 @@ impl Ledger<'_> {
         let key = claim_key(ask, &running.request_hash);
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            if let Some(claim) = tx.drop_claim(&key, running.claim)? {
+            if let Some(claim) = settle(tx, &key, &running.request_hash, running.claim)? {
                 let body = Body {
                     request_hash: Some(running.request_hash.clone()),
                     reason: Some("undone".to_owned()),
@@ -269,7 +270,7 @@ impl Letter {
             request_hash: self.claimed_hash.clone(),
         };
         let mut row = self.row.clone();
-        let ours = tx.drop_claim(&key, self.claim)?;
+        let ours = settle(tx, &key, &row.request_hash, self.claim)?;
         let claim = ours.as_ref().map(|claim| claim.seq);
         let event = if let Some(claim) = ours {
             // Whether it happened nobody knows, or it is not good: nobody does it again until a person has

@@ -1,29 +1,26 @@
 //! One look at the record, inside a transaction: the three questions, and the claim.
 
-use serde_json::{Value, json};
+mod same;
 
 use super::{
-    canonical::{canonical, sha256},
     chain::{self, Body, SessionSeal},
+    opened::claim_key,
+    past::{FEW, Past},
     record::{
-        Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
-        Session,
+        Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowOutcome, RowState, Seq, Session,
     },
     request::Hashes,
     row::{self, Beside},
     store::{Delivery, Tx, Which},
-    words::{
-        Again, Answered, Ask, Attempt, Ground, LedgerError, Miss, OnDuplicate, Running, Unless, Why,
-    },
+    words::{Again, Answered, Ask, Attempt, LedgerError, Miss, OnDuplicate, Running, Unless, Why},
 };
 
 /// What one look at the record comes to.
 pub(super) enum Step {
     Run(Running),
     Answered(Box<Answered>),
-    /// An old answer, and the link it must agree with: to be judged outside the transaction, which may
-    /// mean reading files.
-    Judge(Box<Row>, Option<Link>),
+    /// An old answer: to be judged outside the transaction, which may mean reading files.
+    Judge(Box<Row>),
     /// Somebody has it: alive or dead is found out outside the transaction.
     Claimed(Claim),
     /// Whoever had it died when it may have happened.
@@ -86,6 +83,8 @@ pub(super) struct Look<'t, 'a> {
     pub(super) ask: &'t Ask<'a>,
     pub(super) hashes: &'t Hashes,
     pub(super) known: &'t Known,
+    /// What the links say of the request.
+    pub(super) past: Past,
     pub(super) stamp: chain::Stamp<'t>,
 }
 
@@ -108,15 +107,32 @@ impl Look<'_, '_> {
     /// Whether the session was opened before: it belongs to the context it was opened in.
     pub(super) fn is_open(&mut self) -> Result<bool, LedgerError> {
         let who = &self.ask.who;
-        match self.tx.session(who.session_id)? {
-            Some(session) if session.context != who.context => Err(LedgerError::ContextChanged {
+        let Some(session) = self.tx.session(who.session_id)? else {
+            let used = !self.past.is_empty() || self.tx.is_used(who.session_id)?;
+            return match used {
+                true => Err(self.no_session("is gone")),
+                false => Ok(false),
+            };
+        };
+        let link = self.tx.link(session.seq)?;
+        let opened = link.and_then(|link| link.opens(&link.body()?));
+        if opened.as_ref() != Some(&session) {
+            return Err(self.no_session("is not what the link that opened it says"));
+        }
+        if session.context != who.context {
+            return Err(LedgerError::ContextChanged {
                 session: session.session_id,
                 opened: session.context,
                 now: who.context.to_owned(),
-            }),
-            Some(_) => Ok(true),
-            None => Ok(false),
+            });
         }
+        Ok(true)
+    }
+
+    fn no_session(&self, what: &str) -> LedgerError {
+        let session = self.ask.who.session_id;
+        let why = format!("the session `{session}` {what}");
+        LedgerError::Store(self.tx.damaged(why))
     }
 
     /// Question 1. What was delivered before is answered as before, success or failure.
@@ -144,8 +160,8 @@ impl Look<'_, '_> {
             ),
             (None, None) => return Ok(None),
         };
-        let rows = self.tx.rows(&Which::Delivery(delivery), 1)?;
-        let Some(row) = rows.into_iter().next() else {
+        let rows = self.tx.rows(&Which::Delivery(delivery), FEW)?;
+        let Some(row) = self.first_believed(rows)? else {
             return Ok(None);
         };
         let counted = matches!(who.attempt, Attempt::Said(_)) || who.idempotency_key.is_some();
@@ -166,7 +182,7 @@ impl Look<'_, '_> {
             && row.outcome == RowOutcome::Success
         {
             match self.verdict(&row) {
-                None => return Ok(Some(Step::Judge(Box::new(row), None))),
+                None => return Ok(Some(Step::Judge(Box::new(row)))),
                 Some(Err(_)) => return Ok(None),
                 Some(Ok(())) => {}
             }
@@ -174,72 +190,20 @@ impl Look<'_, '_> {
         self.again(Again::Replayed, row).map(Some)
     }
 
+    /// The first of these rows that its link seals.
+    fn first_believed(&mut self, rows: Vec<Row>) -> Result<Option<Row>, LedgerError> {
+        for row in rows {
+            if let Some(row) = self.past.believed(self.tx, row)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
     /// How that old answer was judged, if it was.
     fn verdict(&self, row: &Row) -> Option<Result<(), Miss>> {
         let judged = self.known.judged.iter().find(|judged| judged.is(row))?;
         Some(judged.verdict)
-    }
-
-    /// Questions 2 and 3. A success of the same request in this session.
-    pub(super) fn same_request(&mut self) -> Result<Found, LedgerError> {
-        let ask = self.ask;
-        let which = Which::Request {
-            session_id: ask.who.session_id,
-            action_type: &row::action_type(&ask.asked),
-            request_hash: &self.hashes.request_hash,
-        };
-        let Some(row) = self.tx.rows(&which, 1)?.into_iter().next() else {
-            return Ok(Found::Nothing);
-        };
-        let Some(verdict) = self.verdict(&row) else {
-            if ask.on_duplicate == OnDuplicate::Repeat {
-                return Ok(Found::Why(Why::Repeat));
-            }
-            let link = match row.seq {
-                Some(seq) => self.tx.links(seq, 1)?.into_iter().next(),
-                None => None,
-            };
-            return Ok(Found::Step(Box::new(Step::Judge(Box::new(row), link))));
-        };
-        let verdict = match ask.on_duplicate {
-            OnDuplicate::Reuse { ground, .. } if ground != Ground::Content => {
-                verdict.and(self.unchanged_since(&row)?)
-            }
-            _ => verdict,
-        };
-        Ok(match (ask.on_duplicate, verdict) {
-            (OnDuplicate::Repeat, _) => Found::Why(Why::Repeat),
-            (OnDuplicate::Reuse { .. }, Ok(())) => {
-                Found::Step(Box::new(self.again(Again::Reused, row)?))
-            }
-            (OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_), Err(miss)) => {
-                Found::Why(Why::Miss(miss))
-            }
-            (OnDuplicate::Suppress(_), Ok(())) => {
-                Found::Step(Box::new(self.again(Again::Suppressed, row)?))
-            }
-        })
-    }
-
-    /// Whether nothing that may change what it read was begun or ended in the session since the run of that
-    /// answer began, whatever came of it. Whoever reused the answer last looked at all that was before.
-    fn unchanged_since(&mut self, row: &Row) -> Result<Result<(), Miss>, LedgerError> {
-        let answered = row.seq.unwrap_or_default();
-        let link = self.tx.links(answered, 1)?.into_iter().next();
-        let claim = link.and_then(|link| link.body()?.claim);
-        let reused = self.tx.rows(&Which::ReusesOf(&row.id), 1)?;
-        // A replayed one did not look.
-        let looked = |reuse: &Row| reuse.state == Some(RowState::Reused);
-        let reused = reused.into_iter().find(looked).and_then(|reuse| reuse.seq);
-        let since = reused.or(claim).unwrap_or(answered);
-        let who = &self.ask.who;
-        let changed = self
-            .tx
-            .changed_since(since, who.session_id, &row.operation_id)?;
-        Ok(match changed {
-            Some(_) => Err(Miss::StateMayHaveChanged),
-            None => Ok(()),
-        })
     }
 
     /// Gives an old answer again: a row of its own, with the answer byte for byte (R-004-38, R-004-39,
@@ -284,10 +248,13 @@ impl Look<'_, '_> {
     /// Claims the request, if nobody has. Without a reason it has no old answer.
     pub(super) fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
-        let Some(theirs) = self.tx.claim(&key)? else {
+        let Some(theirs) = self.past.holder(self.tx, &key)? else {
             let turn = self.turn(why)?;
             return Ok(Step::Run(self.put(key, Start::InSession, turn)?));
         };
+        if self.tx.claim(&key)?.as_ref() != Some(&theirs) {
+            self.tx.put_claim(&theirs)?;
+        }
         if theirs.state == ClaimState::Unknown {
             return Ok(Step::Unknown {
                 operation: theirs.operation_id,
@@ -367,7 +334,8 @@ impl Look<'_, '_> {
                     session_id: who.session_id,
                     task_id,
                 };
-                self.tx.rows(&which, 1)?.into_iter().next()
+                let rows = self.tx.rows(&which, FEW)?;
+                self.first_believed(rows)?
             }
         };
         let why = why.unwrap_or(match &last {
@@ -395,33 +363,4 @@ impl Look<'_, '_> {
             held: None,
         }
     }
-}
-
-/// What is claimed: the request; where duplicates are repeated, the delivery, which is none, and the
-/// operation alone where the caller names neither.
-pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
-    let who = &ask.who;
-    let claimed = match ask.on_duplicate {
-        OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => request_hash.to_owned(),
-        OnDuplicate::Repeat => match (who.idempotency_key, who.task_id) {
-            (None, None) => who.operation_id.to_owned(),
-            (Some(key), _) => delivery(&json!({"idempotency_key": key})),
-            (None, Some(task_id)) => delivery(&json!({
-                "request_id": who.request_id,
-                "task_id": task_id,
-                "attempt": match who.attempt {
-                    Attempt::Said(attempt) => Some(attempt),
-                    Attempt::Unsaid => None,
-                },
-            })),
-        },
-    };
-    ClaimKey {
-        session_id: who.session_id.to_owned(),
-        request_hash: claimed,
-    }
-}
-
-fn delivery(named: &Value) -> String {
-    format!("delivery:{}", sha256(canonical(named)))
 }

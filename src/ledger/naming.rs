@@ -73,7 +73,7 @@ pub(crate) struct Told {
 }
 
 /// So many of each kind of id are listed at most.
-const CANDIDATES: usize = 10;
+pub(super) const CANDIDATES: usize = 10;
 
 impl Told {
     pub(super) fn of(row: &Row) -> Self {

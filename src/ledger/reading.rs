@@ -10,7 +10,8 @@ use super::{
     begin::lock_of,
     decision::Decision,
     naming::{Alone, Name, NameError, find},
-    record::{ClaimState, Event, Link, Row, RowState, Session},
+    past::linked,
+    record::{Claim, ClaimState, Effects, Event, Link, Row, RowState, Session},
     store::{PostgresStore, SqliteStore, Store, StoreError, Tx, Which, Wish, read},
 };
 
@@ -158,7 +159,7 @@ impl Reading {
         most: Most,
         fits: &dyn Fn(&Row) -> bool,
     ) -> Result<Page, ReadError> {
-        let mut page = read::<_, ReadError>(&mut *self.store, |tx| {
+        let (mut page, claims) = read::<_, ReadError>(&mut *self.store, |tx| {
             let opened = tx.session(session_id)?;
             let count = tx.answers(session_id)?;
             let rows = match most {
@@ -174,20 +175,33 @@ impl Reading {
                 let from = from(tx, &row)?;
                 steps.push(Step { row, from });
             }
-            Ok(Page {
+            let page = Page {
                 session_id: session_id.to_owned(),
                 opened,
                 steps,
                 count,
-                open: open(tx, session_id)?,
-            })
+                open: Vec::new(),
+            };
+            Ok((page, open(tx, session_id)?))
         })?;
-        for open in &mut page.open {
+        for (claim, since) in claims {
             // Where nobody can say, it is believed to be at work.
-            let alive = self.store.held(lock_of(&open.operation_id)).unwrap_or(true);
-            if alive && open.how == How::Died {
-                open.how = How::AtWork;
-            }
+            let mut alive = || {
+                let held = self.store.held(lock_of(&claim.operation_id));
+                held.unwrap_or(true)
+            };
+            let how = match (claim.state, claim.effects) {
+                (ClaimState::Unknown, _) => How::Unknown,
+                _ if alive() => How::AtWork,
+                // As the next run of the same will find it.
+                (ClaimState::Dispatched, Effects::Once) => How::Unknown,
+                (ClaimState::Dispatched | ClaimState::Reserved, _) => How::Died,
+            };
+            page.open.push(Open {
+                operation_id: claim.operation_id,
+                since,
+                how,
+            });
         }
         Ok(page)
     }
@@ -314,20 +328,15 @@ fn from(tx: &mut dyn Tx, row: &Row) -> Result<Option<u64>, ReadError> {
     Ok(tx.steps(&Which::id(id), 1)?.into_iter().next())
 }
 
-fn open(tx: &mut dyn Tx, session_id: &str) -> Result<Vec<Open>, ReadError> {
+/// The claims of a session as the links have them, and when each was made.
+fn open(tx: &mut dyn Tx, session_id: &str) -> Result<Vec<(Claim, String)>, ReadError> {
     let claims = tx.claims()?.into_iter();
     let mut open = Vec::new();
     for claim in claims.filter(|claim| claim.key.session_id == session_id) {
-        let link = tx.links(claim.seq, 1)?.into_iter().next();
-        open.push(Open {
-            operation_id: claim.operation_id,
-            since: link.map(|link| link.at).unwrap_or_default(),
-            how: match claim.state {
-                // Whoever holds its lock is alive: that is looked at later.
-                ClaimState::Reserved | ClaimState::Dispatched => How::Died,
-                ClaimState::Unknown => How::Unknown,
-            },
-        });
+        if let Some(claim) = linked(tx, &claim)? {
+            let link = tx.link(claim.seq)?;
+            open.push((claim, link.map(|link| link.at).unwrap_or_default()));
+        }
     }
     Ok(open)
 }

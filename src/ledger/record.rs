@@ -179,6 +179,8 @@ pub(crate) struct Row {
 pub(crate) enum RowOutcome {
     Success,
     Error,
+    /// Neither of the two, in a row of ours: somebody else wrote it.
+    Other,
 }
 
 impl RowOutcome {
@@ -187,15 +189,17 @@ impl RowOutcome {
         match self {
             Self::Success => "success",
             Self::Error => "error",
+            Self::Other => "other",
         }
     }
 
-    /// What is stored, read back; anything else was no success.
-    pub(crate) fn read(name: &str) -> Self {
-        if name == "success" {
-            Self::Success
-        } else {
-            Self::Error
+    /// What is stored in a row of that link, read back; what rows of before oneact say otherwise was no
+    /// success.
+    pub(crate) fn read(name: &str, link: Option<Seq>) -> Self {
+        match (name, link) {
+            ("success", _) => Self::Success,
+            ("error", _) | (_, None) => Self::Error,
+            (_, Some(_)) => Self::Other,
         }
     }
 }
@@ -300,13 +304,10 @@ impl ClaimState {
         }
     }
 
-    /// What is stored, read back; what nobody knows is to be looked at by a person.
-    pub(crate) fn read(name: &str) -> Self {
-        match name {
-            "reserved" => Self::Reserved,
-            "dispatched" => Self::Dispatched,
-            _ => Self::Unknown,
-        }
+    /// What is stored, read back.
+    pub(crate) fn read(name: &str) -> Option<Self> {
+        let all = [Self::Reserved, Self::Dispatched, Self::Unknown];
+        all.into_iter().find(|state| state.name() == name)
     }
 }
 
@@ -331,13 +332,10 @@ impl Effects {
         }
     }
 
-    /// What is stored, read back; the worst where nobody knows.
-    pub(crate) fn read(name: &str) -> Self {
-        match name {
-            "none" => Self::None,
-            "idempotent" => Self::Idempotent,
-            _ => Self::Once,
-        }
+    /// What is stored, read back.
+    pub(crate) fn read(name: &str) -> Option<Self> {
+        let all = [Self::None, Self::Idempotent, Self::Once];
+        all.into_iter().find(|effects| effects.name() == name)
     }
 }
 

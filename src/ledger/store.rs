@@ -147,15 +147,37 @@ pub(crate) trait Tx {
     fn append(&mut self, link: &Link) -> Result<(), StoreError>;
     /// Up to `most` links from that number on, ascending.
     fn links(&mut self, from: Seq, most: usize) -> Result<Vec<Link>, StoreError>;
+    /// The link of that number.
+    fn link(&mut self, seq: Seq) -> Result<Option<Link>, StoreError> {
+        let found = self.links(seq, 1)?.into_iter().next();
+        Ok(found.filter(|link| link.seq == seq))
+    }
+
     /// The hash of that link, where there is one.
     fn entry_hash(&mut self, seq: Seq) -> Result<Option<String>, StoreError> {
-        let links = self.links(seq, 1)?.into_iter();
-        let mut of = links.filter(|link| link.seq == seq);
-        Ok(of.next().map(|link| link.entry_hash))
+        Ok(self.link(seq)?.map(|link| link.entry_hash))
     }
 
     /// Those of a session, ascending.
     fn links_of(&mut self, session_id: &str) -> Result<Vec<Link>, StoreError>;
+    /// Those of a session that tell of that request, ascending, but for those that say that its answer was
+    /// given again.
+    fn links_about(
+        &mut self,
+        session_id: &str,
+        request_hash: &str,
+        reach: Reach,
+    ) -> Result<Vec<Link>, StoreError>;
+    /// The numbers of the newest of these, found without an index, where somebody could have changed one.
+    fn newest_about(
+        &mut self,
+        _session_id: &str,
+        _request_hash: &str,
+    ) -> Result<Vec<Seq>, StoreError> {
+        Ok(Vec::new())
+    }
+    /// Whether a link tells of something that was asked in that session.
+    fn is_used(&mut self, session_id: &str) -> Result<bool, StoreError>;
 
     /// The first link of a session after that one by which something that may change what later reads see
     /// was begun or ended, not counting that operation's own.
@@ -191,8 +213,19 @@ pub(crate) trait Tx {
     /// Removes request and response of a row; their hashes stay.
     fn prune(&mut self, row_id: &str) -> Result<(), StoreError>;
 
-    /// How many rows are of before oneact: they have no link.
+    /// How many rows are of before oneact: they have neither state nor link.
     fn outside(&mut self) -> Result<u64, StoreError>;
+    /// The id of a row that says it is ours and names no link.
+    fn unlinked(&mut self) -> Result<Option<String>, StoreError>;
+
+    // --- the database ---
+
+    /// What of it is not as this program makes it, where that can be known.
+    fn flaw(&mut self) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+    /// Something in it is not what was recorded.
+    fn damaged(&self, why: String) -> StoreError;
 
     // --- claims ---
 
@@ -213,9 +246,28 @@ pub(crate) trait Tx {
         Ok(self.secret_key()?.map(sha256))
     }
     /// The first link that says which key there is.
-    fn keyed(&mut self) -> Result<Option<Seq>, StoreError>;
+    fn keyed(&mut self) -> Result<Option<Link>, StoreError>;
     /// Puts it here: once.
     fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError>;
+}
+
+/// Which links about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    All,
+    Newest(usize),
+    From(Seq),
+}
+
+impl Reach {
+    /// The number that they begin with, and how many they are at most.
+    fn bounds(self) -> (Seq, usize) {
+        match self {
+            Self::All => (0, usize::MAX),
+            Self::Newest(most) => (0, most),
+            Self::From(seq) => (seq, usize::MAX),
+        }
+    }
 }
 
 /// Which rows of `agent_actions`.
@@ -224,12 +276,6 @@ pub(crate) enum Which<'a> {
     /// Answers to the same delivery, the newest first: not those that only repeat another, nor those of
     /// which nothing came.
     Delivery(Delivery<'a>),
-    /// Successes (`done`, `partial`) of the same request in a session, the newest first.
-    Request {
-        session_id: &'a str,
-        action_type: &'a str,
-        request_hash: &'a str,
-    },
     /// All answers for a task, the newest first.
     Task {
         session_id: &'a str,
@@ -253,7 +299,6 @@ pub(crate) enum Which<'a> {
         session_id: &'a str,
         step_index: u64,
     },
-    #[cfg(test)]
     /// The row of a link.
     Seq(Seq),
     /// From that link on, ascending: for a walk over everything.

@@ -1,5 +1,6 @@
 //! What the ledger promises, over one in memory: what its tests have in common.
 
+mod believed;
 mod beside;
 mod claims;
 mod cut;
@@ -19,7 +20,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::{
-    Ledger,
+    Alone, Dependants, Ledger, Name,
     chain::Change,
     record::{ClaimState, Effects, Row, RowOutcome, RowState},
     request::{Asked, AskedStep, Signatures},
@@ -93,6 +94,12 @@ impl Place {
         let dir = Utf8Path::from_path(self.dir.path()).unwrap();
         let store = Box::new(self.memory.open());
         Ledger::of(store, &super::Place::default_in(dir), dir, &self.host)
+    }
+
+    /// Changes the newest row, and its link as if it had always been so.
+    fn reseal(&self, change: impl FnOnce(&mut Row)) {
+        self.memory.reseal(change);
+        std::fs::remove_file(self.dir.path().join("ledger.head")).unwrap();
     }
 
     fn rows(&self) -> Vec<Row> {
@@ -230,6 +237,17 @@ fn done(place: &Place, ask: &Ask<'_>, ended: &Ended) {
     ledger.dispatch(ask, &running).unwrap();
     let recorded = ledger.finish(ask, running, ended);
     assert!(recorded.head.is_some(), "{recorded:?}");
+}
+
+/// Takes the answer of an operation back.
+fn take_back(place: &Place, operation: &str) {
+    let name = Name {
+        text: operation,
+        session: None,
+        alone: Alone::Refused,
+    };
+    let revoked = place.open().revoke(name, Dependants::Listed, None);
+    revoked.unwrap();
 }
 
 fn again(place: &Place, ask: &Ask<'_>, world: &Around) -> Result<Why, Again> {

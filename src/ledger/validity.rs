@@ -31,15 +31,10 @@ pub(crate) trait World {
 /// Links must be good for so long, whatever the entry's timeout.
 const USABLE: Duration = Duration::from_mins(5);
 
-/// Whether the answer of `row`, whose link is `link`, is good for `ask`.
-pub(super) fn judge(
-    row: &Row,
-    link: Option<&Link>,
-    ask: &Ask<'_>,
-    world: &dyn World,
-) -> Result<(), Miss> {
+/// Whether the answer of `row`, which its link seals, is good for `ask`.
+pub(super) fn judge(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
     match ask.on_duplicate {
-        OnDuplicate::Reuse { ttl, ground } => good(row, link, ask, (ttl, ground), world),
+        OnDuplicate::Reuse { ttl, ground } => good(row, ask, (ttl, ground), world),
         OnDuplicate::Suppress(unless) => same(row, unless, world),
         OnDuplicate::Repeat => Err(Miss::Disabled),
     }
@@ -77,7 +72,6 @@ fn untouched(made: &Made, world: &dyn World) -> Result<(), Miss> {
 
 fn good(
     row: &Row,
-    link: Option<&Link>,
     ask: &Ask<'_>,
     (ttl, ground): (Option<Duration>, Ground),
     world: &dyn World,
@@ -88,10 +82,6 @@ fn good(
         Miss::NotSuccessful,
     )?;
     holds(row.response.is_some(), Miss::Pruned)?;
-    holds(
-        link.is_some_and(|link| sealed(row, link)),
-        Miss::LedgerDamaged,
-    )?;
     holds(row.revoked_by.is_none(), Miss::Revoked)?;
     let digest = row.entry_digest.as_deref();
     holds(digest == Some(&ask.entry_digest), Miss::CatalogChanged)?;
@@ -119,12 +109,12 @@ fn holds(condition: bool, miss: Miss) -> Result<(), Miss> {
     if condition { Ok(()) } else { Err(miss) }
 }
 
-/// Whether a row is what its link says, and holds the answer that was given.
+/// Whether a row is what its link says, and holds the answer that was given, or none after pruning.
 pub(super) fn sealed(row: &Row, link: &Link) -> bool {
     let answer = row.response.as_deref().map(sha256);
     link.hash() == link.entry_hash
         && link.body().and_then(|body| body.row) == Some(row.seal())
-        && answer.as_deref() == Some(&row.response_sha256)
+        && answer.is_none_or(|answer| answer == row.response_sha256)
 }
 
 fn young(row: &Row, ttl: Duration, world: &dyn World) -> bool {

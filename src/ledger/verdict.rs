@@ -115,6 +115,10 @@ pub(crate) enum Damage {
     RowUnsealed { row: String },
     #[error("there is an answer of a link that does not exist (agent_actions {row})")]
     RowAstray { row: String },
+    #[error(
+        "there is an answer that names no link and says that it is oneact's (agent_actions {row})"
+    )]
+    RowUnlinked { row: String },
     #[error("contents do not match its hash (agent_actions {row}, {part} changed)")]
     RowChanged { row: String, part: Part },
     #[error("{part} of its answer is gone, and nobody pruned it (agent_actions {row})")]
@@ -160,6 +164,7 @@ impl Damage {
             Self::RowMissing { .. } => "row_missing",
             Self::RowUnsealed { .. } => "row_unsealed",
             Self::RowAstray { .. } => "row_astray",
+            Self::RowUnlinked { .. } => "row_unlinked",
             Self::RowChanged { .. } => "row_changed",
             Self::PayloadGone { .. } => "payload_gone",
             Self::RevokedByNobody { .. } => "revoked_by_nobody",

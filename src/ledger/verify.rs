@@ -4,7 +4,6 @@
 //! It is read in pages, each in a transaction of its own: a long chain needs no more memory than a short
 //! one, and nobody who records waits for us. Kept are the ids of pruned rows and what is open.
 
-mod open;
 mod page;
 mod walk;
 

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::task::{Failure, Fault, Print, Produced};
+use crate::task::{Failure, Fault};
+
+pub(crate) use super::made::{Made, SeenInput};
 
 use super::{
     chain::Change,
-    record::{Effects, Head, Row, RowOutcome, RowState},
+    record::{Effects, Head, Row, RowOutcome, RowState, Seq},
     request::Asked,
     store::StoreError,
 };
@@ -333,59 +335,6 @@ pub(crate) struct Ended {
     pub(crate) duration_ms: u64,
 }
 
-/// An input, as it was after the run.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SeenInput {
-    pub(crate) print: Print,
-    /// It was written to between the beginning of the run and its end.
-    pub(crate) changed_meanwhile: bool,
-}
-
-/// Something that was made, and what it was when it was made.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Made {
-    pub(crate) ref_id: String,
-    pub(crate) storage_uri: String,
-    pub(crate) asset_type: String,
-    pub(crate) capability_id: String,
-    pub(crate) parent_ref_id: Option<String>,
-    pub(crate) print: Print,
-}
-
-impl Made {
-    /// An asset, with its fingerprint.
-    pub(crate) fn of(produced: &Produced, print: Print) -> Self {
-        Self {
-            ref_id: produced.ref_id.to_string(),
-            storage_uri: produced.storage_uri.clone(),
-            asset_type: produced.asset_type.clone(),
-            capability_id: produced.capability_id.clone(),
-            parent_ref_id: produced.parent_ref_id.as_ref().map(ToString::to_string),
-            print,
-        }
-    }
-}
-
-impl Made {
-    /// A file that is no asset is called by its place.
-    pub(crate) fn file(place: &str, asset_type: &str, capability_id: &str, print: Print) -> Self {
-        Self {
-            ref_id: place.to_owned(),
-            storage_uri: place.to_owned(),
-            asset_type: asset_type.to_owned(),
-            capability_id: capability_id.to_owned(),
-            parent_ref_id: None,
-            print,
-        }
-    }
-
-    pub(crate) fn is_asset(&self) -> bool {
-        self.ref_id != self.storage_uri
-    }
-}
-
 /// Where an answer is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
@@ -420,6 +369,18 @@ pub(crate) enum LedgerError {
         "operation {operation} did the same, or may have: how it ended nobody knows, or it is not good, and it must not happen twice. Look, then say it with `oneact resolve {operation} --happened` or `--did-not`"
     )]
     Unknown { operation: String },
+    #[error(
+        "operation {operation} did the same, as link {link} says, and its answer in the ledger was changed or is gone: it is not done again. `oneact verify` says more; put the ledger back from a backup, or send the request with another `salt` if it is to be done again"
+    )]
+    Damaged { operation: String, link: Seq },
+    #[error(
+        "the ledger {place} does not hold link {link}, which {head} names: it is an older copy, or its end was cut off. Nothing that has effects is done with it, for it may have been done before. Put the newer ledger back; if this one is meant, remove {head}"
+    )]
+    Older {
+        place: String,
+        link: Seq,
+        head: String,
+    },
     #[error("{}", .0.message)]
     Stopped(Failure),
 }
@@ -427,14 +388,17 @@ pub(crate) enum LedgerError {
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
         let fault = match &error {
-            LedgerError::Store(_) => Fault::LedgerUnavailable,
+            LedgerError::Store(_) | LedgerError::Older { .. } => Fault::LedgerUnavailable,
             LedgerError::ContextChanged { .. } => Fault::ContextChanged,
             LedgerError::Conflict { .. } => Fault::IdempotencyConflict,
             LedgerError::InFlight { .. } => Fault::RequestInFlight,
-            LedgerError::Unknown { .. } => Fault::OutcomeUnknown,
+            LedgerError::Unknown { .. } | LedgerError::Damaged { .. } => Fault::OutcomeUnknown,
             LedgerError::Stopped(failure) => return failure.clone(),
         };
-        let lasts = matches!(&error, LedgerError::Store(error) if error.lasts());
+        let lasts = match &error {
+            LedgerError::Store(error) => error.lasts(),
+            error => matches!(error, LedgerError::Older { .. }),
+        };
         let failure = Self::new(fault, error.to_string());
         Self {
             recoverable: failure.recoverable && !lasts,

@@ -170,8 +170,10 @@ fn what_somebody_wrote_into_the_ledger_says_nothing_of_it_on_a_terminal() {
         ),
         "{stdout:?}"
     );
-    let (_, stdout, _) = oneact(&root, &["resolve", "\u{1b}", "--happened"]);
-    assert!(stdout.starts_with("again (^[[2J1"), "{stdout:?}");
+    // No link says that it is open.
+    let (exit, stdout, stderr) = oneact(&root, &["resolve", "\u{1b}", "--happened"]);
+    assert_eq!((exit, stdout.as_str()), (2, ""));
+    assert!(stderr.contains("`^[[2J1"), "{stderr:?}");
     let (_, _, stderr) = oneact(&root, &["revoke", "\u{202e}"]);
     assert!(stderr.contains("`<U+202E>`"), "{stderr:?}");
 }
@@ -254,6 +256,9 @@ fn without_a_ledger_an_anchor_or_a_key_it_is_exit_2_and_nothing_is_made() {
         let (exit, stdout, _) = oneact(&root, args);
         assert_eq!((exit, stdout.as_str()), (2, ""), "{args:?}");
     }
+    // Neither answer is proposed before the other.
+    let (_, _, stderr) = oneact(&root, &["resolve", "op_1"]);
+    assert!(stderr.contains("<--happened|--did-not>"), "{stderr}");
 }
 
 /// A once-only call whose run died in the middle.

@@ -104,7 +104,7 @@ fn class(row: &Row) -> &'static str {
         (Some(RowState::Pending | RowState::Partial | RowState::Unknown | RowState::Late), _) => {
             "wait"
         }
-        (_, RowOutcome::Error) => "bad",
+        (_, RowOutcome::Error | RowOutcome::Other) => "bad",
         (Some(RowState::Reused | RowState::Replayed | RowState::Suppressed), _) => "again",
         (_, RowOutcome::Success) => "good",
     }

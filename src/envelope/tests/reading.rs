@@ -201,7 +201,9 @@ fn inherited_resources_that_cannot_be_echoed_are_not_dropped_in_silence_c_02() {
 
 #[test]
 fn a_session_id_that_is_no_directory_name_is_refused() {
-    for session in ["", "..", "a/b", ".hidden", "a\\b", "a\nb"] {
+    for session in [
+        "", "..", "a/b", ".hidden", "a\\b", "a\nb", "  ", "\u{3000}", "\u{200b}",
+    ] {
         let document = json!({"dispatch": bare(), "metadata": {"session_id": session}});
         let received = received(&document);
         assert_eq!(

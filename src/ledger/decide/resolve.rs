@@ -7,7 +7,8 @@ use crate::ledger::{
     Ledger,
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
-    naming::{NameError, Only, only},
+    naming::{CANDIDATES, NameError, Only, only},
+    past::linked,
     record::{Claim, ClaimState, Effects, Event, Head, Row},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -81,7 +82,7 @@ impl Ledger<'_> {
             Happened::No => None,
         };
         let (link, step_index) = write(&mut *self.store, Durability::Disk, |tx| {
-            if tx.claim(&found.claim.key)?.as_ref() != Some(&found.claim) {
+            if linked(tx, &found.claim)?.as_ref() != Some(&found.claim) {
                 let operation = found.case.operation_id.clone();
                 return Err(DecisionError::Settled { operation });
             }
@@ -142,15 +143,28 @@ impl Ledger<'_> {
 fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError> {
     let mut claims = tx.claims()?;
     claims.retain(|claim| claim.operation_id.starts_with(name));
-    let claim = match only(name, claims, |claim| claim.operation_id.clone()) {
-        Only::One(claim) => *claim,
-        Only::None => return Err(closed(tx, name)?),
+    // Also those that ended: an id is cut to a beginning that no other has.
+    let open = claims.iter().map(|claim| claim.operation_id.clone());
+    let mut operations: Vec<String> = open.collect();
+    if !name.is_empty() {
+        let ended = tx.rows(&Which::operation(name), CANDIDATES)?;
+        operations.extend(ended.into_iter().map(|row| row.operation_id));
+    }
+    let operation = match only(name, operations, Clone::clone) {
+        Only::One(operation) => *operation,
+        Only::None => return Err(nothing(name)),
         Only::Several(candidates) => {
             return Err(DecisionError::Name(NameError::Several {
                 text: name.to_owned(),
                 candidates,
             }));
         }
+    };
+    // How it stands the links say.
+    let claim = claims.iter().find(|claim| claim.operation_id == operation);
+    let claim = claim.map(|claim| linked(tx, claim)).transpose()?;
+    let Some(claim) = claim.flatten() else {
+        return Err(closed(tx, &operation)?);
     };
     let link = tx.links(claim.seq, 1)?.into_iter().next();
     let link = link.filter(|link| link.seq == claim.seq);
@@ -180,25 +194,24 @@ fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError
     })
 }
 
-/// Why there is no such claim: what came of the operation.
-fn closed(tx: &mut dyn Tx, name: &str) -> Result<DecisionError, StoreError> {
-    let rows = match name {
-        "" => Vec::new(),
-        name => tx.rows(&Which::operation(name), 1)?,
-    };
-    let ended = rows.into_iter().next();
-    Ok(
-        match ended.and_then(|row| Some((row.operation_id, row.state?))) {
-            Some((operation, state)) => DecisionError::Ended {
-                operation,
-                state: state.name(),
-            },
-            None => DecisionError::Name(NameError::Nothing {
-                text: name.to_owned(),
-                session: None,
-            }),
+/// Why an operation is not open: what came of it.
+fn closed(tx: &mut dyn Tx, operation: &str) -> Result<DecisionError, StoreError> {
+    let ended = tx.rows(&Which::operation(operation), 1)?.into_iter().next();
+    let ended = ended.and_then(|row| Some((row.operation_id, row.state?)));
+    Ok(match ended {
+        Some((operation, state)) => DecisionError::Ended {
+            operation,
+            state: state.name(),
         },
-    )
+        None => nothing(operation),
+    })
+}
+
+fn nothing(name: &str) -> DecisionError {
+    DecisionError::Name(NameError::Nothing {
+        text: name.to_owned(),
+        session: None,
+    })
 }
 
 /// The row of an answer that a person vouches for.

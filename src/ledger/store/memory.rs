@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    Durability, Store, StoreError, Tx, Which,
+    Durability, Reach, Store, StoreError, Tx, Which,
     rules::{self, Rule},
 };
 use crate::ledger::{
@@ -242,6 +242,31 @@ impl Tx for Kept {
         Ok(changed.map(|link| link.seq))
     }
 
+    fn links_about(
+        &mut self,
+        session_id: &str,
+        request_hash: &str,
+        reach: Reach,
+    ) -> Result<Vec<Link>, StoreError> {
+        let (from, most) = reach.bounds();
+        let again = [Event::Replayed, Event::Reused, Event::Suppressed];
+        let about = |link: &Link| link.body().and_then(|body| body.request_hash);
+        let mut links = self.links_of(session_id)?;
+        links.retain(|link| {
+            about(link).as_deref() == Some(request_hash)
+                && link.seq >= from
+                && !again.iter().any(|event| link.is(*event))
+        });
+        links.drain(..links.len().saturating_sub(most));
+        Ok(links)
+    }
+
+    fn is_used(&mut self, session_id: &str) -> Result<bool, StoreError> {
+        let mut links = self.links_of(session_id)?;
+        links.retain(|link| !link.is(Event::Genesis) && !link.is(Event::Keyed));
+        Ok(!links.is_empty())
+    }
+
     fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
         let mut sessions = self.sessions.iter();
         Ok(sessions.find(|session| session.session_id == id).cloned())
@@ -355,8 +380,21 @@ impl Tx for Kept {
     }
 
     fn outside(&mut self) -> Result<u64, StoreError> {
-        let outside = self.rows.iter().filter(|row| row.seq.is_none());
+        let outside = |row: &&Row| row.seq.is_none() && row.state.is_none();
+        let outside = self.rows.iter().filter(outside);
         Ok(u64::try_from(outside.count()).unwrap_or(u64::MAX))
+    }
+
+    fn unlinked(&mut self) -> Result<Option<String>, StoreError> {
+        let unlinked = |row: &&Row| row.seq.is_none() && row.state.is_some();
+        Ok(self.rows.iter().find(unlinked).map(|row| row.id.clone()))
+    }
+
+    fn damaged(&self, why: String) -> StoreError {
+        StoreError::Corrupt {
+            place: "memory".to_owned(),
+            why,
+        }
     }
 
     fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
@@ -387,10 +425,12 @@ impl Tx for Kept {
         Ok(self.key)
     }
 
-    fn keyed(&mut self) -> Result<Option<Seq>, StoreError> {
-        let keyed = Event::Keyed.name();
-        let link = self.links.iter().find(|link| link.event == keyed);
-        Ok(link.map(|link| link.seq))
+    fn keyed(&mut self) -> Result<Option<Link>, StoreError> {
+        Ok(self
+            .links
+            .iter()
+            .find(|link| link.is(Event::Keyed))
+            .cloned())
     }
 
     fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {

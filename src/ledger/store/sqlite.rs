@@ -6,9 +6,11 @@
 mod columns;
 mod errors;
 mod files;
+mod flaw;
 mod holds;
 mod migrate;
 mod open;
+mod read;
 mod rows;
 mod seed;
 #[cfg(test)]

@@ -84,8 +84,13 @@ fn the_head_file_is_not_written_over_when_the_ledger_does_not_hold_what_it_names
     file.change(CUT);
     // Enough answers for the chain to be longer than it was.
     let mut ledger = file.open();
-    for (number, operation) in (20..).zip(["op_5", "op_6", "op_7"]) {
-        record(&mut ledger, &other(ask(operation), number), &ended());
+    for (number, operation) in (20..).zip(["op_5", "op_6", "op_7", "op_8"]) {
+        // What has effects is refused.
+        let reads = Ask {
+            effects: Effects::None,
+            ..other(ask(operation), number)
+        };
+        record(&mut ledger, &reads, &ended());
     }
     assert!(file.links().len() > 11);
     assert_eq!(fs::read(file.path("ledger.head")).unwrap(), before);

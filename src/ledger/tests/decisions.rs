@@ -2,7 +2,7 @@
 
 use super::{tampering::other, *};
 use crate::ledger::{
-    Alone, Case, DecisionError, Dependants, Happened, Name, Review, Signers, naming::NameError,
+    Case, DecisionError, Happened, How, Most, Reading, Review, Signers, naming::NameError,
     record::Event,
 };
 
@@ -404,4 +404,37 @@ fn an_answer_of_a_session_is_found_however_many_are_newer_elsewhere() {
     };
     let revoked = place.open().revoke(named, Dependants::Listed, None);
     assert_eq!(revoked.unwrap().row.operation_id, "op_1");
+}
+
+#[test]
+fn the_beginning_of_several_operations_names_none_of_them() {
+    let place = died(&once("op_1"));
+    done(&place, &other(once("op_2"), 2), &ended());
+    let refused = |text: &str| place.open().resolve(text, Happened::No, None).unwrap_err();
+    // One is open and one has ended.
+    match refused("op_") {
+        DecisionError::Name(NameError::Several { candidates, .. }) => {
+            assert_eq!(candidates, ["op_1", "op_2"]);
+        }
+        error => panic!("{error:?}"),
+    }
+    // Both have ended.
+    place.open().resolve("op_1", Happened::No, None).unwrap();
+    done(&place, &other(once("op_3"), 3), &ended());
+    let error = refused("op_");
+    assert!(
+        matches!(error, DecisionError::Name(NameError::Several { .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn what_died_and_must_not_happen_twice_is_shown_as_the_next_run_will_find_it() {
+    for (dead, wanted) in [(once("op_1"), How::Unknown), (ask("op_1"), How::Died)] {
+        let place = died(&dead);
+        let mut reading = Reading::of(Box::new(place.memory.open()));
+        let page = reading.page("s", Most::All, &|_| true).unwrap();
+        let how: Vec<How> = page.open.iter().map(|open| open.how).collect();
+        assert_eq!(how, [wanted]);
+    }
 }

@@ -181,10 +181,10 @@ fn what_must_not_happen_twice_is_done_again_only_for_what_is_known() {
     let suppressed = again(&place, &once("op_2"), &Around::default());
     assert_eq!(suppressed, Err(Again::Suppressed));
     // Nor is it where nobody can read what its inputs were.
-    place
-        .memory
-        .change(|row| row.input_ids = Some("{}".to_owned()));
-    let suppressed = again(&place, &once("op_3"), &Around::default());
+    let place = Place::new();
+    done(&place, &once("op_1"), &end);
+    place.reseal(|row| row.input_ids = Some("{}".to_owned()));
+    let suppressed = again(&place, &once("op_2"), &Around::default());
     assert_eq!(suppressed, Err(Again::Suppressed));
 }
 
@@ -225,7 +225,7 @@ struct Meanwhile<'a>(&'a Place, RefCell<bool>);
 impl World for Meanwhile<'_> {
     fn still(&self, _: &str, _: &Print, _: Links) -> Still {
         if !self.1.replace(true) {
-            self.0.memory.change(|row| row.revoked_by = Some(1));
+            take_back(self.0, "op_1");
         }
         Still::Same
     }

@@ -50,16 +50,14 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
     done(&place, &was, &first);
     match wanted {
         Miss::StateMayHaveChanged => done(&place, &changing("op_change"), &ended()),
-        Miss::Revoked => place.memory.change(|row| row.revoked_by = Some(3)),
+        Miss::Revoked => take_back(&place, "op_1"),
         Miss::Pruned => place.memory.change(|row| row.response = None),
         Miss::LedgerDamaged => place
             .memory
             .change(|row| row.response = Some("{}".to_owned())),
         Miss::OneactChanged => {
             // Judged by other rules: sealed as such, so that only this differs.
-            place
-                .memory
-                .reseal(|row| row.oneact_version = "0.0.1+rules.0".to_owned());
+            place.reseal(|row| row.oneact_version = "0.0.1+rules.0".to_owned());
         }
         _ => {}
     }

@@ -289,12 +289,12 @@ fn a_link_that_was_changed_with_its_hash_is_found_at_the_next_one() {
 #[test]
 fn an_answer_that_was_taken_back_cannot_be_brought_back() {
     let file = InFile::filled();
-    let name = crate::ledger::Name {
+    let name = Name {
         text: "op_1",
         session: None,
-        alone: crate::ledger::Alone::Refused,
+        alone: Alone::Refused,
     };
-    let dependants = crate::ledger::Dependants::Listed;
+    let dependants = Dependants::Listed;
     let revoked = file.open().revoke(name, dependants, None).unwrap();
     assert_eq!(file.verdict().broken, None);
     file.change("UPDATE agent_actions SET revoked_by = NULL WHERE seq = 3");

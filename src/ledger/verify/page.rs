@@ -32,6 +32,8 @@ pub(super) struct End {
     /// SHA-256 of the key for secrets.
     pub(super) key: Option<String>,
     pub(super) outside: u64,
+    /// A row that says it is ours and names no link.
+    pub(super) unlinked: Option<String>,
 }
 
 impl Page {
@@ -55,11 +57,11 @@ impl Page {
         let mut takers = Vec::new();
         for row in &rows {
             if let Some(by) = row.revoked_by {
-                takers.push((row.id.clone(), one(tx, by)?));
+                takers.push((row.id.clone(), tx.link(by)?));
             }
         }
         let mut taken = Vec::new();
-        for link in links.iter().filter(|link| is(link, Event::Revoked)) {
+        for link in links.iter().filter(|link| link.is(Event::Revoked)) {
             let about = link.body().and_then(|body| body.about).unwrap_or_default();
             let row = tx.rows(&Which::id(&about), 1)?.into_iter().next();
             let row = row.filter(|row| row.id == about);
@@ -78,20 +80,14 @@ impl Page {
 
 impl End {
     fn load(tx: &mut dyn Tx) -> Result<Self, StoreError> {
+        if let Some(why) = tx.flaw()? {
+            return Err(tx.damaged(why));
+        }
         Ok(Self {
             claims: tx.claims()?,
             key: tx.secret_key_sha256()?,
             outside: tx.outside()?,
+            unlinked: tx.unlinked()?,
         })
     }
-}
-
-fn one(tx: &mut dyn Tx, seq: Seq) -> Result<Option<Link>, StoreError> {
-    let found = tx.links(seq, 1)?.into_iter().next();
-    Ok(found.filter(|link| link.seq == seq))
-}
-
-/// Whether it is of that kind.
-pub(super) fn is(link: &Link, event: Event) -> bool {
-    link.event == event.name()
 }

@@ -2,14 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{
-    open::Opened,
-    page::{End, Page, is},
-};
+use super::page::{End, Page};
 use crate::ledger::{
     anchor::Note,
     canonical::sha256,
-    chain::{Body, NOTHING, SessionSeal},
+    chain::{Body, NOTHING},
+    opened::Opened,
     record::{ClaimState, Event, Head, Link, Row, Seq, Session},
     verdict::{Broken, Damage, Part, Verdict, Whose},
 };
@@ -80,7 +78,7 @@ impl Walk {
             let row = rows.next_if(|row| row.seq == Some(link.seq));
             self.row(&body, row.as_ref())?;
             let session = sessions.next_if(|session| session.seq == link.seq);
-            self.session(link, body.session.as_ref(), session.as_ref())?;
+            self.session(link.opens(&body), session.as_ref())?;
             if let Some(row) = &row {
                 self.taken_back(row, &takers)?;
             }
@@ -97,7 +95,7 @@ impl Walk {
             {
                 return Err(self.here(Damage::KeyChanged));
             }
-            if is(link, Event::Pruned) {
+            if link.is(Event::Pruned) {
                 for id in &body.rows {
                     self.bare.remove(id);
                 }
@@ -218,20 +216,7 @@ impl Walk {
     }
 
     /// The session that a link opened is what the link says.
-    fn session(
-        &self,
-        link: &Link,
-        seal: Option<&SessionSeal>,
-        session: Option<&Session>,
-    ) -> Result<(), Broken> {
-        let said = seal.map(|seal| Session {
-            seq: link.seq,
-            session_id: link.session_id.clone(),
-            context: seal.context.clone(),
-            profile: seal.profile.clone(),
-            principal: link.actor.clone(),
-            opened_at: link.at.clone(),
-        });
+    fn session(&self, said: Option<Session>, session: Option<&Session>) -> Result<(), Broken> {
         let damage = match (said, session) {
             (None, None) => return Ok(()),
             (Some(said), Some(session)) if said == *session => return Ok(()),
@@ -255,10 +240,7 @@ impl Walk {
         let taker = takers.iter().find(|(id, _)| *id == row.id);
         let said = taker
             .and_then(|(_, link)| link.as_ref())
-            .is_some_and(|link| {
-                let about = link.body().and_then(|body| body.about);
-                is(link, Event::Revoked) && about.as_deref() == Some(&row.id)
-            });
+            .is_some_and(|link| link.takes_back(&row.id));
         if said {
             return Ok(());
         }
@@ -287,6 +269,12 @@ impl Walk {
             return Err(Broken {
                 link: row.seq,
                 ..here(Damage::RowAstray { row: row.id })
+            });
+        }
+        if let Some(row) = end.unlinked {
+            return Err(Broken {
+                link: None,
+                ..here(Damage::RowUnlinked { row })
             });
         }
         if let Some(session) = session {

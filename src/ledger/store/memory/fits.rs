@@ -28,17 +28,6 @@ pub(super) fn fits(which: &Which<'_>, row: &Row) -> bool {
                 && is(&row.task_id, task_id)
                 && attempt.is_none_or(|attempt| row.attempt == attempt)
         }
-        Which::Request {
-            session_id,
-            action_type,
-            request_hash,
-        } => {
-            row.session_id == session_id
-                && is(&row.action_type, action_type)
-                && row.request_hash == request_hash
-                && row.outcome == RowOutcome::Success
-                && matches!(row.state, Some(Done | Partial))
-        }
         Which::Task {
             session_id,
             task_id,
@@ -65,18 +54,17 @@ pub(super) fn fits(which: &Which<'_>, row: &Row) -> bool {
                 Earlier::Success {
                     action_type,
                     request_hash,
-                } => Which::Request {
-                    session_id,
-                    action_type,
-                    request_hash,
-                },
-                Earlier::Failure { task_id } => Which::Task {
-                    session_id,
-                    task_id,
-                },
+                } => {
+                    is(&row.action_type, action_type)
+                        && row.request_hash == request_hash
+                        && row.outcome == RowOutcome::Success
+                        && matches!(row.state, Some(Done | Partial))
+                }
+                Earlier::Failure { task_id } => {
+                    is(&row.task_id, task_id) && row.outcome != RowOutcome::Success
+                }
             };
-            let failed = matches!(what, Earlier::Failure { .. });
-            row.seq < Some(than) && fits(&of, row) && (row.outcome == RowOutcome::Error) == failed
+            of && row.session_id == session_id && row.seq < Some(than)
         }
         Which::ReusesOf(id) => is(&row.reused_from, id),
         Which::Newest => true,

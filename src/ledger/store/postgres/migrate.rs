@@ -23,11 +23,18 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 1] = [Migration {
-    version: 1,
-    name: "the ledger",
-    sql: include_str!("../../schema/postgres_1.sql"),
-}];
+const MIGRATIONS: [Migration; 2] = [
+    Migration {
+        version: 1,
+        name: "the ledger",
+        sql: include_str!("../../schema/postgres_1.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "links are found by their request, and decide",
+        sql: include_str!("../../schema/postgres_2.sql"),
+    },
+];
 
 impl Migration {
     fn checksum(&self) -> String {

@@ -159,11 +159,11 @@ pub(super) fn row(row: &Found) -> Result<Row, Error> {
         action_type: maybe(row, 2)?,
         target_type: maybe(row, 3)?,
         target_id: id(row, 4, 37)?,
-        outcome: RowOutcome::read(&or_empty(row, 5)?),
+        outcome: RowOutcome::read(&or_empty(row, 5)?, seq),
         request: maybe(row, 6)?,
         request_hash: or_empty(row, 7)?,
         response: maybe(row, 8)?,
-        confidence_score: maybe(row, 9)?.and_then(|score| score.parse().ok()),
+        confidence_score: score(maybe(row, 9)?, seq),
         session_id: id(row, 10, 36)?.unwrap_or_default(),
         step_index: number_of(row, 11, seq)?,
         timestamp: or_empty(row, 12)?,
@@ -191,6 +191,12 @@ pub(super) fn row(row: &Found) -> Result<Row, Error> {
         seq,
         revoked_by: maybe_number(row, 35)?,
     })
+}
+
+/// A number of a row of ours is one that JSON has; any other is what no link seals.
+fn score(text: Option<String>, link: Option<Seq>) -> Option<f64> {
+    let number = text?.parse().ok().filter(|score: &f64| score.is_finite());
+    number.or_else(|| link.map(|_| f64::MAX))
 }
 
 /// What a row's columns hold that the row does not.
@@ -279,21 +285,6 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
     let session = session!();
     Some(match *which {
         Which::Delivery(delivery) => of_delivery(delivery),
-        Which::Request {
-            session_id,
-            action_type,
-            request_hash,
-        } => (
-            format!(
-                "WHERE {session} = $1 AND request_hash = $2 AND action_type = $3 \
-                 AND outcome = 'success' AND state IN ('done', 'partial') {NEWEST}"
-            ),
-            vec![
-                Value::text(session_id),
-                Value::text(request_hash),
-                Value::text(action_type),
-            ],
-        ),
         Which::Task {
             session_id,
             task_id,
@@ -345,7 +336,6 @@ pub(super) fn which<'a>(which: &Which<'a>) -> Option<(String, Vec<Value<'a>>)> {
             format!("WHERE {session} = $1 AND step_index = $2 {NEWEST}"),
             vec![Value::text(session_id), Value::int(step_index)],
         ),
-        #[cfg(test)]
         Which::Seq(seq) => ("WHERE seq = $1".to_owned(), vec![Value::int(seq)]),
         Which::From(seq) => (
             "WHERE seq >= $1 ORDER BY seq NULLS FIRST".to_owned(),

@@ -48,13 +48,31 @@ fn link(seq: Seq, before: &str) -> Link {
     link
 }
 
+/// Adds a link that takes a row back.
+fn taken_back(tx: &mut dyn Tx, id: &str) -> Result<Seq, StoreError> {
+    saying(tx, "revoked", &format!(r#"{{"about":"{id}"}}"#))
+}
+
+/// Adds a link that says a row was pruned.
+fn pruned(tx: &mut dyn Tx, id: &str) -> Result<Seq, StoreError> {
+    saying(tx, "pruned", &format!(r#"{{"rows":["{id}"]}}"#))
+}
+
 /// Adds a link and gives its number.
 fn append(tx: &mut dyn Tx) -> Result<Seq, StoreError> {
+    saying(tx, "succeeded", "{}")
+}
+
+fn saying(tx: &mut dyn Tx, event: &str, body: &str) -> Result<Seq, StoreError> {
     let (seq, before) = match tx.head()? {
         Some(head) => (head.seq + 1, head.entry_hash),
         None => (0, NOTHING.to_owned()),
     };
-    tx.append(&link(seq, &before))?;
+    let mut link = link(seq, &before);
+    event.clone_into(&mut link.event);
+    body.clone_into(&mut link.body);
+    link.entry_hash = link.hash();
+    tx.append(&link)?;
     Ok(seq)
 }
 

@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use tokio_postgres::Row as Found;
 
 use super::{
-    super::{StoreError, Tx, Which},
+    super::{Reach, StoreError, Tx, Which},
     line::Line,
     rows,
     trouble::Trouble,
-    value::Value,
+    value::{Value, Word},
 };
 use crate::ledger::{
     chain::CHANGES_STATE,
@@ -183,6 +183,38 @@ impl Tx for PgTx<'_> {
         )
     }
 
+    fn links_about(
+        &mut self,
+        session_id: &str,
+        request_hash: &str,
+        reach: Reach,
+    ) -> Result<Vec<Link>, StoreError> {
+        let (from, most) = reach.bounds();
+        let mut links = self.all(
+            &format!(
+                "{LINKS} WHERE session_id = $1 AND public.oneact_request(body) = $2 AND seq >= $3 \
+                 AND event NOT IN ('replayed', 'reused', 'suppressed') ORDER BY seq DESC LIMIT $4"
+            ),
+            &[
+                Value::text(session_id),
+                Value::text(request_hash),
+                Value::since(from),
+                Value::int(most),
+            ],
+            link,
+        )?;
+        links.reverse();
+        Ok(links)
+    }
+
+    fn is_used(&mut self, session_id: &str) -> Result<bool, StoreError> {
+        let found = self.ask(
+            "SELECT 1 FROM public.ledger_events WHERE session_id = $1 AND event NOT IN ('genesis', 'keyed') LIMIT 1",
+            &[Value::text(session_id)],
+        )?;
+        Ok(!found.is_empty())
+    }
+
     fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
         let statement = format!("{} WHERE session_key = $1", rows::SESSIONS);
         self.first(&statement, &[Value::text(id)], rows::session)
@@ -289,11 +321,26 @@ impl Tx for PgTx<'_> {
 
     fn outside(&mut self) -> Result<u64, StoreError> {
         let found = self.first(
-            "SELECT count(*) FROM public.agent_actions WHERE seq IS NULL",
+            "SELECT count(*) FROM public.agent_actions WHERE seq IS NULL AND state IS NULL",
             &[],
             |row| rows::number(row, 0),
         )?;
         Ok(found.unwrap_or_default())
+    }
+
+    fn unlinked(&mut self) -> Result<Option<String>, StoreError> {
+        self.first(
+            "SELECT id::text FROM public.agent_actions WHERE seq IS NULL AND state IS NOT NULL LIMIT 1",
+            &[],
+            |row| rows::text(row, 0),
+        )
+    }
+
+    fn damaged(&self, why: String) -> StoreError {
+        StoreError::Corrupt {
+            place: self.place.to_owned(),
+            why,
+        }
     }
 
     fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
@@ -361,12 +408,9 @@ impl Tx for PgTx<'_> {
         self.first(ask, &[], |row| rows::text(row, 0))
     }
 
-    fn keyed(&mut self) -> Result<Option<Seq>, StoreError> {
-        self.first(
-            "SELECT seq FROM public.ledger_events WHERE event = 'keyed' ORDER BY seq LIMIT 1",
-            &[],
-            |row| rows::number(row, 0),
-        )
+    fn keyed(&mut self) -> Result<Option<Link>, StoreError> {
+        let statement = format!("{LINKS} WHERE event = 'keyed' ORDER BY seq LIMIT 1");
+        self.first(&statement, &[], link)
     }
 
     fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {
@@ -400,7 +444,7 @@ fn claim(row: &Found) -> Result<Claim, tokio_postgres::Error> {
         },
         operation_id: rows::text(row, 2)?,
         seq: rows::number(row, 3)?,
-        state: ClaimState::read(row.try_get(4)?),
-        effects: Effects::read(row.try_get(5)?),
+        state: row.try_get::<_, Word<ClaimState>>(4)?.0,
+        effects: row.try_get::<_, Word<Effects>>(5)?.0,
     })
 }

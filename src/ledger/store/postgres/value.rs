@@ -1,8 +1,10 @@
-//! Parameters of statements, and texts that PostgreSQL cannot keep as they are.
+//! Parameters of statements, texts that PostgreSQL cannot keep as they are, and words of our lists.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, error::Error as StdError};
 
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::{FromSql, ToSql, Type, accepts};
+
+use crate::ledger::record::{ClaimState, Effects};
 
 /// A parameter.
 #[derive(Debug)]
@@ -86,3 +88,22 @@ pub(super) fn given(kept: String) -> String {
     }
     given
 }
+
+/// A word of one of our lists.
+pub(super) struct Word<T>(pub(super) T);
+
+macro_rules! word {
+    ($($kind:ty),*) => {$(
+        impl FromSql<'_> for Word<$kind> {
+            fn from_sql(kind: &Type, raw: &[u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
+                let name = <&str>::from_sql(kind, raw)?;
+                let none = || format!("`{name}` is none of its words");
+                Ok(Self(<$kind>::read(name).ok_or_else(none)?))
+            }
+
+            accepts!(TEXT);
+        }
+    )*};
+}
+
+word!(ClaimState, Effects);

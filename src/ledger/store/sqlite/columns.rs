@@ -5,6 +5,8 @@ use rusqlite::{
     types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef},
 };
 
+use crate::ledger::record::{ClaimState, Effects, RowState};
+
 /// Reads the columns of a row from the left to the right.
 pub(super) struct Columns<'a, 's> {
     row: &'a Row<'s>,
@@ -20,6 +22,20 @@ impl<'a, 's> Columns<'a, 's> {
         let value = self.row.get(self.at)?;
         self.at += 1;
         Ok(value)
+    }
+
+    /// A number that JSON has, or none.
+    pub(super) fn finite(&mut self) -> Result<Option<f64>> {
+        let at = self.at;
+        let number = self.next::<Option<f64>>()?;
+        match number {
+            Some(number) if !number.is_finite() => Err(rusqlite::Error::FromSqlConversionFailure(
+                at,
+                rusqlite::types::Type::Real,
+                format!("{number} is no number of JSON").into(),
+            )),
+            number => Ok(number),
+        }
     }
 
     /// A number that is not negative.
@@ -71,11 +87,16 @@ impl ToSql for Since {
 /// A word of one of our lists.
 pub(super) struct Word<T>(pub(super) T);
 
-impl FromSql for Word<crate::ledger::record::RowState> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let name = value.as_str()?;
-        crate::ledger::record::RowState::read(name)
-            .map(Self)
-            .ok_or_else(|| FromSqlError::Other(format!("`{name}` is no state").into()))
-    }
+macro_rules! word {
+    ($($kind:ty),*) => {$(
+        impl FromSql for Word<$kind> {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                let name = value.as_str()?;
+                let none = || FromSqlError::Other(format!("`{name}` is none of its words").into());
+                <$kind>::read(name).map(Self).ok_or_else(none)
+            }
+        }
+    )*};
 }
+
+word!(RowState, ClaimState, Effects);

@@ -19,15 +19,23 @@ use crate::{
 const APPLICATION: i64 = 1_869_504_817;
 
 /// One version after the other; the last is the one that this program writes.
-pub(super) const STEPS: [Step; 1] = [Step {
-    version: 1,
-    name: "the ledger",
-    text: include_str!("../../schema/sqlite_1.sql"),
-    checksum: "4b97072c4c7c23af9abee5417bdfbc0d0f668ffb4082c74de698f6310842f34c",
-}];
+pub(super) const STEPS: [Step; 2] = [
+    Step {
+        version: 1,
+        name: "the ledger",
+        text: include_str!("../../schema/sqlite_1.sql"),
+        checksum: "4b97072c4c7c23af9abee5417bdfbc0d0f668ffb4082c74de698f6310842f34c",
+    },
+    Step {
+        version: 2,
+        name: "links are found by their request",
+        text: include_str!("../../schema/sqlite_2.sql"),
+        checksum: "4f138e7d9adff81c93dda4f01eaa04e48d1de8411348bb7882ea2a62c472c9d3",
+    },
+];
 
 /// The version that this program writes.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// Of a new file, in bytes.
 pub(super) const PAGE: u32 = 2048;
@@ -37,8 +45,8 @@ const MIGRATION: u64 = i64::MAX as u64;
 
 /// How to come to a version from the one before.
 pub(super) struct Step {
-    version: i64,
-    name: &'static str,
+    pub(super) version: i64,
+    pub(super) name: &'static str,
     pub(super) text: &'static str,
     /// SHA-256 of the text; computed beforehand, because every opening compares it.
     pub(super) checksum: &'static str,

@@ -130,7 +130,6 @@ fn index(which: &Which<'_>) -> &'static str {
     match which {
         Which::Delivery(Delivery::Key { .. }) => "INDEXED BY agent_actions_key",
         Which::Delivery(Delivery::Task { .. }) => "INDEXED BY agent_actions_delivery",
-        Which::Request { .. } => "INDEXED BY agent_actions_request",
         _ => "",
     }
 }
@@ -171,16 +170,6 @@ pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
             };
             (filter, newest, values)
         }
-        Which::Request {
-            session_id,
-            action_type,
-            request_hash,
-        } => (
-            "session_id = ? AND request_hash = ? AND action_type = ? \
-             AND outcome = 'success' AND state IN ('done', 'partial')",
-            "seq DESC",
-            vec![text(session_id), text(request_hash), text(action_type)],
-        ),
         Which::Task {
             session_id,
             task_id,
@@ -218,7 +207,6 @@ pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
             "step_index",
             vec![text(session_id), number(step_index)],
         ),
-        #[cfg(test)]
         Which::Seq(seq) => ("seq = ?", "seq", vec![number(seq)]),
         Which::From(seq) => ("seq >= ?", "seq", vec![Value::Integer(Since(seq).number())]),
         Which::Earlier {
@@ -241,18 +229,22 @@ pub(super) fn query(columns: &str, which: &Which<'_>) -> (String, Vec<Value>) {
 }
 
 fn read(columns: &mut Columns<'_, '_>) -> Result<Row> {
-    Ok(Row {
+    let outcome;
+    let row = Row {
         id: columns.next()?,
         agent_name: columns.next()?,
         action_type: columns.next()?,
         target_type: columns.next()?,
         target_id: columns.next()?,
-        // Rows of before oneact may have none.
-        outcome: RowOutcome::read(&columns.next::<Option<String>>()?.unwrap_or_default()),
+        // What it says is known once it is known whether the row is ours.
+        outcome: {
+            outcome = columns.next::<Option<String>>()?;
+            RowOutcome::Error
+        },
         request: columns.next()?,
         request_hash: columns.next()?,
         response: columns.next()?,
-        confidence_score: columns.next()?,
+        confidence_score: columns.finite()?,
         session_id: columns.next()?,
         step_index: columns.count()?,
         timestamp: columns.next()?,
@@ -279,5 +271,9 @@ fn read(columns: &mut Columns<'_, '_>) -> Result<Row> {
         response_sha256: columns.next()?,
         seq: columns.next::<Option<Count>>()?.map(|seq| seq.0),
         revoked_by: columns.next::<Option<Count>>()?.map(|seq| seq.0),
+    };
+    Ok(Row {
+        outcome: RowOutcome::read(&outcome.unwrap_or_default(), row.seq),
+        ..row
     })
 }

@@ -155,10 +155,11 @@ fn json(conn: &Connection, row: &Row<'_>, at: usize) -> Result<Option<String>> {
 }
 
 fn number(row: &Row<'_>, at: usize) -> Result<Option<f64>> {
-    Ok(match row.get_ref(at)? {
+    let number: Option<f64> = match row.get_ref(at)? {
         ValueRef::Real(number) => Some(number),
         _ => text(row, at)?.and_then(|text| text.trim().parse().ok()),
-    })
+    };
+    Ok(number.filter(|number| number.is_finite()))
 }
 
 /// Seconds or milliseconds since 1970, or a text, in UTC where it does not say; what is neither stays.

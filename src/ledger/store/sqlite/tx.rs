@@ -5,13 +5,15 @@ use rusqlite::{Connection, OptionalExtension as _, Params, Result, params};
 use super::{
     columns::{Columns, Count, Since},
     errors::told,
+    flaw::flaw,
+    read::{claim, key, link, number, session, text},
     rows,
 };
 use crate::ledger::{
     chain::CHANGES_STATE,
-    record::{Claim, ClaimKey, ClaimState, Effects, Head, Link, Row, Seq, Session},
+    record::{Claim, ClaimKey, Head, Link, Row, Seq, Session},
     store::{
-        StoreError, Tx, Which,
+        Reach, StoreError, Tx, Which,
         rules::{self, Rule},
     },
 };
@@ -28,6 +30,12 @@ const LINK: &str = "seq, operation_id, session_id, event, at, actor, body, prev_
 const SESSION: &str = "seq, session_id, context, profile, principal, opened_at";
 /// In the order of the table.
 const CLAIM: &str = "session_id, request_hash, operation_id, seq, state, effects";
+
+/// As the index has it, or it is not used.
+const DECIDES: &str = "event NOT IN ('replayed', 'reused', 'suppressed')";
+
+/// So many of the newest links are looked at without an index where something must not happen twice.
+const NEWEST: i64 = 512;
 
 const NEXT_STEP: &str = "SELECT max(step_index) + 1 FROM agent_actions WHERE session_id = ?1";
 const CLAIM_GONE: &str = "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2";
@@ -151,6 +159,51 @@ impl Tx for Inside<'_> {
         )
     }
 
+    fn links_about(
+        &mut self,
+        session_id: &str,
+        request_hash: &str,
+        reach: Reach,
+    ) -> std::result::Result<Vec<Link>, StoreError> {
+        let (from, most) = reach.bounds();
+        let mut links = self.all(
+            &format!(
+                "SELECT {LINK} FROM ledger_events INDEXED BY ledger_events_request \
+                 WHERE session_id = ?1 AND body ->> '$.request_hash' = ?2 AND seq >= ?3 \
+                 AND {DECIDES} ORDER BY seq DESC LIMIT ?4"
+            ),
+            params![session_id, request_hash, Since(from), limit(most)],
+            link,
+        )?;
+        links.reverse();
+        Ok(links)
+    }
+
+    fn newest_about(
+        &mut self,
+        session_id: &str,
+        request_hash: &str,
+    ) -> std::result::Result<Vec<Seq>, StoreError> {
+        self.all(
+            &format!(
+                "SELECT seq FROM ledger_events NOT INDEXED \
+                 WHERE seq > (SELECT max(seq) FROM ledger_events) - ?3 AND session_id = ?1 \
+                 AND {DECIDES} AND instr(body, ?2) AND body ->> '$.request_hash' = ?2"
+            ),
+            params![session_id, request_hash, NEWEST],
+            number,
+        )
+    }
+
+    fn is_used(&mut self, session_id: &str) -> std::result::Result<bool, StoreError> {
+        let found = self.one(
+            "SELECT seq FROM ledger_events WHERE session_id = ?1 AND event NOT IN ('genesis', 'keyed') LIMIT 1",
+            [session_id],
+            number,
+        )?;
+        Ok(found.is_some())
+    }
+
     fn session(&mut self, id: &str) -> std::result::Result<Option<Session>, StoreError> {
         self.one(
             &format!("SELECT {SESSION} FROM sessions WHERE session_id = ?1"),
@@ -259,11 +312,30 @@ impl Tx for Inside<'_> {
 
     fn outside(&mut self) -> std::result::Result<u64, StoreError> {
         let found = self.one(
-            "SELECT count(*) FROM agent_actions WHERE seq IS NULL",
+            "SELECT count(*) FROM agent_actions WHERE seq IS NULL AND state IS NULL",
             [],
             number,
         )?;
         Ok(found.unwrap_or_default())
+    }
+
+    fn unlinked(&mut self) -> std::result::Result<Option<String>, StoreError> {
+        self.one(
+            "SELECT id FROM agent_actions WHERE seq IS NULL AND state IS NOT NULL LIMIT 1",
+            [],
+            text,
+        )
+    }
+
+    fn flaw(&mut self) -> std::result::Result<Option<String>, StoreError> {
+        self.told(flaw(self.conn))
+    }
+
+    fn damaged(&self, why: String) -> StoreError {
+        StoreError::Corrupt {
+            place: self.place.to_owned(),
+            why,
+        }
     }
 
     fn claim(&mut self, key: &ClaimKey) -> std::result::Result<Option<Claim>, StoreError> {
@@ -325,11 +397,11 @@ impl Tx for Inside<'_> {
         )
     }
 
-    fn keyed(&mut self) -> std::result::Result<Option<Seq>, StoreError> {
+    fn keyed(&mut self) -> std::result::Result<Option<Link>, StoreError> {
         self.one(
-            "SELECT seq FROM ledger_events WHERE event = 'keyed' ORDER BY seq LIMIT 1",
+            &format!("SELECT {LINK} FROM ledger_events WHERE event = 'keyed' ORDER BY seq LIMIT 1"),
             [],
-            number,
+            link,
         )
     }
 
@@ -342,56 +414,6 @@ impl Tx for Inside<'_> {
     }
 }
 
-fn number(columns: &mut Columns<'_, '_>) -> Result<u64> {
-    columns.count()
-}
-
-fn text(columns: &mut Columns<'_, '_>) -> Result<String> {
-    columns.next()
-}
-
-fn key(columns: &mut Columns<'_, '_>) -> Result<[u8; 32]> {
-    columns.next()
-}
-
 fn limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
-}
-
-fn link(columns: &mut Columns<'_, '_>) -> Result<Link> {
-    Ok(Link {
-        seq: columns.count()?,
-        operation_id: columns.next()?,
-        session_id: columns.next()?,
-        event: columns.next()?,
-        at: columns.next()?,
-        actor: columns.next()?,
-        body: columns.next()?,
-        prev_hash: columns.next()?,
-        entry_hash: columns.next()?,
-    })
-}
-
-fn session(columns: &mut Columns<'_, '_>) -> Result<Session> {
-    Ok(Session {
-        seq: columns.count()?,
-        session_id: columns.next()?,
-        context: columns.next()?,
-        profile: columns.next()?,
-        principal: columns.next()?,
-        opened_at: columns.next()?,
-    })
-}
-
-fn claim(columns: &mut Columns<'_, '_>) -> Result<Claim> {
-    Ok(Claim {
-        key: ClaimKey {
-            session_id: columns.next()?,
-            request_hash: columns.next()?,
-        },
-        operation_id: columns.next()?,
-        seq: columns.count()?,
-        state: ClaimState::read(&columns.next::<String>()?),
-        effects: Effects::read(&columns.next::<String>()?),
-    })
 }

@@ -1,6 +1,9 @@
 //! How the tables come to be: from nothing, from specification 004's two schemas, once.
 
-use super::{super::super::Which, *};
+use super::{
+    super::super::{Earlier, Which},
+    *,
+};
 
 /// Specification 004, 'Current Schema' and 'Updated Schema'.
 const CURRENT: &str = r#"CREATE EXTENSION IF NOT EXISTS "uuid-ossp";
@@ -62,7 +65,7 @@ fn opening_twice_changes_nothing() {
         assert_eq!(Cluster::shared().sql(&name, EVERYTHING), once);
         assert_eq!(
             Cluster::shared().sql(&name, "SELECT version, name FROM oneact_migrations"),
-            "1|the ledger"
+            "1|the ledger\n2|links are found by their request, and decide"
         );
     }
 }
@@ -116,10 +119,13 @@ fn rows_of_the_current_schema_stay_as_history() {
         ("2025-01-01T00:00:00.500Z", Some(0.9), RowOutcome::Success)
     );
     // Also by its hash it is never found.
-    let asked = Which::Request {
+    let asked = Which::Earlier {
+        than: 999,
         session_id: SESSION,
-        action_type: "CAP-1",
-        request_hash: "",
+        what: Earlier::Success {
+            action_type: "CAP-1",
+            request_hash: "",
+        },
     };
     assert_eq!(ask(&mut store, asked), []);
     assert_eq!(ask(&mut store, Which::id("11111111-")), [old]);
@@ -196,7 +202,7 @@ fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
             refused,
             StoreError::Newer {
                 found: 7,
-                known: 1,
+                known: 2,
                 ..
             }
         ),
@@ -250,11 +256,27 @@ fn somebody_with_the_rights_of_the_writer_alone_records_and_changes_nothing() {
         let seq = append(tx)?;
         tx.open_session(&session("sess-1"))?;
         tx.insert(&row("sess-1", seq))?;
-        tx.revoke(&row("sess-1", seq).id, seq)?;
-        tx.prune(&row("sess-1", seq).id)?;
+        let id = row("sess-1", seq).id;
+        let by = taken_back(tx, &id)?;
+        tx.revoke(&id, by)?;
+        pruned(tx, &id)?;
+        tx.prune(&id)?;
+        let another = append(tx)?;
+        tx.insert(&row("sess-1", another))?;
         tx.put_secret_key(&[7; 32])
     })
     .unwrap();
+    for change in [
+        "UPDATE agent_actions SET response = NULL, response_text = NULL WHERE seq = 3",
+        "UPDATE agent_actions SET request_text = NULL WHERE seq = 3",
+        "UPDATE agent_actions SET revoked_by = 0 WHERE seq = 3",
+        "UPDATE agent_actions SET revoked_by = 1 WHERE seq = 3",
+        "SET search_path = pg_temp, public; UPDATE agent_actions SET revoked_by = 1 WHERE seq = 3",
+    ] {
+        let refused = cluster.try_sql(&name, &format!("SET ROLE clerk; {change}"));
+        let refused = refused.unwrap_err();
+        assert!(refused.contains("does not say so"), "{change}: {refused}");
+    }
     for change in [
         "SET ROLE clerk; UPDATE agent_actions SET outcome = 'error'",
         "SET ROLE clerk; DELETE FROM ledger_events",

@@ -64,8 +64,8 @@ fn a_ledger_of_a_later_program_is_read_and_not_written() {
     drop(filled(&path, 3));
     by_hand(&path)
         .execute_batch(
-            "PRAGMA user_version = 2; ALTER TABLE agent_actions ADD COLUMN later TEXT;
-             INSERT INTO schema_migrations VALUES (2, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
+            "PRAGMA user_version = 3; ALTER TABLE agent_actions ADD COLUMN later TEXT;
+             INSERT INTO schema_migrations VALUES (3, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
         )
         .unwrap();
     let error = refused(&path, Wish::Write);
@@ -73,8 +73,8 @@ fn a_ledger_of_a_later_program_is_read_and_not_written() {
         matches!(
             error,
             StoreError::Newer {
-                found: 2,
-                known: 1,
+                found: 3,
+                known: 2,
                 ..
             }
         ),
@@ -90,7 +90,7 @@ fn a_ledger_whose_migrations_are_not_ours_is_half_migrated() {
         "DELETE FROM schema_migrations",
         "DROP TABLE schema_migrations",
         "PRAGMA user_version = 0",
-        "INSERT INTO schema_migrations VALUES (2, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
+        "INSERT INTO schema_migrations VALUES (3, 'later', 'x', '9.0.0', '2030-01-01T00:00:00.000Z')",
         "DROP TABLE agent_actions",
     ] {
         let (_dir, path) = nowhere();

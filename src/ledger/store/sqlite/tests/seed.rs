@@ -1,7 +1,10 @@
 //! A table of specification 004's own schema becomes history (R-004-29, R-004-52).
 
 use super::*;
-use crate::ledger::record::{Row, RowOutcome};
+use crate::ledger::{
+    record::{Row, RowOutcome},
+    store::Earlier,
+};
 
 /// As the specification writes it, but for what SQLite has not: schemas and functions as defaults.
 const CURRENT: &str = "CREATE TABLE agent_actions (
@@ -141,10 +144,13 @@ fn migrating_twice_changes_nothing_r_004_52() {
 fn old_rows_are_never_the_same_request_and_their_session_goes_on() {
     let (_dir, path) = old(VARIANT);
     let mut store = opened(&path);
-    let which = Which::Request {
+    let which = Which::Earlier {
+        than: 999,
         session_id: "s1",
-        action_type: "SUMMARIZE",
-        request_hash: "abc",
+        what: Earlier::Success {
+            action_type: "SUMMARIZE",
+            request_hash: "abc",
+        },
     };
     assert_eq!(seen(&mut store, |tx| tx.rows(&which, 5)), []);
     written(&mut store, |tx| {

@@ -22,7 +22,6 @@ fn every_question_is_answered_by_an_index() {
     let (_dir, path) = nowhere();
     let store = opened(&path);
     let (session_id, task_id, action_type) = ("s", "t", "a");
-    let of_request = "agent_actions_request (session_id=? AND request_hash=? AND action_type=?)";
     let of_task = "agent_actions_task (session_id=? AND task_id=?)";
     let task = |request_id, attempt| {
         Which::Delivery(Delivery::Task {
@@ -31,11 +30,6 @@ fn every_question_is_answered_by_an_index() {
             task_id,
             attempt,
         })
-    };
-    let request = Which::Request {
-        session_id,
-        action_type,
-        request_hash: "h",
     };
     let earlier = |what| Which::Earlier {
         than: 9,
@@ -51,7 +45,6 @@ fn every_question_is_answered_by_an_index() {
         step_index: 1,
     };
     for (which, index) in [
-        (request, of_request),
         (
             key,
             "agent_actions_key (session_id=? AND idempotency_key=?)",
@@ -137,10 +130,13 @@ fn the_links_of_a_session_are_found_without_a_walk_over_all() {
 fn what_can_be_many_is_read_in_order_and_not_sorted() {
     let (_dir, path) = nowhere();
     let store = opened(&path);
-    let request = Which::Request {
+    let request = Which::Earlier {
+        than: 999,
         session_id: "s",
-        action_type: "a",
-        request_hash: "h",
+        what: Earlier::Success {
+            action_type: "a",
+            request_hash: "h",
+        },
     };
     let delivery = |attempt| {
         Which::Delivery(Delivery::Task {

@@ -160,10 +160,13 @@ pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
         open_session(tx, "other")?;
         rows.iter().try_for_each(|row| tx.insert(row))
     });
-    let which = Which::Request {
+    let which = Which::Earlier {
+        than: 999,
         session_id: SESSION,
-        action_type: "CAP-PRE-002",
-        request_hash: &hash('a'),
+        what: Earlier::Success {
+            action_type: "CAP-PRE-002",
+            request_hash: &hash('a'),
+        },
     };
     assert_eq!(ids(&mut *store, &which, 10), [2, 1]);
     assert_eq!(ids(&mut *store, &which, 1), [2]);

@@ -138,13 +138,17 @@ pub(crate) fn begun(ledger: &dyn Ledger) -> Box<dyn Store + Send> {
 }
 
 pub(crate) fn link(tx: &mut dyn Tx, event: Event) -> Result<Head, StoreError> {
+    saying(tx, event, &Body::default())
+}
+
+pub(crate) fn saying(tx: &mut dyn Tx, event: Event, body: &Body) -> Result<Head, StoreError> {
     let stamp = Stamp {
         operation_id: "op_1",
         session_id: SESSION,
         at: Timestamp::UNIX_EPOCH,
         actor: "uid:1000",
     };
-    append(tx, event, stamp, &Body::default())
+    append(tx, event, stamp, body)
 }
 
 pub(crate) fn written<T>(

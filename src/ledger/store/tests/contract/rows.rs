@@ -2,10 +2,11 @@
 
 use super::Ledger;
 use super::given::{
-    SESSION, bare, begun, full, history, ids, open_session, refused, seen, written,
+    SESSION, bare, begun, full, history, ids, open_session, refused, saying, seen, written,
 };
 use crate::ledger::{
-    record::{Row, RowState},
+    chain::Body,
+    record::{Event, Row, RowState},
     store::Which,
 };
 
@@ -123,15 +124,28 @@ pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: 
         tx.insert(&first)?;
         tx.insert(&second)
     });
-    written(&mut *store, |tx| tx.revoke(&first.id, 5));
+    let takes_back = Body {
+        about: Some(first.id.clone()),
+        ..Body::default()
+    };
+    let prunes = Body {
+        rows: vec![first.id.clone()],
+        ..Body::default()
+    };
+    written(&mut *store, |tx| {
+        saying(tx, Event::Revoked, &takes_back)?;
+        saying(tx, Event::Revoked, &takes_back)?;
+        saying(tx, Event::Pruned, &prunes)
+    });
+    written(&mut *store, |tx| tx.revoke(&first.id, 10));
     // Who took it back stays.
-    refused(&mut *store, |tx| tx.revoke(&first.id, 6));
+    refused(&mut *store, |tx| tx.revoke(&first.id, 11));
     written(&mut *store, |tx| tx.prune(&first.id));
     written(&mut *store, |tx| tx.prune(&first.id));
     let changed = Row {
         request: None,
         response: None,
-        revoked_by: Some(5),
+        revoked_by: Some(10),
         ..first
     };
     let rows = seen(&mut *store, |tx| tx.rows(&Which::Session(SESSION), 5));
@@ -141,9 +155,9 @@ pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: 
 pub(crate) fn what_is_not_there_is_not_changed(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     written(&mut *store, |tx| tx.insert(&full(1, 0)));
-    refused(&mut *store, |tx| tx.revoke("no row", 5));
+    refused(&mut *store, |tx| tx.revoke("no row", 10));
     refused(&mut *store, |tx| tx.prune("no row"));
-    refused(&mut *store, |tx| tx.revoke(&full(1, 0).id, 10));
+    refused(&mut *store, |tx| tx.revoke(&full(1, 0).id, 13));
 }
 
 pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger: &dyn Ledger) {

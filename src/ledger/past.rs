@@ -1,0 +1,200 @@
+//! What the links say of a request: who is at work on it, how it ended, what was taken back.
+//!
+//! Rows and claims are copies that are found quickly. Where they differ from the links, the links decide:
+//! nothing is answered, and nothing that must not happen twice is done, on the word of a row alone.
+
+use std::collections::HashMap;
+
+use super::{
+    chain::Body,
+    opened::Opened,
+    record::{Claim, ClaimKey, Effects, Event, Link, Row, Seq},
+    store::{Reach, StoreError, Tx},
+    validity::sealed,
+};
+
+/// What the links say of one request in its session.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    opened: Opened,
+    successes: Vec<Success>,
+    /// The rows that were taken back, and the links that did it.
+    revoked: HashMap<String, Seq>,
+    links: usize,
+}
+
+/// It was done: an answer that a link seals.
+#[derive(Debug, Clone)]
+pub(super) struct Success {
+    pub(super) link: Link,
+    pub(super) row_id: String,
+    /// What its claim had claimed.
+    claimed: Option<String>,
+}
+
+impl Past {
+    /// Reads what a run has to know of a request. For what must not happen twice that is all of it, and the
+    /// newest links are also read without an index.
+    pub(super) fn of(
+        tx: &mut dyn Tx,
+        session_id: &str,
+        request_hash: &str,
+        effects: Effects,
+    ) -> Result<Self, StoreError> {
+        let reach = match effects {
+            Effects::Once => Reach::All,
+            Effects::None | Effects::Idempotent => Reach::Newest(RECENT),
+        };
+        let links = tx.links_about(session_id, request_hash, reach)?;
+        if effects == Effects::Once {
+            let newest = tx.newest_about(session_id, request_hash)?;
+            let found = |seq: &Seq| links.binary_search_by_key(seq, |link| link.seq).is_ok();
+            if let Some(seq) = newest.into_iter().find(|seq| !found(seq)) {
+                return Err(tx.damaged(format!("no index leads to link {seq}")));
+            }
+        }
+        Self::from(tx, links)
+    }
+
+    fn from(tx: &mut dyn Tx, links: Vec<Link>) -> Result<Self, StoreError> {
+        let mut past = Self::default();
+        for link in links {
+            match link.body().filter(|_| link.hash() == link.entry_hash) {
+                Some(body) => past.follow(link, body),
+                None => return Err(tx.damaged(format!("link {} was changed", link.seq))),
+            }
+        }
+        Ok(past)
+    }
+
+    fn follow(&mut self, link: Link, body: Body) {
+        self.links += 1;
+        let claim = body.claim.and_then(|seq| self.opened.get(seq));
+        let claimed = claim.map(|claim| claim.key.request_hash.clone());
+        self.opened.follow(&link, &body);
+        match (body.row, body.about) {
+            (Some(seal), _) if link.is(Event::Succeeded) || link.is(Event::Resolved) => {
+                self.successes.push(Success {
+                    row_id: seal.id,
+                    claimed,
+                    link,
+                });
+            }
+            (None, Some(row)) if link.is(Event::Revoked) => {
+                self.revoked.insert(row, link.seq);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether no link tells of it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.links == 0
+    }
+
+    /// Its successes that nobody took back, the newest first.
+    pub(super) fn successes(&self) -> impl Iterator<Item = &Success> {
+        self.successes.iter().rev()
+    }
+
+    /// The link that took a row back.
+    pub(super) fn revoked_by(&self, row_id: &str) -> Option<Seq> {
+        self.revoked.get(row_id).copied()
+    }
+
+    /// Whether that delivery succeeded, and nobody took its answer back.
+    pub(super) fn delivered(&self, key: &ClaimKey) -> Option<&Success> {
+        let of = |success: &&Success| success.claimed.as_ref() == Some(&key.request_hash);
+        self.successes()
+            .find(of)
+            .filter(|success| self.revoked_by(&success.row_id).is_none())
+    }
+
+    /// Who has what `key` claims.
+    pub(super) fn holder(
+        &self,
+        tx: &mut dyn Tx,
+        key: &ClaimKey,
+    ) -> Result<Option<Claim>, StoreError> {
+        if let Some(claim) = self.opened.of(key) {
+            return Ok(Some(claim.clone()));
+        }
+        // A delivery may be claimed with another content.
+        let Some(said) = tx.claim(key)? else {
+            return Ok(None);
+        };
+        Ok(linked(tx, &said)?.filter(|claim| claim.key == *key))
+    }
+
+    /// The row, where it is what its link says. Whether it was taken back is the links' word, too.
+    pub(super) fn believed(&self, tx: &mut dyn Tx, row: Row) -> Result<Option<Row>, StoreError> {
+        let link = match row.seq {
+            Some(seq) => tx.link(seq)?,
+            None => None,
+        };
+        if !link.is_some_and(|link| sealed(&row, &link)) {
+            return Ok(None);
+        }
+        let by = match row.revoked_by {
+            Some(by) => tx.link(by)?.filter(|link| link.takes_back(&row.id)),
+            None => None,
+        };
+        let revoked_by = by.map(|link| link.seq);
+        Ok(Some(Row {
+            revoked_by: revoked_by.or_else(|| self.revoked_by(&row.id)),
+            ..row
+        }))
+    }
+}
+
+/// A claim as the links have it; none where they say that it is not open.
+pub(super) fn linked(tx: &mut dyn Tx, said: &Claim) -> Result<Option<Claim>, StoreError> {
+    let link = tx.link(said.seq)?;
+    let Some(link) = link else {
+        return Ok(None);
+    };
+    let Some(request_hash) = link.body().and_then(|body| body.request_hash) else {
+        return Ok(None);
+    };
+    open(tx, &link.session_id, &request_hash, said.seq)
+}
+
+/// The claim that a link made, as the links from there on have it; none where they say that it is not open.
+pub(super) fn open(
+    tx: &mut dyn Tx,
+    session_id: &str,
+    request_hash: &str,
+    seq: Seq,
+) -> Result<Option<Claim>, StoreError> {
+    let links = tx.links_about(session_id, request_hash, Reach::From(seq))?;
+    Ok(Past::from(tx, links)?.opened.get(seq).cloned())
+}
+
+/// Ends a claim that is ours, and gives it; none where it was taken over.
+pub(super) fn settle(
+    tx: &mut dyn Tx,
+    key: &ClaimKey,
+    request_hash: &str,
+    seq: Seq,
+) -> Result<Option<Claim>, StoreError> {
+    let ours = open(tx, &key.session_id, request_hash, seq)?.filter(|claim| claim.key == *key);
+    tx.drop_claim(key, seq)?;
+    Ok(ours)
+}
+
+/// The first of these rows that its link seals.
+pub(super) fn first_believed(tx: &mut dyn Tx, rows: Vec<Row>) -> Result<Option<Row>, StoreError> {
+    for row in rows {
+        if let Some(row) = Past::default().believed(tx, row)? {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
+
+/// So many of the newest links are read of what may be repeated: were more of them failures, it would be done
+/// once more.
+const RECENT: usize = 64;
+
+/// So many rows are looked at where one is wanted: others may have put theirs before it.
+pub(super) const FEW: usize = 8;

@@ -1,0 +1,369 @@
+//! What is answered, and what is not done again, rests on what links seal: not on a row, a claim or an index that
+//! somebody has changed (R-004-37, R-004-40).
+
+use super::{
+    tampering::{InFile, broken, other, record},
+    *,
+};
+use crate::ledger::{Happened, store::Reach, verdict::Damage};
+
+/// Asks for what [`InFile::filled`] did as op_3: once, whatever happened to its row.
+fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
+    let mut ledger = file.open();
+    begin(&mut ledger, &other(once("op_9"), 3), &Around::default())
+}
+
+/// The same delivery as op_3.
+fn delivered_again(file: &InFile) -> Result<Begun, LedgerError> {
+    let mut ledger = file.open();
+    begin(&mut ledger, &other(once("op_3"), 3), &Around::default())
+}
+
+fn is_refused(file: &InFile, attack: &str) {
+    for begun in [asked_again(file), delivered_again(file)] {
+        match begun {
+            Err(LedgerError::Damaged { operation, link }) => {
+                assert_eq!((operation.as_str(), link), ("op_3", 7), "{attack}");
+            }
+            Err(LedgerError::Store(error)) => assert!(error.lasts(), "{attack}: {error}"),
+            begun => panic!("{attack}: {begun:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_row_without_a_link_is_no_answer_and_is_found() {
+    for (outcome, state) in [
+        ("success", "done"),
+        ("error", "failed"),
+        ("success", "reused"),
+    ] {
+        let file = InFile::new();
+        record(&mut file.open(), &other(once("op_1"), 1), &ended());
+        // A row like it, but for a request that was never made.
+        let mut ledger = file.open();
+        let wanted = other(once("op_2"), 2);
+        let hash = wanted.asked.hashes(&[0; 32]).request_hash;
+        file.change(&format!(
+            "CREATE TEMP TABLE forged AS SELECT * FROM agent_actions;
+             UPDATE forged SET id = 'forged', request_hash = '{hash}', task_id = 'op_2', operation_id = 'op_2',
+               step_index = 7, seq = NULL, state = '{state}', outcome = '{outcome}';
+             INSERT INTO agent_actions SELECT * FROM forged;"
+        ));
+        let begun = begin(&mut ledger, &wanted, &Around::default());
+        assert_eq!(said(begun), Ok(Why::New), "{state}");
+        let row = "forged".to_owned();
+        assert_eq!(broken(&file).what, Damage::RowUnlinked { row });
+    }
+}
+
+#[test]
+fn a_row_that_borrows_the_link_of_another_is_no_answer() {
+    let file = InFile::filled();
+    let wanted = other(once("op_9"), 9);
+    let hash = wanted.asked.hashes(&[0; 32]).request_hash;
+    file.change(&format!(
+        "UPDATE agent_actions SET request_hash = '{hash}', task_id = 'op_9', operation_id = 'op_9' WHERE seq = 3"
+    ));
+    let begun = begin(&mut file.open(), &wanted, &Around::default());
+    assert_eq!(said(begun), Ok(Why::New));
+}
+
+#[test]
+fn what_was_done_once_is_not_done_again_whatever_became_of_its_row() {
+    for attack in [
+        "DELETE FROM agent_actions WHERE seq = 7",
+        "UPDATE agent_actions SET response = '{\"success\":true,\"data\":1}' WHERE seq = 7",
+        "UPDATE agent_actions SET response = '{}', response_sha256 = '44' WHERE seq = 7",
+        "UPDATE agent_actions SET outcome = 'error' WHERE seq = 7",
+        "UPDATE agent_actions SET outcome = NULL WHERE seq = 7",
+        "UPDATE agent_actions SET state = 'failed', outcome = 'error' WHERE seq = 7",
+        "UPDATE agent_actions SET state = 'cancelled' WHERE seq = 7",
+        "UPDATE agent_actions SET state = 'nothing' WHERE seq = 7",
+        "UPDATE agent_actions SET state = NULL, seq = NULL WHERE seq = 7",
+        "UPDATE agent_actions SET seq = 6 WHERE seq = 7",
+        "UPDATE agent_actions SET seq = -1 WHERE seq = 7",
+        "UPDATE agent_actions SET session_id = 'other' WHERE seq = 7",
+        "UPDATE agent_actions SET action_type = 'other' WHERE seq = 7",
+        "UPDATE agent_actions SET task_id = 'other', request_hash = 'sha256:0' WHERE seq = 7",
+        "UPDATE agent_actions SET output_ids = '[]' WHERE seq = 7",
+        "UPDATE agent_actions SET input_ids = NULL WHERE seq = 7",
+        "UPDATE agent_actions SET operation_id = 'op_other' WHERE seq = 7",
+        "UPDATE agent_actions SET confidence_score = 9e999 WHERE seq = 7",
+        "DELETE FROM sessions",
+        "UPDATE sessions SET context = 'USER_INVOCATION'",
+        "UPDATE sessions SET session_id = 'other'",
+        "UPDATE ledger_events SET body = '{}' WHERE seq = 7; DELETE FROM sessions",
+        "UPDATE ledger_events SET event = 'failed' WHERE seq = 7",
+        "DROP INDEX ledger_events_request",
+    ] {
+        let file = InFile::filled();
+        file.change(attack);
+        is_refused(&file, attack);
+        assert!(file.verdict().broken.is_some(), "{attack}");
+    }
+}
+
+#[test]
+fn a_relabelled_row_of_what_may_be_repeated_has_it_done_again() {
+    let file = InFile::filled();
+    file.change("UPDATE agent_actions SET output_ids = NULL WHERE seq IN (3, 4)");
+    let begun = begin(&mut file.open(), &ask("op_9"), &Around::default());
+    assert_eq!(said(begun), Ok(Why::Miss(Miss::LedgerDamaged)));
+}
+
+#[test]
+fn whether_an_answer_was_taken_back_the_links_say() {
+    // Nobody did.
+    let file = InFile::filled();
+    file.change("UPDATE agent_actions SET revoked_by = 3 WHERE seq = 7");
+    assert_eq!(said(asked_again(&file)), Err(Again::Suppressed));
+    assert_eq!(said(delivered_again(&file)), Err(Again::Replayed));
+    // Somebody did.
+    let file = InFile::filled();
+    let name = Name {
+        text: "op_3",
+        session: None,
+        alone: Alone::Refused,
+    };
+    let revoked = file.open().revoke(name, Dependants::Listed, None);
+    revoked.unwrap();
+    file.change("UPDATE agent_actions SET revoked_by = NULL WHERE seq = 7");
+    assert_eq!(said(asked_again(&file)), Ok(Why::Miss(Miss::Revoked)));
+    assert!(file.verdict().broken.is_some());
+}
+
+/// Takes all entries out of an index, whose text stays what it was.
+fn empty(file: &InFile, index: &str) {
+    let text = "SELECT sql FROM sqlite_schema WHERE name = ?1";
+    let made: String = file
+        .database()
+        .query_row(text, [index], |row| row.get(0))
+        .unwrap();
+    let nobody = made.split(" WHERE").next().unwrap().trim_end().to_owned();
+    // Each connection reads the text anew.
+    let put = |text: &str| {
+        let database = file.database();
+        database
+            .execute_batch("PRAGMA writable_schema = ON")
+            .unwrap();
+        let put = "UPDATE sqlite_schema SET sql = ?2 WHERE name = ?1";
+        database.execute(put, (index, text)).unwrap();
+    };
+    put(&format!("{nobody} WHERE session_id = 'nobody'"));
+    file.change(&format!("REINDEX {index}"));
+    put(&made);
+}
+
+#[test]
+fn entries_that_an_index_has_lost_have_nothing_done_again_and_are_found() {
+    for index in [
+        "agent_actions_request",
+        "agent_actions_delivery",
+        "agent_actions_task",
+        "ledger_events_request",
+        "ledger_events_session",
+    ] {
+        let file = InFile::filled();
+        empty(&file, index);
+        for begun in [asked_again(&file), delivered_again(&file)] {
+            assert!(!matches!(begun, Ok(Begun::Run(_))), "{index}: {begun:?}");
+        }
+        let damage = broken(&file).what;
+        assert!(matches!(damage, Damage::Stored { .. }), "{index}: {damage}");
+    }
+}
+
+#[test]
+fn a_claim_that_somebody_removed_or_changed_is_what_the_links_say() {
+    for attack in [
+        "DELETE FROM claims",
+        "UPDATE claims SET state = 'reserved'",
+        "UPDATE claims SET effects = 'none', state = 'dispatched'",
+        "UPDATE claims SET request_hash = 'sha256:0'",
+        "UPDATE claims SET session_id = 'other'",
+    ] {
+        let file = InFile::new();
+        let mut ledger = file.open();
+        let dead = once("op_1");
+        let running = running(begin(&mut ledger, &dead, &Around::default()));
+        ledger.dispatch(&dead, &running).unwrap();
+        drop(ledger);
+        file.change(attack);
+        assert!(file.verdict().broken.is_some(), "{attack}");
+        let again = begin(&mut file.open(), &once("op_2"), &Around::default());
+        let unknown =
+            matches!(&again, Err(LedgerError::Unknown { operation }) if operation == "op_1");
+        let refused = matches!(&again, Err(LedgerError::Store(error)) if error.lasts());
+        assert!(unknown || refused, "{attack}: {again:?}");
+        if unknown {
+            // The claim is there again, so that a person can settle it.
+            let settled = file.open().resolve("op_1", Happened::No, None);
+            settled.unwrap();
+        }
+    }
+}
+
+#[test]
+fn words_that_oneact_never_writes_into_a_claim_are_found() {
+    for attack in [
+        "UPDATE claims SET state = 'x'",
+        "UPDATE claims SET effects = 'x'",
+    ] {
+        let file = InFile::new();
+        let mut ledger = file.open();
+        let dead = once("op_1");
+        let running = running(begin(&mut ledger, &dead, &Around::default()));
+        ledger.dispatch(&dead, &running).unwrap();
+        drop(ledger);
+        file.change(attack);
+        assert!(
+            matches!(broken(&file).what, Damage::Stored { .. }),
+            "{attack}"
+        );
+        let again = begin(&mut file.open(), &once("op_2"), &Around::default());
+        assert!(matches!(again, Err(LedgerError::Store(_))), "{again:?}");
+    }
+}
+
+#[test]
+fn a_claim_that_nobody_made_holds_nobody_up() {
+    let file = InFile::filled();
+    let wanted = other(once("op_9"), 9);
+    let hash = wanted.asked.hashes(&[0; 32]).request_hash;
+    file.change(&format!(
+        "INSERT INTO claims VALUES ('s', '{hash}', 'op_x', 5, 'unknown', 'once')"
+    ));
+    let begun = begin(&mut file.open(), &wanted, &Around::default());
+    assert_eq!(said(begun), Ok(Why::New));
+}
+
+#[test]
+fn an_older_ledger_beside_a_newer_head_does_nothing_that_has_effects() {
+    let file = InFile::new();
+    record(&mut file.open(), &once("op_1"), &ended());
+    let older = std::fs::read(file.path("ledger.db")).unwrap();
+    let ahead = std::fs::read(file.path("ledger.db-wal")).unwrap_or_default();
+    record(&mut file.open(), &other(once("op_3"), 3), &ended());
+    let head = std::fs::read(file.path("ledger.head")).unwrap();
+    let put_back = || {
+        for name in ["ledger.db-wal", "ledger.db-shm"] {
+            let _ = std::fs::remove_file(file.path(name));
+        }
+        std::fs::write(file.path("ledger.db"), &older).unwrap();
+        std::fs::write(file.path("ledger.db-wal"), &ahead).unwrap();
+    };
+    let emptied = || {
+        for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+            let _ = std::fs::remove_file(file.path(name));
+        }
+    };
+    for undo in [&put_back as &dyn Fn(), &emptied] {
+        undo();
+        for wanted in [once("op_9"), ask("op_9")] {
+            let begun = begin(&mut file.open(), &other(wanted, 3), &Around::default());
+            match begun {
+                Err(LedgerError::Older { link, .. }) => assert_eq!(link, 6),
+                begun => panic!("{begun:?}"),
+            }
+        }
+        let reads = Ask {
+            effects: Effects::None,
+            ..other(ask("op_8"), 8)
+        };
+        let begun = begin(&mut file.open(), &reads, &Around::default());
+        assert_eq!(said(begun), Ok(Why::New));
+        assert_eq!(std::fs::read(file.path("ledger.head")).unwrap(), head);
+    }
+}
+
+#[test]
+fn a_key_that_was_exchanged_has_nothing_done_under_it() {
+    for attack in [
+        "UPDATE ledger_keys SET key = zeroblob(32)",
+        "DELETE FROM ledger_keys",
+    ] {
+        let file = InFile::new();
+        let secret = |operation| {
+            let mut ask = once(operation);
+            let step = &mut ask.asked.steps[0];
+            step.shown.insert("a".to_owned(), json!("***"));
+            ask
+        };
+        record(&mut file.open(), &secret("op_1"), &ended());
+        file.change(attack);
+        let begun = begin(&mut file.open(), &secret("op_2"), &Around::default());
+        assert!(matches!(begun, Err(LedgerError::Store(_))), "{begun:?}");
+    }
+}
+
+#[test]
+fn what_somebody_added_to_the_database_is_found_and_not_run() {
+    for attack in [
+        "CREATE TRIGGER t AFTER INSERT ON claims BEGIN DELETE FROM claims; END",
+        "CREATE TRIGGER t AFTER INSERT ON agent_actions BEGIN UPDATE agent_actions SET outcome = 'error'; END",
+        "CREATE VIEW v AS SELECT * FROM agent_actions",
+        "CREATE TABLE t (a)",
+        "CREATE INDEX i ON claims (state)",
+        "ALTER TABLE claims ADD COLUMN a TEXT",
+        "ALTER TABLE ledger_keys RENAME TO keys",
+        "DROP INDEX agent_actions_task",
+        "UPDATE schema_migrations SET name = 'x' WHERE version = 1",
+    ] {
+        let file = InFile::filled();
+        file.change(attack);
+        let damage = broken(&file).what;
+        assert!(
+            matches!(damage, Damage::Stored { .. }),
+            "{attack}: {damage}"
+        );
+        if attack.starts_with("CREATE TRIGGER") {
+            record(&mut file.open(), &other(once("op_8"), 9), &ended());
+            assert_eq!(said(asked_again(&file)), Err(Again::Suppressed), "{attack}");
+        }
+    }
+}
+
+#[test]
+fn an_outcome_that_is_none_is_found() {
+    for outcome in ["NULL", "'x'", "'success'", "''"] {
+        let file = InFile::filled();
+        file.change(&format!(
+            "UPDATE agent_actions SET outcome = {outcome} WHERE seq = 10"
+        ));
+        let damage = broken(&file).what;
+        assert!(
+            matches!(damage, Damage::RowChanged { .. }),
+            "{outcome}: {damage}"
+        );
+    }
+}
+
+#[test]
+fn however_often_an_answer_is_given_again_no_more_links_are_read() {
+    let place = Place::new();
+    done(&place, &ask("op_1"), &ended());
+    let hash = ask("op_1").asked.hashes(&[0; 32]).request_hash;
+    for operation in ["op_2", "op_3", "op_4", "op_5", "op_6"] {
+        let again = again(&place, &ask(operation), &Around::default());
+        assert_eq!(again, Err(Again::Reused));
+    }
+    let links = read::<_, StoreError>(&mut *place.open().store, |tx| {
+        tx.links_about("s", &hash, Reach::All)
+    });
+    let events: Vec<String> = links.unwrap().into_iter().map(|link| link.event).collect();
+    assert_eq!(events, ["reserved", "dispatched", "succeeded"]);
+}
+
+#[test]
+fn what_may_be_repeated_is_known_from_its_newest_links() {
+    let place = Place::new();
+    for attempt in 1..40 {
+        let mut asked = ask("op_1");
+        asked.who.attempt = Attempt::Said(attempt);
+        done(&place, &asked, &failed());
+    }
+    done(&place, &ask("op_2"), &ended());
+    let again = again(&place, &ask("op_3"), &Around::default());
+    assert_eq!(again, Err(Again::Reused));
+}
