@@ -150,13 +150,13 @@ pub(super) fn recorded<'h>(
     settings: &Settings,
     context: &Context<'h>,
 ) -> Result<Executed, Rejection> {
-    let Prepared { work, mut book } = prepared;
+    let Prepared { mut work, mut book } = prepared;
     if book.place == Place::Nowhere {
         return done(work, context);
     }
     let mut open = book.open.take();
     let keeper = Keeper::of(&work);
-    let asked = ask::of(&work, received, operation, settings, &book, &keeper);
+    let asked = ask::of(&mut work, received, operation, settings, &book, &keeper);
     let Some(ask) = asked else {
         return done(work, context);
     };

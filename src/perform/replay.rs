@@ -9,7 +9,7 @@ use crate::{
     envelope::read_response,
     host::{Host, Interrupt},
     ledger::{Made, Row, SCRATCH, same_json},
-    task::{Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri, redact_value},
+    task::{BLOB, Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri, redact_value},
 };
 
 use super::{Mode, Reply, Reuse, Settings, perform};
@@ -123,8 +123,10 @@ fn again(row: &Row, settings: &Settings, host: &Host) -> Result<Once, String> {
     let said = parameters(request.get("args"), &acts.each)?;
     let inputs = around("inputs").and_then(|inputs| inputs.as_array().cloned());
     let inputs: Vec<Value> = inputs.unwrap_or_default().iter().map(input).collect();
-    if said.values().chain(&inputs).any(holds_cut) {
-        let what = "a secret or a signed link, which the record does not keep";
+    let said = Value::Object(said);
+    let context = request.get("context").unwrap_or(&Value::Null);
+    if [&said, context].into_iter().chain(&inputs).any(holds_cut) {
+        let what = "a secret, a signed link or a long value, which the record does not keep";
         return Err(format!("it was done with {what}"));
     }
     let operation = OperationId::new(host.timestamp(), host.random_bytes());
@@ -221,7 +223,7 @@ fn holds_cut(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(CUT),
         Value::Array(items) => items.iter().any(holds_cut),
-        Value::Object(object) => object.values().any(holds_cut),
+        Value::Object(object) => object.contains_key(BLOB) || object.values().any(holds_cut),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
