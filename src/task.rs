@@ -3,6 +3,7 @@
 
 mod abridged;
 mod canonical;
+mod course;
 mod fault;
 mod format;
 mod hex;
@@ -22,6 +23,7 @@ mod visible;
 
 pub use abridged::{BLOB, abridge, abridged};
 pub use canonical::canonical;
+pub use course::{Course, Reach};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use hex::hexadecimal;

@@ -9,10 +9,13 @@ use crate::{
     envelope::read_response,
     host::{Host, Interrupt},
     ledger::{Made, Row, SCRATCH, same_json},
-    task::{BLOB, Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri, redact_value},
+    task::{
+        BLOB, Content, Course, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
+        redact_value,
+    },
 };
 
-use super::{Mode, Reply, Reuse, Settings, perform};
+use super::{Arrived, Mode, Reply, Reuse, Settings, perform};
 
 /// What came of it.
 #[derive(Debug)]
@@ -60,7 +63,8 @@ pub(crate) fn repeat(row: &Row, settings: &Settings, host: &Host) -> Repeated {
     };
     tracing::info!("It is done again in the session {}.", again.session_id);
     let input = Ok(again.task.to_string().into_bytes());
-    let answer = perform(&input, &settings, host, &|_| ());
+    let arrived = Arrived::read(input, host.moment(), host);
+    let answer = perform(&arrived, &settings, host, &Course::default(), &|_| ());
     let outcome = answer.outcome();
     if outcome.state == State::Cancelled {
         let interrupt = host.interrupts().caught();

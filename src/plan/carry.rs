@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     host,
-    task::{Failure, Fault, PlanOrder},
+    task::{Failure, Fault, PlanOrder, Reach},
 };
 
 use super::{
@@ -256,12 +256,22 @@ pub(super) fn make<'a>(
     let documents = telling::checkpoint(&manifest);
     teller.undo = Some(undo);
     let armed = stage.arm(&documents, threads, teller.operation())?;
-    let applied = armed.apply(stopped)?;
-    teller.captured(applied.entries(), &applied.captures);
-    match verified(applied.entries(), teller) {
-        Ok(()) => applied.commit(&teller.documents()),
-        Err(failure) => Err(Box::new(applied.undo(failure))),
-    }
+    teller.course().set(Reach::Changing);
+    let made = armed.apply(stopped).and_then(|applied| {
+        teller.captured(applied.entries(), &applied.captures);
+        match verified(applied.entries(), teller) {
+            Ok(()) => applied.commit(&teller.documents()),
+            Err(failure) => Err(Box::new(applied.undo(failure))),
+        }
+    });
+    teller.course().set(match &made {
+        Ok(_) => Reach::Changed,
+        Err(undoing) => match undoing.end {
+            UndoEnd::NothingChanged | UndoEnd::RolledBack(_) => Reach::Nothing,
+            UndoEnd::Stuck(_) => Reach::Changing,
+        },
+    });
+    made
 }
 
 /// The end of a plan that is done.

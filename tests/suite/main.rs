@@ -78,3 +78,5 @@ mod trust;
 mod videos;
 #[cfg(test)]
 mod waiting;
+#[cfg(test)]
+mod watched;
