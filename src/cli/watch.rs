@@ -26,9 +26,9 @@ use crate::{
 
 use super::{logs, print};
 
-/// How long a run may take to end by itself, after a signal or its time is up: servers are given a second to
-/// end, and what a plan has done so far is taken back.
-const GRACE: Duration = Duration::from_secs(3);
+/// How long a run may take to end by itself, after a signal or when its time is up: servers are given a moment,
+/// also on a busy machine, and what a plan has done so far is taken back.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How much longer a plan may take whose files are being changed.
 const LONGER: Duration = Duration::from_secs(5);

@@ -161,9 +161,11 @@ pub(super) fn recorded<'h>(
         return done(work, context);
     };
     let need = book.rule.need;
+    let go_on = || context.go_on().is_ok();
     let here = Here {
         root: context.root,
         host: context.host,
+        go_on: &go_on,
     };
     let begun = match open.take() {
         Some(open) => Ok(open),

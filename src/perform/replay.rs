@@ -289,7 +289,7 @@ fn compare(
             .find(|produced| produced.ref_id.as_str() == made.ref_id);
         let now = now.and_then(|produced| Uri::parse(&produced.storage_uri).ok());
         let now = now.map_or(Sight::Absent, |uri| {
-            print::print(&uri, root, Links::Refused).sight
+            print::print(&uri, root, Links::Refused, &|| true).sight
         });
         found.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
     }

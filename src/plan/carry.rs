@@ -186,7 +186,9 @@ impl<'a> Carrier<'a> {
     /// 001 §5.1, phase 6: what does not hold undoes the plan, or fails its action.
     fn verified(&self, entries: &[Entry], teller: &mut Teller<'_>) -> Result<(), Failure> {
         let completed = |id: &ActionId| teller.completed(id);
-        let findings = verify(self.plan, self.root, entries, &completed)?;
+        let findings = verify(self.plan, self.root, entries, &completed, &|| {
+            self.stopped()
+        })?;
         teller.warnings.extend(findings.warnings);
         let first = match self.plan.instructions.on_failure {
             OnFailure::RollBack => findings.failed.first().cloned(),
