@@ -209,7 +209,7 @@ pub(super) fn recorded<'h>(
         return Ok(refused(error));
     }
     host::die_at("ledger:dispatched");
-    let before = ended::inputs_before(&work, context.root);
+    let before = ended::inputs_before(&mut work, context.root);
     let request_hash = running.request_hash.clone();
     let why = running.why;
     let attempt = running.attempt;

@@ -74,8 +74,8 @@ fn a_large_task_of_any_shape_costs_a_few_times_its_size_in_memory() {
     let (small, base) = weighed(task(&json!({"what": "x"})).as_bytes());
     assert_eq!(small.exit, 0, "{}", small.envelope);
     let long = "x".repeat(LARGE);
-    let refs: Vec<Value> = (0..5000)
-        .map(|n| json!({"ref_id": format!("src_{n}"), "status": "reference", "storage_uri": format!("https://h.example/{}", "a".repeat(LARGE / 5000))}))
+    let refs: Vec<Value> = (0..1000)
+        .map(|n| json!({"ref_id": format!("src_{n}"), "status": "reference", "storage_uri": format!("https://h.example/{}", "a".repeat(LARGE / 1000))}))
         .collect();
     for (shape, input, exit) in [
         ("one long text", task(&json!({"a": long})), 0),
@@ -161,7 +161,8 @@ fn a_long_parameter_is_recorded_by_its_hash_and_answered_in_full() {
         .output()
         .unwrap();
     assert_eq!(again.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&[again.stdout, again.stderr].concat()).contains("a long value")
-    );
+    let said = [again.stdout, again.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let said: Vec<&str> = said.split_whitespace().collect();
+    assert!(said.join(" ").contains("a long value"), "{said:?}");
 }

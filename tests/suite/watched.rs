@@ -50,7 +50,7 @@ const SOON: [&str; 2] = ["--timeout", "0.5"];
 fn a_run_that_hangs_before_anything_is_begun_ends_after_its_time_and_can_be_sent_again() {
     let root = Root::with_catalog(CATALOG);
     let answer = ended(begun(&root, &happen(), "hang@ledger:reserved", &SOON));
-    assert_eq!((answer.exit, answer.fault()), (75, &json!("tool_timeout")));
+    assert_eq!((answer.exit, answer.fault()), (75, &json!("timeout")));
     assert_eq!(answer.at("/output/content/oneact/effect"), &json!("none"));
     assert_eq!(
         answer.at("/output/content/task_result/task_id"),
@@ -63,7 +63,7 @@ fn a_run_that_hangs_before_anything_is_begun_ends_after_its_time_and_can_be_sent
 fn after_a_call_that_must_not_be_made_twice_nobody_says_that_it_can_be_sent_again() {
     let root = Root::with_catalog(CATALOG);
     let answer = ended(begun(&root, &happen(), "hang@ledger:done", &SOON));
-    assert_eq!((answer.exit, answer.fault()), (1, &json!("tool_timeout")));
+    assert_eq!((answer.exit, answer.fault()), (1, &json!("timeout")));
     assert_eq!(
         answer.at("/output/content/oneact/effect"),
         &json!("unknown")

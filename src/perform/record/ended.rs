@@ -21,13 +21,17 @@ impl Before {
     }
 }
 
-pub(super) fn inputs_before(work: &Work, root: &Utf8Path) -> Before {
+/// They are taken out of the work: nobody else needs them.
+pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {
     let uris = match work {
-        Work::Tools(ready) => ready.inputs.as_slice(),
-        Work::Files(_) => &[],
+        Work::Tools(ready) => std::mem::take(&mut ready.inputs),
+        Work::Files(_) => Vec::new(),
     };
-    let seen = |uri: &Uri| (uri.clone(), print::stat(uri, root, Links::Followed));
-    Before(uris.iter().map(seen).collect())
+    let seen = |uri: Uri| {
+        let stat = print::stat(&uri, root, Links::Followed);
+        (uri, stat)
+    };
+    Before(uris.into_iter().map(seen).collect())
 }
 
 /// What is recorded of an outcome.
