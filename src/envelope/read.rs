@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::task::{Counted, Failure, Fault, Identity, Resources, Task};
 
 use super::{
-    answers, dispatch,
+    dispatch,
     find::{Found, Shape, find, take},
     mcp_request, message, plans, protocol, strangers, strict,
 };
