@@ -20,7 +20,8 @@ result = { kind = "metadata" }
 "#;
 
 fn happen() -> Value {
-    json!({"task_id": "t", "capability_ids": ["happen"], "attempt": 1, "parameters": {"what": "x"}})
+    json!({"task_id": "t", "capability_ids": ["happen"], "attempt": 1, "parameters": {"what": "x"},
+        "metadata": {"session_id": "sess-1"}})
 }
 
 fn plan() -> Value {
