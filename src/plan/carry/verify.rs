@@ -125,11 +125,11 @@ fn holds(
         .read(located.path.name(), most)?;
     match &rule.condition {
         Condition::Schema(schema) => fits(schema, path, &bytes, stopped),
-        other => Ok(condition(other, &bytes)),
+        other => Ok(condition(other, path, &bytes)),
     }
 }
 
-fn condition(condition: &Condition, bytes: &[u8]) -> Result<(), String> {
+fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
     let contains = |text: &str| {
         text.is_empty()
             || bytes
