@@ -63,7 +63,12 @@ fn a_run_that_hangs_before_anything_is_begun_ends_after_its_time_and_can_be_sent
 #[test]
 fn after_a_call_that_must_not_be_made_twice_nobody_says_that_it_can_be_sent_again() {
     let root = Root::with_catalog(CATALOG);
-    let answer = ended(begun(&root, &happen(), "hang@ledger:done", &SOON));
+    let answer = ended(begun(
+        &root,
+        &happen(),
+        "hang@ledger:done",
+        &["--timeout", "8"],
+    ));
     assert_eq!((answer.exit, answer.fault()), (1, &json!("timeout")));
     assert_eq!(
         answer.at("/output/content/oneact/effect"),
