@@ -32,6 +32,7 @@ mod stdin;
 mod stdout;
 mod tame;
 mod verify;
+mod watch;
 
 use std::{ffi::OsString, io, process::ExitCode};
 

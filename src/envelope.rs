@@ -23,7 +23,7 @@ pub use mcp_response::{OldAnswer, read_response, to_response};
 pub use plans::read_plan;
 pub use read::{Delivery, Received, read};
 pub use report::to_report;
-pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, parse};
+pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, MAX_VALUES, parse};
 
 #[cfg(test)]
 mod tests;

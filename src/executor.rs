@@ -26,12 +26,12 @@ use serde_json::Value;
 
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
-    catalog::{Delivery, Once, Process, Step, StepOutput, ToolJob},
+    catalog::{Delivery, Once, Process, Repeatable, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
     task::{
-        Ai, Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced,
-        State, Uri, decided,
+        Ai, Checks, Course, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase,
+        Produced, Reach, State, Uri, decided,
     },
 };
 
@@ -83,6 +83,8 @@ pub(crate) struct Context<'a> {
     pub(crate) watch: Watch<'a>,
     /// Where oneact keeps what is its own, by its settings: no plan may touch it.
     pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
+    /// Told of how far it comes.
+    pub(crate) course: &'a Course,
 }
 
 /// Shows a person how far a tool is.
@@ -275,6 +277,10 @@ impl Executed {
         let mut once = None;
         let mut data = None;
         for (at, (step, launch)) in steps.iter().zip(launches).enumerate() {
+            context.course.raise(match step.entry.repeatable {
+                Repeatable::Yes => Reach::Begun,
+                Repeatable::Once => Reach::BegunOnce,
+            });
             let later = steps.get(at + 1..).unwrap_or_default();
             let mut none = Vec::new();
             let mut run = |done: &mut Self| {

@@ -14,7 +14,8 @@ use crate::{
     envelope,
     host::{Host, Interrupts},
     mcp,
-    perform::{Mode, Reply, Reuse, Settings, perform},
+    perform::{Arrived, Mode, Reply, Reuse, Settings, perform},
+    task::Course,
     task::{CapabilityTask, State, Task},
 };
 
@@ -41,7 +42,8 @@ pub fn reader(bytes: &[u8]) {
         reuse: Reuse::Allowed,
         profile: None,
     };
-    let answer = perform(&Ok(bytes.to_vec()), &settings, host, &|_| {});
+    let arrived = Arrived::read(Ok(bytes.to_vec()), host.moment(), host);
+    let answer = perform(&arrived, &settings, host, &Course::default(), &|_| {});
     let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();
     assert!(schema.is_some(), "the schema does not compile");
     let misfit = schema

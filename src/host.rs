@@ -16,6 +16,7 @@ use std::{
         OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -205,9 +206,18 @@ pub fn file_time() -> i64 {
         .saturating_add(now.tv_nsec)
 }
 
-/// Dies here as by `kill -9`, where `ONEACT_FAULTS` names this point: for tests of what a crash leaves.
+/// Dies here as by `kill -9`, where `ONEACT_FAULTS` names this point: for tests of what a crash leaves. As
+/// `hang@POINT` it never goes on.
 pub fn die_at(point: &str) {
-    if variable("ONEACT_FAULTS").as_deref() == Some(point) {
+    let Some(wanted) = variable("ONEACT_FAULTS") else {
+        return;
+    };
+    if wanted.strip_prefix("hang@") == Some(point) {
+        loop {
+            thread::park();
+        }
+    }
+    if wanted == point {
         // Where even this fails, the test that asked for it notices.
         let _ = rustix::process::kill_process(getpid(), Signal::KILL);
     }

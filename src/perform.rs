@@ -12,6 +12,7 @@ mod broken;
 mod evidence;
 mod exhibit;
 mod look;
+mod overdue;
 mod own;
 mod prepare;
 mod record;
@@ -22,14 +23,15 @@ mod settings;
 mod story;
 mod world;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
     assets::Staging,
     envelope::{self, Answered, Received},
     executor::{self, Context, Executed},
-    host::Host,
-    task::{Failure, OperationId, Task},
+    host::{Host, Moment},
+    task::{Course, Failure, OperationId, Task},
 };
 
 use prepare::prepare;
@@ -47,20 +49,77 @@ pub(crate) use look::{
     Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, ReadError, Reading, Row,
     RowOutcome, RowState, Step, Whole, look, recordable,
 };
+pub use overdue::overdue;
 pub(crate) use recover::{Consent, recover, recover_named};
 pub(crate) use replay::{Comparison, Repeated, repeat};
 pub use settings::{Mode, Reply, Reuse, Settings};
 
+/// What arrived, and the run that is to answer it.
+#[derive(Debug)]
+pub struct Arrived {
+    received: Received,
+    operation: OperationId,
+    executed_at: Timestamp,
+    begun: Moment,
+}
+
+impl Arrived {
+    /// Reads the input (000 §Step 1) of a run that began then. The bytes are not needed any more.
+    pub fn read(input: Result<Vec<u8>, Failure>, begun: Moment, host: &Host) -> Self {
+        Self::of(begun, host, |session| match input {
+            Ok(bytes) => envelope::read(&bytes, || session),
+            Err(failure) => Received::nobody(session, failure),
+        })
+    }
+
+    /// When its run began.
+    pub fn begun(&self) -> Moment {
+        self.begun
+    }
+
+    fn of(begun: Moment, host: &Host, received: impl FnOnce(String) -> Received) -> Self {
+        let executed_at = host.timestamp();
+        let operation = OperationId::new(executed_at, host.random_bytes());
+        let session = format!("sess-{}", operation.as_str().trim_start_matches("op_"));
+        let received = received(session);
+        tracing::debug!("task read");
+        Self {
+            received,
+            operation,
+            executed_at,
+            begun,
+        }
+    }
+
+    fn answered(&self, executed: Executed, kind: Reply, host: &Host) -> Answer {
+        let received = &self.received;
+        let answered = Answered {
+            received,
+            outcome: &executed.outcome,
+            operation: &self.operation,
+            executed_at: &host.local(self.executed_at),
+        };
+        let document = match kind {
+            Reply::Adl => envelope::to_json(&answered),
+            Reply::Report => envelope::to_report(&answered),
+            Reply::Mcp => envelope::to_response(received, &executed.outcome).into_bytes(),
+        };
+        Answer::new(document, executed)
+    }
+}
+
 /// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
 pub fn perform(
-    input: &Result<Vec<u8>, Failure>,
+    arrived: &Arrived,
     settings: &Settings,
     host: &Host,
+    course: &Course,
     watch: Watch<'_>,
 ) -> Answer {
-    answer(input, settings.reply, host, |received, operation| {
-        work(received, operation, settings, host, watch)
-    })
+    story::received(&arrived.received);
+    let executed = work(arrived, settings, host, course, watch);
+    story::end(&executed.outcome);
+    arrived.answered(executed, settings.reply, host)
 }
 
 /// Performs a task that a person typed.
@@ -71,20 +130,26 @@ pub fn perform_typed(
     settings: &Settings,
     host: &Host,
 ) -> Answer {
-    let received = |session| Received::typed(session, task_id, echo, task);
-    reply(settings.reply, host, received, |received, operation| {
-        work(received, operation, settings, host, &|_| ())
-    })
+    let arrived = Arrived::of(host.moment(), host, |session| {
+        Received::typed(session, task_id, echo, task)
+    });
+    perform(&arrived, settings, host, &Course::default(), &|_| ())
 }
 
 /// The way of a task: settle what a crash interrupted, prepare, do.
 fn work(
-    received: &Received,
-    operation: &OperationId,
+    arrived: &Arrived,
     settings: &Settings,
     host: &Host,
+    course: &Course,
     watch: Watch<'_>,
 ) -> Executed {
+    let Arrived {
+        received,
+        operation,
+        begun,
+        ..
+    } = arrived;
     let name = scratch::name(received, operation);
     let scratch = Staging::path(&settings.state_dir, &name);
     let context = Context {
@@ -95,10 +160,11 @@ fn work(
         session_id: &received.identity.session_id,
         task_id: &received.task_id,
         operation_id: operation.as_str(),
-        begun: host.moment(),
+        begun: *begun,
         budget: settings.budget,
         watch,
         own: &|| own::files(settings),
+        course,
     };
     let settled = match (&received.task, settings.mode) {
         (Ok(Task::Capabilities(_) | Task::Plan(_) | Task::Rollback(_)), Mode::Run) => {
@@ -113,46 +179,4 @@ fn work(
         })
         .unwrap_or_else(Executed::rejected)
         .noted(settled)
-}
-
-/// Reads the input (000 §Step 1), has the work done, and writes the answer.
-fn answer(
-    input: &Result<Vec<u8>, Failure>,
-    kind: Reply,
-    host: &Host,
-    work: impl FnOnce(&Received, &OperationId) -> Executed,
-) -> Answer {
-    let received = |session: String| match input {
-        Ok(bytes) => envelope::read(bytes, || session),
-        Err(failure) => Received::nobody(session, failure.clone()),
-    };
-    reply(kind, host, received, work)
-}
-
-fn reply(
-    kind: Reply,
-    host: &Host,
-    received: impl FnOnce(String) -> Received,
-    work: impl FnOnce(&Received, &OperationId) -> Executed,
-) -> Answer {
-    let executed_at = host.timestamp();
-    let operation = OperationId::new(executed_at, host.random_bytes());
-    let session = format!("sess-{}", operation.as_str().trim_start_matches("op_"));
-    let received = received(session);
-    tracing::debug!("task read");
-    story::received(&received);
-    let executed = work(&received, &operation);
-    story::end(&executed.outcome);
-    let answered = Answered {
-        received: &received,
-        outcome: &executed.outcome,
-        operation: &operation,
-        executed_at: &host.local(executed_at),
-    };
-    let document = match kind {
-        Reply::Adl => envelope::to_json(&answered),
-        Reply::Report => envelope::to_report(&answered),
-        Reply::Mcp => envelope::to_response(&received, &executed.outcome).into_bytes(),
-    };
-    Answer::new(document, executed)
 }

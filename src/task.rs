@@ -1,7 +1,9 @@
 //! The words every room speaks: what was asked ([`Task`]), what came of it ([`Outcome`]), and why
 //! it failed ([`Fault`], the one error table). Pure: nothing here does I/O.
 
+mod abridged;
 mod canonical;
+mod course;
 mod fault;
 mod format;
 mod hex;
@@ -19,14 +21,19 @@ mod secret;
 pub mod uri;
 mod visible;
 
+pub use abridged::{BLOB, abridge, abridged};
 pub use canonical::canonical;
+pub use course::{Course, Reach};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use hex::hexadecimal;
 pub use ids::{MessageId, OperationId, RefId};
 pub use input::{Elicited, Given, Input, Question, Response, ResponseKind, Waiting, WaitingFor};
 pub use numbered::numbered;
-pub use order::{Belief, Carried, CarriedIn, PlanName, PlanOrder, RollbackOrder, Validation};
+pub use order::{
+    Belief, Carried, CarriedIn, MAX_ACTIONS, PlanName, PlanOrder, RollbackOrder, Validation,
+    too_many_actions,
+};
 pub use outcome::{
     Ai, AiPrompt, AiResponse, Checks, Effect, Invocation, InvocationStatus, LedgerRef, Outcome,
     Phase, Plan, PlannedOutput, PlannedStep, Preview, Produced, Record, ReportFiles, ReuseReport,
@@ -35,7 +42,9 @@ pub use outcome::{
 pub use pin::{Differs, Drift, OnDrift, Pin, Pinned};
 pub use print::{Content, Links, Print, Sight, Stat, Still};
 pub use rel_path::RelPath;
-pub use request::{CapabilityTask, Counted, Identity, InputRef, RefStatus, Resources, Task};
+pub use request::{
+    CapabilityTask, Counted, Identity, InputRef, MAX_STEPS, RefStatus, Resources, Task,
+};
 pub use reserved::{RESERVED, has_reserved_key};
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{presentable, redact_presigned, redact_value, unsigned, was_redacted};

@@ -16,13 +16,17 @@ use crate::{
     task::{Content, Links, Print, Sight, Stat, Still, Uri},
 };
 
+/// Whether the run may go on; asked before each block that is read.
+pub(crate) type GoOn<'a> = &'a dyn Fn() -> bool;
+
 /// Longer than the clock of any file system stands still, in nanoseconds.
 const TICK: i64 = 20_000_000;
 
 /// Reads what is at `uri`, if it is a file here; a relative path is taken from `root`.
-pub(crate) fn print(uri: &Uri, root: &Utf8Path, links: Links) -> Print {
+/// What is not read to its end, because the run has to stop, is unknown.
+pub(crate) fn print(uri: &Uri, root: &Utf8Path, links: Links, go_on: GoOn<'_>) -> Print {
     let sight = match uri.local_path(root) {
-        Some(path) => match open(&path, links).and_then(|file| content(&file)) {
+        Some(path) => match open(&path, links).and_then(|file| content(&file, go_on)) {
             Ok(content) => Sight::Content(content),
             Err(NoFile::Absent) => Sight::Absent,
             Err(NoFile::Another | NoFile::Unseen) => Sight::Unknown,
@@ -43,7 +47,13 @@ pub(crate) fn stat(uri: &Uri, root: &Utf8Path, links: Links) -> Option<Stat> {
 
 /// Whether what was seen is still there. A file is read only where the file system does not say that it
 /// is untouched.
-pub(crate) fn still(seen: &Print, uri: &Uri, root: &Utf8Path, links: Links) -> Still {
+pub(crate) fn still(
+    seen: &Print,
+    uri: &Uri,
+    root: &Utf8Path,
+    links: Links,
+    go_on: GoOn<'_>,
+) -> Still {
     let Some(path) = uri.local_path(root) else {
         return Still::Unknown;
     };
@@ -60,8 +70,9 @@ pub(crate) fn still(seen: &Print, uri: &Uri, root: &Utf8Path, links: Links) -> S
         Some(now) if now.bytes != then.bytes => return Still::Other,
         _ => {}
     }
-    match content(&file) {
+    match content(&file, go_on) {
         Ok(now) if now.blake3 == then.blake3 => Still::Same,
+        Err(_) if !go_on() => Still::Unknown,
         Ok(_) | Err(_) => Still::Other,
     }
 }
@@ -96,9 +107,9 @@ fn open(path: &Utf8Path, links: Links) -> Result<File, NoFile> {
     }
 }
 
-fn content(file: &File) -> Result<Content, NoFile> {
+fn content(file: &File, go_on: GoOn<'_>) -> Result<Content, NoFile> {
     let before = stat_of(file).ok_or(NoFile::Unseen)?;
-    let (bytes, blake3) = hash(file, before.bytes).map_err(|_| NoFile::Unseen)?;
+    let (bytes, blake3) = hash(file, before.bytes, go_on).map_err(|_| NoFile::Unseen)?;
     let now = host::file_time();
     // Written to while it was read, or so lately that it could be again without its times changing.
     let settled =
@@ -113,12 +124,15 @@ fn content(file: &File) -> Result<Content, NoFile> {
 /// Bytes read at once.
 const MOST: u64 = 1 << 17;
 
-fn hash(mut file: &File, expected: u64) -> io::Result<(u64, String)> {
+fn hash(mut file: &File, expected: u64, go_on: GoOn<'_>) -> io::Result<(u64, String)> {
     let mut hash = blake3::Hasher::new();
     let room = usize::try_from(expected.saturating_add(1).min(MOST)).unwrap_or_default();
     let mut buffer = vec![0; room];
     let mut bytes = 0;
     loop {
+        if !go_on() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         match file.read(&mut buffer) {
             Ok(0) => return Ok((bytes, hash.finalize().to_hex().to_string())),
             Ok(read) => {
@@ -163,7 +177,22 @@ mod tests {
 
     fn seen(root: &Utf8Path) -> (Print, Uri) {
         let uri = Uri::parse("a.bin").unwrap();
-        (print(&uri, root, Links::Refused), uri)
+        (print(&uri, root, Links::Refused, &|| true), uri)
+    }
+
+    #[test]
+    fn a_file_without_end_is_read_no_further_than_the_run_may_go_on() {
+        let (_keep, root) = place();
+        let file = File::create(root.join("a.bin")).unwrap();
+        file.set_len(1 << 40).unwrap();
+        let uri = Uri::parse("a.bin").unwrap();
+        let asked = std::cell::Cell::new(0);
+        let go_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 10
+        };
+        let seen = print(&uri, &root, Links::Refused, &go_on);
+        assert_eq!((seen.sight, asked.get()), (Sight::Unknown, 10));
     }
 
     #[test]
@@ -172,14 +201,26 @@ mod tests {
         fs::write(root.join("a.bin"), b"one").unwrap();
         let (then, uri) = seen(&root);
         assert!(matches!(&then.sight, Sight::Content(content) if content.bytes == 3));
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Same);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Same
+        );
         // Written again with the same bytes: another time, the same content.
         fs::write(root.join("a.bin"), b"one").unwrap();
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Same);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Same
+        );
         fs::write(root.join("a.bin"), b"two").unwrap();
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Other);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Other
+        );
         fs::remove_file(root.join("a.bin")).unwrap();
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Gone);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Gone
+        );
     }
 
     #[test]
@@ -200,18 +241,27 @@ mod tests {
         let (_keep, root) = place();
         let (then, uri) = seen(&root);
         assert_eq!(then.sight, Sight::Absent);
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Same);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Same
+        );
         fs::write(root.join("a.bin"), b"back").unwrap();
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Other);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Other
+        );
     }
 
     #[test]
     fn what_is_elsewhere_is_unknown() {
         let (_keep, root) = place();
         let uri = Uri::parse("s3://bucket/a.bin").unwrap();
-        let then = print(&uri, &root, Links::Followed);
+        let then = print(&uri, &root, Links::Followed, &|| true);
         assert_eq!(then.sight, Sight::Unknown);
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Unknown);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Unknown
+        );
     }
 
     #[test]
@@ -225,13 +275,22 @@ mod tests {
         };
         let uri = Uri::parse("a.bin").unwrap();
         link("one.bin");
-        let then = print(&uri, &root, Links::Followed);
+        let then = print(&uri, &root, Links::Followed, &|| true);
         assert!(matches!(&then.sight, Sight::Content(content) if content.bytes == 3));
-        assert_eq!(still(&then, &uri, &root, Links::Followed), Still::Same);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Followed, &|| true),
+            Still::Same
+        );
         link("two.bin");
-        assert_eq!(still(&then, &uri, &root, Links::Followed), Still::Other);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Followed, &|| true),
+            Still::Other
+        );
         link("nowhere");
-        assert_eq!(still(&then, &uri, &root, Links::Followed), Still::Gone);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Followed, &|| true),
+            Still::Gone
+        );
     }
 
     #[test]
@@ -241,7 +300,10 @@ mod tests {
         let (then, uri) = seen(&root);
         fs::rename(root.join("a.bin"), root.join("b.bin")).unwrap();
         std::os::unix::fs::symlink(root.join("b.bin"), root.join("a.bin")).unwrap();
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Other);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Other
+        );
     }
 
     #[test]
@@ -250,6 +312,9 @@ mod tests {
         fs::create_dir(root.join("a.bin")).unwrap();
         let (then, uri) = seen(&root);
         assert_eq!(then.sight, Sight::Unknown);
-        assert_eq!(still(&then, &uri, &root, Links::Refused), Still::Unknown);
+        assert_eq!(
+            still(&then, &uri, &root, Links::Refused, &|| true),
+            Still::Unknown
+        );
     }
 }

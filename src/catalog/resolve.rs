@@ -74,7 +74,7 @@ pub(crate) fn resolve(
         let adjusted = changed(&configured.asked, &configured.parameters);
         let asked = sources.asked(&entry, configured.asked);
         let parameters = sources.fill(&entry, configured.parameters)?;
-        check(&entry, &parameters)?;
+        let parameters = check(&entry, parameters)?;
         reasoning.push(format!("Mapped {} to {} tool.", entry.id, entry.tool));
         reasoning.extend(configured.reasoning);
         steps.push(Step {
@@ -196,19 +196,21 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
     ))
 }
 
-fn check(entry: &Entry, parameters: &Map<String, Value>) -> Result<(), Failure> {
+/// Gives the parameters back if they fit the entry's schema.
+fn check(entry: &Entry, parameters: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let id = &entry.id;
     let Some(schema) = &entry.schema else {
         tracing::info!("{id} has no parameter schema: the server's own will be used.");
-        return Ok(());
+        return Ok(parameters);
     };
     let values = if entry.secret.is_empty() {
         Values::Shown
     } else {
         Values::Hidden
     };
+    let parameters = Value::Object(parameters);
     schema
-        .check(&Value::Object(parameters.clone()), values)
+        .check(&parameters, values)
         .map_err(|misfit| match misfit {
             Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
             Misfit::Value(problems) => {
@@ -218,5 +220,9 @@ fn check(entry: &Entry, parameters: &Map<String, Value>) -> Result<(), Failure> 
         })
         .inspect(|()| {
             tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
-        })
+        })?;
+    Ok(match parameters {
+        Value::Object(parameters) => parameters,
+        _ => Map::new(),
+    })
 }

@@ -4,22 +4,30 @@ use std::{
     io,
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
+    sync::Arc,
+    thread,
 };
 
 use crate::{
-    host::{Host, Interrupts},
-    perform::{Answer, Settings, broken, perform},
+    host::{Host, Interrupts, Moment},
+    perform::{Arrived, Settings, broken, perform},
     task::{Failure, Fault},
 };
 
-use super::{bar::Bar, flags::RunArgs, logs, preview, print_unless, settings, stderr, stdin};
+use super::{
+    bar::Bar, flags::RunArgs, logs, preview, print_unless, settings, stderr, stdin, watch::Watched,
+};
 
 /// Performs the task on stdin.
 pub(super) fn run(args: &RunArgs, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(args.clock.clone(), args.seed, interrupts);
+    let begun = host.moment();
     match settings::settle(args) {
-        Ok(settings) => answer(&stdin::read(&host, settings.budget), &settings, &host),
-        Err(problem) => answer(&Err(unusable(&problem)), &settings::nowhere(), &host),
+        Ok(settings) => {
+            let input = stdin::read(&host, begun, settings.budget);
+            answer(input, settings, begun, host)
+        }
+        Err(problem) => answer(Err(unusable(&problem)), settings::nowhere(), begun, host),
     }
 }
 
@@ -29,7 +37,8 @@ pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     let what = said.lines().next().unwrap_or("bad flags");
     let failure = unusable(what.trim_start_matches("error: "));
     let host = Host::new(None, None, interrupts);
-    let code = answer(&Err(failure), &settings::nowhere(), &host);
+    let begun = host.moment();
+    let code = answer(Err(failure), settings::nowhere(), begun, host);
     stderr::tell(error);
     code
 }
@@ -39,19 +48,44 @@ fn unusable(what: &str) -> Failure {
     Failure::new(Fault::InvalidUsage, message)
 }
 
-/// Performs and prints: one envelope also when something panics.
-fn answer(input: &Result<Vec<u8>, Failure>, settings: &Settings, host: &Host) -> ExitCode {
+/// Performs and prints: one envelope also when something panics, or does not end.
+fn answer(
+    input: Result<Vec<u8>, Failure>,
+    settings: Settings,
+    begun: Moment,
+    host: Host,
+) -> ExitCode {
     panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    let arrived = panic::catch_unwind(AssertUnwindSafe(|| Arrived::read(input, begun, &host)));
+    let arrived = arrived.unwrap_or_else(|_| {
+        let failure = Failure::new(Fault::Internal, "internal error (see stderr)");
+        Arrived::read(Err(failure), begun, &host)
+    });
+    let watched = Arc::new(Watched::new(host, settings, arrived));
+    watched.watch();
+    let Watched {
+        host,
+        settings,
+        arrived,
+        course,
+        ..
+    } = &*watched;
     let bar = Bar::new();
-    let caught = |work: &dyn Fn() -> Answer| panic::catch_unwind(AssertUnwindSafe(work));
-    let nobody = || Err(Failure::new(Fault::Internal, "internal error (see stderr)"));
-    let answer = caught(&|| perform(input, settings, host, &|seen| bar.show(seen)))
-        .or_else(|_| caught(&|| broken(input, host)))
-        .unwrap_or_else(|_| broken(&nobody(), host));
+    let answer = panic::catch_unwind(AssertUnwindSafe(|| {
+        perform(arrived, settings, host, course, &|seen| bar.show(seen))
+    }))
+    .unwrap_or_else(|_| broken(arrived, host));
     bar.clear();
     // Signals are heeded until the last server has ended; they change nothing of what is printed.
     let interrupts = host.interrupts();
     let code = answer.exit_code(interrupts.caught());
+    watched.exits_with(code);
+    if !watched.speaks() {
+        // The watch is answering, and ends this process.
+        loop {
+            thread::park();
+        }
+    }
     let before = interrupts.count();
     let printed = print_unless(&answer.line, &|| interrupts.count() != before);
     tracing::debug!("answer written");

@@ -22,8 +22,11 @@ use crate::{
 const BLOCK: usize = 16 * 1024;
 
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or it is too much.
-pub(super) fn read(host: &Host, budget: Option<Duration>) -> Result<Vec<u8>, Failure> {
-    let begun = host.moment();
+pub(super) fn read(
+    host: &Host,
+    begun: Moment,
+    budget: Option<Duration>,
+) -> Result<Vec<u8>, Failure> {
     let wake = host.interrupts().wake().map_err(|error| {
         let message = format!(
             "cannot listen for signals: {error}; is the limit of open files (`ulimit -n`) too low?"

@@ -3,6 +3,8 @@
 //! The structs are the wire format: field order is output order. Extras of ours live in
 //! `output.content.oneact` alone.
 
+use std::borrow::Cow;
+
 use jiff::{Zoned, tz::TimeZone};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value, json};
@@ -166,11 +168,16 @@ pub(super) fn task_result<'a>(task_id: &'a str, outcome: &'a Outcome) -> TaskRes
 
 /// The inherited resources with what was produced added; a pending entry of the same ref is
 /// fulfilled where it stands (R-000-33, C-02).
-fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> ResourceLists {
+fn resources<'a>(
+    inherited: &'a Resources,
+    produced: &[Produced],
+    sequence: u64,
+) -> ResourceLists<'a> {
+    let lists = |list: &'a [Value]| list.iter().map(Cow::Borrowed).collect();
     let mut block = ResourceLists {
-        source_refs: inherited.source_refs.clone(),
-        storage_refs: inherited.storage_refs.clone(),
-        derived_refs: inherited.derived_refs.clone(),
+        source_refs: lists(&inherited.source_refs),
+        storage_refs: lists(&inherited.storage_refs),
+        derived_refs: lists(&inherited.derived_refs),
     };
     for each in produced {
         let parent = each.parent_ref_id.as_ref().map(RefId::as_str);
@@ -188,13 +195,13 @@ fn resources(inherited: &Resources, produced: &[Produced], sequence: u64) -> Res
             });
             (&mut block.derived_refs, entry)
         };
-        let pending = |old: &&mut Value| {
+        let pending = |old: &&mut Cow<'_, Value>| {
             old.get("ref_id").and_then(Value::as_str) == Some(ref_id)
                 && old.get("status").and_then(Value::as_str) == Some("pending")
         };
         match list.iter_mut().find(pending) {
-            Some(old) => *old = entry,
-            None => list.push(entry),
+            Some(old) => *old = Cow::Owned(entry),
+            None => list.push(Cow::Owned(entry)),
         }
     }
     block
@@ -211,7 +218,7 @@ struct Envelope<'a> {
     status: Status,
     error: ErrorBlock<'a>,
     metadata: Metadata<'a>,
-    resources: ResourceLists,
+    resources: ResourceLists<'a>,
     audit: Audit,
 }
 
@@ -389,10 +396,10 @@ struct Metadata<'a> {
 
 #[derive(Serialize)]
 #[expect(clippy::struct_field_names, reason = "the wire's own names")]
-struct ResourceLists {
-    source_refs: Vec<Value>,
-    storage_refs: Vec<Value>,
-    derived_refs: Vec<Value>,
+struct ResourceLists<'a> {
+    source_refs: Vec<Cow<'a, Value>>,
+    storage_refs: Vec<Cow<'a, Value>>,
+    derived_refs: Vec<Cow<'a, Value>>,
 }
 
 #[derive(Serialize)]

@@ -55,10 +55,10 @@ fn named<T>(
     key: &str,
     read: impl Fn(&Value) -> Result<T, String>,
 ) -> Result<Option<Vec<(String, T)>>, Failure> {
-    let object = optional(task, key, "an object", |value| value.as_object().cloned())?;
-    let each = |(name, value): (String, Value)| {
-        let read = read(&value).map_err(|why| shape(format!("`{key}.{name}` {why}")))?;
-        Ok((name, read))
+    let object = optional(task, key, "an object", Value::as_object)?;
+    let each = |(name, value): (&String, &Value)| {
+        let read = read(value).map_err(|why| shape(format!("`{key}.{name}` {why}")))?;
+        Ok((name.clone(), read))
     };
     object
         .map(|object| object.into_iter().map(each).collect())

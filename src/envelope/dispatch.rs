@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Fault, InputRef, RefId, RefStatus};
+use crate::task::{CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, RefId, RefStatus};
 
 use super::{answers, find::Found, plans};
 
@@ -29,6 +29,9 @@ pub(super) const KNOWN: [&str; 14] = [
     "resources",
     "message_id",
 ];
+
+/// The longest id of a capability, in bytes: it is looked for among others, and told.
+const LONGEST_ID: usize = 512;
 
 /// Reads the task. The first thing wrong is the answer.
 pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<CapabilityTask, Failure> {
@@ -99,11 +102,11 @@ fn required_text(object: &Map<String, Value>, key: &str) -> Result<String, Failu
     }
 }
 
-pub(super) fn optional<T>(
-    object: &Map<String, Value>,
+pub(super) fn optional<'o, T>(
+    object: &'o Map<String, Value>,
     key: &str,
     what: &str,
-    take: impl FnOnce(&Value) -> Option<T>,
+    take: impl FnOnce(&'o Value) -> Option<T>,
 ) -> Result<Option<T>, Failure> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -129,7 +132,20 @@ fn capability_ids(object: &Map<String, Value>) -> Result<Vec<String>, Failure> {
     if ids.is_empty() {
         return Err(none());
     }
+    if ids.len() > MAX_STEPS {
+        return Err(Failure::new(
+            Fault::LimitExceeded,
+            format!(
+                "`capability_ids` names {} steps, and a task can have {MAX_STEPS}; send them as several tasks",
+                ids.len()
+            ),
+        ));
+    }
     let text = |id: &Value| match id {
+        Value::String(id) if id.len() > LONGEST_ID => Err(shape(format!(
+            "an id in `capability_ids` has {} bytes, and can have {LONGEST_ID}",
+            id.len()
+        ))),
         Value::String(id) if !id.is_empty() => Ok(id.clone()),
         _ => Err(shape(
             "`capability_ids` must be an array of strings that are not empty",
@@ -140,10 +156,8 @@ fn capability_ids(object: &Map<String, Value>) -> Result<Vec<String>, Failure> {
 
 /// R-000-54, R-000-55, R-000-113, C-13.
 fn inputs(object: &Map<String, Value>) -> Result<Vec<InputRef>, Failure> {
-    let refs = optional(object, "input_refs_resolved", "an array", |value| {
-        value.as_array().cloned()
-    })?
-    .unwrap_or_default();
+    let refs = optional(object, "input_refs_resolved", "an array", Value::as_array)?;
+    let refs = refs.map(Vec::as_slice).unwrap_or_default();
     let mut inputs: Vec<InputRef> = Vec::with_capacity(refs.len());
     let mut seen = HashSet::new();
     for (place, each) in refs.iter().enumerate() {
@@ -196,10 +210,8 @@ fn input(place: usize, value: &Value) -> Result<InputRef, Failure> {
 }
 
 fn expected(object: &Map<String, Value>) -> Result<Vec<RefId>, Failure> {
-    let refs = optional(object, "output_refs_expected", "an array", |value| {
-        value.as_array().cloned()
-    })?
-    .unwrap_or_default();
+    let refs = optional(object, "output_refs_expected", "an array", Value::as_array)?;
+    let refs = refs.map(Vec::as_slice).unwrap_or_default();
     let mut expected: Vec<RefId> = Vec::with_capacity(refs.len());
     let mut seen = HashSet::new();
     for (place, each) in refs.iter().enumerate() {
@@ -221,13 +233,12 @@ fn parameters(
     object: &Map<String, Value>,
     ids: &[String],
 ) -> Result<Vec<Map<String, Value>>, Failure> {
-    let said = optional(object, "parameters", "an object", |value| {
-        value.as_object().cloned()
-    })?
-    .unwrap_or_default();
+    let said = optional(object, "parameters", "an object", Value::as_object)?;
     if ids.len() == 1 {
-        return Ok(vec![said]);
+        return Ok(vec![said.cloned().unwrap_or_default()]);
     }
+    let none = Map::new();
+    let said = said.unwrap_or(&none);
     if let Some(stranger) = said.keys().find(|key| !ids.contains(key)) {
         return Err(shape(format!(
             "`parameters` of a task with several capabilities has one object per capability id; `{stranger}` is none of them"

@@ -10,6 +10,8 @@ use super::{mcp_request, plans};
 #[derive(Clone, Copy)]
 pub(super) struct Found<'a> {
     pub(super) shape: Shape,
+    /// Where it is, by the names of objects on the way; empty for the whole document.
+    pub(super) path: &'static str,
     value: &'a Value,
     object: &'a Map<String, Value>,
 }
@@ -28,10 +30,16 @@ pub(super) enum Shape {
 }
 
 impl<'a> Found<'a> {
-    fn new(shape: Shape, value: &'a Value, place: &str) -> Result<Self, Failure> {
+    fn new(
+        shape: Shape,
+        value: &'a Value,
+        path: &'static str,
+        place: &str,
+    ) -> Result<Self, Failure> {
         match value {
             Value::Object(object) => Ok(Self {
                 shape,
+                path,
                 value,
                 object,
             }),
@@ -60,9 +68,20 @@ pub(super) fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
         .try_fold(document, |value, name| value.get(name))
 }
 
+/// Takes what stands there out of the document.
+pub(super) fn take(mut document: Value, path: &str) -> Value {
+    if path.is_empty() {
+        return document;
+    }
+    let found = path
+        .split('/')
+        .try_fold(&mut document, |value, name| value.get_mut(name));
+    found.map(Value::take).unwrap_or_default()
+}
+
 /// Finds the task: in one of the places that the dialects have for it, and in no second one.
 pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
-    let whole = Found::new(Shape::Dispatch, document, "the input")?.object;
+    let whole = Found::new(Shape::Dispatch, document, "", "the input")?.object;
     // The steps of a plan may well be decomposed; a task that comes with a workflow is not one.
     let lists: &[&str] = if whole.contains_key("action_plan") {
         &["tasks", "execution_groups"]
@@ -82,45 +101,55 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
     let places = [
         (
             Shape::Dispatch,
+            "output/content/dispatch",
             at(document, "output/content/dispatch"),
             "`output.content.dispatch`",
         ),
-        (Shape::Dispatch, document.get("dispatch"), "`dispatch`"),
         (
             Shape::Dispatch,
+            "dispatch",
+            document.get("dispatch"),
+            "`dispatch`",
+        ),
+        (
+            Shape::Dispatch,
+            "",
             of_capabilities.then_some(document),
             "the input itself",
         ),
         (
             Shape::Plan,
+            "",
             bare_plan.then_some(document),
             "a plan in the input itself",
         ),
         (
             Shape::Protocol,
+            "payload",
             of_protocol.then(|| document.get("payload").unwrap_or(&Value::Null)),
             "`payload`",
         ),
         (
             Shape::Request,
+            "",
             request.then_some(document),
             "an action in the input itself",
         ),
     ];
     let mut tasks = places
         .into_iter()
-        .filter_map(|(shape, task, place)| task.map(|task| (shape, task, place)));
-    let Some((shape, task, place)) = tasks.next() else {
+        .filter_map(|(shape, path, task, place)| task.map(|task| (shape, path, task, place)));
+    let Some((shape, path, task, place)) = tasks.next() else {
         return Err(Failure::new(
             Fault::InvalidShape,
             "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, an object with `task_id` \
              and `capability_ids`, or a file plan (`oneact schema task` prints the schema)",
         ));
     };
-    if let Some((_, _, other)) = tasks.next() {
+    if let Some((_, _, _, other)) = tasks.next() {
         return Err(multiple(&format!("a task in {place} and one in {other}")));
     }
-    let found = Found::new(shape, task, place)?;
+    let found = Found::new(shape, task, path, place)?;
     if shape == Shape::Dispatch && !std::ptr::eq(task, document) {
         no_several(found.object, &LISTS)?;
         nothing_around(found.object, place)?;

@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Carried, CarriedIn, Failure, Fault, PlanOrder, Validation};
+use crate::task::{
+    Carried, CarriedIn, Failure, MAX_ACTIONS, PlanOrder, Validation, too_many_actions,
+};
 
 use super::{
     dispatch::{optional, shape},
@@ -71,7 +73,7 @@ pub(super) fn salt(object: &Map<String, Value>) -> Result<Option<String>, Failur
 /// Reads the plan in the bytes of a file that a task refers to.
 pub fn read_plan(bytes: &[u8]) -> Result<PlanOrder, Failure> {
     let document = strict::parse(bytes)
-        .map_err(|error| Failure::new(Fault::InvalidJson, format!("the plan: {error}")))?;
+        .map_err(|error| Failure::new(error.fault(), format!("the plan: {error}")))?;
     match &document {
         Value::Object(object) if is_plan(object) => read(object, &mut Vec::new()),
         _ => Err(shape(
@@ -165,6 +167,9 @@ fn one(plan: &Value) -> Result<(), Failure> {
         Value::Object(plan) => plan.get("action_plan").and_then(Value::as_array),
         _ => return Err(shape("`task_plan` must be an object")),
     };
+    if let Some(actions) = items.map(Vec::len).filter(|actions| *actions > MAX_ACTIONS) {
+        return Err(too_many_actions(actions));
+    }
     let is_task = |item: &&Value| item.get("task_id").or(item.get("capability_ids")).is_some();
     match items.into_iter().flatten().filter(is_task).count() {
         0 => Ok(()),

@@ -10,7 +10,7 @@ use crate::task::{Counted, Failure, Fault, Identity, Resources, Task};
 
 use super::{
     dispatch,
-    find::{Found, Shape, find},
+    find::{Found, Shape, find, take},
     mcp_request, message, plans, protocol, strangers, strict,
 };
 
@@ -21,7 +21,7 @@ pub struct Received {
     /// The task as it came, for `input.content` (R-000-18); null where nothing could be read.
     pub echo: Value,
     pub resources: Resources,
-    /// As received, or `unknown`.
+    /// As received, or `unknown`, also where it is too long to be one.
     pub task_id: String,
     /// Whether it has a name by which the same delivery is known again.
     pub delivery: Delivery,
@@ -48,7 +48,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     let document = match strict::parse(bytes) {
         Ok(document) => document,
         Err(error) => {
-            let failure = Failure::new(Fault::InvalidJson, error.to_string());
+            let failure = Failure::new(error.fault(), error.to_string());
             return Received::nobody(fresh(), failure);
         }
     };
@@ -86,25 +86,33 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         (Err(failure), Ok(_)) => (None, Err(failure)),
         (expires_at, task) => (expires_at.ok().flatten(), task),
     };
-    let of_protocol = found.is_ok_and(|found| found.shape == Shape::Protocol);
+    let of_protocol = found
+        .as_ref()
+        .is_ok_and(|found| found.shape == Shape::Protocol);
     let attempt = if of_protocol {
         protocol::attempt(&document)
     } else {
         dispatch::attempt(shown)
     };
+    let path = found.as_ref().map_or("", |found| found.path);
+    let task_id = called
+        .filter(|id| id.len() <= LONGEST_NAME)
+        .unwrap_or("unknown")
+        .to_owned();
+    let delivery = match (called, shown.get("actionId").or(shown.get("action"))) {
+        (None, _) => Delivery::Nameless,
+        // An action's own id names no delivery: it is the same each time.
+        (Some(_), Some(_)) if !own("taskId") && !own("task_id") => Delivery::Nameless,
+        _ => Delivery::Named,
+    };
     Received {
         identity: around.identity,
         resources: around.resources,
-        task_id: called.unwrap_or("unknown").to_owned(),
-        delivery: match (called, shown.get("actionId").or(shown.get("action"))) {
-            (None, _) => Delivery::Nameless,
-            // An action's own id names no delivery: it is the same each time.
-            (Some(_), Some(_)) if !own("taskId") && !own("task_id") => Delivery::Nameless,
-            _ => Delivery::Named,
-        },
+        task_id,
+        delivery,
         attempt: attempt.unwrap_or(1),
         counted: attempt.map_or(Counted::Unsaid, |_| Counted::Said),
-        echo: shown.clone(),
+        echo: take(document, path),
         notes,
         task,
         expires_at,

@@ -1,20 +1,26 @@
 //! The strict JSON reader: what two parsers could read differently is refused.
 //!
 //! Refused are duplicate keys, a byte order mark, invalid UTF-8, lone surrogates, NaN and Infinity,
-//! more than 64 levels and more than 16 MiB. Numbers keep their text, so large integers stay exact.
+//! more than 64 levels, more than 50,000 values and more than 16 MiB. Numbers keep their text, so large
+//! integers stay exact.
 
-use std::fmt;
+use std::{cell::Cell, fmt};
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::task::{RESERVED, has_reserved_key};
+use crate::task::{Fault, RESERVED, has_reserved_key};
 
 /// The largest input: 16 MiB.
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// The deepest nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
+
+/// The most values: objects, arrays, strings, numbers and so on, the inner ones included. In memory a value
+/// takes up to a hundred times the bytes of its text; so this, and not the bytes, bounds what a document of
+/// many small values costs.
+pub const MAX_VALUES: usize = 50_000;
 
 /// Why bytes are not acceptable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +29,8 @@ pub enum JsonError {
     Empty,
     #[error("the input is larger than {} MiB; pass large data by reference", MAX_BYTES >> 20)]
     TooLarge,
+    #[error("the input holds more than {MAX_VALUES} JSON values; pass large data by reference")]
+    TooManyValues,
     #[error("the input starts with a byte order mark (U+FEFF); send plain UTF-8")]
     ByteOrderMark,
     #[error("the input is not UTF-8: invalid byte at offset {offset}")]
@@ -35,6 +43,21 @@ pub enum JsonError {
         line: usize,
         column: usize,
     },
+}
+
+impl JsonError {
+    /// Its class in the one error table.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::TooManyValues => Fault::LimitExceeded,
+            Self::Empty
+            | Self::TooLarge
+            | Self::ByteOrderMark
+            | Self::NotUtf8 { .. }
+            | Self::ReservedKey
+            | Self::Syntax { .. } => Fault::InvalidJson,
+        }
+    }
 }
 
 /// Reads one JSON document and nothing after it.
@@ -55,14 +78,21 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
         return Err(JsonError::ReservedKey);
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    Strict { depth: 0 }
-        .deserialize(&mut reader)
-        .and_then(|value| reader.end().map(|()| value))
-        .map_err(|error| JsonError::Syntax {
+    let left = Cell::new(MAX_VALUES + 1);
+    Strict {
+        depth: 0,
+        left: &left,
+    }
+    .deserialize(&mut reader)
+    .and_then(|value| reader.end().map(|()| value))
+    .map_err(|error| match left.get() {
+        0 => JsonError::TooManyValues,
+        _ => JsonError::Syntax {
             problem: problem(&error),
             line: error.line(),
             column: error.column(),
-        })
+        },
+    })
 }
 
 /// serde's message without the position it appends.
@@ -75,11 +105,13 @@ fn problem(error: &serde_json::Error) -> String {
 }
 
 /// Builds a [`Value`] at this depth, refusing what [`serde_json::Value`] would let through.
-struct Strict {
+struct Strict<'l> {
     depth: usize,
+    /// How many more values the document may hold, and one; 0 once there were too many.
+    left: &'l Cell<usize>,
 }
 
-impl Strict {
+impl Strict<'_> {
     fn deeper<E: de::Error>(&self) -> Result<Self, E> {
         if self.depth >= MAX_DEPTH {
             return Err(E::custom(format_args!(
@@ -88,14 +120,19 @@ impl Strict {
         }
         Ok(Self {
             depth: self.depth + 1,
+            left: self.left,
         })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.left.set(self.left.get().saturating_sub(1));
+        if self.left.get() == 0 {
+            return Err(de::Error::custom("too many values"));
+        }
         deserializer.deserialize_any(self)
     }
 }
@@ -103,7 +140,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
 /// The key under which a number that is no 64-bit integer is handed over, with its text kept.
 const NUMBER: &str = "$serde_json::private::Number";
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,6 +176,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(item) = items.next_element_seed(self.deeper()?)? {
             array.push(item);
         }
+        array.shrink_to_fit();
         Ok(Value::Array(array))
     }
 

@@ -101,6 +101,7 @@ fn desk<'a>(context: &Context<'a>) -> Desk<'a> {
         begun: context.begun,
         budget: context.budget,
         own: context.own,
+        course: context.course,
     }
 }
 

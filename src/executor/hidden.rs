@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     catalog::Step,
-    task::{Failure, Secrets, redact_value},
+    task::{Failure, Secrets, abridged, redact_value},
 };
 
 use super::{
@@ -64,7 +64,7 @@ impl Hidden {
     pub(super) fn parameters(&self, step: &Step) -> Map<String, Value> {
         let shown = tool::shown(&step.entry, &step.parameters);
         match self.0.cut_value(Value::Object(shown)) {
-            Value::Object(shown) => shown,
+            Value::Object(shown) => abridged(shown),
             _ => Map::new(),
         }
     }

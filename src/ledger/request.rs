@@ -29,9 +29,9 @@ pub(crate) struct AskedStep {
     /// The number a person raises when the same request should have another answer.
     pub(crate) version: Option<u32>,
     pub(crate) parameters: Map<String, Value>,
-    /// The same as records may show them: where they differ there is a secret, and nobody may learn it
+    /// The same as records may show them, where they differ: there is a secret, and nobody may learn it
     /// from a hash.
-    pub(crate) shown: Map<String, Value>,
+    pub(crate) shown: Option<Map<String, Value>>,
     /// Parameters that differ from run to run and mean nothing.
     pub(crate) volatile: Vec<String>,
     pub(crate) signatures: Signatures,
@@ -66,10 +66,10 @@ impl Asked {
     /// `key` is what secrets are hashed under; it never leaves the ledger.
     pub(crate) fn hashes(&self, key: &[u8; 32]) -> Hashes {
         let parameters: Vec<Value> = self.steps.iter().map(|step| step.parameters(key)).collect();
-        let narrow = match parameters.as_slice() {
+        let inputs_hash = sha256(match parameters.as_slice() {
             [one] => canonical(one),
             several => canonical(&Value::Array(several.to_vec())),
-        };
+        });
         let steps = self.steps.iter().zip(parameters);
         let mut steps: Vec<_> = steps.map(|(step, own)| step.hashed(own, key)).collect();
         let mut whole = match steps.as_mut_slice() {
@@ -84,7 +84,7 @@ impl Asked {
         whole.insert("v".to_owned(), json!(RULE));
         Hashes {
             request_hash: format!("sha256:{}", sha256(canonical(&Value::Object(whole)))),
-            inputs_hash: sha256(narrow),
+            inputs_hash,
         }
     }
 }
@@ -104,22 +104,25 @@ impl AskedStep {
     }
 
     fn has_secrets(&self) -> bool {
-        if self.answers.is_none() && self.parameters == self.shown {
-            return false;
+        if self.answers.is_some() {
+            return true;
         }
+        let Some(shown) = &self.shown else {
+            return false;
+        };
         let mut asked = self.told(&self.parameters);
-        let shown = self.told(&self.shown);
+        let shown = self.told(shown);
         asked.retain(|name, value| shown.get(name) != Some(value));
-        self.answers.is_some() || !asked.is_empty()
+        !asked.is_empty()
     }
 
     /// The parameters as they are hashed.
     fn parameters(&self, key: &[u8; 32]) -> Value {
         let asked = Value::Object(self.told(&self.parameters));
-        if self.parameters == self.shown {
-            return exact(asked);
+        match &self.shown {
+            None => exact(asked),
+            Some(shown) => covered(&asked, &Value::Object(self.told(shown)), key),
         }
-        covered(&asked, &Value::Object(self.told(&self.shown)), key)
     }
 
     /// What of the parameters says which request it is.
@@ -201,7 +204,7 @@ mod tests {
                 entry: "CAP-PRE-002".to_owned(),
                 version: Some(3),
                 parameters,
-                shown: shown.as_object().unwrap().clone(),
+                shown: shown.as_object().cloned(),
                 volatile: vec!["run".to_owned()],
                 signatures: Signatures::LeftOut,
                 answers: None,

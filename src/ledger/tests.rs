@@ -127,7 +127,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
             steps: vec![AskedStep {
                 entry: "CAP-PRE-002".to_owned(),
                 version: None,
-                shown: parameters.clone(),
+                shown: None,
                 parameters,
                 volatile: Vec::new(),
                 signatures: Signatures::LeftOut,

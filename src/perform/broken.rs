@@ -1,6 +1,6 @@
 //! When oneact itself breaks.
 
-use super::{Answer, Reply, answer};
+use super::{Answer, Arrived, Reply};
 use crate::{
     executor::Executed,
     host::Host,
@@ -8,15 +8,14 @@ use crate::{
 };
 
 /// The answer after a defect of oneact itself: how far the run came, nobody knows.
-pub fn broken(input: &Result<Vec<u8>, Failure>, host: &Host) -> Answer {
+pub fn broken(arrived: &Arrived, host: &Host) -> Answer {
     let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
     let failure = Failure::new(Fault::Internal, message);
-    answer(input, Reply::Adl, host, |_, _| {
-        Executed::from(Outcome {
-            effect: Effect::Unknown,
-            ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
-        })
-    })
+    let executed = Executed::from(Outcome {
+        effect: Effect::Unknown,
+        ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
+    });
+    arrived.answered(executed, Reply::Adl, host)
 }
 
 #[cfg(test)]
@@ -29,10 +28,9 @@ mod tests {
     #[test]
     fn after_a_defect_the_answer_is_for_who_asked_and_does_not_say_that_nothing_ran() {
         let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
-        let answer = broken(
-            &Ok(task.to_vec()),
-            &Host::new(None, None, Interrupts::catch()),
-        );
+        let host = Host::new(None, None, Interrupts::catch());
+        let arrived = Arrived::read(Ok(task.to_vec()), host.moment(), &host);
+        let answer = broken(&arrived, &host);
         assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
         let envelope: Value = serde_json::from_slice(&answer.line).unwrap();
         assert_eq!(envelope["metadata"]["session_id"], "sess-1");

@@ -77,7 +77,7 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit 
         let web = web.iter().any(|scheme| uri.as_str().starts_with(scheme));
         return nothing(web.then(|| uri.redacted().into_owned()));
     };
-    let still = print::still(&made.print, &uri, root, Links::Refused);
+    let still = print::still(&made.print, &uri, root, Links::Refused, &|| true);
     let Ok(file) = open_regular(&path) else {
         return Exhibit {
             still,

@@ -150,20 +150,22 @@ pub(super) fn recorded<'h>(
     settings: &Settings,
     context: &Context<'h>,
 ) -> Result<Executed, Rejection> {
-    let Prepared { work, mut book } = prepared;
+    let Prepared { mut work, mut book } = prepared;
     if book.place == Place::Nowhere {
         return done(work, context);
     }
     let mut open = book.open.take();
     let keeper = Keeper::of(&work);
-    let asked = ask::of(&work, received, operation, settings, &book, &keeper);
+    let asked = ask::of(&mut work, received, operation, settings, &book, &keeper);
     let Some(ask) = asked else {
         return done(work, context);
     };
     let need = book.rule.need;
+    let go_on = || context.go_on().is_ok();
     let here = Here {
         root: context.root,
         host: context.host,
+        go_on: &go_on,
     };
     let begun = match open.take() {
         Some(open) => Ok(open),
@@ -207,7 +209,7 @@ pub(super) fn recorded<'h>(
         return Ok(refused(error));
     }
     host::die_at("ledger:dispatched");
-    let before = ended::inputs_before(&work, context.root);
+    let before = ended::inputs_before(&mut work, context.root);
     let request_hash = running.request_hash.clone();
     let why = running.why;
     let attempt = running.attempt;

@@ -3,7 +3,7 @@
 use crate::{
     executor::{self, Context},
     host::Host,
-    task::OperationId,
+    task::{Course, OperationId},
 };
 
 use super::{Settings, own};
@@ -49,5 +49,6 @@ fn with_context(
         budget: settings.budget,
         watch: &|_| (),
         own: &|| own::files(settings),
+        course: &Course::default(),
     })
 }

@@ -9,10 +9,13 @@ use crate::{
     envelope::read_response,
     host::{Host, Interrupt},
     ledger::{Made, Row, SCRATCH, same_json},
-    task::{Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri, redact_value},
+    task::{
+        BLOB, Content, Course, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
+        redact_value,
+    },
 };
 
-use super::{Mode, Reply, Reuse, Settings, perform};
+use super::{Arrived, Mode, Reply, Reuse, Settings, perform};
 
 /// What came of it.
 #[derive(Debug)]
@@ -60,7 +63,8 @@ pub(crate) fn repeat(row: &Row, settings: &Settings, host: &Host) -> Repeated {
     };
     tracing::info!("It is done again in the session {}.", again.session_id);
     let input = Ok(again.task.to_string().into_bytes());
-    let answer = perform(&input, &settings, host, &|_| ());
+    let arrived = Arrived::read(input, host.moment(), host);
+    let answer = perform(&arrived, &settings, host, &Course::default(), &|_| ());
     let outcome = answer.outcome();
     if outcome.state == State::Cancelled {
         let interrupt = host.interrupts().caught();
@@ -123,8 +127,10 @@ fn again(row: &Row, settings: &Settings, host: &Host) -> Result<Once, String> {
     let said = parameters(request.get("args"), &acts.each)?;
     let inputs = around("inputs").and_then(|inputs| inputs.as_array().cloned());
     let inputs: Vec<Value> = inputs.unwrap_or_default().iter().map(input).collect();
-    if said.values().chain(&inputs).any(holds_cut) {
-        let what = "a secret or a signed link, which the record does not keep";
+    let said = Value::Object(said);
+    let context = request.get("context").unwrap_or(&Value::Null);
+    if [&said, context].into_iter().chain(&inputs).any(holds_cut) {
+        let what = "a secret, a signed link or a long value, which the record does not keep";
         return Err(format!("it was done with {what}"));
     }
     let operation = OperationId::new(host.timestamp(), host.random_bytes());
@@ -221,7 +227,7 @@ fn holds_cut(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(CUT),
         Value::Array(items) => items.iter().any(holds_cut),
-        Value::Object(object) => object.values().any(holds_cut),
+        Value::Object(object) => object.contains_key(BLOB) || object.values().any(holds_cut),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -283,7 +289,7 @@ fn compare(
             .find(|produced| produced.ref_id.as_str() == made.ref_id);
         let now = now.and_then(|produced| Uri::parse(&produced.storage_uri).ok());
         let now = now.map_or(Sight::Absent, |uri| {
-            print::print(&uri, root, Links::Refused).sight
+            print::print(&uri, root, Links::Refused, &|| true).sight
         });
         found.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
     }

@@ -4,7 +4,7 @@ use camino::Utf8Path;
 use jiff::{Span, Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::{
-    assets::print::still,
+    assets::print::{GoOn, still},
     host::Host,
     ledger::World,
     task::{Links, Print, Still, Uri},
@@ -14,6 +14,8 @@ use crate::{
 pub(super) struct Here<'a> {
     pub(super) root: &'a Utf8Path,
     pub(super) host: &'a Host,
+    /// Whether files may be read on.
+    pub(super) go_on: GoOn<'a>,
 }
 
 impl World for Here<'_> {
@@ -21,7 +23,7 @@ impl World for Here<'_> {
         let Ok(uri) = Uri::parse(uri) else {
             return Still::Unknown;
         };
-        still(seen, &uri, self.root, links)
+        still(seen, &uri, self.root, links, self.go_on)
     }
 
     /// S3's presigned links say when they were signed, and for how long.
@@ -56,6 +58,7 @@ mod tests {
         let here = Here {
             root: Utf8Path::new("/"),
             host: &host,
+            go_on: &|| true,
         };
         let signed = "https://b.s3.amazonaws.com/a?X-Amz-Date=20260101T000000Z&X-Amz-Expires=900&X-Amz-Signature=00";
         let end: Timestamp = "2026-01-01T00:15:00Z".parse().unwrap();

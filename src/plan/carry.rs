@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     host,
-    task::{Failure, Fault, PlanOrder},
+    task::{Failure, Fault, PlanOrder, Reach},
 };
 
 use super::{
@@ -186,7 +186,9 @@ impl<'a> Carrier<'a> {
     /// 001 §5.1, phase 6: what does not hold undoes the plan, or fails its action.
     fn verified(&self, entries: &[Entry], teller: &mut Teller<'_>) -> Result<(), Failure> {
         let completed = |id: &ActionId| teller.completed(id);
-        let findings = verify(self.plan, self.root, entries, &completed)?;
+        let findings = verify(self.plan, self.root, entries, &completed, &|| {
+            self.stopped()
+        })?;
         teller.warnings.extend(findings.warnings);
         let first = match self.plan.instructions.on_failure {
             OnFailure::RollBack => findings.failed.first().cloned(),
@@ -256,12 +258,22 @@ pub(super) fn make<'a>(
     let documents = telling::checkpoint(&manifest);
     teller.undo = Some(undo);
     let armed = stage.arm(&documents, threads, teller.operation())?;
-    let applied = armed.apply(stopped)?;
-    teller.captured(applied.entries(), &applied.captures);
-    match verified(applied.entries(), teller) {
-        Ok(()) => applied.commit(&teller.documents()),
-        Err(failure) => Err(Box::new(applied.undo(failure))),
-    }
+    teller.course().set(Reach::Changing);
+    let made = armed.apply(stopped).and_then(|applied| {
+        teller.captured(applied.entries(), &applied.captures);
+        match verified(applied.entries(), teller) {
+            Ok(()) => applied.commit(&teller.documents()),
+            Err(failure) => Err(Box::new(applied.undo(failure))),
+        }
+    });
+    teller.course().set(match &made {
+        Ok(_) => Reach::Changed,
+        Err(undoing) => match undoing.end {
+            UndoEnd::NothingChanged | UndoEnd::RolledBack(_) => Reach::Nothing,
+            UndoEnd::Stuck(_) => Reach::Changing,
+        },
+    });
+    made
 }
 
 /// The end of a plan that is done.

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
     host::{Host, Moment},
-    task::{Failure, RelPath},
+    task::{Course, Failure, RelPath},
 };
 
 use super::{Bounds, model::Limits};
@@ -21,6 +21,8 @@ pub(crate) struct Desk<'a> {
     /// When the run began, and how long it may take in all.
     pub(crate) begun: Moment,
     pub(crate) budget: Option<Duration>,
+    /// Told of when files are changed.
+    pub(crate) course: &'a Course,
     /// Where oneact keeps what is its own: asked only when files are about to be changed.
     pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
 }

@@ -14,9 +14,6 @@ use super::{
     protected::{Forbidden, ForbiddenBy, Protected, ProtectedClass, Protection},
 };
 
-/// Actions of one plan, at most: ours, so that a plan can be read by a person.
-pub(crate) const MAX_ACTIONS: usize = 1000;
-
 const MIB: u64 = 1 << 20;
 
 /// What the catalog entry of a plan executor allows.

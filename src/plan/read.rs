@@ -19,11 +19,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::task::{Fault, PlanOrder, Validation};
+use crate::task::{Fault, MAX_ACTIONS, PlanOrder, Validation, too_many_actions};
 
 use super::{
     graph,
-    limits::{Bounds, MAX_ACTIONS, Validating},
+    limits::{Bounds, Validating},
     model::{Action, ActionId, Limits, Operation, Plan, Risk},
 };
 
@@ -39,8 +39,13 @@ pub(crate) use findings::{PlanError, Problem};
 /// Reads a plan within the bounds of its catalog entry. Pure.
 pub(crate) fn read(order: &PlanOrder, bounds: &Bounds) -> Result<Plan, PlanError> {
     let mut findings = Findings::default();
-    let plan_id = order.plan.get("plan_id").and_then(Value::as_str);
+    let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
+    let items = order.plan.get("action_plan").and_then(Value::as_array);
+    if let Some(actions) = items.map(Vec::len).filter(|actions| *actions > MAX_ACTIONS) {
+        findings.failure(too_many_actions(actions));
+        return Err(rejected(findings, plan_id, Vec::new()));
+    }
     let names = names(&order.plan);
 
     validated(&order.validation, bounds.validation, &mut findings);
@@ -176,16 +181,6 @@ fn actions(items: &[Value], files: &Files<'_>, findings: &mut Findings) -> Vec<(
     if items.is_empty() {
         findings.invalid("`action_plan` is empty; a plan has at least one action");
     }
-    if items.len() > MAX_ACTIONS {
-        findings.problem(
-            Fault::LimitExceeded,
-            format!(
-                "`action_plan` has {} actions, and a plan can have {MAX_ACTIONS}; split the plan",
-                items.len()
-            ),
-        );
-        return Vec::new();
-    }
     let mut actions = Vec::with_capacity(items.len());
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (at, item) in items.iter().enumerate() {
@@ -277,7 +272,7 @@ fn together(actions: &[Action], limits: &Limits, findings: &mut Findings) {
 fn names(plan: &Value) -> Vec<ActionId> {
     let items = plan.get("action_plan").and_then(Value::as_array);
     let name = |(at, item): (usize, &Value)| {
-        let id = item.get("action_id").and_then(Value::as_str);
+        let id = item.get("action_id").and_then(action::short_id);
         ActionId(id.map_or_else(|| action::place(at), str::to_owned))
     };
     items.into_iter().flatten().enumerate().map(name).collect()

@@ -2,6 +2,19 @@
 
 use serde_json::Value;
 
+use super::{Failure, Fault};
+
+/// The most actions of one plan: ours, so that a person can read it.
+pub const MAX_ACTIONS: usize = 1000;
+
+/// Why a plan with so many actions is not read.
+pub fn too_many_actions(actions: usize) -> Failure {
+    let message = format!(
+        "`action_plan` has {actions} actions, and a plan can have {MAX_ACTIONS}; split the plan"
+    );
+    Failure::new(Fault::LimitExceeded, message)
+}
+
 /// A plan to carry out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanOrder {

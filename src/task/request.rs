@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use super::{Carried, Input, PlanName, PlanOrder, RefId, RollbackOrder};
 
+/// The most steps of one task.
+pub const MAX_STEPS: usize = 64;
+
 /// One task (R-000-03): a single unit of work, whichever dialect it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {

@@ -7,7 +7,8 @@ use camino::Utf8PathBuf;
 use jsonschema::Validator;
 use oneact::{
     host::{Host, Interrupts},
-    perform::{Mode, Reply, Reuse, Settings, perform},
+    perform::{Arrived, Mode, Reply, Reuse, Settings, perform},
+    task::Course,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -48,7 +49,9 @@ impl InProcess {
     /// The envelope for that input: one JSON document on one line, valid, and of one mind with the
     /// exit code.
     pub(crate) fn answer(&self, input: &[u8]) -> Value {
-        let answer = perform(&Ok(input.to_vec()), &self.settings, &self.host, &|_| {});
+        let host = &self.host;
+        let arrived = Arrived::read(Ok(input.to_vec()), host.moment(), host);
+        let answer = perform(&arrived, &self.settings, host, &Course::default(), &|_| {});
         let shown = || {
             String::from_utf8_lossy(input)
                 .chars()

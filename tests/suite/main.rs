@@ -18,6 +18,8 @@ mod eras;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod growth;
+#[cfg(test)]
 mod in_process;
 #[cfg(test)]
 mod installed;
@@ -76,3 +78,5 @@ mod trust;
 mod videos;
 #[cfg(test)]
 mod waiting;
+#[cfg(test)]
+mod watched;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::envelope::{JsonError, MAX_BYTES, MAX_DEPTH, parse};
+use crate::envelope::{JsonError, MAX_BYTES, MAX_DEPTH, MAX_VALUES, parse};
 
 fn problem(text: &str) -> String {
     parse(text.as_bytes()).unwrap_err().to_string()
@@ -120,4 +120,20 @@ fn the_reader_agrees_with_serde_json_on_what_is_valid() {
             (Err(_), Err(_)) => {}
         }
     }
+}
+
+#[test]
+fn more_values_than_the_most_are_refused_as_soon_as_they_are_counted() {
+    let most = |count: usize| format!("[{}0]", "0,".repeat(count - 2));
+    assert!(parse(most(MAX_VALUES).as_bytes()).is_ok());
+    for shape in ["0", "[]", "{}", "[[0]]", r#"{"a":0}"#, "\"\""] {
+        // What comes after is not even looked at.
+        let text = format!("[{}oops", format!("{shape},").repeat(MAX_VALUES));
+        assert_eq!(
+            parse(text.as_bytes()),
+            Err(JsonError::TooManyValues),
+            "{shape}"
+        );
+    }
+    assert_eq!(JsonError::TooManyValues.fault().name(), "limit_exceeded");
 }

@@ -78,8 +78,10 @@ fn nothing_hides_before_the_first_link() {
 
 pub(super) fn secret(operation: &'static str) -> Ask<'static> {
     let mut ask = ask(operation);
-    let shown = &mut ask.asked.steps[0].shown;
+    let step = &mut ask.asked.steps[0];
+    let mut shown = step.parameters.clone();
     shown.insert("a".to_owned(), json!("***"));
+    step.shown = Some(shown);
     ask
 }
 

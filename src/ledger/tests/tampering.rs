@@ -22,7 +22,6 @@ pub(super) fn other(ask: Ask<'static>, number: u32) -> Ask<'static> {
     let mut ask = ask;
     let step = &mut ask.asked.steps[0];
     step.parameters.insert("a".to_owned(), json!(number));
-    step.shown = step.parameters.clone();
     ask
 }
 

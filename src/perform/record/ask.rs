@@ -14,7 +14,7 @@ use crate::{
         Ask, Asked, AskedStep, Attempt, Change, Effects, Ground, OnDuplicate, Signatures, Target,
         Unless, Who, home,
     },
-    task::{Counted, Input, OperationId, PlanName, Task, hexadecimal, numbered},
+    task::{Counted, Input, OperationId, PlanName, Task, abridge, abridged, hexadecimal, numbered},
 };
 
 use super::{Book, Settings, Work, kept::Keeper};
@@ -22,9 +22,10 @@ use super::{Book, Settings, Work, kept::Keeper};
 /// How long another run of the same is waited for, where the run has all the time in the world.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// None for what changes nothing and asks nobody: a question about a plan.
+/// None for what changes nothing and asks nobody: a question about a plan. What is asked of each step is taken
+/// out of the work: nobody else needs it.
 pub(super) fn of<'a>(
-    work: &Work,
+    work: &mut Work,
     received: &'a Received,
     operation: &'a OperationId,
     settings: &Settings,
@@ -94,7 +95,9 @@ struct What {
     timeout: Duration,
 }
 
-fn tools(ready: &Ready, received: &Received, keeper: &Keeper) -> What {
+fn tools(ready: &mut Ready, received: &Received, keeper: &Keeper) -> What {
+    let asked = ready.job.steps.iter_mut();
+    let asked = asked.map(|step| asked_of(step, keeper)).collect();
     let steps = &ready.job.steps;
     let task = match &received.task {
         Ok(Task::Capabilities(task)) => Some(task),
@@ -116,7 +119,7 @@ fn tools(ready: &Ready, received: &Received, keeper: &Keeper) -> What {
         .collect();
     What {
         asked: Asked {
-            steps: steps.iter().map(|step| asked(step, keeper)).collect(),
+            steps: asked,
             outputs,
             salt: task.and_then(|task| task.salt.clone()),
         },
@@ -136,12 +139,14 @@ fn tools(ready: &Ready, received: &Received, keeper: &Keeper) -> What {
     }
 }
 
-fn asked(step: &Step, keeper: &Keeper) -> AskedStep {
+fn asked_of(step: &mut Step, keeper: &Keeper) -> AskedStep {
+    let parameters = std::mem::take(&mut step.asked);
+    let shown = keeper.object(shown_parameters(&step.entry, &parameters));
     AskedStep {
         entry: step.entry.id.clone(),
         version: step.entry.identity.version,
-        parameters: step.asked.clone(),
-        shown: keeper.object(shown_parameters(&step.entry, &step.asked)),
+        shown: (shown != parameters).then_some(shown),
+        parameters,
         volatile: step.entry.identity.volatile.clone(),
         signatures: Signatures::LeftOut,
         answers: answers(&step.input),
@@ -161,8 +166,10 @@ fn answers(input: &Input) -> Option<Value> {
 
 /// Of one capability its arguments; of several, each under its id.
 fn args(steps: &[Step], keeper: &Keeper) -> Value {
-    let shown =
-        |step: &Step| Value::Object(keeper.object(shown_parameters(&step.entry, &step.parameters)));
+    let shown = |step: &Step| {
+        let shown = keeper.object(shown_parameters(&step.entry, &step.parameters));
+        Value::Object(abridged(shown))
+    };
     match steps {
         [step] => shown(step),
         steps => {
@@ -197,7 +204,7 @@ fn adjusted(steps: &[Step], keeper: &Keeper) -> Option<String> {
         .filter(|(_, step)| !step.adjusted.is_empty())
         .map(|(name, step)| {
             let shown = keeper.object(shown_parameters(&step.entry, &step.adjusted));
-            (name, Value::Object(shown))
+            (name, Value::Object(abridged(shown)))
         })
         .collect();
     (!changed.is_empty()).then(|| Value::Object(changed).to_string())
@@ -316,7 +323,9 @@ fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
 
 fn plan(files: &FileWork) -> Option<What> {
     let asked = plan_asked(&files.order)?;
-    let args = kept_plan(&asked.parameters);
+    let mut args = kept_plan(&asked.parameters);
+    let shown = (args != asked.parameters).then(|| args.clone());
+    abridge(&mut args);
     let object = |value: Value| match value {
         Value::Object(object) => object,
         other => Map::from_iter([("of".to_owned(), other)]),
@@ -327,7 +336,7 @@ fn plan(files: &FileWork) -> Option<What> {
                 entry: asked.entry,
                 version: asked.version,
                 parameters: object(asked.parameters),
-                shown: object(args.clone()),
+                shown: shown.map(object),
                 volatile: Vec::new(),
                 // A plan that only writes another link writes another file.
                 signatures: Signatures::Counted,
@@ -394,11 +403,13 @@ fn request(what: &What, received: &Received, keeper: &Keeper) -> String {
         "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
         "action": action, "inputs": inputs, "outputs": what.asked.outputs, "salt": what.asked.salt,
     });
+    let mut around = keeper.value(around);
+    abridge(&mut around);
     let request = Request {
         action_id: entries.join("+"),
         args: &what.args,
         session_id: &received.identity.session_id,
-        context: keeper.value(around),
+        context: around,
     };
     // Texts and values that were read: it cannot fail.
     serde_json::to_string(&request).unwrap_or_default()

@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 
 use crate::{
-    assets::print,
+    assets::print::{self, GoOn},
     envelope::Received,
     executor::Context,
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
@@ -21,13 +21,17 @@ impl Before {
     }
 }
 
-pub(super) fn inputs_before(work: &Work, root: &Utf8Path) -> Before {
+/// They are taken out of the work: nobody else needs them.
+pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {
     let uris = match work {
-        Work::Tools(ready) => ready.inputs.as_slice(),
-        Work::Files(_) => &[],
+        Work::Tools(ready) => std::mem::take(&mut ready.inputs),
+        Work::Files(_) => Vec::new(),
     };
-    let seen = |uri: &Uri| (uri.clone(), print::stat(uri, root, Links::Followed));
-    Before(uris.iter().map(seen).collect())
+    let seen = |uri: Uri| {
+        let stat = print::stat(&uri, root, Links::Followed);
+        (uri, stat)
+    };
+    Before(uris.into_iter().map(seen).collect())
 }
 
 /// What is recorded of an outcome.
@@ -40,10 +44,14 @@ pub(super) fn of(
     context: &Context<'_>,
 ) -> Ended {
     let root = context.root;
+    let go_on = || context.go_on().is_ok();
     let succeeded = outcome.failure.is_none();
     // Only what can be answered with again is looked at.
     let (inputs, outputs) = if succeeded {
-        (inputs(before, root), outputs(outcome, received, root))
+        (
+            inputs(before, root, &go_on),
+            outputs(outcome, received, root, &go_on),
+        )
     } else {
         (Vec::new(), Vec::new())
     };
@@ -84,20 +92,20 @@ fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
     }
 }
 
-fn inputs(before: Before, root: &Utf8Path) -> Vec<SeenInput> {
+fn inputs(before: Before, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<SeenInput> {
     let seen = |(uri, then): (Uri, Option<Stat>)| {
         let now = print::stat(&uri, root, Links::Followed);
         SeenInput {
-            print: print::print(&uri, root, Links::Followed),
+            print: print::print(&uri, root, Links::Followed, go_on),
             changed_meanwhile: then != now,
         }
     };
     before.0.into_iter().map(seen).collect()
 }
 
-fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path) -> Vec<Made> {
+fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<Made> {
     let look = |uri: &str| match Uri::parse(uri) {
-        Ok(uri) => print::print(&uri, root, Links::Refused),
+        Ok(uri) => print::print(&uri, root, Links::Refused, go_on),
         Err(_) => Print {
             uri: uri.to_owned(),
             sight: Sight::Unknown,

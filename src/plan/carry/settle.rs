@@ -18,7 +18,7 @@ use crate::{
         record::{Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus},
     },
-    task::{Failure, Fault, PlanName},
+    task::{Failure, Fault, PlanName, Reach},
 };
 
 use super::telling::{bytes, in_conflict};
@@ -129,9 +129,13 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
         threads,
     };
     let mut told = Vec::new();
-    engine::recover(root, settling, &mut |settled| {
+    let before = desk.course.now();
+    desk.course.set(Reach::Changing);
+    let recovered = engine::recover(root, settling, &mut |settled| {
         told.push((recovered(root, desk, settled), settled.end.clone()));
-    })?;
+    });
+    desk.course.set(before);
+    recovered?;
     Ok(told)
 }
 

@@ -20,7 +20,7 @@ use crate::{
         },
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT},
     },
-    task::{self, Effect, Failure, Fault, RelPath, ReportFiles},
+    task::{self, Course, Effect, Failure, Fault, RelPath, ReportFiles},
 };
 
 pub(in crate::plan) use refusal::{broken, refused, unread};
@@ -68,6 +68,10 @@ impl<'a> Teller<'a> {
             preview: None,
             ids: Vec::new(),
         }
+    }
+
+    pub(in crate::plan) fn course(&self) -> &'a Course {
+        self.desk.course
     }
 
     pub(in crate::plan) fn run(&self) -> &Run {

@@ -18,7 +18,7 @@ use super::*;
 use crate::{
     host::{Host, Interrupts},
     plan::{Rejected, Status},
-    task::{Effect, Validation},
+    task::{Course, Effect, Validation},
 };
 
 /// A root of its own, with files in it.
@@ -80,6 +80,7 @@ impl Lab {
             begun: self.host.moment(),
             budget: None,
             own: &Vec::new,
+            course: &Course::default(),
         };
         execute_with(&order, &Bounds::default(), None, desk, Arc::clone(faults))
     }

@@ -1,16 +1,25 @@
 //! After the changes: is the tree what it was to be, and do the plan's rules hold (001 §5.1, phase 6)?
 
+use std::{
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
+
 use serde_json::Value;
 
 use crate::{
     plan::{
         edit::{self, Language},
         engine::{Entry, hash},
-        files::{FileError, Root, View},
+        files::{Root, View},
         model::{ActionId, Broken, Condition, Hashes, Plan, Rule},
     },
     task::{Failure, Fault, RelPath},
 };
+
+/// Between two looks at whether the plan has to stop.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What is found not to hold.
 #[derive(Debug, Default)]
@@ -28,6 +37,7 @@ pub(super) fn verify(
     root: &Root,
     entries: &[Entry],
     completed: &dyn Fn(&ActionId) -> bool,
+    stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<Findings, Failure> {
     if plan.instructions.hashes == Hashes::Verify {
         let view = View::of(root);
@@ -41,7 +51,7 @@ pub(super) fn verify(
         .filter(|action| completed(&action.id))
         .flat_map(|action| action.rules.iter().map(move |rule| (action, rule)));
     for (action, rule) in rules {
-        let Err(why) = holds(root, rule, most)? else {
+        let Err(why) = holds(root, rule, most, stopped)? else {
             continue;
         };
         let path = &rule.target;
@@ -85,7 +95,12 @@ fn as_made(view: &View<'_>, entry: &Entry) -> Result<(), Failure> {
 }
 
 /// Whether a condition holds; if not, why.
-fn holds(root: &Root, rule: &Rule, most: u64) -> Result<Result<(), String>, FileError> {
+fn holds(
+    root: &Root,
+    rule: &Rule,
+    most: u64,
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<Result<(), String>, Failure> {
     let path = &rule.target;
     let there = root.look(path)?.is_some();
     if let Condition::Exists | Condition::Absent = rule.condition {
@@ -108,7 +123,10 @@ fn holds(root: &Root, rule: &Rule, most: u64) -> Result<Result<(), String>, File
     let (bytes, _) = root
         .parent(&located.path)?
         .read(located.path.name(), most)?;
-    Ok(condition(&rule.condition, path, &bytes))
+    match &rule.condition {
+        Condition::Schema(schema) => fits(schema, path, &bytes, stopped),
+        other => Ok(condition(other, path, &bytes)),
+    }
 }
 
 fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
@@ -120,7 +138,7 @@ fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), 
     };
     let check = |fits, why: &str| if fits { Ok(()) } else { Err(why.to_owned()) };
     match condition {
-        Condition::Exists | Condition::Absent => Ok(()),
+        Condition::Exists | Condition::Absent | Condition::Schema(_) => Ok(()),
         Condition::Contains(text) => check(contains(text), "the text it must contain is not in it"),
         Condition::Lacks(text) => check(!contains(text), "a text it must not contain is in it"),
         Condition::ValidJson => parses(Language::Json, path, bytes),
@@ -129,7 +147,6 @@ fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), 
             let found = hash(bytes);
             check(found == *wanted, &format!("its SHA-256 is {found}"))
         }
-        Condition::Schema(schema) => fits(schema, path, bytes),
     }
 }
 
@@ -137,11 +154,57 @@ fn parses(language: Language, path: &RelPath, bytes: &[u8]) -> Result<(), String
     edit::check(language, path, bytes).map_err(|error| error.to_string())
 }
 
-fn fits(schema: &Value, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
-    let value = edit::value_of(path, bytes).map_err(|error| error.to_string())?;
+/// A few hundred bytes of a schema whose parts refer to one another can mean years of work. So it is worked on
+/// by a thread of its own, which is left behind when the plan has to stop.
+fn fits(
+    schema: &Value,
+    path: &RelPath,
+    bytes: &[u8],
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<Result<(), String>, Failure> {
+    let value = match edit::value_of(path, bytes) {
+        Ok(value) => value,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let schema = schema.clone();
+    let (answer, answered) = mpsc::channel();
+    let started = thread::Builder::new()
+        .name("schema".to_owned())
+        .spawn(move || {
+            // Nobody listens any more if the plan had to stop.
+            let _ = answer.send(judge(&schema, &value));
+        });
+    if let Err(error) = started {
+        return Ok(Err(format!(
+            "no thread can be started to check it: {error}"
+        )));
+    }
+    loop {
+        match answered.recv_timeout(LOOK) {
+            Ok(judged) => return Ok(judged),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Ok(Err("its check broke down".to_owned()));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(failure) = stopped() {
+                    return Err(failure);
+                }
+            }
+        }
+    }
+}
+
+fn judge(schema: &Value, value: &Value) -> Result<(), String> {
     let validator = jsonschema::validator_for(schema)
         .map_err(|error| format!("the rule's schema is none: {error}"))?;
+    if validator.is_valid(value) {
+        return Ok(());
+    }
+    // Of a schema whose parts refer to one another there may be too many errors to hold.
+    if schema.to_string().contains("Ref\"") || schema.to_string().contains("\"$ref\"") {
+        return Err("it does not fit the rule's schema".to_owned());
+    }
     validator
-        .validate(&value)
+        .validate(value)
         .map_err(|error| format!("{}: {error}", error.instance_path()))
 }

@@ -1,6 +1,9 @@
 //! Faults on demand: every call that changes a file or waits for the disk can be the last one.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
 
 use rustix::{
     io::Errno,
@@ -39,6 +42,10 @@ enum Wanted {
     Kill {
         at: u64,
     },
+    /// Call `at` never comes back, whatever is asked of the process.
+    Hang {
+        at: u64,
+    },
     /// From call `at` on nothing is done any more: the same for the disk, without losing the process.
     Stop {
         at: u64,
@@ -70,7 +77,7 @@ enum Span {
 }
 
 impl Faults {
-    /// Reads `kill@12`, `stop@12`, `ENOSPC@12`, `EIO@12+` (from there on), `no-barriers` and
+    /// Reads `kill@12`, `hang@12`, `stop@12`, `ENOSPC@12`, `EIO@12+` (from there on), `no-barriers` and
     /// `each-barrier`, several of them with commas between; anything else is no fault.
     pub(crate) fn parse(text: &str) -> Self {
         let mut faults = Self::default();
@@ -97,6 +104,9 @@ impl Faults {
                 let _ = kill_process(getpid(), Signal::KILL);
                 Err(Errno::INTR)
             }
+            Wanted::Hang { at } if n == at => loop {
+                thread::park();
+            },
             Wanted::Stop { at } if n >= at => Err(Errno::INTR),
             Wanted::Fail { at, errno, span } => {
                 let mut failing = self
@@ -111,7 +121,9 @@ impl Faults {
                     .filter(|kind| *kind == call)
                     .map_or(Ok(()), |_| Err(errno))
             }
-            Wanted::Kill { .. } | Wanted::Stop { .. } | Wanted::Nothing => Ok(()),
+            Wanted::Kill { .. } | Wanted::Hang { .. } | Wanted::Stop { .. } | Wanted::Nothing => {
+                Ok(())
+            }
         }
     }
 
@@ -140,6 +152,7 @@ impl Wanted {
         };
         match (what, at.trim_end_matches('+').parse()) {
             ("kill", Ok(at)) => Self::Kill { at },
+            ("hang", Ok(at)) => Self::Hang { at },
             ("stop", Ok(at)) => Self::Stop { at },
             (name, Ok(at)) => {
                 errno(name).map_or(Self::Nothing, |errno| Self::Fail { at, errno, span })

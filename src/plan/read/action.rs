@@ -1,5 +1,7 @@
 //! One item of `action_plan` (001 §3.3).
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::plan::{
@@ -17,6 +19,14 @@ use super::{
 
 /// The longest id, in bytes.
 const LONGEST_ID: usize = 256;
+
+/// The longest target that is told of an action, in bytes: no path of Linux is longer.
+const LONGEST_TARGET: usize = 4096;
+
+/// An id by which what it names can be told; one that is too long is in no report.
+pub(super) fn short_id(id: &Value) -> Option<&str> {
+    id.as_str().filter(|id| id.len() <= LONGEST_ID)
+}
 
 /// Reads an action. `None` if it is wrong, which was told.
 pub(super) fn read(
@@ -99,9 +109,12 @@ pub(super) fn place(at: usize) -> String {
 fn subject(item: &Value) -> Subject {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let kind = text("action_type");
+    let id = item.get("action_id").and_then(short_id);
     Subject {
-        action: text("action_id").map(|id| ActionId(id.to_owned())),
-        target: text("target").map(str::to_owned),
+        action: id.map(|id| ActionId(id.to_owned())),
+        target: text("target")
+            .filter(|target| target.len() <= LONGEST_TARGET)
+            .map(str::to_owned),
         operation: ActionType::ALL
             .into_iter()
             .find(|operation| Some(operation.name()) == kind),
@@ -131,12 +144,7 @@ pub(super) fn id(
 }
 
 fn unique(ids: &[&str]) -> Vec<ActionId> {
-    let mut unique: Vec<ActionId> = Vec::with_capacity(ids.len());
-    for id in ids {
-        let id = ActionId((*id).to_owned());
-        if !unique.contains(&id) {
-            unique.push(id);
-        }
-    }
-    unique
+    let mut seen = HashSet::new();
+    let first = ids.iter().filter(|id| seen.insert(**id));
+    first.map(|id| ActionId((*id).to_owned())).collect()
 }

@@ -79,12 +79,11 @@ impl Findings {
 
     /// The same, said elsewhere.
     pub(super) fn failure(&mut self, failure: Failure) {
-        let problem = Problem {
-            failure,
-            subject: self.subject.clone(),
-        };
         if self.problems.len() < KEPT {
-            self.problems.push(problem);
+            self.problems.push(Problem {
+                failure,
+                subject: self.subject.clone(),
+            });
         }
     }
 

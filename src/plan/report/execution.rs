@@ -1,5 +1,7 @@
 //! `execution_report.json` (001 §4.1, §8.2).
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -226,6 +228,7 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<ErrorObject> {
         recovery_action,
         timestamp,
     };
+    let in_vain = waiting_in_vain(story);
     let mut errors = Vec::new();
     for verdict in &story.verdicts {
         let details = Details {
@@ -238,7 +241,7 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<ErrorObject> {
             ActionEnd::Failed(failure) => {
                 errors.push(error(failure, details, of_action(failure), at));
             }
-            ActionEnd::Skipped(reason) if waited_in_vain(story, &verdict.action) => {
+            ActionEnd::Skipped(reason) if in_vain.contains(&verdict.action) => {
                 let failure = Failure::new(Fault::DependencyFailed, reason);
                 errors.push(error(&failure, details, Recovery::Skipped, at));
             }
@@ -252,16 +255,18 @@ fn errors(story: &Story, ids: &mut dyn FnMut() -> Uuid) -> Vec<ErrorObject> {
     errors
 }
 
-/// Whether an action that this one waits for did not complete.
-fn waited_in_vain(story: &Story, action: &ActionId) -> bool {
-    let waits_for = |id: &ActionId| {
-        let mut all = story.run.actions.iter();
-        all.any(|(other, awaited)| other == action && awaited.contains(id))
-    };
-    story
-        .verdicts
-        .iter()
-        .any(|other| !matches!(other.end, ActionEnd::Completed(_)) && waits_for(&other.action))
+/// The actions that wait for one that did not complete.
+fn waiting_in_vain(story: &Story) -> HashSet<&ActionId> {
+    let verdicts = story.verdicts.iter();
+    let incomplete: HashSet<&ActionId> = verdicts
+        .filter(|verdict| !matches!(verdict.end, ActionEnd::Completed(_)))
+        .map(|verdict| &verdict.action)
+        .collect();
+    let actions = story.run.actions.iter();
+    actions
+        .filter(|(_, awaited)| awaited.iter().any(|id| incomplete.contains(id)))
+        .map(|(action, _)| action)
+        .collect()
 }
 
 impl Guarantees {

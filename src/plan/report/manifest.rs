@@ -417,13 +417,19 @@ fn directories(path: &str) -> impl Iterator<Item = &str> {
 
 /// Of each action all that wait for it, be it through others.
 fn dependants(actions: &[(ActionId, Vec<ActionId>)]) -> HashMap<&ActionId, HashSet<&ActionId>> {
+    let mut followers: HashMap<&ActionId, Vec<&ActionId>> = HashMap::new();
+    for (action, awaited) in actions {
+        for id in awaited {
+            followers.entry(id).or_default().push(action);
+        }
+    }
     let mut all = HashMap::new();
     for (action, _) in actions {
         let mut found = HashSet::new();
         let mut todo = vec![action];
         while let Some(next) = todo.pop() {
-            let waiting = actions.iter().filter(|(_, awaited)| awaited.contains(next));
-            todo.extend(waiting.map(|(id, _)| id).filter(|id| found.insert(*id)));
+            let waiting = followers.get(next).into_iter().flatten().copied();
+            todo.extend(waiting.filter(|id| found.insert(*id)));
         }
         all.insert(action, found);
     }

@@ -269,3 +269,21 @@ fn trouble(fault: Fault) -> Trouble {
         failure: Failure::new(fault, "it broke"),
     }
 }
+
+/// Each action compared with each other and with all that are waited for, these would be 10^13 comparisons.
+#[test]
+fn a_long_chain_that_was_not_tried_is_reported_in_one_pass() {
+    let name = |n: usize| id(&format!("a{n}"));
+    let verdict = |n: usize| Verdict {
+        action: name(n),
+        end: ActionEnd::Skipped("Not tried".to_owned()),
+        ..completed(0)
+    };
+    let mut story = story();
+    story.undo = None;
+    story.verdicts = (0..20_000).map(verdict).collect();
+    story.run.actions = (0..20_000).map(|n| (name(n), vec![name(n + 1)])).collect();
+    let reports = tell(&story, &mut || uuid(1));
+    // The last waits for one that is not there.
+    assert_eq!(reports.execution.errors.len(), 19_999);
+}

@@ -229,6 +229,7 @@ fn a_note_that_was_never_finished_is_cleared_away_with_its_directory() {
         begun: lab.host.moment(),
         budget: None,
         own: &Vec::new,
+        course: &Course::default(),
     };
     assert_eq!(recover(desk), Settled::default());
     assert!(!reports.join("begun").exists());

@@ -160,7 +160,7 @@ fn a_plan_of_ten_thousand_actions_is_refused_as_a_whole() {
         "has 10000 actions, and a plan can have 1000",
     );
     assert!(error.others.is_empty());
-    assert_eq!(error.actions.len(), 10_000);
+    assert_eq!(error.actions, []);
 }
 
 #[test]
