@@ -287,7 +287,9 @@ fn a_key_that_was_exchanged_has_nothing_done_under_it() {
         let secret = |operation| {
             let mut ask = once(operation);
             let step = &mut ask.asked.steps[0];
-            step.shown.insert("a".to_owned(), json!("***"));
+            let mut shown = step.parameters.clone();
+            shown.insert("a".to_owned(), json!("***"));
+            step.shown = Some(shown);
             ask
         };
         record(&mut file.open(), &secret("op_1"), &ended());
