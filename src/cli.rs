@@ -228,7 +228,8 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
-            if shown.is_ok() {
+            // What cannot be written to is no error to the standard library.
+            if shown.is_ok() && stdout_is_unusable().is_none() {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE

@@ -60,8 +60,11 @@ const INPUTS: &[&str] = &[
     "input_references",
     "input_assets",
     "input_files",
+    "inputs_resolved",
+    "input_uris",
     "refs",
     "resolved_refs",
+    "resolved_inputs",
 ];
 const OUTPUTS: &[&str] = &[
     "output",
@@ -305,9 +308,13 @@ impl Keys {
             let near = all().filter(|(_, name)| is_near(&key, &plain(name)));
             near.min_by_key(|(_, name)| strsim::damerau_levenshtein(&key, &plain(name)))
         })
+        .or_else(|| all().find(|(_, name)| ENDINGS.contains(name) && key.ends_with(name)))
         .map(|(known, _)| known)
     }
 }
+
+/// Whatever stands before them (`tool_params`, `callArgs`), the parameters are meant.
+const ENDINGS: [&str; 4] = ["params", "args", "arguments", "parameters"];
 
 /// Characters of a key that is compared with known ones.
 const LONGEST: usize = 40;
