@@ -2,6 +2,8 @@
 //!
 //! What has changed since is never destroyed: then nothing is undone, and the answer names it.
 
+mod vouched;
+
 use std::{sync::Arc, time::Duration};
 
 use rustix::io::Errno;
@@ -9,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     host,
-    task::{Belief, Failure, Fault, RelPath, RollbackOrder},
+    task::{Failure, Fault, RelPath, RollbackOrder},
 };
 
 use super::{
@@ -20,12 +22,14 @@ use super::{
         settle_others, stopped, undone_end,
     },
     check::{Change, Original, Sink, What},
-    engine::{Entry, Folder, Origin, Stage, State, account},
+    engine::{Entry, Folder, Stage},
     files::{Attributes, Faults, FileError, Kind, Root, jailed},
     model::{ActionId, ActionType, Limits},
     record::{ActionEnd, ChangeKind, Jail, Run, Undo, Verdict, uuid_v4},
     report::{MANIFEST, Manifest, ManifestError, Point, bytes},
 };
+
+use vouched::vouched;
 
 /// For a rollback as a whole (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -387,61 +391,6 @@ fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, FileError> 
         None => Ok(None),
         Some(_) => Original::read(&root.parent(path)?, path.name(), u64::MAX - 1).map(Some),
     }
-}
-
-/// A manifest is believed as far as its plan's journal bears it out: the changes that this names.
-fn vouched(
-    folder: &Folder<'_>,
-    manifest: &Manifest,
-    belief: Belief,
-) -> Result<Vec<Entry>, Failure> {
-    let account = account(folder.dir())?;
-    if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
-        return Err(unusable(format!(
-            "the journal of {} was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. If you know where it comes from, `oneact rollback {0} --yes` undoes the plan all the same",
-            folder.path()
-        )));
-    }
-    let State::Done(entries) = account.state else {
-        return Err(unusable(format!(
-            "{} is not the directory of a plan that was carried out",
-            folder.path()
-        )));
-    };
-    let known = |point: &&Point| entries.iter().any(|entry| bears_out(folder, entry, point));
-    let made = |dir: &RelPath| {
-        let makes = |entry: &Entry| matches!(entry, Entry::MakeDir { path, .. } if path == dir);
-        entries.iter().any(makes)
-    };
-    if let Some(dir) = manifest.created_directories.iter().find(|dir| !made(dir)) {
-        return Err(unusable(format!(
-            "the journal of the plan does not know that it made the directory `{dir}`: the manifest was altered"
-        )));
-    }
-    match manifest.checkpoints.iter().find(|point| !known(point)) {
-        None => Ok(entries),
-        Some(point) => Err(unusable(format!(
-            "the journal of the plan does not know its checkpoint {} of `{}`: it was altered",
-            point.checkpoint_id, point.file_path
-        ))),
-    }
-}
-
-/// Whether a change that the journal names is the one that the checkpoint takes back.
-fn bears_out(folder: &Folder<'_>, entry: &Entry, point: &Point) -> bool {
-    let pre = entry.pre();
-    let (to, result) = match entry {
-        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return false,
-        Entry::Create { post, .. } | Entry::Modify { post, .. } => (None, Some(&post.sha256)),
-        Entry::Delete { .. } => (None, None),
-        Entry::Rename { to, pre, .. } => (Some(to), Some(&pre.sha256)),
-    };
-    *entry.path() == point.file_path
-        && to == point.new_path.as_ref()
-        && result == point.result_hash.as_ref()
-        && pre.map(|pre| &pre.backup) == point.backup_location.as_ref()
-        && pre.map(|pre| &pre.sha256) == point.original_hash.as_ref()
-        && pre.is_none_or(|pre| folder.is_backup(&pre.backup))
 }
 
 /// Directories of other file systems, where our slots were until now; and what is said of those that stay.
