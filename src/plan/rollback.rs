@@ -70,10 +70,7 @@ fn undo(
         .map_err(no_manifest)?;
     let mut manifest = Manifest::parse(&text)?;
     manifest.usable(desk.host.timestamp())?;
-    let entries = vouched(&finished, &manifest, order.belief)?;
-    for dir in &manifest.created_directories {
-        limits.admits(dir)?;
-    }
+    let entries = vouched(&finished, &manifest, &limits, order.belief)?;
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
         manifest.restored(&already, &desk.host.now());

@@ -3,6 +3,7 @@
 use crate::{
     plan::{
         engine::{Entry, Folder, Origin, State, account},
+        model::Limits,
         report::{Manifest, Point},
     },
     task::{Belief, Failure, RelPath},
@@ -14,6 +15,7 @@ use super::unusable;
 pub(super) fn vouched(
     folder: &Folder<'_>,
     manifest: &Manifest,
+    limits: &Limits,
     belief: Belief,
 ) -> Result<Vec<Entry>, Failure> {
     let account = account(folder.dir())?;
@@ -38,6 +40,9 @@ pub(super) fn vouched(
         return Err(unusable(format!(
             "the journal of the plan does not know that it made the directory `{dir}`: the manifest was altered"
         )));
+    }
+    for dir in &manifest.created_directories {
+        limits.admits(dir)?;
     }
     match manifest.checkpoints.iter().find(|point| !known(point)) {
         None => Ok(entries),
