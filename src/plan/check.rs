@@ -27,7 +27,7 @@ use overlay::Overlay;
 /// What takes the changes a plan comes to.
 pub(crate) trait Sink {
     /// A directory that is to be made, the outermost first.
-    fn dir(&mut self, path: &RelPath, dev: u64) -> Result<(), FileError>;
+    fn dir(&mut self, path: &RelPath, mount: u64) -> Result<(), FileError>;
     /// One file that is to be changed.
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError>;
 }
@@ -41,8 +41,8 @@ pub(crate) struct Change<'a> {
     pub(crate) what: What<'a>,
     /// The link by which the plan named it.
     pub(crate) link: Option<&'a RelPath>,
-    /// The file system of its directory.
-    pub(crate) dev: u64,
+    /// The mount that its directory is in.
+    pub(crate) mount: u64,
 }
 
 /// The kinds of change.
@@ -120,10 +120,10 @@ pub(crate) fn check(
     plan.limits
         .fits_backups(originals(&actions, &located))
         .map_err(Broken::Failed)?;
-    let groups = Groups::of(&located);
+    let groups = Groups::of(&actions, &located);
     let mut overlay = Overlay::new(plan, &view);
     let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
-    let mut verdicts = BTreeMap::new();
+    let mut verdicts: BTreeMap<usize, Verdict> = BTreeMap::new();
     let mut halted: Option<&ActionId> = None;
     for (turn, (action, places)) in actions.iter().zip(&located).enumerate() {
         if let Some(failure) = stopped() {
@@ -161,6 +161,29 @@ pub(crate) fn check(
         };
         ends.insert(&action.id, end);
         verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
+        for (failed, failure) in groups
+            .judged_at(turn)
+            .flat_map(|paths| overlay.judge(paths))
+        {
+            if let Some(hasty) = done_after(&actions, &ends, &failed) {
+                let message = format!(
+                    "{}; {} was done in reliance on that already",
+                    failure.message, hasty.id
+                );
+                return Err(Broken::Failed(Failure { message, ..failure }));
+            }
+            for action in actions.iter().filter(|action| failed.contains(&action.id)) {
+                ends.insert(&action.id, ActionEnd::Failed(failure.clone()));
+                if plan.instructions.on_error == OnError::Stop {
+                    halted.get_or_insert(&action.id);
+                }
+            }
+            for verdict in verdicts.values_mut() {
+                if failed.contains(&verdict.action) {
+                    verdict.end = ActionEnd::Failed(failure.clone());
+                }
+            }
+        }
         for paths in groups.ending_at(turn) {
             overlay.finish(paths, sink)?;
         }
@@ -179,6 +202,20 @@ fn too_slow(action: &Action, clock: Moment) -> Option<Failure> {
         );
         Failure::new(Fault::ToolTimeout, message)
     })
+}
+
+/// An action that was done, and waited for one of these.
+fn done_after<'a>(
+    actions: &[&'a Action],
+    ends: &HashMap<&ActionId, ActionEnd>,
+    failed: &[ActionId],
+) -> Option<&'a Action> {
+    let hasty = |action: &&&Action| {
+        !failed.contains(&action.id)
+            && matches!(ends.get(&action.id), Some(ActionEnd::Completed(_)))
+            && action.depends_on.iter().any(|id| failed.contains(id))
+    };
+    actions.iter().find(hasty).copied()
 }
 
 /// The bytes of all files that are to be backed up, before any of them is read.
@@ -245,32 +282,47 @@ fn outside(error: FileError) -> Failure {
     failure
 }
 
-/// Paths that are tied together by renames, and the last turn that names one of them.
+/// Paths that are tied together by renames, by the last turn that names one of them and by the last one
+/// that edits one.
 struct Groups {
     ends: HashMap<usize, Vec<BTreeSet<RelPath>>>,
+    edits: HashMap<usize, Vec<BTreeSet<RelPath>>>,
 }
 
 impl Groups {
-    fn of(located: &[Places]) -> Self {
-        let mut groups: Vec<(BTreeSet<RelPath>, usize)> = Vec::new();
-        for (turn, places) in located.iter().enumerate() {
+    fn of(actions: &[&Action], located: &[Places]) -> Self {
+        let mut groups: Vec<(BTreeSet<RelPath>, usize, Option<usize>)> = Vec::new();
+        for (turn, (action, places)) in actions.iter().zip(located).enumerate() {
             let Ok(places) = places else { continue };
             let mut paths = BTreeSet::from([places.target.path.clone()]);
             paths.extend(places.to.iter().map(|to| to.path.clone()));
             let (tied, apart): (Vec<_>, Vec<_>) = groups
                 .into_iter()
-                .partition(|(group, _)| !group.is_disjoint(&paths));
-            for (group, _) in tied {
+                .partition(|(group, ..)| !group.is_disjoint(&paths));
+            let mut edited = None;
+            for (group, _, edit) in tied {
                 paths.extend(group);
+                edited = edited.max(edit);
+            }
+            if let Operation::Modify(_) | Operation::SchemaUpdate(_) = action.operation {
+                edited = Some(turn);
             }
             groups = apart;
-            groups.push((paths, turn));
+            groups.push((paths, turn, edited));
         }
         let mut ends: HashMap<usize, Vec<BTreeSet<RelPath>>> = HashMap::new();
-        for (group, turn) in groups {
+        let mut edits: HashMap<usize, Vec<BTreeSet<RelPath>>> = HashMap::new();
+        for (group, turn, edited) in groups {
+            if let Some(edited) = edited {
+                edits.entry(edited).or_default().push(group.clone());
+            }
             ends.entry(turn).or_default().push(group);
         }
-        Self { ends }
+        Self { ends, edits }
+    }
+
+    fn judged_at(&self, turn: usize) -> impl Iterator<Item = &BTreeSet<RelPath>> {
+        self.edits.get(&turn).into_iter().flatten()
     }
 
     fn ending_at(&self, turn: usize) -> impl Iterator<Item = &BTreeSet<RelPath>> {

@@ -31,6 +31,19 @@ pub(crate) struct Edited {
     pub(crate) bytes: Vec<u8>,
     /// What was done, in a sentence: `Property 'new_field' added successfully` (R-001-178).
     pub(crate) said: String,
+    /// What is wrong with the result, though nothing was with the file that it is held against. A later
+    /// edit may mend it.
+    pub(crate) broken: Option<EditError>,
+}
+
+impl Edited {
+    fn whole(bytes: Vec<u8>, said: String) -> Self {
+        Self {
+            bytes,
+            said,
+            broken: None,
+        }
+    }
 }
 
 /// What an edit may cost: it is given up where it comes to more, before the result is built.
@@ -63,6 +76,10 @@ pub(crate) enum EditError {
         "the file is not UTF-8 text: invalid byte at offset {offset}; to change it, delete it and create it anew from base64"
     )]
     NotText { offset: usize },
+    #[error(
+        "the file is not UTF-8 text: there is a NUL byte at offset {offset}, as in UTF-16 or in a program; to change it, delete it and create it anew from base64"
+    )]
+    Nul { offset: usize },
     #[error("the text to replace is nowhere in the file; compare it with the file as it is now")]
     PatternNotFound,
     #[error(
@@ -149,7 +166,7 @@ impl EditError {
 impl From<EditError> for Failure {
     fn from(error: EditError) -> Self {
         let fault = match &error {
-            EditError::NotText { .. } => Fault::NotText,
+            EditError::NotText { .. } | EditError::Nul { .. } => Fault::NotText,
             EditError::PatternNotFound => Fault::PatternNotFound,
             EditError::PatternAmbiguous { .. } => Fault::PatternAmbiguous,
             EditError::LineOutOfRange { .. } => Fault::LineOutOfRange,
@@ -229,11 +246,13 @@ impl std::fmt::Display for Language {
 
 /// Makes one edit. The name tells the language of the file.
 ///
-/// An edit of text may mend a document that is broken, but not break one that is whole (R-001-162).
+/// Edits of text may mend a document that is broken, but not break one that is whole (R-001-162): several
+/// edits of a file are held against the file as it was when it was `last_whole`.
 pub(crate) fn edit(
     edit: &Edit,
     name: &RelPath,
     before: &[u8],
+    last_whole: &[u8],
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let text = Text::read(before)?;
@@ -257,19 +276,22 @@ pub(crate) fn edit(
             must_not_be(Language::Yaml, name, "use yaml_update")?;
             return json::update(text, path, value);
         }
-        Edit::YamlUpdate { path, value } => {
+        Edit::YamlUpdate {
+            path,
+            document,
+            value,
+        } => {
             must_not_be(Language::Json, name, "use json_update_value")?;
-            return yaml::update(text, path, value);
+            return yaml::update(text, path, *document, value);
         }
     };
     // What has comments or trailing commas already, whatever it is called, may have them afterwards.
     let kept = [grammar(name), Grammar::Loose]
         .into_iter()
-        .find(|grammar| syntax(name, before, *grammar).is_ok());
-    if let Some(grammar) = kept {
-        syntax(name, &edited.bytes, grammar).map_err(EditError::after)?;
-    }
-    Ok(edited)
+        .find(|grammar| syntax(name, last_whole, *grammar).is_ok());
+    let after = kept.map(|grammar| syntax(name, &edited.bytes, grammar).map_err(EditError::after));
+    let broken = after.and_then(Result::err);
+    Ok(Edited { broken, ..edited })
 }
 
 fn must_not_be(language: Language, name: &RelPath, instead: &str) -> Result<(), EditError> {

@@ -183,6 +183,8 @@ pub(crate) enum Edit {
     },
     YamlUpdate {
         path: JsonPath,
+        /// Which document of the file, counted from 1; the only one that has the path, if none is named.
+        document: Option<u64>,
         value: Value,
     },
 }

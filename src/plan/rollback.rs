@@ -209,7 +209,8 @@ struct Inverse<'a> {
     whose: Whose,
     /// Directories that are to be made again, the outermost first.
     missing: Vec<RelPath>,
-    dev: u64,
+    /// The one that the file is, or will be, in.
+    mount: u64,
     actions: [ActionId; 1],
 }
 
@@ -272,11 +273,11 @@ impl<'a> Inverse<'a> {
                 Some(then)
             }
         };
-        let mut facts = root.dir(None)?.facts()?;
+        let mut nearest = None;
         let mut missing = Vec::new();
         for dir in point.file_path.ancestors() {
             match root.look(&dir)? {
-                Some(found) if found.kind == Kind::Dir => facts = found,
+                Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
                 Some(_) => return Err(changed(&dir, "it is no directory any more")),
                 None => missing.push(dir),
             }
@@ -292,7 +293,7 @@ impl<'a> Inverse<'a> {
             then,
             whose,
             missing,
-            dev: facts.dev,
+            mount: root.dir(nearest.as_ref())?.mount()?,
             actions: [ActionId(point.checkpoint_id.to_string())],
         })
     }
@@ -303,7 +304,7 @@ impl<'a> Inverse<'a> {
         };
         for dir in &self.missing {
             if !staging.directories.contains(dir) {
-                staging.dir(dir, self.dev)?;
+                staging.dir(dir, self.mount)?;
             }
         }
         let path = &self.point.file_path;
@@ -341,7 +342,7 @@ impl<'a> Inverse<'a> {
             path,
             what,
             link: None,
-            dev: self.dev,
+            mount: self.mount,
         })
     }
 

@@ -72,7 +72,7 @@ struct Foresight {
 }
 
 impl Sink for Foresight {
-    fn dir(&mut self, _path: &RelPath, _dev: u64) -> Result<(), FileError> {
+    fn dir(&mut self, _path: &RelPath, _mount: u64) -> Result<(), FileError> {
         Ok(())
     }
 

@@ -40,15 +40,15 @@ impl<'a> Staging<'a> {
 }
 
 impl Sink for Staging<'_> {
-    fn dir(&mut self, path: &RelPath, dev: u64) -> Result<(), FileError> {
+    fn dir(&mut self, path: &RelPath, mount: u64) -> Result<(), FileError> {
         self.directories.push(path.clone());
-        self.stage.make_dir(path.clone(), dev)
+        self.stage.make_dir(path.clone(), mount)
     }
 
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError> {
         let pair = pair(&change);
         let diff = diff::summary(pair);
-        let (path, dev) = (change.path.clone(), change.dev);
+        let (path, mount) = (change.path.clone(), change.mount);
         let clock = self.host.standing();
         let mut fidelity = Fidelity {
             through_link: change.link.map(ToString::to_string),
@@ -64,7 +64,7 @@ impl Sink for Staging<'_> {
         let (kind, from, before, after) = match &change.what {
             What::Create { bytes, attributes } => {
                 let attributes = attributes.clone().stamped(clock);
-                let written = self.stage.create(path.clone(), bytes, &attributes, dev)?;
+                let written = self.stage.create(path.clone(), bytes, &attributes, mount)?;
                 let after = state_of(&written);
                 keep(written.kept, Way::Exchange);
                 (ChangeKind::Create, None, FileState::Absent, after)
@@ -78,13 +78,14 @@ impl Sink for Staging<'_> {
                 let seen = before.seen.clone();
                 let (written, way) =
                     self.stage
-                        .modify(path.clone(), seen, bytes, &attributes, dev)?;
+                        .modify(path.clone(), seen, bytes, &attributes, mount)?;
                 let after = state_of(&written);
                 keep(written.kept, way);
                 (ChangeKind::Modify, None, original(before), after)
             }
             What::Delete { before } => {
-                self.stage.delete(path.clone(), before.seen.clone(), dev)?;
+                self.stage
+                    .delete(path.clone(), before.seen.clone(), mount)?;
                 let before = original(before);
                 (ChangeKind::Delete, None, before, FileState::Absent)
             }

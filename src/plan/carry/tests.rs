@@ -279,6 +279,50 @@ fn what_several_actions_make_of_one_file_is_one_change() {
 }
 
 #[test]
+fn edits_of_one_file_are_judged_by_their_common_result_r_001_162() {
+    let files = [("a.json", "{\"a\": [1]}\n"), ("b.txt", "one\n")];
+    let open = || replace("a001", "a.json", "[1]", "{\"b\": 1");
+    let close = || replace("a003", "a.json", ": 1", ": 1}");
+    let lab = Lab::new(&files);
+    let finished = lab.run(plan(json!([
+        open(),
+        replace("a002", "b.txt", "one", "two"),
+        close(),
+    ])));
+    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
+    assert_eq!(lab.read("a.json"), "{\"a\": {\"b\": 1}}\n");
+    // What nothing mends fails, with all edits that had a part in it.
+    let lab = Lab::new(&files);
+    let mut partial = plan(json!([
+        open(),
+        replace("a002", "b.txt", "one", "two"),
+        replace("a003", "a.json", "b", "c"),
+    ]));
+    partial["execution_instructions"] =
+        json!({"stop_on_error": false, "rollback_on_failure": false});
+    let finished = lab.run(partial.clone());
+    assert_eq!(finished.status, Some(Status::Partial), "{finished:#?}");
+    assert_eq!(finished.report["actions_summary"]["failed"], 2);
+    assert_eq!(lab.read("a.json"), files[0].1);
+    assert_eq!(lab.read("b.txt"), "two\n");
+    // What was done in reliance on them cannot stand.
+    let lab = Lab::new(&files);
+    partial["action_plan"][1]["depends_on"] = json!(["a001"]);
+    let finished = lab.run(partial);
+    assert_eq!(finished.status, Some(Status::Failed), "{finished:#?}");
+    assert_eq!(lab.read("b.txt"), "one\n");
+    // An edit that mends does not come to its turn.
+    let lab = Lab::new(&files);
+    let finished = lab.run(plan(json!([
+        open(),
+        replace("a002", "b.txt", "three", "two"),
+        close(),
+    ])));
+    assert_eq!(finished.status, Some(Status::Failed), "{finished:#?}");
+    assert_eq!(lab.read("a.json"), files[0].1);
+}
+
+#[test]
 fn files_can_change_places() {
     let lab = Lab::new(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
     let rename = |id: &str, from: &str, to: &str| {

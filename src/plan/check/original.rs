@@ -32,6 +32,7 @@ impl Original {
         Ok(Self {
             seen: Seen {
                 facts,
+                mount: dir.mount_of(name, &file)?,
                 sha256: hash(&bytes),
             },
             bytes,

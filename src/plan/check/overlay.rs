@@ -1,17 +1,23 @@
 //! The tree as the plan would leave it, as far as the plan names it.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod edits;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use crate::{
     plan::{
-        edit::{self, Budget},
-        files::{Attributes, Facts, FileError, Kind, Located, View},
-        model::{Action, ActionId, Edit, Operation, Permissions, Plan},
+        edit,
+        files::{Attributes, Dir, Facts, FileError, Kind, Located, View},
+        model::{Action, ActionId, Operation, Permissions, Plan},
     },
     task::{Failure, Fault, RelPath},
 };
 
 use super::{Change, Original, Place, Sink, What};
+use edits::{Doubt, within};
 
 /// The files a plan has named so far.
 pub(super) struct Overlay<'a> {
@@ -40,6 +46,7 @@ struct Now {
     origin: Option<RelPath>,
     /// Of a created file.
     mode: Option<u32>,
+    doubt: Option<Doubt>,
 }
 
 impl<'a> Overlay<'a> {
@@ -70,17 +77,19 @@ impl<'a> Overlay<'a> {
                     bytes: Some(content.clone()),
                     origin: None,
                     mode: *mode,
+                    doubt: None,
                 };
                 self.entry(path).now = Some(now);
                 format!("File '{}' created ({} bytes)", action.target, content.len())
             }
-            Operation::Modify(edit) => self.edit(path, place, edit, edit::edit, stopped)?,
+            Operation::Modify(edit) => self.edit(action, place, edit, edit::edit, stopped)?,
             Operation::SchemaUpdate(edit) => {
-                self.edit(path, place, edit, edit::schema_update, stopped)?
+                self.edit(action, place, edit, edit::schema_update, stopped)?
             }
             Operation::Delete => {
                 no_link(&place.target)?;
                 self.load(&place.target)?;
+                self.no_mount(path)?;
                 self.entry(path).now = None;
                 format!("File '{}' deleted", action.target)
             }
@@ -91,6 +100,7 @@ impl<'a> Overlay<'a> {
                     .ok_or_else(|| Failure::new(Fault::Internal, "a rename without a new path"))?;
                 no_link(&place.target)?;
                 self.load(&place.target)?;
+                self.no_mount(path)?;
                 self.vacant(target)?;
                 let now = self.entry(path).now.take();
                 self.entry(&target.path).now = now;
@@ -108,46 +118,6 @@ impl<'a> Overlay<'a> {
 
     fn entry(&mut self, path: &RelPath) -> &mut Entry {
         self.files.entry(path.clone()).or_default()
-    }
-
-    fn edit(
-        &mut self,
-        path: &RelPath,
-        place: &Place,
-        change: &Edit,
-        edit: impl Fn(&Edit, &RelPath, &[u8], &Budget<'_>) -> Result<edit::Edited, edit::EditError>,
-        stopped: &dyn Fn() -> Option<Failure>,
-    ) -> Result<String, Failure> {
-        self.load(&place.target)?;
-        let budget = Budget {
-            most: self.plan.limits.max_file_bytes,
-            stopped,
-        };
-        let edited =
-            edit(change, path, self.bytes(path), &budget).map_err(|error| within(path, error))?;
-        self.plan
-            .limits
-            .fits_file(path, edited.bytes.len() as u64)?;
-        if let Some(now) = &mut self.entry(path).now {
-            now.bytes = Some(edited.bytes);
-        }
-        Ok(edited.said)
-    }
-
-    /// What is at a path now.
-    fn bytes(&self, path: &RelPath) -> &[u8] {
-        let Some(now) = self.files.get(path).and_then(|entry| entry.now.as_ref()) else {
-            return &[];
-        };
-        match (&now.bytes, &now.origin) {
-            (Some(bytes), _) => bytes,
-            (None, Some(origin)) => self
-                .files
-                .get(origin)
-                .and_then(|entry| entry.before.as_ref())
-                .map_or(&[], |before| &before.bytes),
-            (None, None) => &[],
-        }
     }
 
     /// Makes sure that a file is there to work on, and that it is known.
@@ -185,11 +155,26 @@ impl<'a> Overlay<'a> {
                 bytes: None,
                 origin: Some(path.clone()),
                 mode: None,
+                doubt: None,
             }),
             ..Entry::default()
         };
         self.files.insert(path.clone(), entry);
         Ok(())
+    }
+
+    /// What something is mounted on has to stay where it is.
+    fn no_mount(&self, path: &RelPath) -> Result<(), Failure> {
+        let before = self.files.get(path).and_then(|entry| entry.before.as_ref());
+        match before {
+            Some(before) if before.seen.mount != self.mount_of(path)? => Err(Failure::new(
+                Fault::NotAFile,
+                format!(
+                    "`{path}` is a mount point, which can be written to, but neither deleted nor renamed"
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Makes sure that nothing is where a file is to be put, and that it can be put there.
@@ -282,8 +267,8 @@ impl<'a> Overlay<'a> {
         }
         for dir in path.ancestors() {
             if !self.dirs.contains(&dir) && self.view.look(&dir)?.is_none() {
-                let dev = self.dev_of(&dir)?;
-                sink.dir(&dir, dev)?;
+                let mount = self.mount_of(&dir)?;
+                sink.dir(&dir, mount)?;
                 self.dirs.insert(dir);
             }
         }
@@ -301,7 +286,7 @@ impl<'a> Overlay<'a> {
                 path,
                 what,
                 link: entry.link.as_ref(),
-                dev: self.dev_of(path)?,
+                mount: self.mount_of(path)?,
             }))
         };
         match (&entry.before, &entry.now) {
@@ -339,7 +324,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Where a file went that is gone from its path and has its own bytes elsewhere, at a path that was
-    /// free.
+    /// free. One in another mount is made anew.
     fn is_rename(&self, origin: &RelPath) -> Option<&RelPath> {
         let from = self.files.get(origin)?;
         if from.now.is_some() || from.before.is_none() {
@@ -352,7 +337,8 @@ impl<'a> Overlay<'a> {
                 && now.bytes.as_ref().is_none_or(|bytes| {
                     Some(bytes) == from.before.as_ref().map(|before| &before.bytes)
                 });
-            moved.then_some(path)
+            let near = || Some(self.mount_of(path).ok()? == self.mount_of(origin).ok()?);
+            (moved && near()?).then_some(path)
         })
     }
 
@@ -375,32 +361,25 @@ impl<'a> Overlay<'a> {
 
     /// The group that a directory hands on to new files (set-group-ID).
     fn group_of(&self, path: &RelPath) -> Result<Option<u32>, FileError> {
-        let facts = self.nearest(path)?;
+        let facts = self.nearest(path)?.facts()?;
         Ok((facts.mode & 0o2000 != 0).then_some(facts.gid))
     }
 
-    fn dev_of(&self, path: &RelPath) -> Result<u64, FileError> {
-        Ok(self.nearest(path)?.dev)
+    fn mount_of(&self, path: &RelPath) -> Result<u64, FileError> {
+        self.nearest(path)?.mount()
     }
 
     /// The innermost directory on the way to a path that is there.
-    fn nearest(&self, path: &RelPath) -> Result<Facts, FileError> {
-        let mut facts = self.view.dir(None)?.facts()?;
+    fn nearest(&self, path: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
+        let mut nearest = None;
         for dir in path.ancestors() {
-            match self.view.look(&dir)? {
-                Some(found) => facts = found,
-                None => break,
+            if self.view.look(&dir)?.is_none() {
+                break;
             }
+            nearest = Some(dir);
         }
-        Ok(facts)
+        self.view.dir(nearest.as_ref())
     }
-}
-
-/// What an edit says of a file, with the file.
-fn within(path: &RelPath, error: edit::EditError) -> Failure {
-    let failure = Failure::from(error);
-    let message = format!("`{path}`: {}", failure.message);
-    Failure { message, ..failure }
 }
 
 fn missing(located: &Located) -> Failure {

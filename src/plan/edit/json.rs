@@ -162,8 +162,5 @@ fn finish(
             "has comments or trailing commas, which were not there before",
         ));
     }
-    Ok(Edited {
-        bytes: text.with(body),
-        said,
-    })
+    Ok(Edited::whole(text.with(body), said))
 }

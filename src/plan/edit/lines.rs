@@ -24,7 +24,7 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
     };
     if text.body.is_empty() {
         let bytes = text.with(content.to_owned());
-        return Ok(Edited { bytes, said });
+        return Ok(Edited::whole(bytes, said));
     }
     let (before, after) = text.body.split_at(start);
     // The neighbour is the line that is pushed down, or the last one; the last may have no end.
@@ -42,7 +42,7 @@ pub(super) fn insert(text: Text<'_>, line: u64, content: &str) -> Result<Edited,
         [before, end, &content].concat()
     };
     let bytes = text.with(body);
-    Ok(Edited { bytes, said })
+    Ok(Edited::whole(bytes, said))
 }
 
 /// Deletes lines `first` to `last`, both included.
@@ -74,7 +74,7 @@ pub(super) fn delete(text: Text<'_>, first: u64, last: u64) -> Result<Edited, Ed
         format!("Lines {first} to {last} deleted")
     };
     let bytes = text.with([before, after].concat());
-    Ok(Edited { bytes, said })
+    Ok(Edited::whole(bytes, said))
 }
 
 /// The byte at which this line starts, counted from 0; of one past the last, the end of the text.

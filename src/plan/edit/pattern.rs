@@ -13,9 +13,10 @@ use rewriting::{Rewriting, Template};
 
 /// What `text_replace` looks for, byte by byte, in a text without its byte order mark.
 ///
-/// - A literal is found as it is written; its replacement is taken as it is written too. If it has
-///   line ends and is nowhere to be found, it is looked for once more without regard to `\n` and
-///   `\r\n`; each replacement then gets the line ends of what it replaces, and the answer says so.
+/// - A literal is found as it is written. If it has line ends and is nowhere to be found, it is looked
+///   for once more without regard to `\n` and `\r\n`, and the answer says so.
+/// - The line ends of a replacement become those of the line in which the match starts, unless they are
+///   all that is changed.
 /// - A regular expression has the `regex` crate's syntax; `$1` and `${name}` in the replacement stand
 ///   for its groups, `$$` for a dollar. A group that the expression does not have is an error.
 /// - Matches do not overlap and are counted from the start of the file.
@@ -113,10 +114,8 @@ pub(super) fn replace(
             " (matched without regard to line ends; the replacement has those of the file)"
         }
     };
-    Ok(Edited {
-        bytes: text.with(after),
-        said: format!("{times} replaced{how}"),
-    })
+    let said = format!("{times} replaced{how}");
+    Ok(Edited::whole(text.with(after), said))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -131,33 +130,24 @@ fn literally(
     literal: &str,
     replacement: &str,
 ) -> Result<Ends, EditError> {
-    let as_written = Template::plain(replacement);
+    let template = if with_ends(literal, "\n") == with_ends(replacement, "\n") {
+        Template::plain(replacement)
+    } else {
+        Template::fitted(replacement, |text| Ok(Template::plain(text)))?
+    };
     for (start, found) in body.match_indices(literal) {
-        rewriting.replace(start..start + found.len(), &as_written)?;
+        rewriting.replace(start..start + found.len(), &template)?;
     }
     if rewriting.number > 0 || !literal.contains('\n') {
         return Ok(Ends::AsWritten);
     }
-    let [lf, crlf] = ["\n", "\r\n"].map(|end| Template::plain(&with_ends(replacement, end)));
     let (folded, literal) = (with_ends(body, "\n"), with_ends(literal, "\n"));
     let mut unfolded = Unfolded::new(body.as_bytes());
     for (start, found) in folded.match_indices(&literal) {
         let end = start + found.len();
-        let found = unfolded.place(start)..unfolded.place(end);
-        let template = match first_end(body.get(found.clone()).unwrap_or_default()) {
-            "\n" => &lf,
-            _ => &crlf,
-        };
-        rewriting.replace(found, template)?;
+        rewriting.replace(unfolded.place(start)..unfolded.place(end), &template)?;
     }
     Ok(Ends::Folded)
-}
-
-fn first_end(text: &str) -> &'static str {
-    match text.split_once('\n') {
-        Some((line, _)) if line.ends_with('\r') => "\r\n",
-        _ => "\n",
-    }
 }
 
 /// Where bytes of a text whose line ends are all `\n` are in the text as it is. Asked in order.

@@ -12,6 +12,7 @@ pub(crate) fn schema_update(
     change: &Edit,
     name: &RelPath,
     before: &[u8],
+    last_whole: &[u8],
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let language = Language::of(name).ok_or_else(|| {
@@ -19,22 +20,29 @@ pub(crate) fn schema_update(
             "SCHEMA_UPDATE edits .json, .jsonc, .yaml and .yml files; use FILE_MODIFY".to_owned(),
         )
     })?;
-    let was = value(language, before).map(|schema| problem(&schema));
-    let edited = edit(change, name, before, budget)?;
-    let is = value(language, &edited.bytes)
-        .map_err(EditError::after)
-        .map(|schema| problem(&schema))?;
-    match (was, is) {
-        (_, None) => Ok(edited),
-        (Ok(None), Some(problem)) => Err(EditError::SchemaInvalid { problem }),
-        (Ok(Some(_)) | Err(_), Some(_)) => Ok(Edited {
+    let was = value(language, last_whole).map(|schema| problem(&schema));
+    let edited = edit(change, name, before, last_whole, budget)?;
+    let is = match value(language, &edited.bytes) {
+        Ok(schema) => problem(&schema),
+        Err(error) => {
+            let broken = Some(error.after());
+            return Ok(Edited { broken, ..edited });
+        }
+    };
+    Ok(match (was, is) {
+        (_, None) => edited,
+        (Ok(None), Some(problem)) => Edited {
+            broken: Some(EditError::SchemaInvalid { problem }),
+            ..edited
+        },
+        (Ok(Some(_)) | Err(_), Some(_)) => Edited {
             said: format!(
                 "{} (checked as {language} only: it was no JSON Schema before)",
                 edited.said
             ),
             ..edited
-        }),
-    }
+        },
+    })
 }
 
 /// What makes it no JSON Schema of the draft it names (of 2020-12, if it names none).

@@ -7,6 +7,7 @@ mod paths;
 mod schema;
 mod texts;
 mod yaml;
+mod yaml_material;
 mod yaml_random;
 
 use serde_json::Value;
@@ -35,8 +36,14 @@ const FREE: Budget<'_> = Budget {
     stopped: &|| None,
 };
 
+/// One edit that is the only one of its file.
 fn edit(change: &Edit, name: &RelPath, before: &[u8]) -> Result<Edited, EditError> {
-    super::edit(change, name, before, &FREE)
+    alone(super::edit(change, name, before, before, &FREE))
+}
+
+fn alone(edited: Result<Edited, EditError>) -> Result<Edited, EditError> {
+    let edited = edited?;
+    edited.broken.clone().map_or(Ok(edited), Err)
 }
 
 /// The text after an edit.
@@ -116,6 +123,7 @@ fn update(place: &str, new: &str) -> Edit {
 fn yaml_update(place: &str, new: &str) -> Edit {
     Edit::YamlUpdate {
         path: path(place),
+        document: None,
         value: value(new),
     }
 }

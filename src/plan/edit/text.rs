@@ -4,7 +4,7 @@ use super::EditError;
 
 const MARK: &str = "\u{FEFF}";
 
-/// A UTF-8 text; its byte order mark, if it has one, is kept out of the edit.
+/// A UTF-8 text without NUL; its byte order mark, if it has one, is kept out of the edit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a> {
     mark: &'a str,
@@ -16,6 +16,10 @@ impl<'a> Text<'a> {
         let text = std::str::from_utf8(bytes).map_err(|error| EditError::NotText {
             offset: error.valid_up_to(),
         })?;
+        // UTF-16 and UTF-32 without a mark, and most binary formats: parts of them pass for UTF-8.
+        if let Some(offset) = text.find('\0') {
+            return Err(EditError::Nul { offset });
+        }
         let (mark, body) = match text.strip_prefix(MARK) {
             Some(body) => (MARK, body),
             None => ("", text),
@@ -30,11 +34,6 @@ impl<'a> Text<'a> {
         }
         body.into_bytes()
     }
-}
-
-/// The lines with their ends; a text that ends with a line end has no line after it.
-pub(super) fn lines(body: &str) -> Vec<&str> {
-    body.split_inclusive('\n').collect()
 }
 
 /// A line without its end, and the end: `\n`, `\r\n`, or nothing.

@@ -1,92 +1,156 @@
-//! `yaml_update`: one place set by `yaml-edit`, and what it made looked at with other eyes.
+//! `yaml_update`: one place set by cutting and putting in bytes where the parser's tree says.
 //!
-//! The editor never sees a byte order mark or `\r`; both are put back line by line. Its result is let
-//! out only if a strict parser finds in it the old document with the one value changed, and nothing
-//! outside the lines of that value differs.
+//! Everything else stays as it is by construction: comments, quotes, indentation, anchors, byte order
+//! mark, line ends, final line end. A result is let out only if the parser finds in it the old documents
+//! with the one value changed; a value that does not fit in one form or spot is tried in the next one.
 
-mod ends;
+mod layout;
 mod model;
 mod place;
 mod scalar;
-mod set;
+mod splice;
 mod write;
 
 use serde_json::Value;
 
-use super::{EditError, Edited, JsonPath, Language, When, text::Text, text::with_ends};
+use super::{EditError, Edited, JsonPath, Language, When, text::Text};
 use model::{Content, Node, Style};
 use place::Place;
+use splice::{Form, Spot};
 
-/// Sets the value at a path. The last key is made if its parent is a mapping without it.
+/// Sets the value at a path of one document. The last key is made if its parent is a mapping without it.
 ///
 /// Comments, anchors, quotes and layout stay. An anchor on the value stays, so what refers to it
-/// changes with it. Refused: documents with several parts, places behind an alias, values with a tag,
-/// and values that hold anchors.
-pub(super) fn update(text: Text<'_>, path: &JsonPath, value: &Value) -> Result<Edited, EditError> {
-    let body = with_ends(text.body, "\n");
-    if body.contains('\r') {
-        return Err(EditError::Refused(
-            "the file has carriage returns that end no line; edit it with text_replace".to_owned(),
-        ));
+/// changes with it. Refused: places behind an alias, values with a tag, and values that hold anchors.
+pub(super) fn update(
+    text: Text<'_>,
+    path: &JsonPath,
+    document: Option<u64>,
+    value: &Value,
+) -> Result<Edited, EditError> {
+    let body = text.body;
+    let documents = model::read(body)?;
+    let (number, place) = choose(body, &documents, path, document)?;
+    let root = documents.get(number).ok_or_else(none)?;
+    let done = match &place {
+        Place::There(_) => "updated",
+        Place::New { .. } => "created",
+    };
+    let followers = followers(root, path);
+    let mut said = format!("Value at {path} {done} successfully{followers}");
+    if documents.len() > 1 {
+        said.push_str(&format!(" in document {}", number + 1));
     }
-    let root = one(model::read(&body)?)?;
-    let place = Place::find(&root, path)?;
-    let after = set::set(&body, &place, value)?;
-    let after = ends::finish_like(ends::keep_blank_lines(after, &body, &place), &body);
+    let spots: &[Spot] = match &place {
+        Place::There(_) => &[Spot::After],
+        Place::New { .. } => &[Spot::After, Spot::AfterBlanks, Spot::BeforeLast],
+    };
+    let forms = [Form::Lines, Form::Quoted, Form::Line];
+    let ways = spots
+        .iter()
+        .flat_map(|spot| forms.map(|form| (form, *spot)));
+    let mut problem = "cannot be written there".to_owned();
+    for way in ways {
+        let after = match &place {
+            Place::There(seat) => splice::set(body, seat, value, way.0),
+            Place::New { mapping, key } => splice::add(body, mapping, key, value, way),
+        };
+        let Some(after) = after else { continue };
+        let mut expected = documents.clone();
+        if let Some(root) = expected.get_mut(number) {
+            meant(root, path, &place, value, way.1);
+        }
+        match model::read(&after) {
+            Ok(is) if is == expected => {
+                return Ok(Edited::whole(text.with(after), said));
+            }
+            Ok(_) => "is not what was meant".clone_into(&mut problem),
+            Err(error) => problem = format!("is broken ({error})"),
+        }
+    }
+    Err(EditError::Refused(format!(
+        "the edit cannot be made safely: its result {problem}; make it with text_replace"
+    )))
+}
 
-    let mut expected = root.clone();
-    let said = match &place {
-        Place::There { node, .. } => {
+/// Which document of the file is meant, counted from 0, and the place in it: the one of that number, else
+/// the only one that has the path, else the only one that can take the last key of it.
+fn choose<'a>(
+    body: &str,
+    documents: &'a [Node],
+    path: &'a JsonPath,
+    document: Option<u64>,
+) -> Result<(usize, Place<'a>), EditError> {
+    let count = documents.len();
+    if let Some(asked) = document {
+        let number = usize::try_from(asked).ok().and_then(|it| it.checked_sub(1));
+        let root = number.and_then(|number| Some((number, documents.get(number)?)));
+        let (number, root) = root.ok_or_else(|| EditError::PlaceNotFound {
+            path: path.clone(),
+            problem: format!(
+                "there is no document {asked}: the file holds {count}, counted from 1"
+            ),
+        })?;
+        return Ok((number, Place::find(body, root, path)?));
+    }
+    let mut places = Vec::new();
+    let mut problem = none();
+    for (number, root) in documents.iter().enumerate() {
+        match Place::find(body, root, path) {
+            Ok(place) => places.push((number, place)),
+            // What has the path, but not for an edit, is more worth telling.
+            Err(error) if matches!(error, EditError::Refused(_)) => return Err(error),
+            Err(error) => problem = error,
+        }
+    }
+    let has = |(_, place): &(usize, Place<'_>)| matches!(place, Place::There(_));
+    if places.iter().any(has) {
+        places.retain(has);
+    }
+    let numbers: Vec<_> = places.iter().map(|(at, _)| (at + 1).to_string()).collect();
+    let mut places = places.into_iter();
+    match (places.next(), places.next()) {
+        (Some(place), None) => Ok(place),
+        (None, _) if count < 2 => Err(problem),
+        (None, _) => Err(EditError::PlaceNotFound {
+            path: path.clone(),
+            problem: format!("none of the {count} documents of the file has it"),
+        }),
+        (Some(_), Some(_)) => Err(EditError::Refused(format!(
+            "documents {} of the file can be meant by {path}; say which with `\"document\": N`, \
+             counted from 1",
+            numbers.join(", ")
+        ))),
+    }
+}
+
+fn none() -> EditError {
+    EditError::Refused("the file holds no YAML document yet; write it as a whole".to_owned())
+}
+
+/// Makes the change in the tree.
+fn meant(root: &mut Node, path: &JsonPath, place: &Place<'_>, value: &Value, spot: Spot) {
+    match place {
+        Place::There(seat) => {
             let node = Node {
-                anchor: node.anchor,
+                anchor: seat.node.anchor,
                 ..said_as(value)
             };
-            if let Some(slot) = expected.at_mut(path) {
+            if let Some(slot) = root.at_mut(path) {
                 *slot = node;
             }
-            format!(
-                "Value at {path} updated successfully{}",
-                followers(&root, path)
-            )
         }
         Place::New { key, .. } => {
             let parent = path.first(path.steps().len().saturating_sub(1));
-            if let Some(Content::Members(members)) =
-                expected.at_mut(&parent).map(|parent| &mut parent.content)
-            {
-                members.push((said_as(&Value::from(*key)), said_as(value)));
+            let parent = root.at_mut(&parent).map(|parent| &mut parent.content);
+            if let Some(Content::Members(members)) = parent {
+                let at = match spot {
+                    Spot::After | Spot::AfterBlanks => members.len(),
+                    Spot::BeforeLast => members.len().saturating_sub(1),
+                };
+                members.insert(at, (said_as(&Value::from(*key)), said_as(value)));
             }
-            format!("Value at {path} created successfully")
         }
-    };
-    let wrong = |what: &str| {
-        EditError::Refused(format!(
-            "the edit cannot be made safely: its result {what}; make it with text_replace"
-        ))
-    };
-    let is = model::read(&after).map_err(|error| wrong(&format!("is broken ({error})")))?;
-    if is != [expected] {
-        return Err(wrong("is not what was meant"));
-    }
-    if !place.holds(&body, &after) {
-        return Err(wrong("differs outside the lines of the value"));
-    }
-    let bytes = text.with(ends::restore(text.body, &after));
-    Ok(Edited { bytes, said })
-}
-
-fn one(documents: Vec<Node>) -> Result<Node, EditError> {
-    let count = documents.len();
-    let mut documents = documents.into_iter();
-    match (documents.next(), documents.next()) {
-        (Some(root), None) => Ok(root),
-        (None, _) => Err(EditError::Refused(
-            "the file holds no YAML document yet; write it as a whole".to_owned(),
-        )),
-        (Some(_), Some(_)) => Err(EditError::Refused(format!(
-            "the file holds {count} YAML documents, and a path does not say in which; edit it with \
-             text_replace"
-        ))),
     }
 }
 

@@ -178,7 +178,7 @@ impl<'a> Folder<'a> {
         listed.then(|| self.below(ELSEWHERE)).transpose()
     }
 
-    /// A slot beside a file that lies on another file system, or beside the first directory on its way
+    /// A slot beside a file that lies in another mount, or beside the first directory on its way
     /// that is yet to be made; remembered before it is made.
     pub(crate) fn slot_beside(&self, path: &RelPath, number: usize) -> Result<RelPath, FileError> {
         let name = format!("{BESIDE}{}-{number}", self.path.name());

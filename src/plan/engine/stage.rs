@@ -19,7 +19,7 @@ pub(crate) struct Stage<'a> {
     pub(super) entries: Vec<Entry>,
     /// Made by us, and to be on the disk before anything is changed.
     pub(super) made: Vec<RelPath>,
-    dev: u64,
+    mount: u64,
     /// How many slots lie in the folder: a rename needs none.
     slots: usize,
     backups: BackupNames,
@@ -29,6 +29,8 @@ pub(crate) struct Stage<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) facts: Facts,
+    /// Another one than its directory's if something is mounted on it.
+    pub(crate) mount: u64,
     pub(crate) sha256: String,
 }
 
@@ -48,20 +50,20 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 impl<'a> Stage<'a> {
     pub(crate) fn open(folder: Folder<'a>) -> Result<Self, FileError> {
         folder.make_slots()?;
-        let dev = folder.dir().facts()?.dev;
+        let mount = folder.dir().mount()?;
         Ok(Self {
             folder,
             entries: Vec::new(),
             made: Vec::new(),
-            dev,
+            mount,
             slots: 0,
             backups: BackupNames::default(),
         })
     }
 
-    /// A directory that is to be made. `dev` is the file system it will be on.
-    pub(crate) fn make_dir(&mut self, path: RelPath, dev: u64) -> Result<(), FileError> {
-        let slot = self.slot(&path, dev)?;
+    /// A directory that is to be made. `mount` is the one it will be in.
+    pub(crate) fn make_dir(&mut self, path: RelPath, mount: u64) -> Result<(), FileError> {
+        let slot = self.slot(&path, mount)?;
         let dir = self.folder.beside(&slot)?;
         dir.make_dir(slot.name(), 0o777)?;
         let ino = dir.look(slot.name())?.map_or(0, |facts| facts.ino);
@@ -74,31 +76,31 @@ impl<'a> Stage<'a> {
         path: RelPath,
         bytes: &[u8],
         attributes: &Attributes,
-        dev: u64,
+        mount: u64,
     ) -> Result<Written, FileError> {
-        let slot = self.slot(&path, dev)?;
+        let slot = self.slot(&path, mount)?;
         let written = self.write(&slot, bytes, attributes)?;
         let post = written.post.clone();
         self.entries.push(Entry::Create { path, slot, post });
         Ok(written)
     }
 
-    /// `dev` is the file system of the directory; a file that is on another is a mount point.
+    /// `mount` is the directory's; a file that has another one is a mount point.
     pub(crate) fn modify(
         &mut self,
         path: RelPath,
         seen: Seen,
         bytes: &[u8],
         attributes: &Attributes,
-        dev: u64,
+        mount: u64,
     ) -> Result<(Written, Way), FileError> {
-        let way = if seen.facts.dev == dev {
+        let way = if seen.mount == mount {
             Way::Exchange
         } else {
             Way::InPlace
         };
         let slot = match way {
-            Way::Exchange => self.slot(&path, dev)?,
+            Way::Exchange => self.slot(&path, mount)?,
             Way::InPlace => self.own_slot()?,
         };
         let written = self.write(&slot, bytes, attributes)?;
@@ -114,8 +116,13 @@ impl<'a> Stage<'a> {
         Ok((written, way))
     }
 
-    pub(crate) fn delete(&mut self, path: RelPath, seen: Seen, dev: u64) -> Result<(), FileError> {
-        let slot = self.slot(&path, dev)?;
+    pub(crate) fn delete(
+        &mut self,
+        path: RelPath,
+        seen: Seen,
+        mount: u64,
+    ) -> Result<(), FileError> {
+        let slot = self.slot(&path, mount)?;
         let pre = self.pre(&path, seen)?;
         self.entries.push(Entry::Delete { path, slot, pre });
         Ok(())
@@ -133,11 +140,13 @@ impl<'a> Stage<'a> {
     }
 
     /// A directory that is to go if nothing is left in it by then, and whose slot is beside our own: one
-    /// on another file system would never be empty, with our slots in it.
+    /// in another mount would never be empty, with our slots in it.
     pub(crate) fn remove_dir(&mut self, path: RelPath) -> Result<(), FileError> {
-        if let Some(facts) = self.folder.root().look(&path)?
-            && (facts.kind, facts.dev) == (Kind::Dir, self.dev)
-        {
+        let root = self.folder.root();
+        let is_dir = root
+            .look(&path)?
+            .is_some_and(|facts| facts.kind == Kind::Dir);
+        if is_dir && root.dir(Some(&path))?.mount()? == self.mount {
             let slot = self.own_slot()?;
             self.entries.push(Entry::RemoveDir { path, slot });
         }
@@ -150,8 +159,8 @@ impl<'a> Stage<'a> {
         Ok(self.folder)
     }
 
-    fn slot(&mut self, path: &RelPath, dev: u64) -> Result<RelPath, FileError> {
-        if dev == self.dev {
+    fn slot(&mut self, path: &RelPath, mount: u64) -> Result<RelPath, FileError> {
+        if mount == self.mount {
             self.own_slot()
         } else {
             self.folder.slot_beside(path, self.entries.len())

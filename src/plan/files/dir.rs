@@ -21,7 +21,12 @@ use rustix::{
 
 use crate::task::RelPath;
 
-use super::{Attributes, Facts, FileError, Kind, facts::timespec, faults::Call, root::Root};
+use super::{
+    Attributes, Facts, FileError, Kind,
+    facts::{mount_of, timespec},
+    faults::Call,
+    root::Root,
+};
 
 /// An open directory below a root.
 #[derive(Debug)]
@@ -80,6 +85,16 @@ impl<'a> Dir<'a> {
         fstat(file)
             .map(|stat| Facts::of(&stat))
             .map_err(FileError::of("look at", self.name(name)))
+    }
+
+    /// The mount that it is in.
+    pub(crate) fn mount(&self) -> Result<u64, FileError> {
+        mount_of(&self.fd).map_err(FileError::of("look at", self.name(".")))
+    }
+
+    /// The mount of an open file: another one than its directory's if something is mounted on it.
+    pub(crate) fn mount_of(&self, name: &str, file: &File) -> Result<u64, FileError> {
+        mount_of(file).map_err(FileError::of("look at", self.name(name)))
     }
 
     /// Opens a regular file; a link, a pipe or a device is not opened, and nothing waits.

@@ -2,7 +2,10 @@
 
 use std::{fs::File, os::fd::AsFd};
 
-use rustix::fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, statx};
+use rustix::{
+    fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, fstat, statx},
+    io::Errno,
+};
 use serde::{Deserialize, Serialize};
 
 /// What is known of a file by looking at it.
@@ -87,6 +90,17 @@ impl Facts {
     pub(crate) fn same_later(&self, other: &Self) -> bool {
         let dev = other.dev;
         Self { dev, ..*self }.same(other)
+    }
+}
+
+/// The mount that an open file or directory is in: nothing can be renamed or linked into another one, not
+/// even where both show the same file system (bind mounts).
+pub(super) fn mount_of(fd: impl AsFd) -> Result<u64, Errno> {
+    match statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID) {
+        Ok(found) if found.stx_mask & StatxFlags::MNT_ID.bits() != 0 => Ok(found.stx_mnt_id),
+        // Before Linux 5.8.
+        Ok(_) | Err(Errno::NOSYS) => fstat(&fd).map(|stat| stat.st_dev),
+        Err(errno) => Err(errno),
     }
 }
 

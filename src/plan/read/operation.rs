@@ -216,8 +216,10 @@ fn edit(kind: ActionType, fields: &mut Fields<'_>, findings: &mut Findings) -> O
         }
         EditType::YamlUpdate => {
             let (path, value) = (document_path(fields, findings), any_value(fields, findings));
+            let document = fields.whole("document", findings);
             Some(Edit::YamlUpdate {
                 path: path?,
+                document,
                 value: value?,
             })
         }

@@ -9,10 +9,10 @@ use super::{
     findings::Findings,
 };
 
-/// A path below the root.
+/// A path below the root: `./a//b.txt` is `a/b.txt`.
 pub(super) fn read(place: &str, value: &Value, findings: &mut Findings) -> Option<RelPath> {
     let path = text(place, value, findings)?;
-    RelPath::parse(path)
+    RelPath::parse(&plain(path))
         .map_err(|problem| {
             let fault = if leads_out(path) {
                 "Path traversal attempt detected: "
@@ -25,6 +25,19 @@ pub(super) fn read(place: &str, value: &Value, findings: &mut Findings) -> Optio
             );
         })
         .ok()
+}
+
+/// The path without the components that lead nowhere, `.` and empty ones. The first component tells an
+/// absolute path and the last one a directory: an empty first one stays, and so do `.` and empty last ones.
+fn plain(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').collect();
+    let last = parts.len() - 1;
+    let kept = parts.iter().enumerate().filter(|(at, part)| match **part {
+        "" => *at == 0 || *at == last,
+        "." => *at == last,
+        _ => true,
+    });
+    kept.map(|(_, part)| *part).collect::<Vec<_>>().join("/")
 }
 
 /// Whether a path that was refused would leave the root where it is taken at its word, on this system or

@@ -71,7 +71,7 @@ pub(crate) fn done(program: &str, arguments: &[&str]) -> Result<(), String> {
     ))
 }
 
-fn as_root() -> Result<(), String> {
+pub(crate) fn as_root() -> Result<(), String> {
     if rustix::process::geteuid().is_root() {
         Ok(())
     } else {

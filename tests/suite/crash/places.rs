@@ -3,9 +3,10 @@
 use std::{fs, path::Path};
 
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::{
-    disks::{Bound, Kind, Mounted, done, say, tested},
+    disks::{Bound, Kind, Mounted, as_root, done, say, tested},
     lab::{
         Either, End, Lab, Which, all, approved, create, delete, everything, memory, rename, replace,
     },
@@ -109,10 +110,22 @@ fn killed(made: impl Fn() -> (Lab, Bound), task: &serde_json::Value, foreign: &P
 
 #[test]
 fn a_file_that_is_a_mount_point_is_written_in_place_and_the_report_says_so() {
-    let Some(disk) = tested("a mount point", Mounted::memory("size=1m")) else {
-        return;
-    };
-    let file = disk.path().join("config");
+    if let Some(disk) = tested("a mount point", Mounted::memory("size=1m")) {
+        written_in_place(&disk.path(), "a bound file");
+    }
+}
+
+/// Nothing but the kernel's refusal to rename tells that it is one.
+#[test]
+fn so_is_a_mount_point_of_the_same_file_system() {
+    if tested("a mount point", as_root()).is_some() {
+        let beside = TempDir::with_prefix_in("oneact-disk-", memory()).unwrap();
+        written_in_place(beside.path(), "a bound file of the same file system");
+    }
+}
+
+fn written_in_place(disk: &Path, what: &str) {
+    let file = disk.join("config");
     let made = || {
         let lab = Lab::empty(memory());
         lab.write("bound.txt", "nothing yet\n");
@@ -129,11 +142,21 @@ fn a_file_that_is_a_mount_point_is_written_in_place_and_the_report_says_so() {
     ]));
     let (lab, bound) = made();
     let end = lab.run(&task, "");
-    end.succeeded("mount point");
+    end.succeeded(what);
     assert_eq!(fs::read_to_string(&file).unwrap(), "port: 80\nrest: 2\n");
     assert!(end.stdout.contains("in_place") || reports(&lab).contains("in_place"));
+    for edit in [
+        delete("a001", "bound.txt"),
+        rename("a001", "bound.txt", "moved.txt"),
+    ] {
+        let before = lab.tree();
+        let end = lab.run(&approved(&json!([edit])), "");
+        assert_ne!(end.exit, Some(0), "{what}");
+        assert!(end.stdout.contains("mount point"), "{}", end.stdout);
+        assert_eq!(lab.tree(), before, "{what}");
+    }
     drop((bound, lab));
-    killed(made, &task, &disk.path(), "a bound file");
+    killed(made, &task, disk, what);
 }
 
 /// Everything that the reports of a plan say.
@@ -150,24 +173,37 @@ fn reports(lab: &Lab) -> String {
 
 #[test]
 fn a_directory_on_another_file_system_is_of_the_plan_and_holds_nothing_of_ours_after_it() {
-    let Some(disk) = tested("another file system", Mounted::memory("size=1m")) else {
-        return;
-    };
+    if let Some(disk) = tested("another file system", Mounted::memory("size=1m")) {
+        in_a_directory_of(&disk.path(), "another file system");
+    }
+}
+
+#[test]
+fn so_is_a_directory_that_is_bound_from_the_same_file_system() {
+    if tested("a bound directory", as_root()).is_some() {
+        let beside = TempDir::with_prefix_in("oneact-disk-", memory()).unwrap();
+        in_a_directory_of(beside.path(), "a directory of the same file system");
+    }
+}
+
+fn in_a_directory_of(disk: &Path, what: &str) {
     let made = || {
         let lab = Lab::empty(memory());
         lab.write("a.txt", "one\n");
         fs::create_dir(lab.root.join("other")).unwrap();
-        for entry in fs::read_dir(disk.path()).unwrap().flatten() {
+        for entry in fs::read_dir(disk).unwrap().flatten() {
             if entry.path().is_dir() {
                 fs::remove_dir_all(entry.path()).unwrap();
             } else {
                 fs::remove_file(entry.path()).unwrap();
             }
         }
-        let bound = Bound::new(&disk.path(), lab.root.join("other").as_std_path(), "").unwrap();
+        let bound = Bound::new(disk, lab.root.join("other").as_std_path(), "").unwrap();
         lab.write("other/b.txt", "two\n");
         lab.write("other/c.txt", "three\n");
         lab.write("other/old.txt", "old\n");
+        lab.write("other/out.txt", "out\n");
+        lab.write("in.txt", "in\n");
         (lab, bound)
     };
     let task = approved(&json!([
@@ -177,8 +213,10 @@ fn a_directory_on_another_file_system_is_of_the_plan_and_holds_nothing_of_ours_a
         rename("a004", "other/old.txt", "other/new.txt"),
         create("a005", "other/d.txt", "new\n"),
         create("a006", "other/x/y/e.txt", "deep\n"),
+        rename("a007", "other/out.txt", "out.txt"),
+        rename("a008", "in.txt", "other/in.txt"),
     ]));
-    killed(made, &task, &disk.path(), "another file system");
+    killed(made, &task, disk, what);
 }
 
 /// One change that cannot be made, beside one that could be.

@@ -135,8 +135,23 @@ impl Expression {
         }
     }
 
-    /// The replacement as the library reads it, but that it may name no group that is not there.
+    /// What a match becomes. A replacement of line ends and groups alone for an expression that always
+    /// matches a line end is about these line ends.
     fn template(&self, replacement: &str) -> Result<Template, EditError> {
+        if let Some((written, meant)) = foreign(replacement) {
+            return Err(EditError::Unfit(format!(
+                "the replacement has `{written}`, which is a group in other languages; write `{meant}`"
+            )));
+        }
+        let as_written = self.interpolated(replacement)?;
+        if always_matches_line_end(&self.parsed) && as_written.is_line_ends() {
+            return Ok(as_written);
+        }
+        Template::fitted(replacement, |text| self.interpolated(text))
+    }
+
+    /// The replacement as the library reads it, but that it may name no group that is not there.
+    fn interpolated(&self, replacement: &str) -> Result<Template, EditError> {
         let pattern = regex_automata::PatternID::ZERO;
         let info = self.compiled.group_info();
         let (mut text, mut groups, mut unknown) = (Vec::new(), Vec::new(), None);
@@ -198,6 +213,59 @@ fn pieces(body: &str, reach: Reach) -> impl Iterator<Item = Range<usize>> {
         next = end.filter(|end| *end < bytes.len());
         Some(start..next.unwrap_or(bytes.len()))
     })
+}
+
+/// The first group in the spelling of other languages, and how it is written here. A backslash before a
+/// backslash stands for itself.
+fn foreign(replacement: &str) -> Option<(String, String)> {
+    let mut rest = replacement;
+    while let Some(at) = rest.find(['\\', '$']) {
+        let (sign, after) = rest.get(at..)?.split_at(1);
+        let named = ["g", "k"].iter().find_map(|letter| {
+            let (name, _) = after
+                .strip_prefix(letter)?
+                .strip_prefix(['<', '{'])?
+                .split_once(['>', '}'])?;
+            Some((after.get(..name.len() + 3)?, name))
+        });
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        match (sign, named) {
+            ("\\", Some((written, name))) => {
+                return Some((format!("\\{written}"), format!("${{{name}}}")));
+            }
+            ("\\", None) if digits > 0 => {
+                // Two digits at most, as everywhere; here the braces tell where the number ends.
+                let number = after.get(..digits.min(2))?;
+                return Some((format!("\\{number}"), format!("${{{number}}}")));
+            }
+            ("$", _) if after.starts_with('&') => return Some(("$&".to_owned(), "$0".to_owned())),
+            _ => {}
+        }
+        let twice = usize::from(after.starts_with(sign));
+        rest = after.get(twice..)?;
+    }
+    None
+}
+
+/// Whether every match holds a line end, or a part of one.
+fn always_matches_line_end(parsed: &Hir) -> bool {
+    let is_end = |byte: u8| matches!(byte, b'\n' | b'\r');
+    match parsed.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => literal.0.iter().any(|byte| is_end(*byte)),
+        HirKind::Class(Class::Unicode(class)) => class
+            .iter()
+            .all(|range| (range.start()..=range.end()).all(|c| matches!(c, '\n' | '\r'))),
+        HirKind::Class(Class::Bytes(class)) => class
+            .iter()
+            .all(|range| (range.start()..=range.end()).all(is_end)),
+        HirKind::Repetition(repetition) => {
+            repetition.min > 0 && always_matches_line_end(&repetition.sub)
+        }
+        HirKind::Capture(capture) => always_matches_line_end(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().any(always_matches_line_end),
+        HirKind::Alternation(parts) => parts.iter().all(always_matches_line_end),
+    }
 }
 
 /// Whether a match can hold a line end.

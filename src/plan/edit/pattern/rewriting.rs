@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::{Budget, EditError};
+use super::super::{Budget, EditError, text::with_ends};
 
 /// Places of matches that are told.
 const TOLD: usize = 10;
@@ -15,6 +15,16 @@ pub(super) struct Template {
     groups: Vec<(usize, usize)>,
     /// How often each group comes, so that a size is known without building anything.
     times: Vec<u64>,
+    ends: Ends,
+}
+
+/// The line ends of a template.
+#[derive(Debug)]
+enum Ends {
+    AsWritten,
+    /// Those of the line that a match starts in; the template for lines that end with `\r\n`, if it is
+    /// another one.
+    OfTheFile(Option<Box<Template>>),
 }
 
 impl Template {
@@ -34,7 +44,29 @@ impl Template {
             text,
             groups,
             times,
+            ends: Ends::AsWritten,
         }
+    }
+
+    /// A template with the line ends of the file.
+    pub(super) fn fitted<E>(
+        replacement: &str,
+        make: impl Fn(&str) -> Result<Self, E>,
+    ) -> Result<Self, E> {
+        let lf = with_ends(replacement, "\n");
+        let in_crlf = match lf.contains('\n') {
+            true => Some(Box::new(make(&with_ends(replacement, "\r\n"))?)),
+            false => None,
+        };
+        Ok(Self {
+            ends: Ends::OfTheFile(in_crlf),
+            ..make(&lf)?
+        })
+    }
+
+    /// Whether it is line ends, and groups, and nothing else.
+    pub(super) fn is_line_ends(&self) -> bool {
+        self.text.iter().all(|byte| matches!(byte, b'\n' | b'\r'))
     }
 
     /// Whether it needs more of a match than where that is.
@@ -74,6 +106,13 @@ pub(super) struct Rewriting<'t> {
     after: Vec<u8>,
     /// As far as this the text is done.
     done: usize,
+    line: Line,
+}
+
+/// The line that was asked for last: where it ends, and how.
+struct Line {
+    end: Option<usize>,
+    crlf: bool,
 }
 
 impl<'t> Rewriting<'t> {
@@ -86,6 +125,10 @@ impl<'t> Rewriting<'t> {
             first: Vec::new(),
             after: Vec::new(),
             done: 0,
+            line: Line {
+                end: None,
+                crlf: false,
+            },
         }
     }
 
@@ -118,12 +161,45 @@ impl<'t> Rewriting<'t> {
             self.after = Vec::new();
             return Ok(());
         }
-        let kept = self.body.get(self.done..found.start).unwrap_or_default();
+        let (start, template) = match &template.ends {
+            Ends::AsWritten => (found.start, template),
+            Ends::OfTheFile(in_crlf) => {
+                // Half of a line end stands for the whole of it.
+                let ahead = found.start.saturating_sub(1).max(self.done);
+                let halved = self.body.get(ahead..=found.start) == Some(b"\r\n");
+                let other = in_crlf.as_deref().filter(|_| self.is_crlf(found.start));
+                (
+                    if halved { ahead } else { found.start },
+                    other.unwrap_or(template),
+                )
+            }
+        };
+        let kept = self.body.get(self.done..start).unwrap_or_default();
         self.fits(template.size(groups).saturating_add(kept.len() as u64))?;
         self.after.extend_from_slice(kept);
         template.write(self.body, groups, &mut self.after);
         self.done = found.end;
         Ok(())
+    }
+
+    /// Whether the line that holds this byte ends with `\r\n`; where it has no end, the line before it.
+    /// Asked in order, so that no byte is looked at twice.
+    fn is_crlf(&mut self, at: usize) -> bool {
+        if self.line.end.is_some_and(|end| at <= end) {
+            return self.line.crlf;
+        }
+        let newline = |byte: &u8| *byte == b'\n';
+        let (before, after) = self.body.split_at(at.min(self.body.len()));
+        let end = after.iter().position(newline).map(|end| at + end);
+        let known = self.line.end.is_some();
+        if let Some(end) = end.or_else(|| before.iter().rposition(newline).filter(|_| !known)) {
+            self.line.crlf = self
+                .body
+                .get(..end)
+                .is_some_and(|line| line.ends_with(b"\r"));
+        }
+        self.line.end = Some(end.unwrap_or(self.body.len()));
+        self.line.crlf
     }
 
     /// The whole text.

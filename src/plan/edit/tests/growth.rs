@@ -12,7 +12,14 @@ fn bounded(change: &Edit, before: &str, most: u64) -> Result<Edited, Failure> {
         most,
         stopped: &|| None,
     };
-    crate::plan::edit::edit(change, &name(T), before.as_bytes(), &budget).map_err(Failure::from)
+    crate::plan::edit::edit(
+        change,
+        &name(T),
+        before.as_bytes(),
+        before.as_bytes(),
+        &budget,
+    )
+    .map_err(Failure::from)
 }
 
 /// How often an edit asks whether to go on, and how it ends if the answer is no from the `last` question on.
@@ -26,7 +33,13 @@ fn asked(file: &str, change: &Edit, before: &str, last: usize) -> (usize, Result
         most: u64::MAX,
         stopped: &stopped,
     };
-    let ended = crate::plan::edit::edit(change, &name(file), before.as_bytes(), &budget);
+    let ended = crate::plan::edit::edit(
+        change,
+        &name(file),
+        before.as_bytes(),
+        before.as_bytes(),
+        &budget,
+    );
     (asked.get(), ended.map_err(Failure::from))
 }
 

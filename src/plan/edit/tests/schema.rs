@@ -4,7 +4,8 @@ use super::*;
 use crate::plan::edit::schema_update;
 
 fn update_schema(file: &str, change: &Edit, before: &str) -> Result<Edited, Failure> {
-    schema_update(change, &name(file), before.as_bytes(), &FREE).map_err(Failure::from)
+    let before = before.as_bytes();
+    alone(schema_update(change, &name(file), before, before, &FREE)).map_err(Failure::from)
 }
 
 #[test]

@@ -52,6 +52,78 @@ fn a_literal_with_line_ends_is_found_across_their_kinds_and_the_answer_says_so()
 }
 
 #[test]
+fn a_replacement_of_several_lines_has_the_line_ends_of_its_place() {
+    for (before, change, after) in [
+        ("a\r\nb\r\n", once("a", "x\ny"), "x\r\ny\r\nb\r\n"),
+        ("a\r\nb", once("b", "x\ny\n"), "a\r\nx\r\ny\r\n"),
+        (
+            "a\nb\r\nc",
+            literal("b", "x\ny", Count::All),
+            "a\nx\r\ny\r\nc",
+        ),
+        (
+            "a b\r\n",
+            regex("(a) (b)", "$1\n$2", Count::All),
+            "a\r\nb\r\n",
+        ),
+        (
+            "a\nb\r\n",
+            regex("[ab]", "$0\n", Count::All),
+            "a\n\nb\r\n\r\n",
+        ),
+        ("a, b\r\n", regex(r",\s*", "\n", Count::All), "a\r\nb\r\n"),
+        (
+            "a\r\nb\r\n",
+            regex("(?s)a.*b", "x\ny\nz", Count::All),
+            "x\r\ny\r\nz\r\n",
+        ),
+        ("a\n", once("a", "x\r\ny"), "x\ny\n"),
+        ("a", once("a", "x\r\ny"), "x\ny"),
+        // Half of a line end is none.
+        ("a\r\nb\r\n", once("\nb", "\nc\nd"), "a\r\nc\r\nd\r\n"),
+        ("a\r\nb", once("\n", " "), "a b"),
+        ("a\r\n  b", regex(r"\n\s*b", "\nc", Count::All), "a\r\nc"),
+        // Who replaces line ends means them.
+        ("a\r\nb\r\n", literal("\r\n", "\n", Count::All), "a\nb\n"),
+        ("a\nb\n", literal("\n", "\r\n", Count::All), "a\r\nb\r\n"),
+        ("a\r\nb\n", regex(r"\r?\n", "\n", Count::All), "a\nb\n"),
+        (
+            "a\nb\r\n",
+            regex(r"([^\r])\n", "$1\r\n", Count::All),
+            "a\r\nb\r\n",
+        ),
+    ] {
+        assert_eq!(done(T, &change, before), after, "{before:?} {change:?}");
+    }
+}
+
+#[test]
+fn groups_in_the_spelling_of_other_languages_are_refused_with_a_hint() {
+    for (replacement, hint) in [
+        (r"\1", "${1}"),
+        (r"x\2y", "${2}"),
+        (r"\g<k>", "${k}"),
+        (r"\k<k>", "${k}"),
+        (r"\0", "${0}"),
+        ("$&", "$0"),
+    ] {
+        let change = regex("(?P<k>a)(b)", replacement, Count::All);
+        let (fault_, words) = fault(T, &change, "ab");
+        assert_eq!(fault_, Fault::PlanInvalid, "{words}");
+        assert!(words.contains(hint), "{words}");
+    }
+    for (replacement, after) in [
+        (r"\n\d", r"\n\d"),
+        (r"\\1", r"\\1"),
+        ("$$&", "$&"),
+        (r"C:\", r"C:\"),
+    ] {
+        assert_eq!(done(T, &regex("a", replacement, Count::All), "a"), after);
+    }
+    assert_eq!(done(T, &once("a", r"\1"), "a"), r"\1");
+}
+
+#[test]
 fn an_expression_fills_its_groups_in() {
     let change = regex("(?P<k>[a-z]+)=([0-9]+)", "$2=${k}$$", Count::All);
     assert_eq!(done(T, &change, "a=1 b=22"), "1=a$ 22=b$");
@@ -98,6 +170,15 @@ fn an_expression_cannot_leave_half_a_character() {
 fn what_is_no_utf8_is_no_text() {
     let failed = edit(&once("a", "b"), &name(T), b"a\xFF").unwrap_err();
     assert_eq!(failed, EditError::NotText { offset: 1 });
+}
+
+#[test]
+fn utf16_without_a_mark_is_no_text() {
+    for bytes in [&b"a\0\n\0"[..], b"\0a\0\n", b"a\0\0\0", b"text\0"] {
+        let failed = edit(&once("a", "b"), &name(T), bytes).unwrap_err();
+        assert!(matches!(failed, EditError::Nul { .. }), "{failed}");
+        assert_eq!(Failure::from(failed).fault, Fault::NotText);
+    }
 }
 
 #[test]

@@ -196,10 +196,9 @@ fn what_cannot_be_done_safely_is_refused() {
         ("a: &x {b: 1}\nc: *x\n", "$.c.b", "alias"),
         ("a: !Ref x\n", "$.a", "tag"),
         ("a:\n  b: &x 1\nc: *x\n", "$.a", "anchors"),
-        ("a: 1\n---\na: 2\n", "$.a", "2 YAML documents"),
+        ("a: 1\n---\na: 2\n", "$.a", "documents 1, 2"),
         ("", "$.a", "no YAML document"),
         ("a: 1\n", "$", "whole document"),
-        ("a: \"x\ry\"\n", "$.a", "carriage"),
     ] {
         let (fault_, words) = fault(Y, &yaml_update(place, "5"), before);
         assert_eq!(fault_, Fault::EditRefused, "{before}: {words}");
@@ -243,5 +242,144 @@ fn a_broken_document_is_not_edited() {
     assert!(
         words.contains("duplicate key `a` at line 3, column 1"),
         "{words}"
+    );
+}
+
+#[test]
+fn a_comment_stays_where_it_is() {
+    for (before, place, new, after) in [
+        (
+            "a:\n  # why\n  1\nb: 2\n",
+            "$.a",
+            "3",
+            "a:\n  # why\n  3\nb: 2\n",
+        ),
+        (
+            "a:\n  # why\n  1 # c\nb: 2\n",
+            "$.a",
+            "{\"x\": 1, \"z\": 2}",
+            "a:\n  # why\n  x: 1 # c\n  z: 2\nb: 2\n",
+        ),
+        (
+            "a: [1, # one\n    2] # two\n",
+            "$.a[0]",
+            "9",
+            "a: [9, # one\n    2] # two\n",
+        ),
+        (
+            "a: [\n  # first\n  1, # one\n  2, # two\n]\n",
+            "$.a[1]",
+            "9",
+            "a: [\n  # first\n  1, # one\n  9, # two\n]\n",
+        ),
+        (
+            "a: {\n  b: 1, # one\n  c: 2 # two\n}\n",
+            "$.a.d",
+            "3",
+            "a: {\n  b: 1, # one\n  c: 2, # two\n  d: 3\n}\n",
+        ),
+        ("a: 1 # c\n", "$.a", "[1]", "a: # c\n  - 1\n"),
+        ("a: # c\n  b: 1\n", "$.a", "1", "a: 1 # c\n"),
+        (
+            "- 1 # c\n",
+            "$[0]",
+            "{\"x\": 1, \"z\": 2}",
+            "- x: 1 # c\n  z: 2\n",
+        ),
+        ("a: | # c\n  x\n# d\n", "$.a", "1", "a: 1 # c\n# d\n"),
+        (
+            "a: | # c\n  x\n\nb: 1\n",
+            "$.a",
+            "\"y\\nz\"",
+            "a: |- # c\n  y\n  z\n\nb: 1\n",
+        ),
+        (
+            "a: # c\nb: 1\n",
+            "$.a",
+            "\"y\\nz\\n\"",
+            "a: | # c\n  y\n  z\nb: 1\n",
+        ),
+    ] {
+        assert_eq!(done(Y, &yaml_update(place, new), before), after, "{before}");
+    }
+}
+
+#[test]
+fn an_item_that_ends_in_a_block_scalar_is_replaced() {
+    let before = "steps:\n  - name: a\n    run: |\n      x\n\n      y\n\n  # next\n  - b\n";
+    assert_eq!(
+        done(Y, &yaml_update("$.steps[0]", "{\"run\": \"z\\n\"}"), before),
+        "steps:\n  - run: |\n      z\n\n  # next\n  - b\n"
+    );
+    assert_eq!(
+        done(Y, &yaml_update("$.steps[0]", "1"), before),
+        "steps:\n  - 1\n\n  # next\n  - b\n"
+    );
+    assert_eq!(
+        done(Y, &yaml_update("$.steps[0].if", "\"a\""), before),
+        before.replace("      y\n", "      y\n    if: a\n")
+    );
+}
+
+#[test]
+fn a_text_that_ends_with_the_file_stays_as_it_is() {
+    // Its last line has no line end: what follows it would give it one.
+    for (before, place, after) in [
+        ("a: |\n  x", "$.b", "b: 1\na: |\n  x"),
+        ("a: |-\n  x", "$.b", "a: |-\n  x\nb: 1"),
+        ("c: 1\n# d\na: >\n  x", "$.b", "c: 1\n# d\nb: 1\na: >\n  x"),
+        ("- a: |+\n    x", "$[0].b", "- b: 1\n  a: |+\n    x"),
+        ("a: |\n  x\n", "$.b", "a: |\n  x\nb: 1\n"),
+        ("a: |+\n  x\n\n", "$.b", "a: |+\n  x\n\nb: 1\n"),
+    ] {
+        assert_eq!(done(Y, &yaml_update(place, "1"), before), after);
+    }
+    assert_eq!(
+        done(Y, &yaml_update("$.a", "\"x\\ny\\n\""), "a: 1"),
+        "a: \"x\\ny\\n\""
+    );
+}
+
+#[test]
+fn one_of_several_documents_is_edited() {
+    let before = "a: 1\n---\n# c\nb: 2\n---\nb: 3\n...\n";
+    let numbered = |document, place: &str| Edit::YamlUpdate {
+        path: path(place),
+        document: Some(document),
+        value: value("9"),
+    };
+    assert_eq!(
+        done(Y, &yaml_update("$.a", "9"), before),
+        before.replace("a: 1", "a: 9")
+    );
+    assert_eq!(
+        done(Y, &numbered(3, "$.b"), before),
+        before.replace("b: 3", "b: 9")
+    );
+    assert_eq!(
+        done(Y, &numbered(1, "$.b"), before),
+        before.replace("a: 1\n", "a: 1\nb: 9\n")
+    );
+    assert!(said(Y, &numbered(3, "$.b"), before).ends_with("in document 3"));
+    let (fault_, words) = fault(Y, &yaml_update("$.b", "9"), before);
+    assert_eq!(fault_, Fault::EditRefused);
+    assert!(words.contains("documents 2, 3"), "{words}");
+    let (fault_, words) = fault(Y, &numbered(4, "$.b"), before);
+    assert_eq!(fault_, Fault::PlaceNotFound);
+    assert!(words.contains("no document 4"), "{words}");
+    assert_eq!(
+        fault(Y, &yaml_update("$.x.y", "9"), before).0,
+        Fault::PlaceNotFound
+    );
+    // An empty document counts.
+    assert_eq!(
+        done(Y, &numbered(3, "$.b"), "a: 1\n---\n# none\n---\nb: 1\n"),
+        "a: 1\n---\n# none\n---\nb: 9\n"
+    );
+    // The last key is made in the only document that has the rest of the path.
+    let before = "a: 1\n---\nb:\n  c: 1\n";
+    assert_eq!(
+        done(Y, &yaml_update("$.b.d", "2"), before),
+        "a: 1\n---\nb:\n  c: 1\n  d: 2\n"
     );
 }

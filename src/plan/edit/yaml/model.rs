@@ -1,12 +1,11 @@
-//! What a YAML text says, by a strict parser that is not the editor's: the events of `serde-saphyr`'s
-//! parser as a tree. Scalars keep their text, so that nothing is lost by reading them; aliases stay
-//! aliases.
+//! What a YAML text says: the events of `serde-saphyr`'s parser as a tree. Scalars keep their text, so
+//! that nothing is lost by reading them; aliases stay aliases.
 
 use std::{collections::HashSet, ops::Range};
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
 
-use super::scalar;
+use super::{layout, scalar};
 use crate::plan::edit::{EditError, JsonPath, Language, Position, When, path::Step, path::item};
 
 /// A node. Compared without its place, spelling and style.
@@ -17,7 +16,8 @@ pub(super) struct Node {
     pub(super) anchor: usize,
     pub(super) tag: Option<String>,
     pub(super) style: Style,
-    /// Bytes. A block collection ends where the next token starts.
+    /// Bytes, without anchor and tag. A block collection ends where the next token starts; a block
+    /// scalar starts after its header.
     pub(super) span: Range<usize>,
 }
 
@@ -103,17 +103,32 @@ impl Node {
         Some(node)
     }
 
-    /// Where the last of it ends: comments and blanks after it are not its own.
-    pub(super) fn end(&self) -> usize {
+    /// What of it stands last in the text.
+    pub(super) fn last(&self) -> &Self {
         let last = match &self.content {
             Content::Items(items) => items.last(),
             Content::Members(members) => members.last().map(|(_, value)| value),
             _ => None,
         };
         match (self.style, last) {
-            (Style::Block, Some(last)) => last.end(),
-            _ => self.span.end,
+            (Style::Block, Some(last)) => last.last(),
+            _ => self,
         }
+    }
+
+    /// Where the last of it ends: comments and blank lines after it are not its own.
+    pub(super) fn end(&self, body: &str) -> usize {
+        let last = self.last();
+        if last.style == Style::BlockScalar {
+            layout::end_of_lines(body, last.span.end)
+        } else {
+            last.span.end
+        }
+    }
+
+    /// Whether nothing is written in its place.
+    pub(super) fn is_empty(&self) -> bool {
+        self.style == Style::Plain && self.span.is_empty()
     }
 
     /// It and everything in it.
@@ -196,12 +211,17 @@ impl<'a> Reader<'a> {
             Event::Alias(number) => (Content::Alias(number), 0, None, Style::Plain),
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain;
+                let mut text = text.into_owned();
+                let style = Style::of_scalar(style);
+                if style == Style::BlockScalar && self.ends_in_text(&span) && text.ends_with('\n') {
+                    text.truncate(text.len() - 1);
+                }
                 let content = if plain && scalar::may_be_other(&text) {
-                    Content::Other(text.into_owned())
+                    Content::Other(text)
                 } else {
-                    Content::Text(text.into_owned())
+                    Content::Text(text)
                 };
-                (content, anchor, tag, Style::of_scalar(style))
+                (content, anchor, tag, style)
             }
             Event::SequenceStart(style, anchor, tag) => {
                 let mut items = Vec::new();
@@ -226,7 +246,13 @@ impl<'a> Reader<'a> {
                         Some((Event::MappingEnd, end)) => break end.end,
                         Some((event, span)) => {
                             let key = self.node_of(event, span, depth + 1)?;
-                            members.push((key, self.node(depth + 1)?));
+                            let mut value = self.node(depth + 1)?;
+                            if value.is_empty() && value.anchor == 0 {
+                                // The parser places it before the colon.
+                                let at = layout::after(self.body, key.span.end, ':');
+                                value.span = at.map_or(value.span, |at| at..at);
+                            }
+                            members.push((key, value));
                         }
                         None => return Err(invalid("it ends too early".to_owned(), None)),
                     }
@@ -249,6 +275,13 @@ impl<'a> Reader<'a> {
             style,
             span,
         })
+    }
+
+    /// Whether the text of a block scalar goes up to the very end of the file. Such a line has no line
+    /// end, though the parser adds one (YAML 1.2.2, rule 165).
+    fn ends_in_text(&self, span: &Range<usize>) -> bool {
+        let line = self.body.rsplit('\n').next().unwrap_or_default();
+        span.end == self.body.len() && !line.trim_matches(' ').is_empty()
     }
 
     /// Tabs are no indentation, though the parser lets them after spaces.

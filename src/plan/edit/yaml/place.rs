@@ -1,78 +1,77 @@
-//! Where in the document, and whether an edit there can be made at all.
+//! Where in the text a path leads, and whether an edit there can be made at all.
 
-use std::ops::Range;
-
-use super::model::{Content, Node, Style};
+use super::{
+    layout,
+    model::{Content, Node, Style},
+};
 use crate::plan::edit::{EditError, JsonPath, path::Step, path::item};
 
 /// The place that a path names.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    There {
-        node: &'a Node,
-        /// The way to it: which member or item, level by level.
-        route: Vec<usize>,
-        /// Inside of `[]` or `{}`.
-        flow: Flow,
-        /// The bytes that may change.
-        span: Range<usize>,
-    },
+    There(Seat<'a>),
     /// A key that the mapping does not have.
     New {
-        route: Vec<usize>,
+        mapping: Seat<'a>,
         key: &'a str,
-        flow: Flow,
     },
 }
 
+/// A node, and how the text leads to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seat<'a> {
+    pub(super) node: &'a Node,
+    /// Of a block scalar, where its header starts.
+    pub(super) start: usize,
+    /// Where what it hangs on ends: `key:` or `-`, with the anchor and the tag of the node.
+    pub(super) lead: usize,
+    pub(super) after: After,
+    /// The indentation of the collection that it is in.
+    pub(super) column: usize,
+}
+
+/// What a node hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
-    Inside,
-    Outside,
+pub(super) enum After {
+    Nothing,
+    Key,
+    Dash,
+    /// Anything inside of `[]` or `{}`.
+    Flow,
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn find(root: &'a Node, path: &'a JsonPath) -> Result<Self, EditError> {
+    pub(super) fn find(body: &str, root: &'a Node, path: &'a JsonPath) -> Result<Self, EditError> {
         let Some(last) = path.steps().len().checked_sub(1) else {
             return Err(EditError::Refused(
                 "`$` is the whole document; name a place in it, or write the file as a whole"
                     .to_owned(),
             ));
         };
-        let (mut node, mut route, mut flow) = (root, Vec::new(), Flow::Outside);
-        let mut start = 0;
+        let mut seat = Seat::root(root);
         for (depth, step) in path.steps().iter().enumerate() {
             let missing = |problem: String| EditError::PlaceNotFound {
                 path: path.first(depth + 1),
                 problem,
             };
-            if node.style == Style::Flow {
-                flow = Flow::Inside;
-            }
-            match (&node.content, step) {
-                (Content::Members(members), Step::Name(name)) => {
-                    let mut keys = members.iter();
-                    let index = keys.position(|(key, _)| key.key() == Some(name));
-                    match index.and_then(|index| members.get(index).map(|member| (index, member))) {
-                        Some((index, (key, value))) => {
-                            route.push(index);
-                            (node, start) = (value, key.span.end);
-                        }
-                        None if depth == last => {
-                            let key = name;
-                            return Ok(Self::New { route, key, flow });
-                        }
-                        None => return Err(missing("there is no such key".to_owned())),
+            match (&seat.node.content, step) {
+                (Content::Members(_), Step::Name(name)) => match seat.node.member(name) {
+                    Some((key, value)) => {
+                        seat = seat.value(body, key, value).ok_or_else(unclear)?
                     }
-                }
+                    None if depth == last => {
+                        return Ok(Self::New {
+                            mapping: seat,
+                            key: name,
+                        });
+                    }
+                    None => return Err(missing("there is no such key".to_owned())),
+                },
                 (Content::Items(items), Step::Index(index)) => {
                     let many = items.len();
                     let index = item(*index, many)
                         .ok_or_else(|| missing(format!("the sequence has {many} items")))?;
-                    let before = index.checked_sub(1).and_then(|before| items.get(before));
-                    start = before.map_or(node.span.start, Node::end);
-                    route.push(index);
-                    node = items.get(index).unwrap_or(node);
+                    seat = seat.item(body, items, index).ok_or_else(unclear)?;
                 }
                 (Content::Alias(_), _) => {
                     return Err(EditError::Refused(format!(
@@ -84,39 +83,80 @@ impl<'a> Place<'a> {
                 _ => {
                     return Err(missing(format!(
                         "there is {} at {}, which has no such step",
-                        node.kind(),
+                        seat.node.kind(),
                         path.first(depth)
                     )));
                 }
             }
         }
-        replaceable(node, path)?;
-        let span = start..node.end();
-        Ok(Self::There {
-            node,
-            route,
-            flow,
-            span,
-        })
+        replaceable(seat.node, path)?;
+        Ok(Self::There(seat))
     }
+}
 
-    /// Whether the texts differ in the lines of the place alone; for a new key, whether the second is
-    /// the first with something put in.
-    pub(super) fn holds(&self, before: &str, after: &str) -> bool {
-        let (a, b) = (before.as_bytes(), after.as_bytes());
-        let prefix = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-        let suffix = a.iter().rev().zip(b.iter().rev());
-        let suffix = suffix.take_while(|(a, b)| a == b).count();
-        match self {
-            Self::New { .. } => b.len() >= a.len() && prefix + suffix >= a.len(),
-            Self::There { span, .. } => {
-                let text = before.get(..span.end).unwrap_or(before).trim_end();
-                let rest = before.get(text.len()..).unwrap_or_default();
-                let line = text.len() + rest.find('\n').unwrap_or(rest.len());
-                prefix >= span.start && suffix + line >= a.len()
-            }
+impl<'a> Seat<'a> {
+    fn root(node: &'a Node) -> Self {
+        Self {
+            node,
+            start: node.span.start,
+            lead: node.span.start,
+            after: After::Nothing,
+            column: 0,
         }
     }
+
+    /// How what is in it hangs on it.
+    fn inner(&self, after: After) -> After {
+        match self.node.style {
+            Style::Flow => After::Flow,
+            _ => after,
+        }
+    }
+
+    /// The value of a key in it.
+    pub(super) fn value(&self, body: &str, key: &Node, value: &'a Node) -> Option<Self> {
+        let after = self.inner(After::Key);
+        let colon = layout::after(body, key.span.end, ':');
+        let bare = (after == After::Flow && value.is_empty()).then_some(key.span.end);
+        self.child(body, value, after, colon.or(bare)?)
+    }
+
+    fn item(&self, body: &str, items: &'a [Node], index: usize) -> Option<Self> {
+        let node = items.get(index)?;
+        let after = self.inner(After::Dash);
+        let lead = match index.checked_sub(1).and_then(|before| items.get(before)) {
+            _ if after == After::Flow => node.span.start,
+            None => layout::after(body, self.start, '-')?,
+            Some(before) => layout::after(body, before.end(body), '-')?,
+        };
+        self.child(body, node, after, lead)
+    }
+
+    fn child(&self, body: &str, node: &'a Node, after: After, lead: usize) -> Option<Self> {
+        let properties = usize::from(node.anchor > 0) + usize::from(node.tag.is_some());
+        let lead = match after {
+            After::Flow => lead,
+            _ => layout::after_properties(body, lead, properties)?,
+        };
+        let start = match node.style {
+            _ if node.is_empty() => lead,
+            Style::Block | Style::BlockScalar => layout::skip(body, lead),
+            _ => node.span.start,
+        };
+        Some(Self {
+            node,
+            start,
+            lead,
+            after,
+            column: layout::column(body, self.start),
+        })
+    }
+}
+
+fn unclear() -> EditError {
+    EditError::Refused(
+        "the place cannot be told from what is around it; edit it with text_replace".to_owned(),
+    )
 }
 
 /// Refuses what would be lost or change its meaning with the value.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{model::Style, scalar};
+use super::{model::Style, scalar, splice::Form};
 
 /// A value on one line, as in `[]` and `{}`; strings in the style of what they replace.
 pub(super) fn flow(value: &Value, style: Style) -> String {
@@ -25,15 +25,15 @@ pub(super) fn flow(value: &Value, style: Style) -> String {
     }
 }
 
-/// One level: the editor puts nested blocks two spaces in, whatever the file does.
-const INDENT: usize = 2;
+/// One level.
+pub(super) const INDENT: usize = 2;
 
 /// A value over as many lines as it needs, the first of them without indentation.
-pub(super) fn block(value: &Value, indent: usize) -> String {
+pub(super) fn block(value: &Value, indent: usize, form: Form) -> String {
     let pad = format!("\n{}", " ".repeat(indent));
     match value {
         Value::Array(items) if !items.is_empty() => {
-            let item = |item| format!("- {}", block(item, indent + INDENT));
+            let item = |item| format!("- {}", block(item, indent + INDENT, form));
             items.iter().map(item).collect::<Vec<_>>().join(&pad)
         }
         Value::Object(members) if !members.is_empty() => {
@@ -43,28 +43,32 @@ pub(super) fn block(value: &Value, indent: usize) -> String {
                 } else {
                     format!("{pad}{}", " ".repeat(INDENT))
                 };
-                let value = block(value, indent + INDENT);
+                let value = block(value, indent + INDENT, form);
                 format!("{}:{gap}{value}", name(key))
             };
             members.iter().map(member).collect::<Vec<_>>().join(&pad)
+        }
+        Value::String(text) if form == Form::Lines => {
+            literal(text, indent).unwrap_or_else(|| flow(value, Style::Plain))
         }
         other => flow(other, Style::Plain),
     }
 }
 
-/// A text of several lines as it is, indented; `None` if it would not be read as it is.
-pub(super) fn literal(text: &str) -> Option<String> {
+/// A text of whole lines as it is, after its header; `None` if it would not be read as it is.
+pub(super) fn literal(text: &str, indent: usize) -> Option<String> {
     let (lines, chomping) = match text.strip_suffix('\n') {
         None => (text, "-"),
         Some(lines) => (lines, ""),
     };
-    let readable = lines.contains('\n')
+    let readable = text.contains('\n')
+        && !lines.is_empty()
         && !lines.starts_with([' ', '\n'])
         && !lines.ends_with('\n')
         && lines
             .split('\n')
             .all(|line| line.chars().all(is_harmless) && !line.ends_with(' '));
-    let pad = " ".repeat(INDENT);
+    let pad = " ".repeat(indent);
     let line = |line: &str| {
         if line.is_empty() {
             "\n".to_owned()

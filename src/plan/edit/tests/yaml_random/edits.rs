@@ -72,6 +72,7 @@ fn thirty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
         let refusal_is_due = !create && place.holds_anchors();
         let change = Edit::YamlUpdate {
             path: target.clone(),
+            document: None,
             value: new,
         };
         match edit(&change, &name("a.yaml"), before.as_bytes()) {

@@ -1,0 +1,273 @@
+//! An edit as bytes that are cut and put in; everything else stays as it is by construction.
+//!
+//! A value has a first line, which takes the place of the old one, and perhaps more lines, which follow
+//! the line on which the old one ended: a comment there stays with the place. There are several ways to
+//! write a value; whether one of them says what was meant is for others to check.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::{
+    layout::{self, line_end, line_start, starts_line},
+    model::{Content, Node, Style},
+    place::{After, Seat},
+    write::{self, INDENT},
+};
+use crate::plan::edit::text::{end_near, with_ends};
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Over several lines: a literal text, or a collection in block style.
+    Lines,
+    /// The same, with texts of several lines in quotes.
+    Quoted,
+    /// On one line.
+    Line,
+}
+
+/// Where a new key is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// After the last member.
+    After,
+    /// After the blank lines that belong to the text of the last member.
+    AfterBlanks,
+    /// Before the last member: after a text that ends without a line end, nothing can follow.
+    BeforeLast,
+}
+
+/// These bytes become that text.
+type Splice = (Range<usize>, String);
+
+/// The text with another value; `None` if it is not written in that form.
+pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Option<String> {
+    let node = seat.node;
+    if seat.after == After::Flow {
+        let line = (form == Form::Line).then(|| write::flow(value, node.style))?;
+        let colon = body.get(..seat.start)?.ends_with(':');
+        let (range, gap) = match node.is_empty() {
+            true if colon => (seat.start..seat.start, " "),
+            true if node.anchor == 0 => (seat.start..seat.start, ": "),
+            true => (node.span.clone(), " "),
+            false => (node.span.clone(), ""),
+        };
+        return Some(apply(body, seat.start, &[(range, format!("{gap}{line}"))]));
+    }
+    let deeper = seat.column + INDENT;
+    let text = Text::of(value, node.style, deeper, form)?;
+    let old = Old::of(body, seat);
+    let in_place = old.starts_line || (seat.after == After::Dash && node.anchor == 0);
+    let (first, more) = match text {
+        Text::Block(value) if in_place => {
+            let column = match node.is_empty() {
+                true => deeper,
+                false => layout::column(body, seat.start),
+            };
+            let fits = column > seat.column
+                || (column == seat.column && seat.after == After::Key && value.is_array());
+            let (start, column, pad) = match (fits, old.starts_line) {
+                (false, true) => (line_start(body, seat.start), deeper, " ".repeat(deeper)),
+                _ => (seat.start, column, String::new()),
+            };
+            let text = write::block(value, column, form);
+            let (first, more) = cut(&text);
+            let first = (start..old.first.end, format!("{pad}{first}"));
+            (first, (old.more.clone(), more.to_owned()))
+        }
+        Text::Block(value) => {
+            let start = body.get(..seat.start)?.trim_end_matches(' ').len();
+            let text = format!(
+                "\n{}{}",
+                " ".repeat(deeper),
+                write::block(value, deeper, form)
+            );
+            (
+                (start..old.first.end, String::new()),
+                (old.more.clone(), text),
+            )
+        }
+        Text::Line(text) | Text::Literal(text) => {
+            let (first, more) = cut(&text);
+            // A collection below its key gives way to a value beside the key, but for comments between.
+            let beside = old.starts_line && node.style == Style::Block && {
+                let between = line_end(body, seat.lead)..line_start(body, seat.start);
+                body.get(between).unwrap_or_default().trim().is_empty()
+            };
+            let at = seat.lead..seat.lead;
+            let (first_at, more_at) = if beside {
+                (at, line_end(body, seat.lead)..old.first.end)
+            } else {
+                (old.first.clone(), old.more.clone())
+            };
+            let gap = if first_at.start == seat.lead { " " } else { "" };
+            (
+                (first_at, format!("{gap}{first}")),
+                (more_at, more.to_owned()),
+            )
+        }
+    };
+    Some(apply(body, seat.start, &[first, more]))
+}
+
+/// The text with another member; `None` if it is not written in that form or there.
+pub(super) fn add(
+    body: &str,
+    mapping: &Seat<'_>,
+    key: &str,
+    value: &Value,
+    (form, spot): (Form, Spot),
+) -> Option<String> {
+    let Content::Members(members) = &mapping.node.content else {
+        return None;
+    };
+    let name = write::name(key);
+    let last = members.last();
+    if mapping.node.style == Style::Flow {
+        let wanted = form == Form::Line && spot == Spot::After;
+        let member = format!("{name}: {}", write::flow(value, Style::Plain));
+        return wanted.then(|| add_in_flow(body, mapping, last, &member))?;
+    }
+    let (last_key, last_value) = last?;
+    let column = layout::column(body, mapping.start);
+    let deeper = column + INDENT;
+    let member = match Text::of(value, Style::Plain, deeper, form)? {
+        Text::Line(text) | Text::Literal(text) => format!("{name}: {text}"),
+        Text::Block(value) => {
+            let (pad, text) = (" ".repeat(deeper), write::block(value, deeper, form));
+            format!("{name}:\n{pad}{text}")
+        }
+    };
+    let pad = " ".repeat(column);
+    let (at, text) = match spot {
+        Spot::After => {
+            let end = line_end(body, last_value.end(body));
+            (end, format!("\n{pad}{member}"))
+        }
+        Spot::AfterBlanks => {
+            let end = line_start(body, last_value.last().span.end);
+            (end, format!("{pad}{member}\n"))
+        }
+        Spot::BeforeLast => {
+            let start = match members.len() {
+                1 => mapping.start,
+                _ => last_key.span.start,
+            };
+            (start, format!("{member}\n{pad}"))
+        }
+    };
+    Some(apply(body, at, &[(at..at, text)]))
+}
+
+fn add_in_flow(
+    body: &str,
+    mapping: &Seat<'_>,
+    last: Option<&(Node, Node)>,
+    member: &str,
+) -> Option<String> {
+    let Some((key, value)) = last else {
+        let inside = mapping.start + 1;
+        let gap = body.get(inside..)?.find(|c| c != ' ')?;
+        let gap = if gap > 0 { " " } else { "" };
+        let text = format!("{gap}{member}");
+        return Some(apply(body, inside, &[(inside..inside, text)]));
+    };
+    let end = value.span.end;
+    let line = line_end(body, end);
+    let rest = body.get(end..line)?.trim_start();
+    let comma = rest.starts_with(',');
+    let after = rest.trim_start_matches(',').trim_start();
+    let splices =
+        if starts_line(body, key.span.start) && (after.is_empty() || after.starts_with('#')) {
+            let pad = " ".repeat(layout::column(body, key.span.start));
+            if comma {
+                vec![(line..line, format!("\n{pad}{member},"))]
+            } else {
+                let text = format!("\n{pad}{member}");
+                vec![(end..end, ",".to_owned()), (line..line, text)]
+            }
+        } else {
+            vec![(end..end, format!(", {member}"))]
+        };
+    Some(apply(body, end, &splices))
+}
+
+/// What is written, before it has its place.
+enum Text<'a> {
+    Line(String),
+    Literal(String),
+    Block(&'a Value),
+}
+
+impl<'a> Text<'a> {
+    fn of(value: &'a Value, old: Style, indent: usize, form: Form) -> Option<Self> {
+        match (form, value) {
+            (Form::Line, _) => Some(Self::Line(write::flow(value, old))),
+            (Form::Lines, Value::String(text)) => write::literal(text, indent).map(Self::Literal),
+            _ if old != Style::Flow && !write::is_flow(value) => Some(Self::Block(value)),
+            _ => None,
+        }
+    }
+}
+
+/// The bytes of an old value.
+struct Old {
+    /// What the first line of the new one replaces.
+    first: Range<usize>,
+    /// What its other lines replace.
+    more: Range<usize>,
+    starts_line: bool,
+}
+
+impl Old {
+    fn of(body: &str, seat: &Seat<'_>) -> Self {
+        let (node, start) = (seat.node, seat.start);
+        let (end, more) = match node.style {
+            _ if node.is_empty() => {
+                let line = line_end(body, start);
+                let blank = body.get(start..line).unwrap_or_default().trim().is_empty();
+                (if blank { line } else { start }, line..line)
+            }
+            Style::Block => {
+                let end = line_end(body, node.end(body));
+                (end, end..end)
+            }
+            Style::BlockScalar => {
+                let header = body.get(start..).unwrap_or_default();
+                let sign = |c: char| !matches!(c, '|' | '>' | '+' | '-' | '0'..='9');
+                let line = line_end(body, start);
+                let end = start + header.find(sign).unwrap_or(header.len());
+                (end, line..node.end(body).max(line))
+            }
+            _ => {
+                let line = line_end(body, node.span.end);
+                (node.span.end, line..line)
+            }
+        };
+        Self {
+            first: start..end,
+            more,
+            starts_line: !node.is_empty() && starts_line(body, start),
+        }
+    }
+}
+
+/// The first line, and the others with the line ends before them.
+fn cut(text: &str) -> (&str, &str) {
+    text.split_at(text.find('\n').unwrap_or(text.len()))
+}
+
+/// Makes the splices, in their order; what they put in gets the line ends of its neighbour.
+fn apply(body: &str, near: usize, splices: &[Splice]) -> String {
+    let end = end_near(body, near);
+    let mut after = String::with_capacity(body.len());
+    let mut done = 0;
+    for (range, text) in splices {
+        after.push_str(body.get(done..range.start).unwrap_or_default());
+        after.push_str(&with_ends(text, end));
+        done = range.end;
+    }
+    after.push_str(body.get(done..).unwrap_or_default());
+    after
+}
