@@ -13,8 +13,8 @@ use super::{
     document::{CatalogError, Tables, unknown_key},
     duration::duration,
     entry::{
-        Capability, Effects, Entry, FailureRule, FormatRule, Multiply, OnFailure, Process,
-        Repeatable, ResultKind, ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
+        Capability, Entry, FailureRule, FormatRule, Multiply, OnFailure, Process, Repeatable,
+        ResultKind, ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
     },
     file_plan, identity,
     raw::{
@@ -51,15 +51,7 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn entry(&self, raw: RawCapability) -> Result<Entry, CatalogError> {
         let defaults: RawDefaults = self.tables.get("defaults")?.unwrap_or_default();
-        let effects = raw
-            .effects
-            .as_ref()
-            .map_or_else(Effects::default, |raw| Effects {
-                read_only: raw.read_only,
-                destructive: raw.destructive,
-                idempotent: raw.idempotent,
-                open_world: raw.open_world,
-            });
+        let effects = raw.effects.unwrap_or_default();
         let identity = identity::compile(self.tables, self.id, &raw, effects)?;
         let mcp = raw.mcp.ok_or_else(|| {
             self.wrong("has no executor; add an `mcp` table with `server` and `tool`, or a `file_plan` table")

@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use regex::Regex;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::task::{Fault, Format, Pinned, redact_presigned};
@@ -81,7 +82,8 @@ pub(crate) enum Duplicates {
 }
 
 /// What the entry says its tool does, in MCP's terms; none where it says nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Effects {
     pub(crate) read_only: Option<bool>,
     pub(crate) destructive: Option<bool>,

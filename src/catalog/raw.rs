@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
+use super::entry::Effects;
+
 /// `[defaults]`: what entries inherit.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,7 +66,7 @@ pub(super) struct RawCapability {
     pub(super) tags: Option<Vec<String>>,
     pub(super) examples: Option<Vec<String>>,
     // For the run:
-    pub(super) effects: Option<RawEffects>,
+    pub(super) effects: Option<Effects>,
     pub(super) on_duplicate: Option<Spanned<RawOnDuplicate>>,
     #[serde(default)]
     pub(super) volatile: Vec<String>,
@@ -102,16 +104,6 @@ pub(super) struct RawCapability {
 pub(crate) enum OnFailure {
     Recoverable,
     NotRecoverable,
-}
-
-/// MCP's hints; unsaid ones take MCP's defaults, the worst.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawEffects {
-    pub(super) read_only: Option<bool>,
-    pub(super) destructive: Option<bool>,
-    pub(super) idempotent: Option<bool>,
-    pub(super) open_world: Option<bool>,
 }
 
 /// What becomes of a request that was done before in the session (C-36).

@@ -109,9 +109,10 @@ impl Look<'_, '_> {
         let who = &self.ask.who;
         let Some(session) = self.tx.session(who.session_id)? else {
             let used = !self.past.is_empty() || self.tx.is_used(who.session_id)?;
-            return match used {
-                true => Err(self.no_session("is gone")),
-                false => Ok(false),
+            return if used {
+                Err(self.no_session("is gone"))
+            } else {
+                Ok(false)
             };
         };
         let link = self.tx.link(session.seq)?;

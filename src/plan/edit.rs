@@ -17,9 +17,10 @@ pub(crate) use pattern::Pattern;
 pub(crate) use schema::schema_update;
 pub(crate) use text::Position;
 
-use super::model::Edit;
+use camino::Utf8Path;
 use serde_json::Value;
 
+use super::model::Edit;
 use crate::task::{Failure, Fault, RelPath};
 
 use json::Grammar;
@@ -228,7 +229,8 @@ fn grammar(name: &RelPath) -> Grammar {
     let settings = name
         .parent()
         .is_some_and(|dir| matches!(dir.name(), ".vscode" | ".devcontainer"));
-    if file.ends_with(".jsonc") || known || settings {
+    let jsonc = Utf8Path::new(&file).extension() == Some("jsonc");
+    if jsonc || known || settings {
         Grammar::Loose
     } else {
         Grammar::Strict

@@ -7,13 +7,13 @@ use super::{
 };
 use crate::ledger::{Happened, store::Reach, verdict::Damage};
 
-/// Asks for what [`InFile::filled`] did as op_3: once, whatever happened to its row.
+/// Asks for what [`InFile::filled`] did as `op_3`: once, whatever happened to its row.
 fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
     let mut ledger = file.open();
     begin(&mut ledger, &other(once("op_9"), 3), &Around::default())
 }
 
-/// The same delivery as op_3.
+/// The same delivery as `op_3`.
 fn delivered_again(file: &InFile) -> Result<Begun, LedgerError> {
     let mut ledger = file.open();
     begin(&mut ledger, &other(once("op_3"), 3), &Around::default())

@@ -1,6 +1,7 @@
 //! Whole plans on real directories.
 
 mod crash;
+mod kept;
 
 use std::{
     collections::BTreeMap,
@@ -383,84 +384,6 @@ fn a_protected_file_is_protected_through_a_link_too_r_001_25() {
     let finished = lab.run(plan(json!([replace("a001", "plain.txt", "one", "two")])));
     assert_eq!(finished.failure.unwrap().fault, Fault::ProtectedFile);
     assert_eq!(lab.read(".env"), "KEY=one\n");
-}
-
-#[test]
-fn mode_owner_and_attributes_are_kept_r_001_130() {
-    let lab = Lab::new(&[("run.sh", "echo one\n")]);
-    let path = lab.root.join("run.sh");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
-    rustix::fs::setxattr(
-        path.as_std_path(),
-        "user.note",
-        b"kept",
-        rustix::fs::XattrFlags::empty(),
-    )
-    .unwrap();
-    let finished = lab.run(plan(json!([replace("a001", "run.sh", "one", "two")])));
-    assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
-    assert_eq!(
-        fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
-        0o751
-    );
-    let mut value = [0; 4];
-    rustix::fs::getxattr(path.as_std_path(), "user.note", &mut value[..]).unwrap();
-    assert_eq!(&value, b"kept");
-}
-
-#[test]
-fn a_file_that_is_deleted_and_created_again_keeps_what_belongs_to_it_r_001_130() {
-    const NOTE: &str = "user.note";
-    const ACL: &str = "system.posix_acl_access";
-    // Version 2: the owner rw, user 1 r, the group r, the mask r, others nothing.
-    let entries = [
-        (1_u16, 6_u16, !0),
-        (2, 4, 1),
-        (4, 4, !0),
-        (16, 4, !0),
-        (32, 0, !0_u32),
-    ];
-    let mut acl = 2_u32.to_le_bytes().to_vec();
-    for (tag, permissions, id) in entries {
-        acl.extend(tag.to_le_bytes());
-        acl.extend(permissions.to_le_bytes());
-        acl.extend(id.to_le_bytes());
-    }
-    for (mode, wanted) in [
-        (Value::Null, 0o640),
-        (json!("0604"), 0o604),
-        (json!("0640"), 0o640),
-    ] {
-        let lab = Lab::new(&[("a.txt", "one\n")]);
-        let path = lab.root.join("a.txt");
-        let path = path.as_std_path();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
-        let set = |name, value: &[u8]| {
-            rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty())
-        };
-        set(NOTE, b"kept").unwrap();
-        let has_acl = set(ACL, &acl).is_ok();
-        let mut create = json!({"type": "create", "content": "two\n", "mode": mode});
-        if mode.is_null() {
-            create.as_object_mut().unwrap().remove("mode");
-        }
-        let finished = lab.run(plan(json!([
-            {"action_id": "a001", "action_type": "FILE_DELETE", "target": "a.txt", "operation": {"type": "delete"}},
-            {"action_id": "a002", "action_type": "FILE_CREATE", "target": "t.txt", "operation": create},
-            {"action_id": "a003", "action_type": "FILE_RENAME", "target": "t.txt",
-                "operation": {"type": "rename", "new_path": "a.txt"}},
-        ])));
-        assert_eq!(finished.status, Some(Status::Success), "{finished:#?}");
-        assert_eq!(lab.read("a.txt"), "two\n");
-        let is = fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-        assert_eq!(is, wanted, "{is:o}");
-        let mut value = [0; 64];
-        let length = rustix::fs::getxattr(path, NOTE, &mut value[..]).unwrap();
-        assert_eq!(value.get(..length), Some(&b"kept"[..]));
-        if has_acl {
-            assert!(rustix::fs::getxattr(path, ACL, &mut value[..]).is_ok());
-        }
-    }
 }
 
 #[test]

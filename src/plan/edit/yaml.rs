@@ -37,10 +37,12 @@ pub(super) fn update(
         Place::New { .. } => "created",
     };
     let followers = followers(root, path);
-    let mut said = format!("Value at {path} {done} successfully{followers}");
-    if documents.len() > 1 {
-        said.push_str(&format!(" in document {}", number + 1));
-    }
+    let document = if documents.len() > 1 {
+        format!(" in document {}", number + 1)
+    } else {
+        String::new()
+    };
+    let said = format!("Value at {path} {done} successfully{followers}{document}");
     let spots: &[Spot] = match &place {
         Place::There(_) => &[Spot::After],
         Place::New { .. } => &[Spot::After, Spot::AfterBlanks, Spot::BeforeLast],

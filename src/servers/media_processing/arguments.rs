@@ -138,7 +138,7 @@ mod tests {
         );
         assert!(
             problem(&json!({"input_uri": "file://other/c.mp4"}))
-                .contains("names no file of this machine")
+                .contains("names the host `other`; a file URI must be local")
         );
         assert!(problem(&json!({"input_uri": ""})).contains("is empty"));
     }

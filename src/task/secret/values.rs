@@ -1,7 +1,7 @@
 //! Values that were handed on to a server, cut out of what it says.
 
 use std::{
-    fmt,
+    fmt, iter,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -150,7 +150,7 @@ impl Secrets {
         };
         match known.forms.get_or_init(|| Forms::of(&known.values)) {
             Some(forms) => decoded::find(text, |text, found| forms.find(text, found)),
-            None => vec![0..text.len()],
+            None => iter::once(0..text.len()).collect(),
         }
     }
 }

@@ -54,9 +54,10 @@ impl Template {
         make: impl Fn(&str) -> Result<Self, E>,
     ) -> Result<Self, E> {
         let lf = with_ends(replacement, "\n");
-        let in_crlf = match lf.contains('\n') {
-            true => Some(Box::new(make(&with_ends(replacement, "\r\n"))?)),
-            false => None,
+        let in_crlf = if lf.contains('\n') {
+            Some(Box::new(make(&with_ends(replacement, "\r\n"))?))
+        } else {
+            None
         };
         Ok(Self {
             ends: Ends::OfTheFile(in_crlf),

@@ -57,7 +57,7 @@ impl<'a> Place<'a> {
             match (&seat.node.content, step) {
                 (Content::Members(_), Step::Name(name)) => match seat.node.member(name) {
                     Some((key, value)) => {
-                        seat = seat.value(body, key, value).ok_or_else(unclear)?
+                        seat = seat.value(body, key, value).ok_or_else(unclear)?;
                     }
                     None if depth == last => {
                         return Ok(Self::New {

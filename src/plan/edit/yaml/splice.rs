@@ -61,9 +61,10 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
     let in_place = old.starts_line || (seat.after == After::Dash && node.anchor == 0);
     let (first, more) = match text {
         Text::Block(value) if in_place => {
-            let column = match node.is_empty() {
-                true => deeper,
-                false => layout::column(body, seat.start),
+            let column = if node.is_empty() {
+                deeper
+            } else {
+                layout::column(body, seat.start)
             };
             let fits = column > seat.column
                 || (column == seat.column && seat.after == After::Key && value.is_array());
