@@ -75,17 +75,12 @@ impl Ledger<'_> {
     /// Records how it ended. Where the ledger cannot be written any more the answer waits in the outbox
     /// for the next start; where that cannot be written either, the claim stays, and says that nobody
     /// knows.
-    pub(crate) fn finish(
-        &mut self,
-        ask: &Ask<'_>,
-        mut running: Running,
-        ended: &Ended,
-    ) -> Recorded {
+    pub(crate) fn finish(&mut self, ask: &Ask<'_>, mut running: Running, ended: Ended) -> Recorded {
         let mut letter = Letter {
             ledger: String::new(),
-            row: row::done(ask, &running, ended),
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
+            row: row::done(ask, &running, ended),
             claimed_hash: claim_key(ask, &running.request_hash).request_hash,
             claim: running.claim,
             change: ask.change,

@@ -59,7 +59,7 @@ pub(super) fn again(
 }
 
 /// The row of something that was done.
-pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: &Ended) -> Row {
+pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
     let hashes = Hashes {
         request_hash: running.request_hash.clone(),
         inputs_hash: running.inputs_hash.clone(),
@@ -67,7 +67,7 @@ pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: &Ended) -> Row {
     Row {
         outcome: ended.outcome,
         response_sha256: sha256(&ended.response),
-        response: Some(ended.response.clone()),
+        response: Some(ended.response),
         fault: ended.fault.map(|fault| fault.name().to_owned()),
         input_ids: json(&ended.inputs),
         output_ids: json(&ended.outputs),

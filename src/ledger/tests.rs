@@ -235,7 +235,7 @@ fn done(place: &Place, ask: &Ask<'_>, ended: &Ended) {
     let mut ledger = place.open();
     let running = running(begin(&mut ledger, ask, &Around::default()));
     ledger.dispatch(ask, &running).unwrap();
-    let recorded = ledger.finish(ask, running, ended);
+    let recorded = ledger.finish(ask, running, ended.clone());
     assert!(recorded.head.is_some(), "{recorded:?}");
 }
 

@@ -321,7 +321,7 @@ impl Again {
 }
 
 /// How something that was done ended.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ended {
     pub(crate) state: RowState,
     pub(crate) outcome: RowOutcome,

@@ -221,7 +221,7 @@ pub(super) fn recorded<'h>(
     }
     let end = ended::of(&executed.outcome, received, before, &ask, &keeper, context);
     host::die_at("ledger:done");
-    let recorded = ledger.finish(&ask, running, &end);
+    let recorded = ledger.finish(&ask, running, end);
     host::die_at("ledger:recorded");
     note(&mut executed.outcome, recorded, request_hash, why);
     tracing::debug!("recorded as attempt {attempt}");
@@ -308,7 +308,7 @@ fn left_behind(
         context,
     );
     let request_hash = running.request_hash.clone();
-    let recorded = ledger.finish(ask, running, &end);
+    let recorded = ledger.finish(ask, running, end);
     note(outcome, recorded, request_hash, Why::TakenOver);
     Ok(Left::Answer(Box::new(executed)))
 }

@@ -120,3 +120,23 @@ fn a_plan_that_hangs_between_apply_and_done_is_stuck_and_settled_by_the_next_sta
     assert_eq!(recovered.status.code(), Some(0));
     assert!(!root.path.join("a.txt").exists() && !unfinished(&root));
 }
+
+/// Forty levels of two parts that refer to the next are 2^40 checks.
+#[test]
+fn a_schema_that_means_years_of_work_is_given_up_and_the_plan_undone_r_001_81() {
+    let next = |n: usize| json!({"$ref": format!("#/$defs/{}", n + 1)});
+    let level = |n: usize| (n.to_string(), json!({"anyOf": [next(n), next(n)]}));
+    let mut levels: serde_json::Map<String, Value> = (0..40).map(level).collect();
+    levels.insert("40".to_owned(), json!({"type": "string"}));
+    let schema = json!({"$ref": "#/$defs/0", "$defs": levels});
+    let task = json!({"plan_id": "p", "protocol_validation": true, "action_plan": [{
+        "action_id": "a", "action_type": "FILE_CREATE", "target": "a.json",
+        "operation": {"type": "create", "content": "1"},
+        "validation_rules": [{"type": "json_schema", "schema": schema}],
+    }]});
+    let root = Root::with_catalog(CATALOG);
+    let answer = ended(begun(&root, &task, "", &["--timeout", "1"]));
+    assert_eq!(answer.fault(), &json!("timeout"), "{}", answer.envelope);
+    assert_eq!(answer.state(), &json!("rolled_back"));
+    assert!(!root.path.join("a.json").exists());
+}

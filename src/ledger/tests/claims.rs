@@ -45,7 +45,7 @@ fn whoever_was_taken_over_is_late_and_loses_nothing() {
     // Its connection is gone, and it does not know.
     slow.store = Box::new(place.memory.open());
     assert_eq!(again(&place, &ask("op_2"), &world), Ok(Why::TakenOver));
-    assert!(slow.finish(&first, begun, &ended()).head.is_some());
+    assert!(slow.finish(&first, begun, ended()).head.is_some());
     assert_eq!(place.rows()[0].state, Some(RowState::Late));
 }
 
@@ -71,7 +71,7 @@ fn what_could_not_be_recorded_waits_in_the_outbox_and_is_taken_in_once() {
     let mut owner = place.open();
     let begun = running(begin(&mut owner, &first, &Around::default()));
     place.memory.break_down();
-    let recorded = owner.finish(&first, begun, &ended());
+    let recorded = owner.finish(&first, begun, ended());
     assert!(
         recorded.head.is_none() && recorded.notes[0].contains("outbox"),
         "{recorded:?}"
@@ -114,7 +114,7 @@ fn posted() -> Place {
     let begun = running(begin(&mut owner, &first, &Around::default()));
     owner.dispatch(&first, &begun).unwrap();
     place.memory.break_down();
-    assert!(owner.finish(&first, begun, &ended()).head.is_none());
+    assert!(owner.finish(&first, begun, ended()).head.is_none());
     place.memory.mend();
     drop(owner);
     place
@@ -143,7 +143,7 @@ fn who_waits_gets_the_answer_that_its_owner_could_only_leave_in_the_outbox() {
             && let Some((mut owner, begun)) = owner.take()
         {
             place.memory.break_down();
-            owner.finish(&first, begun, &ended());
+            owner.finish(&first, begun, ended());
             place.memory.mend();
         }
         Ok(())

@@ -208,7 +208,7 @@ fn the_answers_of_the_delivery_and_of_the_request_are_judged_each_by_itself() {
     // It was undone, and done again by another task.
     let mut ledger = place.open();
     let begun = running(begin(&mut ledger, &plan("op_2", "t2"), &undone()));
-    ledger.finish(&plan("op_2", "t2"), begun, &ended());
+    ledger.finish(&plan("op_2", "t2"), begun, ended());
     // And undone again: both answers are none any more.
     let looks = RefCell::new(0);
     let asked = place.open().begin(&plan("op_3", "t1"), &undone(), &|| {

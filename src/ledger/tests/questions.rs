@@ -108,7 +108,7 @@ fn declared_reuse_ends_with_anything_that_may_change_what_was_read() {
     let begun = running(begin(&mut writer, &changing("op_1"), &Around::default()));
     writer.dispatch(&changing("op_1"), &begun).unwrap();
     done(&place, &declared("op_2"), &ended());
-    writer.finish(&changing("op_1"), begun, &ended());
+    writer.finish(&changing("op_1"), begun, ended());
     assert_eq!(again(&place, "op_3"), changed);
 
     // One that began while the answer was made, and never ended.
@@ -119,7 +119,7 @@ fn declared_reuse_ends_with_anything_that_may_change_what_was_read() {
     let begun = running(begin(&mut writer, &changing("op_2"), &Around::default()));
     writer.dispatch(&changing("op_2"), &begun).unwrap();
     drop(writer);
-    reader.finish(&declared("op_1"), read, &ended());
+    reader.finish(&declared("op_1"), read, ended());
     assert_eq!(again(&place, "op_3"), changed);
 
     // A delivery that is answered again looks at nothing: it hides no change.
