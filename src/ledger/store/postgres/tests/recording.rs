@@ -306,6 +306,20 @@ fn every_question_is_answered_by_an_index() {
 }
 
 #[test]
+fn the_links_about_a_request_are_found_by_an_index() {
+    let (store, _) = fresh();
+    store.line.batch("SET enable_seqscan = off").unwrap();
+    let explain = "EXPLAIN SELECT seq FROM public.ledger_events WHERE session_id = 's' \
+        AND public.oneact_request(body) = 'h' AND seq >= 1 \
+        AND event NOT IN ('replayed', 'reused', 'suppressed') ORDER BY seq DESC LIMIT 9";
+    let plan = store.line.rows(explain, &[]).unwrap();
+    let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
+    let plan = plan.join("\n");
+    assert!(plan.contains("using ledger_events_request"), "{plan}");
+    assert!(!plan.contains("Sort"), "{plan}");
+}
+
+#[test]
 fn writers_see_what_was_written_while_they_waited_whatever_the_habit_of_the_database() {
     use crate::ledger::store::tests::contract::{
         Ledger, stores_that_write_at_once_leave_a_chain_without_gaps,
