@@ -441,9 +441,10 @@ fn a_signal_at_any_moment_of_the_start_ends_a_run_cleanly() {
 #[test]
 fn a_terminal_that_goes_away_cancels_the_run() {
     let root = Root::new();
-    let line = "import os, pty, sys, time
+    let line = "import os, pty, signal, sys
 pid, terminal = pty.fork()
 if pid == 0:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.dup2(os.open('answer', os.O_WRONLY | os.O_CREAT, 0o600), 1)
     os.execv(sys.argv[1], sys.argv[1:])
 os.read(terminal, 1000)

@@ -104,11 +104,13 @@ fn a_state_directory_that_cannot_be_used_is_a_problem() {
 #[test]
 fn what_a_killed_run_left_is_told_and_cleared_away() {
     let root = root(&[]);
+    let dead = "op_01dead00000000000000000000";
     let staging = root.path.join(".oneact/staging");
-    fs::create_dir_all(staging.join("op_dead")).unwrap();
+    fs::create_dir_all(staging.join(dead)).unwrap();
+    fs::write(staging.join(dead).join(".oneact-scratch"), "").unwrap();
     let diagnosis = examine(&root, &[]);
-    diagnosis.says("scratch_left_over", "warning", &["op_dead"]);
-    assert!(!staging.join("op_dead").exists());
+    diagnosis.says("scratch_left_over", "warning", &[dead]);
+    assert!(!staging.join(dead).exists());
 }
 
 #[test]
