@@ -130,7 +130,9 @@ fn literally(
     literal: &str,
     replacement: &str,
 ) -> Result<Ends, EditError> {
-    let template = if with_ends(literal, "\n") == with_ends(replacement, "\n") {
+    let about_ends = with_ends(literal, "\n") == with_ends(replacement, "\n")
+        || literal.chars().all(|c| c == '\r');
+    let template = if about_ends {
         Template::plain(replacement)
     } else {
         Template::fitted(replacement, |text| Ok(Template::plain(text)))?

@@ -135,8 +135,8 @@ impl Expression {
         }
     }
 
-    /// What a match becomes. A replacement of line ends and groups alone for an expression that always
-    /// matches a line end is about these line ends.
+    /// What a match becomes. A replacement of line ends and groups alone is about the line ends, where the
+    /// expression matches as many of them, or no more than `\r`.
     fn template(&self, replacement: &str) -> Result<Template, EditError> {
         if let Some((written, meant)) = foreign(replacement) {
             return Err(EditError::Unfit(format!(
@@ -144,7 +144,13 @@ impl Expression {
             )));
         }
         let as_written = self.interpolated(replacement)?;
-        if always_matches_line_end(&self.parsed) && as_written.is_line_ends() {
+        let least = least_line_ends(&self.parsed);
+        let about_ends = as_written
+            .literal()
+            .iter()
+            .all(|byte| matches!(byte, b'\n' | b'\r'))
+            && (least == line_ends(as_written.literal()) || !matches_line_end(&self.parsed));
+        if least > 0 && about_ends {
             return Ok(as_written);
         }
         Template::fitted(replacement, |text| self.interpolated(text))
@@ -247,25 +253,35 @@ fn foreign(replacement: &str) -> Option<(String, String)> {
     None
 }
 
-/// Whether every match holds a line end, or a part of one.
-fn always_matches_line_end(parsed: &Hir) -> bool {
+/// How many line ends, or parts of one, every match holds at least.
+fn least_line_ends(parsed: &Hir) -> usize {
     let is_end = |byte: u8| matches!(byte, b'\n' | b'\r');
     match parsed.kind() {
-        HirKind::Empty | HirKind::Look(_) => false,
-        HirKind::Literal(literal) => literal.0.iter().any(|byte| is_end(*byte)),
-        HirKind::Class(Class::Unicode(class)) => class
-            .iter()
-            .all(|range| (range.start()..=range.end()).all(|c| matches!(c, '\n' | '\r'))),
-        HirKind::Class(Class::Bytes(class)) => class
-            .iter()
-            .all(|range| (range.start()..=range.end()).all(is_end)),
-        HirKind::Repetition(repetition) => {
-            repetition.min > 0 && always_matches_line_end(&repetition.sub)
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => line_ends(&literal.0),
+        HirKind::Class(Class::Unicode(class)) => {
+            let within = |c: char| u8::try_from(c).is_ok_and(is_end);
+            let mut ranges = class.iter();
+            usize::from(ranges.all(|range| (range.start()..=range.end()).all(within)))
         }
-        HirKind::Capture(capture) => always_matches_line_end(&capture.sub),
-        HirKind::Concat(parts) => parts.iter().any(always_matches_line_end),
-        HirKind::Alternation(parts) => parts.iter().all(always_matches_line_end),
+        HirKind::Class(Class::Bytes(class)) => {
+            let mut ranges = class.iter();
+            usize::from(ranges.all(|range| (range.start()..=range.end()).all(is_end)))
+        }
+        HirKind::Repetition(repetition) => {
+            (repetition.min as usize).saturating_mul(least_line_ends(&repetition.sub))
+        }
+        HirKind::Capture(capture) => least_line_ends(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().map(least_line_ends).sum(),
+        HirKind::Alternation(parts) => parts.iter().map(least_line_ends).min().unwrap_or_default(),
     }
+}
+
+/// How many line ends there are: `\n`, `\r\n`, and `\r` alone.
+fn line_ends(text: &[u8]) -> usize {
+    let pairs = text.windows(2).filter(|pair| pair == b"\r\n").count();
+    let ends = text.iter().filter(|byte| matches!(byte, b'\n' | b'\r'));
+    ends.count() - pairs
 }
 
 /// Whether a match can hold a line end.

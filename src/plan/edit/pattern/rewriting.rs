@@ -65,9 +65,9 @@ impl Template {
         })
     }
 
-    /// Whether it is line ends, and groups, and nothing else.
-    pub(super) fn is_line_ends(&self) -> bool {
-        self.text.iter().all(|byte| matches!(byte, b'\n' | b'\r'))
+    /// What it is without its groups.
+    pub(super) fn literal(&self) -> &[u8] {
+        &self.text
     }
 
     /// Whether it needs more of a match than where that is.
@@ -162,20 +162,38 @@ impl<'t> Rewriting<'t> {
             self.after = Vec::new();
             return Ok(());
         }
-        let (start, template) = match &template.ends {
-            Ends::AsWritten => (found.start, template),
-            Ends::OfTheFile(in_crlf) => {
-                // Half of a line end stands for the whole of it.
-                let ahead = found.start.saturating_sub(1).max(self.done);
-                let halved = self.body.get(ahead..=found.start) == Some(b"\r\n");
-                let other = in_crlf.as_deref().filter(|_| self.is_crlf(found.start));
-                (
-                    if halved { ahead } else { found.start },
-                    other.unwrap_or(template),
-                )
-            }
+        let Ends::OfTheFile(in_crlf) = &template.ends else {
+            return self.put(groups, template);
         };
-        let kept = self.body.get(self.done..start).unwrap_or_default();
+        let other = in_crlf.as_deref().filter(|_| self.is_crlf(found.start));
+        let template = other.unwrap_or(template);
+        let whole = self.with_whole_ends(&found);
+        if whole == found {
+            return self.put(groups, template);
+        }
+        let fitted = groups.iter().map(|group| {
+            let starts = group.start == found.start && !group.is_empty();
+            let start = if starts { whole.start } else { group.start };
+            start.min(whole.end)..group.end.min(whole.end)
+        });
+        self.put(&fitted.collect::<Vec<_>>(), template)
+    }
+
+    /// A match that starts between `\r` and `\n` starts before them; one that ends there ends before them.
+    fn with_whole_ends(&self, found: &Range<usize>) -> Range<usize> {
+        let is_end = |at: usize| self.body.get(at..at + 2) == Some(b"\r\n");
+        let before = |at: usize| {
+            at.checked_sub(1)
+                .filter(|at| *at >= self.done && is_end(*at))
+        };
+        let start = before(found.start).unwrap_or(found.start);
+        let end = before(found.end).unwrap_or(found.end);
+        start..end.max(start)
+    }
+
+    fn put(&mut self, groups: &[Range<usize>], template: &Template) -> Result<(), EditError> {
+        let found = groups.first().cloned().unwrap_or_default();
+        let kept = self.body.get(self.done..found.start).unwrap_or_default();
         self.fits(template.size(groups).saturating_add(kept.len() as u64))?;
         self.after.extend_from_slice(kept);
         template.write(self.body, groups, &mut self.after);

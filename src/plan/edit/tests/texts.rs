@@ -83,7 +83,41 @@ fn a_replacement_of_several_lines_has_the_line_ends_of_its_place() {
         ("a\r\nb\r\n", once("\nb", "\nc\nd"), "a\r\nc\r\nd\r\n"),
         ("a\r\nb", once("\n", " "), "a b"),
         ("a\r\n  b", regex(r"\n\s*b", "\nc", Count::All), "a\r\nc"),
+        (
+            "a\r\nb\r\n",
+            regex(r"(?m)^b\r?$", "x\ny", Count::All),
+            "a\r\nx\r\ny\r\n",
+        ),
+        (
+            "a\r\nb\r\n",
+            regex("(?m)^(.+)$", "> $1;", Count::All),
+            "> a;\r\n> b;\r\n",
+        ),
+        (
+            "a \r\nb\r\n",
+            regex(r"(?m)\s+$", "", Count::Exactly(2)),
+            "a\r\nb",
+        ),
+        ("a\t\r\n", regex(r"(?m)[\t\r ]+$", "", Count::All), "a\r\n"),
+        ("a\r\nb", regex("(\nb)", "$1$1", Count::All), "a\r\nb\r\nb"),
+        (
+            "a\r\n\r\nb",
+            regex(r"(\r?\n){2}", "\n", Count::All),
+            "a\r\nb",
+        ),
+        (
+            "a\r\nb",
+            regex(r"(a)\r?\n(b)", "$1\n\n$2", Count::All),
+            "a\r\n\r\nb",
+        ),
         // Who replaces line ends means them.
+        ("a\r\nb\r\n", literal("\r", "", Count::All), "a\nb\n"),
+        ("a\r\nb\r\n", regex(r"(?m)\r$", "", Count::All), "a\nb\n"),
+        (
+            "a\rb\r\nc\n",
+            regex(r"\r\n?|\n", "\n", Count::All),
+            "a\nb\nc\n",
+        ),
         ("a\r\nb\r\n", literal("\r\n", "\n", Count::All), "a\nb\n"),
         ("a\nb\n", literal("\n", "\r\n", Count::All), "a\r\nb\r\n"),
         ("a\r\nb\n", regex(r"\r?\n", "\n", Count::All), "a\nb\n"),

@@ -47,11 +47,11 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
     if seat.after == After::Flow {
         let line = (form == Form::Line).then(|| write::flow(value, node.style))?;
         let colon = body.get(..seat.start)?.ends_with(':');
-        let (range, gap) = match node.is_empty() {
-            true if colon => (seat.start..seat.start, " "),
-            true if node.anchor == 0 => (seat.start..seat.start, ": "),
-            true => (node.span.clone(), " "),
-            false => (node.span.clone(), ""),
+        let (range, gap) = match (node.is_empty(), node.anchor) {
+            (false, _) => (node.span.clone(), ""),
+            (true, 0) if colon => (seat.start..seat.start, " "),
+            (true, 0) => (seat.start..seat.start, ": "),
+            (true, _) => (node.span.clone(), " "),
         };
         return Some(apply(body, seat.start, &[(range, format!("{gap}{line}"))]));
     }
@@ -74,7 +74,8 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
             };
             let text = write::block(value, column, form);
             let (first, more) = cut(&text);
-            let first = (start..old.first.end, format!("{pad}{first}"));
+            let gap = if start == seat.lead { " " } else { "" };
+            let first = (start..old.first.end, format!("{gap}{pad}{first}"));
             (first, (old.more.clone(), more.to_owned()))
         }
         Text::Block(value) => {
