@@ -268,15 +268,15 @@ pub(crate) fn edit(
         Edit::LineDelete { first, last } => lines::delete(text, *first, *last)?,
         Edit::JsonAdd { path, key, value } => {
             must_not_be(Language::Yaml, name, "use yaml_update")?;
-            return json::add(text, path, key, value);
+            return json::add(text, path, key, value, budget);
         }
         Edit::JsonRemove { path, key } => {
             must_not_be(Language::Yaml, name, "use line_delete or text_replace")?;
-            return json::remove(text, path, key);
+            return json::remove(text, path, key, budget);
         }
         Edit::JsonUpdate { path, value } => {
             must_not_be(Language::Yaml, name, "use yaml_update")?;
-            return json::update(text, path, value);
+            return json::update(text, path, value, budget);
         }
         Edit::YamlUpdate {
             path,
@@ -322,10 +322,10 @@ fn syntax(name: &RelPath, bytes: &[u8], grammar: Grammar) -> Result<(), EditErro
 
 /// Whether a file is a document of this language, whatever it is called.
 pub(crate) fn check(language: Language, name: &RelPath, bytes: &[u8]) -> Result<(), EditError> {
-    if Language::of(name) == Some(language) {
-        check_syntax(name, bytes)
-    } else {
-        value(language, bytes).map(drop)
+    match language {
+        _ if Language::of(name) == Some(language) => check_syntax(name, bytes),
+        Language::Json => json::check(Text::read(bytes)?, Grammar::Loose),
+        Language::Yaml => yaml::check(Text::read(bytes)?),
     }
 }
 
@@ -335,8 +335,17 @@ pub(crate) fn value_of(name: &RelPath, bytes: &[u8]) -> Result<Value, EditError>
     value(Language::of(name).unwrap_or(Language::Json), bytes)
 }
 
-/// The document in these bytes, read strictly.
-pub(crate) fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
+/// Bytes of a document that is held as a whole: it takes some fifty times as much memory.
+const MAX_HELD: usize = 8 << 20;
+
+/// The document in these bytes, read strictly, to be held against a schema.
+fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
+    if bytes.len() > MAX_HELD {
+        return Err(EditError::Unfit(format!(
+            "the document has {} bytes, and at most {MAX_HELD} are held against a schema",
+            bytes.len()
+        )));
+    }
     let text = Text::read(bytes)?;
     match language {
         Language::Json => json::value(text),

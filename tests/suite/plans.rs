@@ -107,3 +107,40 @@ fn recover_has_nothing_to_do_where_nothing_broke() {
     let told = root.command().args(["recover", "--json"]).output().unwrap();
     assert_eq!(told.stdout, b"{\"settled\":[]}\n");
 }
+
+/// A minified file takes a small multiple of its size: the process is given no more.
+#[test]
+fn a_large_minified_file_is_edited_in_little_memory() {
+    let root = Root::new();
+    let before = format!("[{}0]", "1,".repeat(1 << 20));
+    std::fs::write(root.path.join("a.json"), &before).unwrap();
+    let edit = |target: &str, operation: Value| {
+        json!({"plan_id": "plan-001", "protocol_validation": true, "action_plan": [{
+            "action_id": "a001", "action_type": "FILE_MODIFY", "target": target, "operation": operation,
+        }]})
+    };
+    for operation in [
+        json!({"type": "json_update_value", "path": "$[-1]", "value": 2}),
+        json!({"type": "json_remove_property", "path": "$", "key": "0"}),
+        json!({"type": "text_replace", "pattern": ".", "regex": true, "count": "all", "replacement": "x"}),
+    ] {
+        let target = if operation["type"] == "text_replace" {
+            std::fs::rename(root.path.join("a.json"), root.path.join("a.txt")).unwrap();
+            "a.txt"
+        } else {
+            "a.json"
+        };
+        let mut limited = root.within("sh");
+        limited.args([
+            "-c",
+            "ulimit -v 400000 && exec \"$0\"",
+            crate::program::ONEACT,
+        ]);
+        let answer = run(limited, edit(target, operation).to_string().as_bytes());
+        assert_eq!(
+            answer.exit, 0,
+            "{}",
+            answer.envelope["output"]["content"]["oneact"]
+        );
+    }
+}

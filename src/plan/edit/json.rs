@@ -1,22 +1,32 @@
-//! The three JSON operations: bytes are cut and put in where the document's tree says.
+//! The three JSON operations: bytes are cut and put in where one pass over the document's tokens says.
 //!
 //! Everything else stays as it is by construction: key order, indentation, number text, escapes,
 //! comments, byte order mark, line ends, final line end. What is added looks like its neighbours.
 //! Comments and trailing commas are let in any file that has them already (`tsconfig.json`); a file
-//! without them gets none.
+//! without them gets none. The document is never held as a tree: time and memory are at most in
+//! proportion to its size.
 
-mod document;
+mod outline;
+mod reading;
 mod splice;
 mod write;
 
 use serde_json::Value;
 
-use super::{EditError, Edited, JsonPath, text::Text};
-pub(super) use document::Grammar;
+use super::{Budget, EditError, Edited, JsonPath, path::Step, text::Text};
+pub(super) use reading::Grammar;
 
-use document::Document;
-use splice::{Container, Splice};
+use outline::{Kind, Outline, no_key, outline};
+use reading::{Change, Meaning, What};
+use splice::Splice;
 use write::Style;
+
+/// A document that was read, and what makes changes of it.
+struct Desk<'a> {
+    text: Text<'a>,
+    grammar: Grammar,
+    budget: &'a Budget<'a>,
+}
 
 /// `json_add_property`: the path leads to an object that does not have the key yet.
 pub(super) fn add(
@@ -24,143 +34,152 @@ pub(super) fn add(
     path: &JsonPath,
     key: &str,
     value: &Value,
+    budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
-    let document = Document::read(text.body)?;
-    let node = document.at(path)?;
-    let Some(object) = node.as_object() else {
+    let desk = Desk::of(text, budget)?;
+    let found = desk.outline(path, Some(key))?;
+    let Some(object) = found.node.as_ref().filter(|_| found.kind == Kind::Object) else {
         return Err(EditError::PlaceNotFound {
             path: path.clone(),
             problem: format!(
                 "it is {}; json_add_property adds to objects only, so name one, or write the whole \
                  value with json_update_value",
-                document::kind(node)
+                found.kind.words()
             ),
         });
     };
-    if object.get(key).is_some() {
+    if object.picked.is_some() {
         return Err(EditError::PlaceNotFound {
             path: path.child(key),
             problem: "the key is there already; change it with json_update_value".to_owned(),
         });
     }
-    let container = Container::of_object(text.body, object);
-    let style = Style::of(&document);
-    let splices = splice::add(&container, &style, key, value);
-    let mut expected = document.value.clone();
-    if let Some(Value::Object(object)) = document::at_mut(&mut expected, path) {
-        object.insert(key.to_owned(), value.clone());
-    }
+    let style = Style::of(&found.habits, budget);
+    let splices = splice::add(object, &style, key, value)?;
     let said = format!("Property '{key}' added successfully");
-    finish(text, &document, &splices, &expected, said)
+    desk.finish(&splices, found.path.steps(), What::Add { key, value }, said)
 }
 
 /// `json_remove_property`: a key of an object, or an item of an array by its decimal index. A comment
 /// that follows on the same line goes with what is removed.
-pub(super) fn remove(text: Text<'_>, path: &JsonPath, key: &str) -> Result<Edited, EditError> {
-    let document = Document::read(text.body)?;
-    let node = document.at(path)?;
+pub(super) fn remove(
+    text: Text<'_>,
+    path: &JsonPath,
+    key: &str,
+    budget: &Budget<'_>,
+) -> Result<Edited, EditError> {
+    let desk = Desk::of(text, budget)?;
+    let found = desk.outline(path, Some(key))?;
     let missing = |problem: String| EditError::PlaceNotFound {
         path: path.clone(),
         problem,
     };
-    let mut expected = document.value.clone();
-    let slot = document::at_mut(&mut expected, path);
-    let (container, index) = match (node.as_object(), node.as_array(), slot) {
-        (Some(object), _, Some(Value::Object(members))) => {
-            let mut names = object.properties.iter().map(|member| member.name.as_str());
-            let index = names
-                .position(|name| name == key)
-                .ok_or_else(|| document::no_key(&path.child(key), object))?;
-            members.shift_remove(key);
-            (Container::of_object(text.body, object), index)
-        }
-        (_, Some(array), Some(Value::Array(items))) => {
-            let index = key
-                .parse()
-                .ok()
-                .filter(|index| *index < items.len())
-                .ok_or_else(|| {
-                    missing(format!(
-                        "the array has {} items, and `{key}` is the index of none; count from 0",
-                        items.len()
-                    ))
-                })?;
-            items.remove(index);
-            (Container::of_array(text.body, array), index)
-        }
-        _ => {
-            return Err(missing(format!(
-                "it is {}, so nothing can be removed from it",
-                document::kind(node)
-            )));
-        }
+    let Some(container) = &found.node else {
+        return Err(missing(format!(
+            "it is {}, so nothing can be removed from it",
+            found.kind.words()
+        )));
     };
-    let splices = splice::remove(&container, index);
+    let Some(picked) = &container.picked else {
+        return Err(match found.kind {
+            Kind::Object => no_key(path.child(key), container.count, &found.keys),
+            _ => missing(format!(
+                "the array has {} items, and `{key}` is the index of none; count from 0",
+                container.count
+            )),
+        });
+    };
+    let splices = splice::remove(container, picked);
+    let step = match found.kind {
+        Kind::Object => Step::Name(key.to_owned()),
+        _ => Step::Index(i64::try_from(picked.index).unwrap_or(i64::MAX)),
+    };
+    let steps = [found.path.steps(), &[step]].concat();
     let said = format!("Property '{key}' removed successfully");
-    finish(text, &document, &splices, &expected, said)
+    desk.finish(&splices, &steps, What::Remove, said)
 }
 
 /// `json_update_value`: the place must be there.
-pub(super) fn update(text: Text<'_>, path: &JsonPath, value: &Value) -> Result<Edited, EditError> {
-    let document = Document::read(text.body)?;
-    let node = document.at(path)?;
-    let parent = match path.steps().len().checked_sub(1) {
-        Some(depth) => Container::of(text.body, document.at(&path.first(depth))?),
-        None => None,
-    };
-    let style = Style::of(&document);
-    let splices = [splice::update(
-        text.body,
-        node,
-        parent.as_ref(),
-        &style,
-        value,
-    )];
-    let mut expected = document.value.clone();
-    if let Some(slot) = document::at_mut(&mut expected, path) {
-        *slot = value.clone();
-    }
+pub(super) fn update(
+    text: Text<'_>,
+    path: &JsonPath,
+    value: &Value,
+    budget: &Budget<'_>,
+) -> Result<Edited, EditError> {
+    let desk = Desk::of(text, budget)?;
+    let found = desk.outline(path, None)?;
+    let style = Style::of(&found.habits, budget);
+    let splices = [splice::update(text.body, &found, &style, value)?];
     let said = format!("Value at {path} updated successfully");
-    finish(text, &document, &splices, &expected, said)
+    desk.finish(&splices, found.path.steps(), What::Update { value }, said)
 }
 
 /// Whether it is one JSON value of this grammar, without duplicate keys.
 pub(super) fn check(text: Text<'_>, grammar: Grammar) -> Result<(), EditError> {
-    let found = Document::read(text.body)?.grammar;
+    let (_, found) = read(text.body)?;
     if grammar.allows(found) {
         Ok(())
     } else {
-        Err(document::not_strict(text.body))
+        Err(reading::not_strict(text.body))
     }
 }
 
 /// The value, checked in the same way.
 pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
-    Document::read(text.body).map(|document| document.value)
+    let value = reading::value(text.body)?;
+    outline(text.body, &JsonPath::of(&[]), None, &|| Ok(()))?;
+    Ok(value)
 }
 
-/// Makes the splices, and lets the result out only if it is the document that was meant.
-fn finish(
-    text: Text<'_>,
-    before: &Document<'_>,
-    splices: &[Splice],
-    expected: &Value,
-    said: String,
-) -> Result<Edited, EditError> {
-    let body = splice::apply(text.body, splices);
-    let wrong = |what: &str| {
-        EditError::Refused(format!(
-            "the edit cannot be made safely: its result {what}; make it with text_replace"
-        ))
-    };
-    let after = Document::read(&body).map_err(|error| wrong(&format!("is broken ({error})")))?;
-    if !document::same(&after.value, expected) {
-        return Err(wrong("is not what was meant"));
+/// Reads a whole document, by both readers.
+fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
+    let read = reading::read(body, None)?;
+    outline(body, &JsonPath::of(&[]), None, &|| Ok(()))?;
+    Ok(read)
+}
+
+impl<'a> Desk<'a> {
+    fn of(text: Text<'a>, budget: &'a Budget<'a>) -> Result<Self, EditError> {
+        budget.go_on()?;
+        let (_, grammar) = reading::read(text.body, None)?;
+        Ok(Self {
+            text,
+            grammar,
+            budget,
+        })
     }
-    if !before.grammar.allows(after.grammar) {
-        return Err(wrong(
-            "has comments or trailing commas, which were not there before",
-        ));
+
+    fn outline(&self, path: &JsonPath, pick: Option<&str>) -> Result<Outline<'a>, EditError> {
+        outline(self.text.body, path, pick, &|| self.budget.go_on())
     }
-    Ok(Edited::whole(text.with(body), said))
+
+    /// Makes the splices, and lets the result out only if it is the document that was meant.
+    fn finish(
+        &self,
+        splices: &[Splice],
+        path: &[Step],
+        what: What<'_>,
+        said: String,
+    ) -> Result<Edited, EditError> {
+        self.budget.go_on()?;
+        let change = Change { path, what };
+        let (expected, _) = reading::read(self.text.body, Some(change))?;
+        let body = splice::apply(self.text.body, splices, self.budget)?;
+        let wrong = |what: &str| {
+            EditError::Refused(format!(
+                "the edit cannot be made safely: its result {what}; make it with text_replace"
+            ))
+        };
+        self.budget.go_on()?;
+        let (is, grammar) = read(&body).map_err(|error| wrong(&format!("is broken ({error})")))?;
+        if is != expected {
+            return Err(wrong("is not what was meant"));
+        }
+        if !self.grammar.allows(grammar) {
+            return Err(wrong(
+                "has comments or trailing commas, which were not there before",
+            ));
+        }
+        Ok(Edited::whole(self.text.with(body), said))
+    }
 }

@@ -48,6 +48,12 @@ impl JsonPath {
         })
     }
 
+    /// The place to which these steps lead.
+    pub(super) fn of(steps: &[Step]) -> Self {
+        let steps = steps.to_vec();
+        Self { steps }
+    }
+
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps
     }

@@ -2,17 +2,13 @@
 
 use std::ops::Range;
 
-use jsonc_parser::{
-    ast::{Array, Object, Value as Node},
-    common::Ranged,
-};
 use serde_json::Value;
 
 use super::{
-    document::comment_length,
+    outline::{Container, Outline, Picked, comment_length, indent},
     write::{Shape, Style},
 };
-use crate::plan::edit::text::end_near;
+use crate::plan::edit::{Budget, EditError, text::end_near};
 
 /// These bytes become this text.
 #[derive(Debug)]
@@ -34,8 +30,16 @@ impl Splice {
 }
 
 /// Makes the splices, which are in order and do not overlap.
-pub(super) fn apply(body: &str, splices: &[Splice]) -> String {
-    let mut after = String::with_capacity(body.len());
+pub(super) fn apply(
+    body: &str,
+    splices: &[Splice],
+    budget: &Budget<'_>,
+) -> Result<String, EditError> {
+    let cut: usize = splices.iter().map(|splice| splice.range.len()).sum();
+    let put: usize = splices.iter().map(|splice| splice.text.len()).sum();
+    let size = body.len().saturating_sub(cut) + put;
+    budget.fits(size as u64)?;
+    let mut after = String::with_capacity(size);
     let mut done = 0;
     for splice in splices {
         after.push_str(body.get(done..splice.range.start).unwrap_or_default());
@@ -43,46 +47,10 @@ pub(super) fn apply(body: &str, splices: &[Splice]) -> String {
         done = splice.range.end;
     }
     after.push_str(body.get(done..).unwrap_or_default());
-    after
-}
-
-/// An object or array: where it, and each of its members or items, is.
-pub(super) struct Container<'b> {
-    body: &'b str,
-    pub(super) start: usize,
-    end: usize,
-    pub(super) items: Vec<Range<usize>>,
+    Ok(after)
 }
 
 impl<'b> Container<'b> {
-    pub(super) fn of(body: &'b str, node: &Node<'_>) -> Option<Self> {
-        match node {
-            Node::Object(object) => Some(Self::of_object(body, object)),
-            Node::Array(array) => Some(Self::of_array(body, array)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn of_object(body: &'b str, object: &Object<'_>) -> Self {
-        let items = object.properties.iter().map(bytes);
-        Self::new(body, object, items.collect())
-    }
-
-    pub(super) fn of_array(body: &'b str, array: &Array<'_>) -> Self {
-        let items = array.elements.iter().map(bytes);
-        Self::new(body, array, items.collect())
-    }
-
-    fn new(body: &'b str, node: &impl Ranged, items: Vec<Range<usize>>) -> Self {
-        let Range { start, end } = bytes(node);
-        Self {
-            body,
-            start,
-            end,
-            items,
-        }
-    }
-
     fn text(&self, range: Range<usize>) -> &'b str {
         self.body.get(range).unwrap_or_default()
     }
@@ -92,20 +60,10 @@ impl<'b> Container<'b> {
         before.rfind('\n').map_or(0, |newline| newline + 1)
     }
 
-    /// The blanks at the start of the line that holds this byte.
-    pub(super) fn indent(&self, at: usize) -> &'b str {
-        let line = self.text(self.line_start(at)..self.body.len());
-        let end = line.find(|c| !matches!(c, ' ' | '\t'));
-        line.get(..end.unwrap_or(line.len())).unwrap_or_default()
-    }
-
     /// Whether nothing but blanks is before it on its line.
-    pub(super) fn on_own_line(&self, at: usize) -> bool {
-        let before = self.text(self.start..at);
-        let blanks = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
-        before
-            .get(blanks..)
-            .is_some_and(|blanks| blanks.contains('\n'))
+    fn on_own_line(&self, at: usize) -> bool {
+        let start = self.line_start(at);
+        start > self.start && self.text(start..at).trim().is_empty()
     }
 
     /// The end of the comments that follow on the same line, if the line ends with them.
@@ -145,14 +103,14 @@ impl<'b> Container<'b> {
     }
 }
 
-fn bytes(node: &impl Ranged) -> Range<usize> {
-    let range = node.range();
-    range.start..range.end
-}
-
 /// A new member at the end of an object.
-pub(super) fn add(object: &Container<'_>, style: &Style, key: &str, value: &Value) -> Vec<Splice> {
-    let Some(last) = object.items.last() else {
+pub(super) fn add(
+    object: &Container<'_>,
+    style: &Style<'_>,
+    key: &str,
+    value: &Value,
+) -> Result<Vec<Splice>, EditError> {
+    let Some(last) = &object.last else {
         return open(object, style, key, value);
     };
     let comma = object.comma(last.end);
@@ -162,60 +120,61 @@ pub(super) fn add(object: &Container<'_>, style: &Style, key: &str, value: &Valu
         Some(_) => (None, ","),
     };
     let (at, lead, member) = if object.on_own_line(last.start) {
-        let indent = object.indent(last.start);
+        let indent = indent(object.body, last.start);
         let end = end_near(object.body, last.end);
         let shape = Shape::Lines(indent.to_owned());
         let at = object.end_of_line(after).unwrap_or(after);
         let lead = [end, indent].concat();
-        (at, lead, style.member(key, value, &shape, end))
+        (at, lead, style.member(key, value, &shape, end)?)
     } else {
         let lead = style.gap().to_owned();
-        (after, lead, style.member(key, value, &Shape::Line, ""))
+        (after, lead, style.member(key, value, &Shape::Line, "")?)
     };
     let put = Splice::put(at, [&lead, &member, behind].concat());
-    before.into_iter().chain([put]).collect()
+    Ok(before.into_iter().chain([put]).collect())
 }
 
 /// The first member of an object, which may hold comments.
-fn open(object: &Container<'_>, style: &Style, key: &str, value: &Value) -> Vec<Splice> {
+fn open(
+    object: &Container<'_>,
+    style: &Style<'_>,
+    key: &str,
+    value: &Value,
+) -> Result<Vec<Splice>, EditError> {
     let inside = object.start + 1..object.end - 1;
     let text = object.text(inside.clone());
     let kept = inside.start + text.trim_end().len();
     if style.opened == Shape::Line && !text.contains('\n') {
-        let member = style.member(key, value, &Shape::Line, "");
+        let member = style.member(key, value, &Shape::Line, "")?;
         let text = if kept > inside.start {
             [" ", &member].concat()
         } else {
             member
         };
         let range = kept..inside.end;
-        return vec![Splice { range, text }];
+        return Ok(vec![Splice { range, text }]);
     }
-    let outer = object.indent(object.start);
+    let outer = indent(object.body, object.start);
     let inner = style.deeper(outer);
     let end = end_near(object.body, object.start);
-    let member = style.member(key, value, &Shape::Lines(inner.clone()), end);
+    let member = style.member(key, value, &Shape::Lines(inner.clone()), end)?;
     let text = if object.text(kept..inside.end).contains('\n') && kept > inside.start {
-        return vec![Splice::put(kept, [end, &inner, &member].concat())];
+        return Ok(vec![Splice::put(kept, [end, &inner, &member].concat())]);
     } else {
         [end, &inner, &member, end, outer].concat()
     };
     let range = kept..inside.end;
-    vec![Splice { range, text }]
+    Ok(vec![Splice { range, text }])
 }
 
-/// Takes the item of that index away, with one comma.
-pub(super) fn remove(container: &Container<'_>, index: usize) -> Vec<Splice> {
-    let Some(item) = container.items.get(index).cloned() else {
-        return Vec::new();
-    };
+/// Takes that item away, with one comma.
+pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> {
+    let item = picked.range.clone();
     let comma = container.comma(item.end);
     let after = comma.map_or(item.end, |comma| comma + 1);
-    let previous = index
-        .checked_sub(1)
-        .and_then(|index| container.items.get(index));
+    let previous = picked.previous.as_ref();
     let inside = container.start + 1..container.end - 1;
-    if container.items.len() == 1
+    if container.count == 1
         && container.is_blank(inside.start..item.start)
         && container.is_blank(after..inside.end)
         && container.is_blank(item.end..comma.unwrap_or(item.end))
@@ -256,7 +215,7 @@ pub(super) fn remove(container: &Container<'_>, index: usize) -> Vec<Splice> {
     let gap = container.text(after..container.end);
     let blanks = gap.len() - gap.trim_start_matches([' ', '\t']).len();
     let blanks = match comma {
-        Some(_) if index + 1 < container.items.len() => blanks,
+        Some(_) if picked.index + 1 < container.count => blanks,
         _ => 0,
     };
     let cut = Splice::cut(item.start..after + blanks);
@@ -266,31 +225,19 @@ pub(super) fn remove(container: &Container<'_>, index: usize) -> Vec<Splice> {
 /// Another value in the place of this one, written as the old one was, or as its parent is.
 pub(super) fn update(
     body: &str,
-    node: &Node<'_>,
-    parent: Option<&Container<'_>>,
-    style: &Style,
+    found: &Outline<'_>,
+    style: &Style<'_>,
     value: &Value,
-) -> Splice {
-    let range = bytes(node);
-    let old = Container::of(body, node).filter(|old| !old.items.is_empty());
-    let lines = match (&old, parent) {
-        (Some(old), _) => old.items.iter().any(|item| old.on_own_line(item.start)),
-        (None, Some(parent)) => parent
-            .items
-            .iter()
-            .any(|item| parent.on_own_line(item.start)),
-        (None, None) => true,
-    };
-    let whole = old.as_ref().or(parent);
-    let shape = if lines {
-        Shape::Lines(
-            whole
-                .map_or("", |whole| whole.indent(range.start))
-                .to_owned(),
-        )
+) -> Result<Splice, EditError> {
+    let range = found.range.clone();
+    let old = found.node.as_ref().filter(|old| old.count > 0);
+    let whole = old.or(found.parent.as_ref());
+    let shape = if whole.is_none_or(|whole| whole.lines) {
+        let indent = whole.map_or("", |_| indent(body, range.start));
+        Shape::Lines(indent.to_owned())
     } else {
         Shape::Line
     };
-    let text = style.value(value, &shape, end_near(body, range.start));
-    Splice { range, text }
+    let text = style.value(value, &shape, end_near(body, range.start))?;
+    Ok(Splice { range, text })
 }

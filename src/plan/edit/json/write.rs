@@ -1,18 +1,19 @@
 //! How values are written so that they look like the document they come into.
 
-use jsonc_parser::{ast::Value as Node, common::Ranged};
 use serde_json::Value;
 
-use super::{document::Document, splice::Container};
+use super::outline::Habits;
+use crate::plan::edit::{Budget, EditError};
 
 /// The habits of a document.
-pub(super) struct Style {
+pub(super) struct Style<'s> {
     /// One level of indentation.
     unit: String,
     /// Between a key and its value: `: `, `:`.
     colon: String,
     /// What an empty object is opened to.
     pub(super) opened: Shape,
+    budget: &'s Budget<'s>,
 }
 
 /// Whether a collection is written on one line, or with a line for each item.
@@ -23,19 +24,17 @@ pub(super) enum Shape {
     Lines(String),
 }
 
-impl Style {
-    pub(super) fn of(document: &Document<'_>) -> Self {
-        let body = document.body;
-        let unit = unit(body, &document.tree);
-        let empty = Container::of(body, &document.tree).is_some_and(|root| root.items.is_empty());
+impl<'s> Style<'s> {
+    pub(super) fn of(habits: &Habits<'_>, budget: &'s Budget<'s>) -> Self {
         Self {
-            colon: colon(body, &document.tree).unwrap_or(": ").to_owned(),
-            opened: if unit.is_some() || empty {
+            colon: habits.colon.unwrap_or(": ").to_owned(),
+            opened: if habits.unit.is_some() || habits.empty {
                 Shape::Lines(String::new())
             } else {
                 Shape::Line
             },
-            unit: unit.unwrap_or_else(|| "  ".to_owned()),
+            unit: habits.unit.clone().unwrap_or_else(|| "  ".to_owned()),
+            budget,
         }
     }
 
@@ -49,79 +48,93 @@ impl Style {
         if self.colon.ends_with(':') { "" } else { " " }
     }
 
-    pub(super) fn member(&self, key: &str, value: &Value, shape: &Shape, end: &str) -> String {
-        let key = Value::String(key.to_owned());
-        let value = self.value(value, shape, end);
-        format!("{key}{}{value}", self.colon)
+    pub(super) fn member(
+        &self,
+        key: &str,
+        value: &Value,
+        shape: &Shape,
+        end: &str,
+    ) -> Result<String, EditError> {
+        let mut text = String::new();
+        self.put_member(&mut text, key, value, shape, end)?;
+        Ok(text)
     }
 
     /// The text of a value; its first line starts where it is put.
-    pub(super) fn value(&self, value: &Value, shape: &Shape, end: &str) -> String {
+    pub(super) fn value(
+        &self,
+        value: &Value,
+        shape: &Shape,
+        end: &str,
+    ) -> Result<String, EditError> {
+        let mut text = String::new();
+        self.put(&mut text, value, shape, end)?;
+        Ok(text)
+    }
+
+    /// An indentation may be long: what would be too large is not written to its end.
+    fn push(&self, text: &mut String, parts: &[&str]) -> Result<(), EditError> {
+        let more: usize = parts.iter().map(|part| part.len()).sum();
+        self.budget.fits((text.len() + more) as u64)?;
+        text.extend(parts.iter().copied());
+        Ok(())
+    }
+
+    fn put_member(
+        &self,
+        text: &mut String,
+        key: &str,
+        value: &Value,
+        shape: &Shape,
+        end: &str,
+    ) -> Result<(), EditError> {
+        let key = Value::String(key.to_owned()).to_string();
+        self.push(text, &[&key, &self.colon])?;
+        self.put(text, value, shape, end)
+    }
+
+    fn put(
+        &self,
+        text: &mut String,
+        value: &Value,
+        shape: &Shape,
+        end: &str,
+    ) -> Result<(), EditError> {
+        let (brackets, count) = match value {
+            Value::Object(object) => (["{", "}"], object.len()),
+            Value::Array(items) => (["[", "]"], items.len()),
+            scalar => return self.push(text, &[&scalar.to_string()]),
+        };
         let inner = match shape {
             Shape::Line => Shape::Line,
             Shape::Lines(indent) => Shape::Lines(self.deeper(indent)),
         };
-        let (brackets, items): (_, Vec<_>) = match value {
-            Value::Object(object) => (
-                ["{", "}"],
-                object
-                    .iter()
-                    .map(|(key, value)| self.member(key, value, &inner, end))
-                    .collect(),
-            ),
-            Value::Array(items) => (
-                ["[", "]"],
-                items
-                    .iter()
-                    .map(|item| self.value(item, &inner, end))
-                    .collect(),
-            ),
-            scalar => return scalar.to_string(),
+        let lead = |text: &mut String, first: bool| match &inner {
+            Shape::Lines(inner) if first => self.push(text, &[end, inner]),
+            Shape::Lines(inner) => self.push(text, &[",", end, inner]),
+            Shape::Line if first => Ok(()),
+            Shape::Line => self.push(text, &[",", self.gap()]),
         };
         let [open, close] = brackets;
-        match (shape, &inner) {
-            (Shape::Lines(outer), Shape::Lines(inner)) if !items.is_empty() => {
-                let items = items.join(&[",", end, inner].concat());
-                [open, end, inner, &items, end, outer, close].concat()
+        self.push(text, &[open])?;
+        match value {
+            Value::Object(object) => {
+                for (index, (key, value)) in object.iter().enumerate() {
+                    lead(text, index == 0)?;
+                    self.put_member(text, key, value, &inner, end)?;
+                }
             }
-            _ => [open, &items.join(&[",", self.gap()].concat()), close].concat(),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    lead(text, index == 0)?;
+                    self.put(text, item, &inner, end)?;
+                }
+            }
+            _ => {}
         }
-    }
-}
-
-/// The first step of indentation in the document.
-fn unit(body: &str, node: &Node<'_>) -> Option<String> {
-    let container = Container::of(body, node)?;
-    if let Some(first) = container.items.first()
-        && container.on_own_line(first.start)
-    {
-        let inner = container.indent(first.start);
-        let outer = container.indent(container.start);
-        if let Some(unit) = inner.strip_prefix(outer).filter(|unit| !unit.is_empty()) {
-            return Some(unit.to_owned());
+        match shape {
+            Shape::Lines(outer) if count > 0 => self.push(text, &[end, outer, close]),
+            _ => self.push(text, &[close]),
         }
-    }
-    children(node).into_iter().find_map(|node| unit(body, node))
-}
-
-/// What stands between the first key and its value.
-fn colon<'b>(body: &'b str, node: &Node<'_>) -> Option<&'b str> {
-    if let Some(member) = node
-        .as_object()
-        .and_then(|object| object.properties.first())
-    {
-        let text = body.get(member.name.range().end..member.value.range().start)?;
-        return text.chars().all(|c| matches!(c, ':' | ' ')).then_some(text);
-    }
-    children(node)
-        .into_iter()
-        .find_map(|node| colon(body, node))
-}
-
-fn children<'n, 'a>(node: &'n Node<'a>) -> Vec<&'n Node<'a>> {
-    match node {
-        Node::Object(object) => object.properties.iter().map(|item| &item.value).collect(),
-        Node::Array(array) => array.elements.iter().collect(),
-        _ => Vec::new(),
     }
 }

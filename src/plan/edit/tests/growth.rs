@@ -219,6 +219,101 @@ fn a_literal_across_line_ends_is_found_where_an_expression_finds_it() {
 }
 
 #[test]
+fn a_json_edit_is_told_to_stop_between_its_passes_and_makes_a_bounded_number_of_them() {
+    let items = vec!["[0,[1]]"; 1_000].join(",");
+    let before = format!("[{items}]");
+    for (change, passes) in [
+        (update("$[3]", "1"), 4),
+        (remove("$[3]", "1"), 4),
+        (update("$[-1][-1][-1]", "1"), 7),
+    ] {
+        let (times, ended) = asked("a.json", &change, &before, usize::MAX);
+        assert!(ended.is_ok());
+        assert_eq!(times, passes, "{change:?}");
+        for last in 1..=passes {
+            let (_, ended) = asked("a.json", &change, &before, last);
+            assert_eq!(ended.unwrap_err().fault, Fault::Cancelled);
+        }
+    }
+}
+
+#[test]
+fn what_a_long_indentation_makes_of_a_value_is_known_before_it_is_built() {
+    // Built, this would be 100 GB: the first item shows an indentation of 1 MB.
+    let before = format!("{{\n{}\"a\": 1\n}}", " ".repeat(1 << 20));
+    let many = serde_json::to_string(&vec![0; 100_000]).unwrap();
+    for change in [add("$", "k", &many), update("$.a", &many)] {
+        let budget = Budget {
+            most: 50 << 20,
+            stopped: &|| None,
+        };
+        let failed = crate::plan::edit::edit(
+            &change,
+            &name("a.json"),
+            before.as_bytes(),
+            before.as_bytes(),
+            &budget,
+        );
+        assert_eq!(
+            Failure::from(failed.unwrap_err()).fault,
+            Fault::LimitExceeded
+        );
+    }
+    let change = add("$", "k", "[0]");
+    let after = "{\"a\":1,\"k\":[0]}";
+    let with = |most| {
+        let budget = Budget {
+            most,
+            stopped: &|| None,
+        };
+        let before = b"{\"a\":1}";
+        crate::plan::edit::edit(&change, &name("a.json"), before, before, &budget)
+    };
+    assert_eq!(text(with(after.len() as u64).unwrap()), after);
+    assert!(with(after.len() as u64 - 1).is_err());
+}
+
+#[test]
+fn a_minified_document_is_not_gone_back_through_for_each_of_its_items() {
+    // One line: going back to its start for each item would take a thousand times as long.
+    let before = format!("[{}{{}}]", "{\"a\":[1],\"b\":{\"c\":2}},".repeat(40_000));
+    for (change, added) in [
+        (update("$[39999].a[0]", "22"), 1),
+        (remove("$", "0"), -22),
+        (add("$[40000]", "d", "3"), 5),
+        (update("$[-1]", "[1,2]"), 3),
+    ] {
+        let after = edit(&change, &name("a.json"), before.as_bytes())
+            .unwrap()
+            .bytes;
+        let by = i64::try_from(after.len()).unwrap() - i64::try_from(before.len()).unwrap();
+        assert_eq!(by, added, "{change:?}");
+    }
+}
+
+#[test]
+fn a_document_that_is_too_large_to_be_held_is_held_against_no_schema() {
+    let before = format!("{{\"a\": \"{}\"}}", "x".repeat(9 << 20));
+    let edited = |change: &Edit| {
+        let bytes = before.as_bytes();
+        alone(crate::plan::edit::schema_update(
+            change,
+            &name("a.json"),
+            bytes,
+            bytes,
+            &FREE,
+        ))
+    };
+    // What was there is not looked at, if it is too large.
+    assert!(edited(&update("$.a", "1")).is_ok());
+    let failed = edited(&add("$", "b", "1")).unwrap_err();
+    assert!(
+        failed.to_string().contains("held against a schema"),
+        "{failed}"
+    );
+}
+
+#[test]
 fn comments_that_do_not_end_are_looked_at_once() {
     let text = "/* ".repeat(200_000);
     assert!(check_syntax(&name("a.jsonc"), text.as_bytes()).is_err());

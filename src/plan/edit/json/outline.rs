@@ -1,0 +1,443 @@
+//! Where in a JSON text the things are that an edit needs, found in one pass over its tokens
+//! (`jsonc-parser`). The text was read strictly before; nothing of it is kept but these places.
+
+use std::{borrow::Cow, collections::HashSet, ops::Range};
+
+use jsonc_parser::{Scanner, ScannerOptions, tokens::Token};
+
+use super::reading::invalid;
+use crate::plan::edit::{
+    EditError, JsonPath, Position,
+    path::{Step, item},
+};
+
+/// An object or array: where it is, and what is to be known of its members or items.
+#[derive(Debug, Clone)]
+pub(super) struct Container<'b> {
+    pub(super) body: &'b str,
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) count: usize,
+    pub(super) last: Option<Range<usize>>,
+    /// Whether any of them starts a line.
+    pub(super) lines: bool,
+    /// The one that was asked for.
+    pub(super) picked: Option<Picked>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Picked {
+    pub(super) index: usize,
+    pub(super) range: Range<usize>,
+    pub(super) previous: Option<Range<usize>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    Boolean,
+    Null,
+}
+
+impl Kind {
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Object => "an object",
+            Self::Array => "an array",
+            Self::String => "a string",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::Null => "null",
+        }
+    }
+}
+
+/// What a pass over the text finds.
+pub(super) struct Outline<'b> {
+    /// The path, its indices counted from the start.
+    pub(super) path: JsonPath,
+    pub(super) kind: Kind,
+    pub(super) range: Range<usize>,
+    /// What is there, if it is an object or array, and what it is in.
+    pub(super) node: Option<Container<'b>>,
+    pub(super) parent: Option<Container<'b>>,
+    /// The first keys, if it is an object.
+    pub(super) keys: Vec<String>,
+    pub(super) habits: Habits<'b>,
+}
+
+/// How the document is written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Habits<'b> {
+    /// The first step of indentation.
+    pub(super) unit: Option<String>,
+    /// What stands between the first key and its value.
+    pub(super) colon: Option<&'b str>,
+    /// Whether it is one collection with nothing in it.
+    pub(super) empty: bool,
+}
+
+/// Members that are told of an object without the one that is looked for.
+const KEYS_TOLD: usize = 10;
+
+/// Looks for a place. `pick` is the key, or the decimal index, of a child of it that is asked for.
+pub(super) fn outline<'b>(
+    body: &'b str,
+    path: &JsonPath,
+    pick: Option<&str>,
+    go_on: &dyn Fn() -> Result<(), EditError>,
+) -> Result<Outline<'b>, EditError> {
+    let mut steps = path.steps().to_vec();
+    loop {
+        go_on()?;
+        let mut pass = Pass::new(body, &steps, pick);
+        pass.run()?;
+        // An index from the end is known when the array has been passed: then once more.
+        let depth = pass.reached.len().saturating_sub(1);
+        let reached = pass.reached.get(depth);
+        let length = reached.filter(|reached| reached.kind == Kind::Array);
+        let length = length.map(|reached| reached.count);
+        let found = match (steps.get(depth), length) {
+            (Some(Step::Index(index @ ..0)), Some(length)) => item(*index, length),
+            _ => None,
+        };
+        if let Some(found) = found.and_then(|found| i64::try_from(found).ok()) {
+            if let Some(step) = steps.get_mut(depth) {
+                *step = Step::Index(found);
+            }
+            continue;
+        }
+        return pass.found(path, &steps);
+    }
+}
+
+/// Whether nothing but blanks is before it on its line, which starts behind `from`.
+fn starts_line(body: &str, from: usize, at: usize) -> bool {
+    let before = body.get(from..at).unwrap_or_default();
+    let blanks = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
+    before
+        .get(blanks..)
+        .is_some_and(|blanks| blanks.contains('\n'))
+}
+
+/// The blanks at the start of the line that holds this byte.
+pub(super) fn indent(body: &str, at: usize) -> &str {
+    let before = body.get(..at).unwrap_or_default();
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = body.get(start..).unwrap_or_default();
+    let end = line.find(|c| !matches!(c, ' ' | '\t'));
+    line.get(..end.unwrap_or(line.len())).unwrap_or_default()
+}
+
+/// The bytes of the comment that starts here, without its line end; 0 if none does. One that does not
+/// end goes to the end.
+pub(super) fn comment_length(rest: &[u8]) -> usize {
+    let ends = |pair: &[u8]| pair == b"*/";
+    if rest.starts_with(b"//") {
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest);
+        line.strip_suffix(b"\r").unwrap_or(line).len()
+    } else if rest.starts_with(b"/*") {
+        let inside = rest.get(2..).unwrap_or_default();
+        inside
+            .windows(2)
+            .position(ends)
+            .map_or(rest.len(), |length| length + 4)
+    } else {
+        0
+    }
+}
+
+/// A value on the path.
+struct Reached {
+    kind: Kind,
+    range: Range<usize>,
+    count: usize,
+    keys: Vec<String>,
+}
+
+/// An object or array that is not at its end yet.
+struct Open<'b> {
+    container: Container<'b>,
+    names: HashSet<Cow<'b, str>>,
+    /// Of an object: the key of the member that is read, and where the key starts and ends.
+    key: Option<(Cow<'b, str>, Range<usize>)>,
+    /// How many steps of the path lead here, if they do.
+    depth: Option<usize>,
+}
+
+struct Pass<'b, 'p> {
+    body: &'b str,
+    steps: &'p [Step],
+    pick: Option<&'p str>,
+    open: Vec<Open<'b>>,
+    reached: Vec<Reached>,
+    node: Option<Container<'b>>,
+    parent: Option<Container<'b>>,
+    habits: Habits<'b>,
+    values: usize,
+}
+
+impl<'b, 'p> Pass<'b, 'p> {
+    fn new(body: &'b str, steps: &'p [Step], pick: Option<&'p str>) -> Self {
+        Self {
+            body,
+            steps,
+            pick,
+            open: Vec::new(),
+            reached: Vec::new(),
+            node: None,
+            parent: None,
+            habits: Habits::default(),
+            values: 0,
+        }
+    }
+
+    fn run(&mut self) -> Result<(), EditError> {
+        let options = ScannerOptions {
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let mut scanner = Scanner::new(self.body, &options);
+        loop {
+            let token = scanner.scan().map_err(|error| {
+                let at = Position::of(self.body, error.range().start);
+                invalid(error.kind().to_string(), Some(at))
+            })?;
+            let Some(token) = token else { return Ok(()) };
+            let range = scanner.token_start()..scanner.token_end();
+            match token {
+                Token::CommentLine(_) | Token::CommentBlock(_) | Token::Comma | Token::Colon => {}
+                Token::OpenBrace => self.open(Kind::Object, range.start),
+                Token::OpenBracket => self.open(Kind::Array, range.start),
+                Token::CloseBrace | Token::CloseBracket => self.close(range.end),
+                Token::String(text) if self.awaits_key() => self.key(text, range)?,
+                Token::String(_) => self.scalar(Kind::String, range),
+                Token::Number(_) => self.scalar(Kind::Number, range),
+                Token::Boolean(_) => self.scalar(Kind::Boolean, range),
+                Token::Null => self.scalar(Kind::Null, range),
+                Token::Word(_) => {
+                    let at = Position::of(self.body, range.start);
+                    return Err(invalid("unexpected word".to_owned(), Some(at)));
+                }
+            }
+        }
+    }
+
+    fn awaits_key(&self) -> bool {
+        let innermost = self.open.last();
+        innermost.is_some_and(|open| open.container.kind == Kind::Object && open.key.is_none())
+    }
+
+    fn key(&mut self, name: Cow<'b, str>, range: Range<usize>) -> Result<(), EditError> {
+        if let Some(open) = self.open.last_mut() {
+            if !open.names.insert(name.clone()) {
+                let at = Position::of(self.body, range.start);
+                return Err(invalid(format!("duplicate key `{name}`"), Some(at)));
+            }
+            open.key = Some((name, range));
+        }
+        Ok(())
+    }
+
+    /// A value starts: how many steps of the path lead to it, if they do.
+    fn starts(&mut self, kind: Kind, start: usize) -> Option<usize> {
+        self.values += 1;
+        let depth = match self.open.last_mut() {
+            None => Some(0),
+            Some(open) => {
+                let container = &mut open.container;
+                let (first, from) = match &open.key {
+                    Some((_, key)) => (key.start, container.start),
+                    None => (start, container.start),
+                };
+                // Only the collections of the path are asked for it, and the first of any other.
+                if !container.lines && (open.depth.is_some() || container.count == 0) {
+                    container.lines = starts_line(self.body, from, first);
+                }
+                if container.count == 0 {
+                    self.habits.see(self.body, container, first);
+                    if let (None, Some((_, key))) = (self.habits.colon, &open.key) {
+                        let text = self.body.get(key.end..start);
+                        self.habits.colon =
+                            text.filter(|text| text.chars().all(|c| matches!(c, ':' | ' ')));
+                    }
+                }
+                open.depth
+                    .filter(|depth| match (self.steps.get(*depth), &open.key) {
+                        (Some(Step::Name(wanted)), Some((name, _))) => wanted == name,
+                        (Some(Step::Index(wanted)), None) => {
+                            usize::try_from(*wanted) == Ok(container.count)
+                        }
+                        _ => false,
+                    })
+                    .map(|depth| depth + 1)
+            }
+        };
+        if depth.is_some() {
+            self.reached.push(Reached {
+                kind,
+                range: start..start,
+                count: 0,
+                keys: Vec::new(),
+            });
+        }
+        depth
+    }
+
+    /// A value ends.
+    fn ends(&mut self, range: &Range<usize>, depth: Option<usize>, count: usize) {
+        if let Some(reached) = depth.and_then(|depth| self.reached.get_mut(depth)) {
+            reached.range = range.clone();
+            reached.count = count;
+        }
+        let (body, steps, pick) = (self.body, self.steps, self.pick);
+        let Some(open) = self.open.last_mut() else {
+            self.habits.empty =
+                self.values == 1 && body.get(range.clone()).is_some_and(is_collection);
+            return;
+        };
+        let key = open.key.take();
+        let start = key.as_ref().map_or(range.start, |(_, key)| key.start);
+        let whole = start..range.end;
+        let container = &mut open.container;
+        let index = container.count;
+        if open.depth == Some(steps.len()) {
+            let is_picked = match (&key, pick) {
+                (_, None) => false,
+                (Some((name, _)), Some(pick)) => name == pick,
+                (None, Some(pick)) => pick.parse() == Ok(index),
+            };
+            if is_picked {
+                container.picked = Some(Picked {
+                    index,
+                    range: whole.clone(),
+                    previous: container.last.clone(),
+                });
+            }
+        }
+        if let (Some(reached), Some((name, _))) = (
+            open.depth.and_then(|depth| self.reached.get_mut(depth)),
+            &key,
+        ) && reached.keys.len() < KEYS_TOLD
+        {
+            reached.keys.push(name.clone().into_owned());
+        }
+        container.last = Some(whole);
+        container.count += 1;
+    }
+
+    fn scalar(&mut self, kind: Kind, range: Range<usize>) {
+        let depth = self.starts(kind, range.start);
+        self.ends(&range, depth, 0);
+    }
+
+    fn open(&mut self, kind: Kind, start: usize) {
+        let depth = self.starts(kind, start);
+        self.open.push(Open {
+            container: Container {
+                body: self.body,
+                kind,
+                start,
+                end: start,
+                count: 0,
+                last: None,
+                lines: false,
+                picked: None,
+            },
+            names: HashSet::new(),
+            key: None,
+            depth,
+        });
+    }
+
+    fn close(&mut self, end: usize) {
+        let Some(open) = self.open.pop() else { return };
+        let container = Container {
+            end,
+            ..open.container
+        };
+        self.ends(&(container.start..end), open.depth, container.count);
+        let last = self.steps.len();
+        match open.depth {
+            Some(depth) if depth == last => self.node = Some(container),
+            Some(depth) if depth + 1 == last => self.parent = Some(container),
+            _ => {}
+        }
+    }
+
+    fn found(self, path: &JsonPath, steps: &[Step]) -> Result<Outline<'b>, EditError> {
+        let depth = self.reached.len().saturating_sub(1);
+        let Some(last) = self.reached.into_iter().next_back() else {
+            return Err(invalid("there is no value".to_owned(), None));
+        };
+        let Some(step) = steps.get(depth) else {
+            return Ok(Outline {
+                path: JsonPath::of(steps),
+                kind: last.kind,
+                range: last.range,
+                node: self.node,
+                parent: self.parent,
+                keys: last.keys,
+                habits: self.habits,
+            });
+        };
+        let here = path.first(depth + 1);
+        Err(match (step, last.kind) {
+            (Step::Name(_), Kind::Object) => no_key(here, last.count, &last.keys),
+            (Step::Index(_), Kind::Array) => EditError::PlaceNotFound {
+                path: here,
+                problem: format!("the array has {} items", last.count),
+            },
+            (_, kind) => EditError::PlaceNotFound {
+                path: here,
+                problem: format!(
+                    "there is {} at {}, which has no such step",
+                    kind.words(),
+                    path.first(depth)
+                ),
+            },
+        })
+    }
+}
+
+/// The key that the path ends with is not among those of the object.
+pub(super) fn no_key(path: JsonPath, count: usize, keys: &[String]) -> EditError {
+    let told = keys.join(", ");
+    EditError::PlaceNotFound {
+        path,
+        problem: match count {
+            0 => "the object is empty".to_owned(),
+            many if many > keys.len() => {
+                format!("there is no such key; the first of its {many} are: {told}")
+            }
+            _ => format!("there is no such key; those of the object are: {told}"),
+        },
+    }
+}
+
+fn is_collection(text: &str) -> bool {
+    text.starts_with(['{', '['])
+}
+
+impl Habits<'_> {
+    /// The first item of a collection starts here.
+    fn see(&mut self, body: &str, container: &Container<'_>, first: usize) {
+        if self.unit.is_some() || !container.lines {
+            return;
+        }
+        let (inner, outer) = (indent(body, first), indent(body, container.start));
+        self.unit = inner
+            .strip_prefix(outer)
+            .filter(|unit| !unit.is_empty())
+            .map(str::to_owned);
+    }
+}

@@ -1,0 +1,366 @@
+//! A JSON text read strictly (`serde_json`), without being kept: what it says becomes a hash, and so does
+//! what it would say after a change. So documents are compared that are too large to be held as values.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Deserializer, Value, de::Read};
+use sha2::{Digest, Sha256};
+
+use super::outline::comment_length;
+use crate::plan::edit::{EditError, Language, Position, When, path::Step};
+
+/// What the text makes use of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::plan::edit) enum Grammar {
+    Strict,
+    /// Comments or trailing commas.
+    Loose,
+}
+
+impl Grammar {
+    /// Whether a text of this grammar may become one of the other.
+    pub(super) fn allows(self, other: Self) -> bool {
+        self == Self::Loose || other == Self::Strict
+    }
+}
+
+/// One change of a document, at a place that is there and has no index from the end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Change<'c> {
+    pub(super) path: &'c [Step],
+    pub(super) what: What<'c>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What<'c> {
+    /// A new last member of the object there.
+    Add { key: &'c str, value: &'c Value },
+    /// What is there is gone.
+    Remove,
+    /// Something else is there.
+    Update { value: &'c Value },
+}
+
+/// What a document says: members in their order, numbers by their text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Meaning([u8; 32]);
+
+/// What the text says after a change, and what it makes use of.
+pub(super) fn read(
+    body: &str,
+    change: Option<Change<'_>>,
+) -> Result<(Meaning, Grammar), EditError> {
+    if let Ok(meaning) = said(Deserializer::from_str(body), change) {
+        return Ok((meaning, Grammar::Strict));
+    }
+    let blanked = without_comments(body);
+    match said(Deserializer::from_slice(&blanked), change) {
+        Ok(meaning) => Ok((meaning, Grammar::Loose)),
+        Err(error) => Err(broken(body, &error)),
+    }
+}
+
+/// The value itself.
+pub(super) fn value(body: &str) -> Result<Value, EditError> {
+    serde_json::from_str(body).or_else(|_| {
+        let blanked = without_comments(body);
+        serde_json::from_slice(&blanked).map_err(|error| broken(body, &error))
+    })
+}
+
+/// Why a text is no JSON although it is JSON with comments.
+pub(super) fn not_strict(body: &str) -> EditError {
+    let read: Result<IgnoredAny, _> = serde_json::from_str(body);
+    let (problem, at) = match read {
+        Err(error) => told(body, &error),
+        Ok(_) => ("comments".to_owned(), Position::of(body, 0)),
+    };
+    let problem = format!(
+        "{problem} (comments and trailing commas are let in .jsonc and in the names known for them, such as tsconfig.json)"
+    );
+    invalid(problem, Some(at))
+}
+
+pub(super) fn invalid(problem: String, at: Option<Position>) -> EditError {
+    EditError::Invalid {
+        language: Language::Json,
+        problem,
+        at,
+        when: When::Before,
+    }
+}
+
+fn broken(body: &str, error: &serde_json::Error) -> EditError {
+    let (problem, at) = told(body, error);
+    invalid(problem, Some(at))
+}
+
+/// What a reader says, and the place it says it of.
+fn told(body: &str, error: &serde_json::Error) -> (String, Position) {
+    let text = error.to_string();
+    let problem = text
+        .rsplit_once(" at line ")
+        .map_or(&*text, |(text, _)| text);
+    let line = error.line().saturating_sub(1);
+    let start: usize = body.split_inclusive('\n').take(line).map(str::len).sum();
+    let at = start + error.column().saturating_sub(1);
+    (problem.to_owned(), Position::of(body, at))
+}
+
+fn said<'de, R: Read<'de>>(
+    mut reader: Deserializer<R>,
+    change: Option<Change<'_>>,
+) -> Result<Meaning, serde_json::Error> {
+    let mut hash = Hash::default();
+    let node = Node {
+        hash: &mut hash,
+        change,
+    };
+    node.deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(hash.finish())
+}
+
+/// What was said so far.
+#[derive(Default)]
+struct Hash {
+    sum: Sha256,
+    pending: Vec<u8>,
+}
+
+impl Hash {
+    /// Bytes that are hashed at once.
+    const BLOCK: usize = 16 * 1024;
+
+    fn mark(&mut self, mark: u8) {
+        self.pending.push(mark);
+        if self.pending.len() >= Self::BLOCK {
+            self.sum.update(&self.pending);
+            self.pending.clear();
+        }
+    }
+
+    fn text(&mut self, mark: u8, text: &str) {
+        self.mark(mark);
+        self.pending.extend((text.len() as u64).to_le_bytes());
+        self.pending.extend(text.as_bytes());
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.mark(b'0'),
+            Value::Bool(value) => self.mark(if *value { b't' } else { b'f' }),
+            Value::Number(number) => self.text(b'n', &number.to_string()),
+            Value::String(text) => self.text(b's', text),
+            Value::Array(items) => {
+                self.mark(b'[');
+                items.iter().for_each(|item| self.value(item));
+                self.mark(b']');
+            }
+            Value::Object(members) => {
+                self.mark(b'{');
+                for (key, value) in members {
+                    self.text(b'k', key);
+                    self.value(value);
+                }
+                self.mark(b'}');
+            }
+        }
+    }
+
+    fn finish(mut self) -> Meaning {
+        self.sum.update(&self.pending);
+        Meaning(self.sum.finalize().into())
+    }
+}
+
+/// A value that is about to be read, and the change in it, if it is there.
+struct Node<'h, 'c> {
+    hash: &'h mut Hash,
+    change: Option<Change<'c>>,
+}
+
+/// What becomes of a child.
+enum Child<'c> {
+    Gone,
+    There(Option<Change<'c>>),
+}
+
+impl<'c> Node<'_, 'c> {
+    fn child(&self, is: impl FnOnce(&Step) -> bool) -> Child<'c> {
+        match self.change {
+            Some(Change { path, what }) => match path.split_first() {
+                Some((first, rest)) if is(first) => {
+                    if rest.is_empty() && matches!(what, What::Remove) {
+                        Child::Gone
+                    } else {
+                        Child::There(Some(Change { path: rest, what }))
+                    }
+                }
+                _ => Child::There(None),
+            },
+            None => Child::There(None),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        match self.change {
+            Some(Change {
+                path: [],
+                what: What::Update { value },
+            }) => {
+                reader.deserialize_ignored_any(IgnoredAny)?;
+                self.hash.value(value);
+                Ok(())
+            }
+            _ => reader.deserialize_any(self),
+        }
+    }
+}
+
+/// By this key `serde_json` hands over a number that is no plain integer, with its text.
+const NUMBER: &str = "$serde_json::private::Number";
+
+impl<'de> Visitor<'de> for Node<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.hash.mark(b'0');
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.hash.mark(if value { b't' } else { b'f' });
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.hash.text(b'n', &number.to_string());
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.hash.text(b'n', &number.to_string());
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.hash.text(b's', text);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.hash.mark(b'[');
+        for index in 0_i64.. {
+            let more = match self.child(|step| *step == Step::Index(index)) {
+                Child::Gone => items.next_element::<IgnoredAny>()?.is_some(),
+                Child::There(change) => {
+                    let hash = &mut *self.hash;
+                    items.next_element_seed(Node { hash, change })?.is_some()
+                }
+            };
+            if !more {
+                break;
+            }
+        }
+        self.hash.mark(b']');
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut key: Option<String> = members.next_key()?;
+        if key.as_deref() == Some(NUMBER) {
+            self.hash.text(b'n', &members.next_value::<String>()?);
+            return Ok(());
+        }
+        self.hash.mark(b'{');
+        while let Some(name) = key {
+            match self.child(|step| matches!(step, Step::Name(wanted) if *wanted == name)) {
+                Child::Gone => {
+                    members.next_value::<IgnoredAny>()?;
+                }
+                Child::There(change) => {
+                    self.hash.text(b'k', &name);
+                    let hash = &mut *self.hash;
+                    members.next_value_seed(Node { hash, change })?;
+                }
+            }
+            key = members.next_key()?;
+        }
+        if let Some(Change {
+            path: [],
+            what: What::Add { key, value },
+        }) = self.change
+        {
+            self.hash.text(b'k', key);
+            self.hash.value(value);
+        }
+        self.hash.mark(b'}');
+        Ok(())
+    }
+}
+
+/// The text with blanks in place of comments and trailing commas; every other byte is where it was.
+fn without_comments(body: &str) -> Vec<u8> {
+    let mut bytes = body.as_bytes().to_vec();
+    // Where the last comma outside strings is, while nothing but blanks has followed it.
+    let mut comma = None;
+    // A comma right behind a bracket ends nothing.
+    let mut opened = false;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at).copied() {
+        let rest = bytes.get(at..).unwrap_or_default();
+        match byte {
+            b'"' => {
+                (comma, opened) = (None, false);
+                at += string_length(rest);
+                continue;
+            }
+            b'/' => {
+                let length = comment_length(rest);
+                for byte in bytes.iter_mut().skip(at).take(length) {
+                    if !matches!(byte, b'\n' | b'\r') {
+                        *byte = b' ';
+                    }
+                }
+                at += length.max(1);
+                continue;
+            }
+            b',' => {
+                comma = (!opened).then_some(at);
+                opened = false;
+            }
+            b'}' | b']' => {
+                if let Some(byte) = comma.take().and_then(|at: usize| bytes.get_mut(at)) {
+                    *byte = b' ';
+                }
+                opened = false;
+            }
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => (comma, opened) = (None, matches!(byte, b'{' | b'[')),
+        }
+        at += 1;
+    }
+    bytes
+}
+
+fn string_length(rest: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = rest.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
