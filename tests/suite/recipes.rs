@@ -120,7 +120,7 @@ fn a_database_is_filled_and_asked_and_its_errors_in_prose_are_errors() {
 }
 
 #[test]
-fn a_server_on_an_sdk_it_does_not_know_is_unreachable_with_its_last_words() {
+fn a_server_on_an_sdk_it_does_not_know_is_a_configuration_fault_with_its_last_words() {
     let newer = installed("servers/lib").read_dir_utf8().unwrap().next();
     let newer = newer.unwrap().unwrap().into_path().join("site-packages");
     let root = families_but(|catalog| {
@@ -130,7 +130,7 @@ fn a_server_on_an_sdk_it_does_not_know_is_unreachable_with_its_last_words() {
     let answer = ask(&root, "CAP-DAT-012", &json!({"query": "SELECT 1"}));
     assert_eq!(
         (answer.exit, answer.fault()),
-        (75, &json!("server_unreachable")),
+        (1, &json!("server_not_found")),
         "{}",
         answer.envelope
     );
