@@ -155,7 +155,9 @@ impl Hash {
             Value::String(text) => self.text(b's', text),
             Value::Array(items) => {
                 self.mark(b'[');
-                items.iter().for_each(|item| self.value(item));
+                for item in items {
+                    self.value(item);
+                }
                 self.mark(b']');
             }
             Value::Object(members) => {
