@@ -76,7 +76,7 @@ impl Facts {
             mode: stat.st_mode & 0o7777,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            nlink: stat.st_nlink,
+            nlink: wide(stat.st_nlink),
         }
     }
 
@@ -110,6 +110,11 @@ pub(super) fn timespec(nanoseconds: i64) -> Timespec {
         tv_sec: nanoseconds.div_euclid(1_000_000_000),
         tv_nsec: nanoseconds.rem_euclid(1_000_000_000),
     }
+}
+
+/// The kernel's count of names is 64 bits wide on x86-64 and 32 on aarch64.
+fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
 }
 
 #[cfg(test)]
