@@ -41,7 +41,10 @@ pub(super) fn verify(
 ) -> Result<Findings, Failure> {
     if plan.instructions.hashes == Hashes::Verify {
         let view = View::of(root);
-        entries.iter().try_for_each(|entry| as_made(&view, entry))?;
+        for entry in entries {
+            heed(stopped)?;
+            as_made(&view, entry)?;
+        }
     }
     let mut findings = Findings::default();
     let most = plan.limits.max_file_bytes;
@@ -51,6 +54,7 @@ pub(super) fn verify(
         .filter(|action| completed(&action.id))
         .flat_map(|action| action.rules.iter().map(move |rule| (action, rule)));
     for (action, rule) in rules {
+        heed(stopped)?;
         let Err(why) = holds(root, rule, most, stopped)? else {
             continue;
         };
@@ -68,6 +72,11 @@ pub(super) fn verify(
         }
     }
     Ok(findings)
+}
+
+/// The failure that stops the plan, if there is one.
+fn heed(stopped: &dyn Fn() -> Option<Failure>) -> Result<(), Failure> {
+    stopped().map_or(Ok(()), Err)
 }
 
 /// R-001-82: what is at its place is what was made ready, to the byte.
@@ -130,11 +139,11 @@ fn holds(
 }
 
 fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
+    // A text is UTF-8, so it lies within one valid part. The search of `str` is linear.
     let contains = |text: &str| {
-        text.is_empty()
-            || bytes
-                .windows(text.len())
-                .any(|window| window == text.as_bytes())
+        bytes
+            .utf8_chunks()
+            .any(|chunk| chunk.valid().contains(text))
     };
     let check = |fits, why: &str| if fits { Ok(()) } else { Err(why.to_owned()) };
     match condition {
@@ -186,9 +195,7 @@ fn fits(
                 return Ok(Err("its check broke down".to_owned()));
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Some(failure) = stopped() {
-                    return Err(failure);
-                }
+                heed(stopped)?;
             }
         }
     }
@@ -208,3 +215,6 @@ fn judge(schema: &Value, value: &Value) -> Result<(), String> {
         .validate(value)
         .map_err(|error| format!("{}: {error}", error.instance_path()))
 }
+
+#[cfg(test)]
+mod tests;
