@@ -7,10 +7,11 @@ use std::{
 };
 
 use camino::Utf8Path;
+use rustix::{fs::getxattr_query, io::Errno};
 
 use crate::host;
 
-/// Access control lists show as rights of the group.
+/// The access control list of a file. What it lets others do shows in the mode as rights of the group.
 const ACL: &str = "system.posix_acl_access";
 
 /// Whether what was found belongs to us, to root or to the user behind sudo, and nobody else may write to
@@ -37,7 +38,23 @@ pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), Str
     if found.mode() & 0o002 != 0 {
         return Err(refused("every user may write to it".to_owned()));
     }
-    if found.mode() & 0o020 != 0 && !is_group_of_one(path, &found) {
+    if found.mode() & 0o020 == 0 {
+        return Ok(());
+    }
+    match has_list(path) {
+        Ok(false) => {}
+        Ok(true) => {
+            return Err(refused(
+                "an access control list lets others write to it (`getfacl` shows it)".to_owned(),
+            ));
+        }
+        Err(error) => {
+            return Err(refused(format!(
+                "whether an access control list lets others write to it cannot be read ({error})"
+            )));
+        }
+    }
+    if !is_group_of_one(&found) {
         let group = found.gid();
         return Err(refused(format!("others may write to it (group {group})")));
     }
@@ -45,19 +62,24 @@ pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), Str
 }
 
 /// Whether the rights of the group are rights of the owner alone: as far as the machine's own files tell, it
-/// is the owner's group and nobody else is in it, and no list gives others rights.
-fn is_group_of_one(path: &Utf8Path, found: &Metadata) -> bool {
-    let mut none: [u8; 0] = [];
-    let listed =
-        rustix::fs::getxattr(path.as_std_path(), ACL, &mut none).is_ok_and(|bytes| bytes > 0);
+/// is the owner's group and nobody else is in it.
+fn is_group_of_one(found: &Metadata) -> bool {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    !listed
-        && is_alone(
-            found.uid(),
-            found.gid(),
-            &read("/etc/passwd"),
-            &read("/etc/group"),
-        )
+    is_alone(
+        found.uid(),
+        found.gid(),
+        &read("/etc/passwd"),
+        &read("/etc/group"),
+    )
+}
+
+/// Whether an access control list is set. A file system without such lists has none.
+fn has_list(path: &Utf8Path) -> io::Result<bool> {
+    match getxattr_query(path.as_std_path(), ACL) {
+        Ok(_) => Ok(true),
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The same by the text of passwd(5) and group(5).
@@ -85,7 +107,35 @@ fn is_alone(user: u32, group: u32, passwd: &str, groups: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{XattrFlags, setxattr};
+
     use super::*;
+
+    /// `user::rwx`, `user:1000:rwx`, `group::r-x`, `mask::rwx`, `other::r-x` as the kernel has it.
+    const LIST: [u8; 44] = [
+        2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 7, 0, 232, 3, 0, 0, 4, 0, 5, 0, 255, 255,
+        255, 255, 16, 0, 7, 0, 255, 255, 255, 255, 32, 0, 5, 0, 255, 255, 255, 255,
+    ];
+
+    #[test]
+    fn what_an_access_control_list_opens_to_others_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(dir.path()).unwrap();
+        let catalog = root.join("catalog.toml");
+        fs::write(&catalog, "").unwrap();
+        for path in [root, &catalog] {
+            ours(path, "the root", "`--root`").unwrap();
+            match setxattr(path.as_std_path(), ACL, &LIST, XattrFlags::empty()) {
+                Err(Errno::OPNOTSUPP) => {
+                    eprintln!("skipped: this file system has no access control lists");
+                    return;
+                }
+                set => set.unwrap(),
+            }
+            let why = ours(path, "the root", "`--root`").unwrap_err();
+            assert!(why.contains("access control list"), "{why}");
+        }
+    }
 
     const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nalice:x:1000:1000::/home/alice:/bin/sh\n\
         bob:x:1001:100::/home/bob:/bin/sh\ncarol:x:1002:100::/home/carol:/bin/sh\n";
