@@ -13,8 +13,8 @@ use super::{
     canonical::sha256,
     chain::{self, Body, Stamp},
     look::{Found, Judged, Known, Look, Step},
-    past::{FEW, Past, first_believed},
-    record::{Effects, Event, Link, Row, RowOutcome},
+    past::{FEW, Past, examined, first_believed},
+    record::{Effects, Event, Link, Row, RowOutcome, Seq},
     request::Hashes,
     store::{Durability, StoreError, Tx, Which, read, write},
     validity::{World, judge},
@@ -36,25 +36,39 @@ impl Ledger<'_> {
     ) -> Result<Begun, LedgerError> {
         self.absorb_outbox();
         let hashes = ask.asked.hashes(&self.key(ask)?);
+        let known = Known {
+            examined: self.examined(ask, &hashes)?,
+            ..Known::default()
+        };
         let lock = lock_of(ask.who.operation_id);
         self.store.hold(lock)?;
-        let begun = self.settle(ask, &hashes, lock, world, go_on);
+        let begun = self.settle(ask, &hashes, (lock, known), world, go_on);
         if !matches!(begun, Ok(Begun::Run(_))) {
             self.store.release(lock);
         }
         begun
     }
 
+    /// Examines the newest links, where something must not happen twice. Others write meanwhile.
+    fn examined(&mut self, ask: &Ask<'_>, hashes: &Hashes) -> Result<Vec<Seq>, LedgerError> {
+        if ask.effects != Effects::Once {
+            return Ok(Vec::new());
+        }
+        let session_id = ask.who.session_id;
+        read(&mut *self.store, |tx| {
+            Ok(examined(tx, session_id, &hashes.request_hash)?)
+        })
+    }
+
     fn settle(
         &mut self,
         ask: &Ask<'_>,
         hashes: &Hashes,
-        lock: u64,
+        (lock, mut known): (u64, Known),
         world: &dyn World,
         go_on: &dyn Fn() -> Result<(), Failure>,
     ) -> Result<Begun, LedgerError> {
         let begun = self.host.moment();
-        let mut known = Known::default();
         let mut pause = SHORTEST;
         loop {
             go_on().map_err(LedgerError::Stopped)?;
@@ -108,7 +122,12 @@ impl Ledger<'_> {
                 return Err(LedgerError::Older { place, link, head });
             }
             let session_id = ask.who.session_id;
-            let past = Past::of(tx, session_id, &hashes.request_hash, ask.effects)?;
+            let past = Past::of(
+                tx,
+                session_id,
+                &hashes.request_hash,
+                (ask.effects, &known.examined),
+            )?;
             let mut look = Look {
                 tx,
                 ask,

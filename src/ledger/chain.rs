@@ -220,6 +220,15 @@ impl Link {
         self.is(Event::Revoked) && about.as_deref() == Some(row_id)
     }
 
+    /// Whether it tells of that request, and not only that its answer was given again.
+    pub(crate) fn tells_of(&self, request_hash: &str) -> bool {
+        let again = [Event::Replayed, Event::Reused, Event::Suppressed];
+        // Most tell of another: their text is looked through sooner than it is read.
+        self.body.contains(request_hash)
+            && !again.iter().any(|event| self.is(*event))
+            && self.body().and_then(|body| body.request_hash).as_deref() == Some(request_hash)
+    }
+
     /// The session that it opened, if it did.
     pub(crate) fn opens(&self, body: &Body) -> Option<Session> {
         let seal = body.session.as_ref()?;

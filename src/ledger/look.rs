@@ -36,6 +36,8 @@ pub(super) struct Known {
     pub(super) judged: Vec<Judged>,
     /// A claim whose owner is dead.
     pub(super) dead: Option<Seq>,
+    /// Those of the newest links that tell of the request.
+    pub(super) examined: Vec<Seq>,
 }
 
 /// An old answer, as it was when it was judged, and how it was.

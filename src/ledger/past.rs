@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::{
-    chain::Body,
+    chain::{Body, NOTHING},
     opened::Opened,
     record::{Claim, ClaimKey, Effects, Event, Link, Row, Seq},
     store::{Reach, StoreError, Tx},
@@ -33,25 +33,22 @@ pub(super) struct Success {
 }
 
 impl Past {
-    /// Reads what a run has to know of a request. For what must not happen twice that is all of it, and the
-    /// newest links are also read without an index.
+    /// Reads what a run has to know of a request. For what must not happen twice that is all of it, and
+    /// among it is what [`examined`] has found.
     pub(super) fn of(
         tx: &mut dyn Tx,
         session_id: &str,
         request_hash: &str,
-        effects: Effects,
+        (effects, examined): (Effects, &[Seq]),
     ) -> Result<Self, StoreError> {
         let reach = match effects {
             Effects::Once => Reach::All,
             Effects::None | Effects::Idempotent => Reach::Newest(RECENT),
         };
         let links = tx.links_about(session_id, request_hash, reach)?;
-        if effects == Effects::Once {
-            let newest = tx.newest_about(session_id, request_hash)?;
-            let found = |seq: &Seq| links.binary_search_by_key(seq, |link| link.seq).is_ok();
-            if let Some(seq) = newest.into_iter().find(|seq| !found(seq)) {
-                return Err(tx.damaged(format!("no index leads to link {seq}")));
-            }
+        let indexed = |seq: &Seq| links.binary_search_by_key(seq, |link| link.seq).is_ok();
+        if let Some(seq) = examined.iter().find(|seq| !indexed(seq)) {
+            return Err(tx.damaged(format!("no index leads to link {seq}")));
         }
         Self::from(tx, links)
     }
@@ -147,6 +144,36 @@ impl Past {
     }
 }
 
+/// The numbers of those of the newest links that tell of a request. Before what must not happen twice each of
+/// the newest links is examined, whatever it tells of: that it is whole, follows the one before, and that none
+/// is missing. One that was changed or removed may have told of it.
+pub(super) fn examined(
+    tx: &mut dyn Tx,
+    session_id: &str,
+    request_hash: &str,
+) -> Result<Vec<Seq>, StoreError> {
+    let Some(head) = tx.head()? else {
+        return Ok(Vec::new());
+    };
+    let first = (head.seq + 1).saturating_sub(NEWEST);
+    let links = tx.links(first, usize::MAX)?;
+    let mut before = (first == 0).then_some(NOTHING);
+    for (seq, link) in (first..).zip(&links) {
+        if link.seq != seq {
+            return Err(tx.damaged(format!("link {seq} is missing")));
+        }
+        if link.hash() != link.entry_hash {
+            return Err(tx.damaged(format!("link {seq} was changed")));
+        }
+        if before.is_some_and(|before| before != link.prev_hash) {
+            return Err(tx.damaged(format!("link {seq} does not follow the one before")));
+        }
+        before = Some(&link.entry_hash);
+    }
+    let of_it = |link: &&Link| link.session_id == session_id && link.tells_of(request_hash);
+    Ok(links.iter().filter(of_it).map(|link| link.seq).collect())
+}
+
 /// A claim as the links have it; none where they say that it is not open.
 pub(super) fn linked(tx: &mut dyn Tx, said: &Claim) -> Result<Option<Claim>, StoreError> {
     let link = tx.link(said.seq)?;
@@ -191,6 +218,9 @@ pub(super) fn first_believed(tx: &mut dyn Tx, rows: Vec<Row>) -> Result<Option<R
     }
     Ok(None)
 }
+
+/// So many of the newest links are examined for what must not happen twice.
+const NEWEST: Seq = 512;
 
 /// So many of the newest links are read of what may be repeated: were more of them failures, it would be done
 /// once more.

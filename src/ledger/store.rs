@@ -168,14 +168,6 @@ pub(crate) trait Tx {
         request_hash: &str,
         reach: Reach,
     ) -> Result<Vec<Link>, StoreError>;
-    /// The numbers of the newest of these, found without an index, where somebody could have changed one.
-    fn newest_about(
-        &mut self,
-        _session_id: &str,
-        _request_hash: &str,
-    ) -> Result<Vec<Seq>, StoreError> {
-        Ok(Vec::new())
-    }
     /// Whether a link tells of something that was asked in that session.
     fn is_used(&mut self, session_id: &str) -> Result<bool, StoreError>;
 

@@ -249,14 +249,8 @@ impl Tx for Kept {
         reach: Reach,
     ) -> Result<Vec<Link>, StoreError> {
         let (from, most) = reach.bounds();
-        let again = [Event::Replayed, Event::Reused, Event::Suppressed];
-        let about = |link: &Link| link.body().and_then(|body| body.request_hash);
         let mut links = self.links_of(session_id)?;
-        links.retain(|link| {
-            about(link).as_deref() == Some(request_hash)
-                && link.seq >= from
-                && !again.iter().any(|event| link.is(*event))
-        });
+        links.retain(|link| link.tells_of(request_hash) && link.seq >= from);
         links.drain(..links.len().saturating_sub(most));
         Ok(links)
     }

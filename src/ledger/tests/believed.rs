@@ -105,6 +105,61 @@ fn what_was_done_once_is_not_done_again_whatever_became_of_its_row() {
 }
 
 #[test]
+fn what_was_done_once_is_not_done_again_when_its_links_are_hidden_or_removed() {
+    for attack in [
+        "UPDATE ledger_events SET session_id = 'other' WHERE seq BETWEEN 5 AND 7;
+         UPDATE agent_actions SET session_id = 'other' WHERE seq = 7",
+        "UPDATE ledger_events SET event = 'replayed' WHERE seq BETWEEN 5 AND 7;
+         DELETE FROM agent_actions WHERE seq = 7",
+        "UPDATE ledger_events SET body = json_set(body, '$.request_hash', 'sha256:00') WHERE seq BETWEEN 5 AND 7;
+         UPDATE agent_actions SET request_hash = 'sha256:00', task_id = 'other' WHERE seq = 7",
+        "DELETE FROM ledger_events WHERE seq BETWEEN 5 AND 7; DELETE FROM agent_actions WHERE seq = 7",
+        // The newest links are others, and each of them is whole.
+        "DELETE FROM ledger_events WHERE seq BETWEEN 5 AND 7; DELETE FROM agent_actions WHERE seq IN (7, 10);
+         UPDATE ledger_events SET seq = seq - 3 WHERE seq > 7",
+    ] {
+        let file = InFile::filled();
+        file.change(attack);
+        let begun = asked_again(&file);
+        let refused = matches!(&begun, Err(LedgerError::Store(error)) if error.lasts());
+        assert!(
+            refused || matches!(begun, Err(LedgerError::Older { .. })),
+            "{attack}: {begun:?}"
+        );
+        std::fs::remove_file(file.path("ledger.head")).unwrap();
+        match asked_again(&file) {
+            Err(LedgerError::Store(error)) => assert!(error.lasts(), "{attack}: {error}"),
+            begun => panic!("{attack}: {begun:?}"),
+        }
+        assert!(file.verdict().broken.is_some(), "{attack}");
+    }
+}
+
+#[test]
+fn the_newest_links_of_a_long_chain_are_examined() {
+    let file = InFile::new();
+    let mut ledger = file.open();
+    for attempt in 1..=200 {
+        let mut asked = ask("op_1");
+        asked.who.attempt = Attempt::Said(attempt);
+        record(&mut ledger, &asked, &failed());
+    }
+    // A link for the first, and three for each: 601.
+    let wanted = other(once("op_9"), 999);
+    file.change("UPDATE ledger_events SET actor = 'another' WHERE seq = 88");
+    let begun = begin(&mut ledger, &other(once("op_8"), 998), &Around::default());
+    assert_eq!(said(begun), Ok(Why::New));
+    file.change("UPDATE ledger_events SET actor = 'another' WHERE seq = 92");
+    let begun = begin(&mut ledger, &wanted, &Around::default());
+    match begun {
+        Err(LedgerError::Store(error)) => {
+            assert!(error.to_string().contains("link 92 "), "{error}")
+        }
+        begun => panic!("{begun:?}"),
+    }
+}
+
+#[test]
 fn a_relabelled_row_of_what_may_be_repeated_has_it_done_again() {
     let file = InFile::filled();
     file.change("UPDATE agent_actions SET output_ids = NULL WHERE seq IN (3, 4)");

@@ -34,9 +34,6 @@ const CLAIM: &str = "session_id, request_hash, operation_id, seq, state, effects
 /// As the index has it, or it is not used.
 const DECIDES: &str = "event NOT IN ('replayed', 'reused', 'suppressed')";
 
-/// So many of the newest links are looked at without an index where something must not happen twice.
-const NEWEST: i64 = 512;
-
 const NEXT_STEP: &str = "SELECT max(step_index) + 1 FROM agent_actions WHERE session_id = ?1";
 const CLAIM_GONE: &str = "DELETE FROM claims WHERE session_id = ?1 AND request_hash = ?2";
 const ENTRY_HASH: &str = "SELECT entry_hash FROM ledger_events WHERE seq = ?1";
@@ -177,22 +174,6 @@ impl Tx for Inside<'_> {
         )?;
         links.reverse();
         Ok(links)
-    }
-
-    fn newest_about(
-        &mut self,
-        session_id: &str,
-        request_hash: &str,
-    ) -> std::result::Result<Vec<Seq>, StoreError> {
-        self.all(
-            &format!(
-                "SELECT seq FROM ledger_events NOT INDEXED \
-                 WHERE seq > (SELECT max(seq) FROM ledger_events) - ?3 AND session_id = ?1 \
-                 AND {DECIDES} AND instr(body, ?2) AND body ->> '$.request_hash' = ?2"
-            ),
-            params![session_id, request_hash, NEWEST],
-            number,
-        )
     }
 
     fn is_used(&mut self, session_id: &str) -> std::result::Result<bool, StoreError> {
