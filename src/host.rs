@@ -32,7 +32,7 @@ use sha2::{Digest, Sha256};
 
 pub use before_main::stdout_is_unusable;
 pub use interrupts::{Interrupt, Interrupts};
-pub use plain::{is_plain_or_free, open_plain, read_plain};
+pub use plain::{is_out_of_files, is_plain_or_free, open_plain, read_plain};
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{Program, Spawned, die_with_us, spawn};
 

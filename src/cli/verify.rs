@@ -171,7 +171,10 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
                 .to_owned(),
         ),
         HeadSays::Nothing => lines.push("there is no head file".to_owned()),
-        HeadSays::Unreadable => lines.push("the head file cannot be read".to_owned()),
+        HeadSays::Unreadable => lines.push(
+            "the head file cannot be read: what it said of the newest links is lost. Unless it is empty, runs with effects are refused until it is removed"
+                .to_owned(),
+        ),
     }
     let alone = verdict.alone();
     if alone == verdict.links {

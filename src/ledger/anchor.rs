@@ -66,8 +66,21 @@ const LONGEST: u64 = 64 * 1024;
 pub(super) enum Written {
     Note(Note),
     Nothing,
-    /// There is one, and it is none of ours.
-    Unreadable,
+    /// Empty or nothing but zeros, as after a power failure: it is not waited for until it is on the disk.
+    Blank,
+    /// There is one, and why it is not read.
+    Unreadable(String),
+    /// It cannot be opened now, and why.
+    Unopened(String),
+}
+
+/// What the head file has against the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Objection {
+    /// It names a link that the ledger does not hold.
+    Beyond(Seq),
+    Unreadable(String),
+    Unopened(String),
 }
 
 impl Note {
@@ -132,27 +145,51 @@ impl HeadFile {
         let bytes = match host::read_plain(&self.path, LONGEST) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Written::Nothing,
-            Err(_) => return Written::Unreadable,
+            Err(error) if host::is_out_of_files(&error) => {
+                return Written::Unopened(error.to_string());
+            }
+            Err(error) => return Written::Unreadable(error.to_string()),
         };
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Written::Blank;
+        }
         let note = serde_json::from_slice(&bytes).ok().and_then(Note::of);
-        note.map_or(Written::Unreadable, Written::Note)
+        note.map_or_else(
+            || Written::Unreadable("it is no line of oneact's".to_owned()),
+            Written::Note,
+        )
     }
 
-    /// The link that it names and the ledger does not hold, if that is so.
-    pub(super) fn beyond(&self, tx: &mut dyn Tx) -> Result<Option<Seq>, StoreError> {
+    /// What it has against the ledger, if anything.
+    pub(super) fn objects(&self, tx: &mut dyn Tx) -> Result<Option<Objection>, StoreError> {
         let mut before = None;
         // Others may be writing it: what it says twice it says.
-        while let Written::Note(note) = self.read() {
-            let held = tx.entry_hash(note.seq)?;
-            if held.is_some_and(|held| held.eq_ignore_ascii_case(&note.entry_hash)) {
-                return Ok(None);
+        loop {
+            let written = self.read();
+            let objection = match &written {
+                Written::Nothing => return Ok(None),
+                Written::Note(note) => {
+                    let held = tx.entry_hash(note.seq)?;
+                    if held.is_some_and(|held| held.eq_ignore_ascii_case(&note.entry_hash)) {
+                        return Ok(None);
+                    }
+                    Some(Objection::Beyond(note.seq))
+                }
+                Written::Blank => None,
+                Written::Unreadable(why) => Some(Objection::Unreadable(why.clone())),
+                Written::Unopened(why) => Some(Objection::Unopened(why.clone())),
+            };
+            if before.as_ref() == Some(&written) {
+                if objection.is_none() {
+                    tracing::warn!(
+                        "{} is blank, as after a power failure: whether the ledger lost its newest links is not known",
+                        self.path
+                    );
+                }
+                return Ok(objection);
             }
-            let seq = note.seq;
-            if before.replace(note.clone()) == Some(note) {
-                return Ok(Some(seq));
-            }
+            before = Some(written);
         }
-        Ok(None)
     }
 
     /// Whole or not at all. It is not waited for until it is on the disk: it says less than the ledger,
@@ -191,18 +228,27 @@ impl Ledger<'_> {
     }
 
     fn try_publish(&mut self, head: &Head) -> Result<(), String> {
-        if let Written::Note(before) = self.head.read() {
-            if before.seq >= head.seq {
+        match self.head.read() {
+            Written::Nothing | Written::Blank => {}
+            Written::Unreadable(why) => {
+                return Err(format!(
+                    "it cannot be read ({why}). It is left as evidence; see `oneact verify`"
+                ));
+            }
+            Written::Unopened(why) => return Err(why),
+            Written::Note(before) if before.seq >= head.seq => {
                 // Somebody else was faster; or the ledger is shorter than it was, and this file shows it.
                 return Ok(());
             }
-            let held = read::<_, StoreError>(&mut *self.store, |tx| tx.entry_hash(before.seq))
-                .map_err(|error| error.to_string())?;
-            if held.as_ref() != Some(&before.entry_hash) {
-                return Err(format!(
-                    "it names link {}, which the ledger does not hold. It is left as evidence; see `oneact verify`",
-                    before.seq
-                ));
+            Written::Note(before) => {
+                let held = read::<_, StoreError>(&mut *self.store, |tx| tx.entry_hash(before.seq))
+                    .map_err(|error| error.to_string())?;
+                if held.as_ref() != Some(&before.entry_hash) {
+                    return Err(format!(
+                        "it names link {}, which the ledger does not hold. It is left as evidence; see `oneact verify`",
+                        before.seq
+                    ));
+                }
             }
         }
         let note = self.note(head).map_err(|error| error.to_string())?;

@@ -10,6 +10,7 @@ use crate::task::Failure;
 
 use super::{
     Ledger,
+    anchor::Objection,
     canonical::sha256,
     chain::{self, Body, Stamp},
     look::{Found, Judged, Known, Look, Step},
@@ -116,10 +117,14 @@ impl Ledger<'_> {
         // What is decided here is only ever needed while this machine runs: nothing has happened yet.
         write(&mut *self.store, Durability::Process, |tx| {
             if ask.effects != Effects::None
-                && let Some(link) = head.beyond(tx)?
+                && let Some(objection) = head.objects(tx)?
             {
                 let (place, head) = (place.clone(), head.path().to_string());
-                return Err(LedgerError::Older { place, link, head });
+                return Err(match objection {
+                    Objection::Beyond(link) => LedgerError::Older { place, link, head },
+                    Objection::Unreadable(why) => LedgerError::HeadUnreadable { place, head, why },
+                    Objection::Unopened(why) => StoreError::Unreachable { place: head, why }.into(),
+                });
             }
             let session_id = ask.who.session_id;
             let past = Past::of(

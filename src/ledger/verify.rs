@@ -111,7 +111,9 @@ fn unsigned(head: &HeadSays, signers: Signers<'_>) -> Option<Damage> {
 fn head_says(written: Written, signers: Signers<'_>) -> HeadSays {
     let note = match written {
         Written::Nothing => return HeadSays::Nothing,
-        Written::Unreadable => return HeadSays::Unreadable,
+        Written::Blank | Written::Unreadable(_) | Written::Unopened(_) => {
+            return HeadSays::Unreadable;
+        }
         Written::Note(note) => note,
     };
     let seq = note.seq;

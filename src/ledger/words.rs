@@ -381,6 +381,14 @@ pub(crate) enum LedgerError {
         link: Seq,
         head: String,
     },
+    #[error(
+        "{head} cannot be read ({why}): whether the ledger {place} is an older copy, or its end was cut off, cannot be told. Nothing that has effects is done with it, for it may have been done before. See `oneact verify`; if this ledger is the newest one, remove {head}"
+    )]
+    HeadUnreadable {
+        place: String,
+        head: String,
+        why: String,
+    },
     #[error("{}", .0.message)]
     Stopped(Failure),
 }
@@ -388,7 +396,9 @@ pub(crate) enum LedgerError {
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
         let fault = match &error {
-            LedgerError::Store(_) | LedgerError::Older { .. } => Fault::LedgerUnavailable,
+            LedgerError::Store(_)
+            | LedgerError::Older { .. }
+            | LedgerError::HeadUnreadable { .. } => Fault::LedgerUnavailable,
             LedgerError::ContextChanged { .. } => Fault::ContextChanged,
             LedgerError::Conflict { .. } => Fault::IdempotencyConflict,
             LedgerError::InFlight { .. } => Fault::RequestInFlight,
@@ -397,7 +407,10 @@ impl From<LedgerError> for Failure {
         };
         let lasts = match &error {
             LedgerError::Store(error) => error.lasts(),
-            error => matches!(error, LedgerError::Older { .. }),
+            error => matches!(
+                error,
+                LedgerError::Older { .. } | LedgerError::HeadUnreadable { .. }
+            ),
         };
         let failure = Self::new(fault, error.to_string());
         Self {

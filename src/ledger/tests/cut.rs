@@ -103,14 +103,50 @@ fn the_head_file_is_not_written_over_when_the_ledger_does_not_hold_what_it_names
 }
 
 #[test]
-fn the_head_file_follows_the_ledger_and_a_broken_one_is_replaced() {
-    let file = InFile::filled();
-    for text in ["", "nonsense", "{\"seq\":-1}"] {
+fn the_head_file_follows_the_ledger_and_a_blank_one_is_replaced() {
+    for text in ["", "\0\0\0\0"] {
+        let file = InFile::filled();
         fs::write(file.path("ledger.head"), text).unwrap();
         assert_eq!(file.verdict().head, HeadSays::Unreadable, "{text}");
+        record(&mut file.open(), &other(once("op_5"), 5), &ended());
+        assert_eq!(file.verdict().head, HeadSays::Unsigned { seq: 13 });
     }
-    record(&mut file.open(), &other(ask("op_5"), 5), &ended());
-    assert_eq!(file.verdict().head, HeadSays::Unsigned { seq: 13 });
+}
+
+#[test]
+fn with_a_head_file_that_cannot_be_read_nothing_that_has_effects_is_done() {
+    let texts = ["nonsense", "{\"seq\":-1}", "{\"seq\":3,}", "\0\0x"];
+    for text in texts.map(Some).into_iter().chain([None]) {
+        let file = InFile::filled();
+        let head = file.path("ledger.head");
+        fs::remove_file(&head).unwrap();
+        match text {
+            Some(text) => fs::write(&head, text).unwrap(),
+            None => fs::create_dir(&head).unwrap(),
+        }
+        assert_eq!(file.verdict().head, HeadSays::Unreadable, "{text:?}");
+        for wanted in [once("op_9"), ask("op_9")] {
+            let begun = begin(&mut file.open(), &other(wanted, 9), &Around::default());
+            match begun {
+                Err(error @ LedgerError::HeadUnreadable { .. }) => {
+                    let failure = crate::task::Failure::from(error);
+                    assert!(!failure.recoverable);
+                    assert!(failure.message.contains("remove"), "{}", failure.message);
+                }
+                begun => panic!("{text:?}: {begun:?}"),
+            }
+        }
+        // What only reads goes on, and the file stays.
+        let reads = Ask {
+            effects: Effects::None,
+            ..other(ask("op_8"), 8)
+        };
+        record(&mut file.open(), &reads, &ended());
+        match text {
+            Some(text) => assert_eq!(fs::read_to_string(&head).unwrap(), text),
+            None => assert!(head.is_dir()),
+        }
+    }
 }
 
 #[test]
