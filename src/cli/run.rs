@@ -1,11 +1,13 @@
 //! `oneact run`: a task in, an envelope out, an exit code.
 
 use std::{
+    cell::Cell,
     io,
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use crate::{
@@ -17,6 +19,9 @@ use crate::{
 use super::{
     bar::Bar, flags::RunArgs, logs, preview, print_unless, settings, stderr, stdin, watch::Watched,
 };
+
+/// So long a reader of the envelope is waited for after a signal.
+const READER: Duration = Duration::from_secs(5);
 
 /// Performs the task on stdin.
 pub(super) fn run(args: &RunArgs, interrupts: Interrupts) -> ExitCode {
@@ -41,6 +46,23 @@ pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     let code = answer(Err(failure), settings::nowhere(), begun, host);
     stderr::tell(error);
     code
+}
+
+/// Says when a reader of the envelope is waited for no longer: some seconds after the first signal from here
+/// on, or at the second. Callers often send a signal first and read then.
+fn waits_in_vain(host: &Host) -> impl Fn() -> bool {
+    let interrupts = host.interrupts();
+    let before = interrupts.count();
+    let signalled = Cell::new(None);
+    move || match interrupts.count().saturating_sub(before) {
+        0 => false,
+        1 => {
+            let since: Moment = signalled.get().unwrap_or_else(|| host.moment());
+            signalled.set(Some(since));
+            since.passed() >= READER
+        }
+        _ => true,
+    }
 }
 
 fn unusable(what: &str) -> Failure {
@@ -86,8 +108,7 @@ fn answer(
             thread::park();
         }
     }
-    let before = interrupts.count();
-    let printed = print_unless(&answer.line, &|| interrupts.count() != before);
+    let printed = print_unless(&answer.line, &waits_in_vain(&host));
     tracing::debug!("answer written");
     if let Some(failure) = &answer.outcome().failure {
         logs::failed(failure);

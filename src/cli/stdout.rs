@@ -15,7 +15,7 @@ const TURN: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
-/// Writes all bytes. While nobody reads, `stop` ends the waiting. The standard library takes a stdout that
+/// Writes all bytes. While the pipe is full, `stop` ends the waiting for a reader. The standard library takes a stdout that
 /// cannot be written to for one that was; here it is an error.
 pub(super) fn write(bytes: &[u8], stop: &dyn Fn() -> bool) -> io::Result<()> {
     let out = rustix::stdio::stdout();

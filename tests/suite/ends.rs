@@ -4,7 +4,9 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     os::fd::OwnedFd,
-    process::Stdio,
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::process::Signal;
@@ -113,10 +115,8 @@ fn a_signal_after_the_envelope_changes_no_exit_status_and_leaves_no_process() {
     }
 }
 
-#[test]
-fn a_signal_while_nobody_reads_the_envelope_ends_the_run_and_its_server() {
-    let root = Root::with_catalog(LINGERING);
-    // What does not fit into a pipe is waited with.
+/// A run whose answer does not fit into the pipe that nobody has read from yet.
+fn waiting_for_a_reader(root: &Root) -> Child {
     let long = "x".repeat(200_000);
     let mut child = root.command().spawn().unwrap();
     let task = json!({"task_id": "t", "capability_ids": ["act"], "parameters": {"long": long}});
@@ -128,9 +128,37 @@ fn a_signal_while_nobody_reads_the_envelope_ends_the_run_and_its_server() {
         let held = rustix::io::ioctl_fionread(child.stdout.as_ref().unwrap()).unwrap();
         (held >= 60_000).then_some(())
     });
-    signal_child(&child, Signal::TERM);
-    assert_eq!(child.wait().unwrap().code(), Some(143));
-    assert_eq!(root.processes(), Vec::<i32>::new());
+    child
+}
+
+#[test]
+fn a_reader_that_comes_after_the_signal_gets_the_whole_envelope() {
+    for sent in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let root = Root::with_catalog(LINGERING);
+        let child = waiting_for_a_reader(&root);
+        signal_child(&child, sent);
+        thread::sleep(Duration::from_secs(1));
+        let answer = Answer::of(child.wait_with_output().unwrap());
+        assert_eq!((answer.exit, answer.state()), (0, &json!("done")));
+        assert_eq!(root.processes(), Vec::<i32>::new());
+    }
+}
+
+#[test]
+fn a_second_signal_ends_a_run_whose_envelope_has_no_reader_and_so_does_time() {
+    for signals in [1, 2] {
+        let root = Root::with_catalog(LINGERING);
+        let mut child = waiting_for_a_reader(&root);
+        let since = Instant::now();
+        for _ in 0..signals {
+            signal_child(&child, Signal::TERM);
+            thread::sleep(Duration::from_millis(300));
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+        let waited = since.elapsed() >= Duration::from_secs(5);
+        assert_eq!(waited, signals == 1, "{signals}: {:?}", since.elapsed());
+        assert_eq!(root.processes(), Vec::<i32>::new());
+    }
 }
 
 #[test]
