@@ -41,7 +41,7 @@ use clap::{
 };
 
 use crate::{
-    host::{Interrupts, keep_own_files, stdout_is_unusable},
+    host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
     task::visible_json,
 };
 use flags::RunArgs;
@@ -126,6 +126,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     let interrupts = Interrupts::catch();
     keep_own_files();
+    look_for_children();
     #[expect(
         clippy::disallowed_methods,
         reason = "the door is where arguments come in"

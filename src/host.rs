@@ -4,6 +4,7 @@
 //! `--clock` and `--seed` replace the first two, so that every byte of output can be reproduced.
 
 mod before_main;
+mod children;
 mod interrupts;
 mod plain;
 mod range_lock;
@@ -31,6 +32,7 @@ use rustix::{
 use sha2::{Digest, Sha256};
 
 pub use before_main::stdout_is_unusable;
+pub use children::{children, had_children, look_for_children};
 pub use interrupts::{Interrupt, Interrupts};
 pub use plain::{is_out_of_files, is_plain_or_free, open_plain, read_plain};
 pub use range_lock::{Locked, RangeLock};

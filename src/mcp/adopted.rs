@@ -2,20 +2,24 @@
 //!
 //! Told from those we started ourselves: the kernel gives orphans to the first thread, and what
 //! that thread had before the call is left alone. Nothing else is ever signalled.
+//!
+//! A program that a shell started in the background, before it became this process with `exec`, is a child
+//! of ours too, and nothing tells its orphans from those of a server. Where there was one nobody is adopted:
+//! what a server leaves outside of its group is not found then.
 
 use std::{
-    fs,
+    fs, io,
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
 
-use rustix::{
-    io::Errno,
-    process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid},
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid,
 };
 
 use super::report::Killed;
+use crate::host::{children, had_children};
 
 /// About two seconds. A process that takes longer to die is stuck in the kernel, and descendants that take
 /// longer make others faster than they can be ended: a person has to look.
@@ -48,8 +52,14 @@ pub(super) struct Adopted {
 }
 
 impl Adopted {
-    pub(super) fn from_now_on() -> Self {
-        Self { before: children() }
+    /// Has orphans become children of ours, unless some would be others'.
+    pub(super) fn from_now_on() -> io::Result<Self> {
+        if had_children() {
+            tracing::debug!("children of before `exec` are there: no orphan is adopted");
+        } else {
+            set_child_subreaper(Some(getpid()))?;
+        }
+        Ok(Self { before: children() })
     }
 
     /// The adopted that are alive. Those that have ended already are reaped.
@@ -88,6 +98,10 @@ impl Adopted {
     }
 
     fn living(&self, leader: Pid) -> Vec<Pid> {
+        // They come to us all the same where we are the first process of a container.
+        if had_children() {
+            return Vec::new();
+        }
         let mut adopted = children();
         let servers = servers().clone();
         adopted.retain(|pid| {
@@ -96,21 +110,6 @@ impl Adopted {
         });
         adopted
     }
-}
-
-/// The children of our first thread, zombies included (proc(5), `/proc/PID/task/TID/children`).
-fn children() -> Vec<Pid> {
-    // Mostly there are none, and the kernel says so sooner than that file does.
-    let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    if let Err(Errno::CHILD) = waitid(WaitId::All, any) {
-        return Vec::new();
-    }
-    let own = getpid().as_raw_pid();
-    fs::read_to_string(format!("/proc/self/task/{own}/children"))
-        .unwrap_or_default()
-        .split_ascii_whitespace()
-        .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
-        .collect()
 }
 
 /// Whether a child of ours still runs; if not, it is reaped.

@@ -9,8 +9,8 @@
 use std::{io, os::fd::OwnedFd, thread, time::Duration};
 
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpgid, getpid, kill_process,
-    kill_process_group, pidfd_open, set_child_subreaper, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpgid, kill_process,
+    kill_process_group, pidfd_open, waitid,
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -80,10 +80,7 @@ impl Started {
                 reason,
             });
         };
-        set_child_subreaper(Some(getpid()))
-            .map_err(io::Error::from)
-            .map_err(failed(spec, "adopt orphans"))?;
-        let adopted = Adopted::from_now_on();
+        let adopted = Adopted::from_now_on().map_err(failed(spec, "adopt orphans"))?;
         let spawned = spawn(Program {
             argv: &spec.argv,
             env: &spec.env,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A server that answers at once and ends late: lingering.py SECONDS
+"""A server that answers at once and ends late: lingering.py SECONDS [alone]
 
-Each call starts a sleep in a session of its own, and one more below it, which lose their parent at once. When its
+Unless it is alone, each call starts a sleep in a session of its own, and one more below it, which lose their parent at once. When its
 stdin ends the server takes SECONDS to end, and ignores SIGTERM meanwhile.
 Python 3 standard library only.
 """
@@ -24,7 +24,8 @@ def result(method):
         return {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]}
     global CALLS
     CALLS += 1
-    subprocess.run(["sh", "-c", LEFT], check=True)
+    if "alone" not in sys.argv:
+        subprocess.run(["sh", "-c", LEFT], check=True)
     return {"content": [], "structuredContent": {"calls": CALLS}}
 
 

@@ -161,6 +161,24 @@ fn a_second_signal_ends_a_run_whose_envelope_has_no_reader_and_so_does_time() {
     }
 }
 
+/// The shell that becomes the run has started something in the background, which has a child of its own.
+#[test]
+fn what_a_shell_started_before_it_became_the_run_is_left_alone() {
+    let root = Root::with_catalog(&LINGERING.replace("'1'", "'1', 'alone'"));
+    let script = format!(
+        "(sleep 0.2; sleep 60 & echo $! > helper) > out 2>&1 < /dev/null & exec {}",
+        crate::program::ONEACT
+    );
+    let mut command = root.within("sh");
+    command.args(["-c", &script]);
+    let task = json!({"task_id": "t", "capability_ids": ["act"]});
+    let answer = run(command, task.to_string().as_bytes());
+    assert_eq!((answer.exit, answer.state()), (0, &json!("done")));
+    let helper = fs::read_to_string(root.path.join("helper")).unwrap();
+    // It fails where there is no such process.
+    signal(helper.trim().parse().unwrap(), Signal::KILL);
+}
+
 #[test]
 fn a_stdout_that_is_open_for_reading_only_has_nothing_done() {
     let root = Root::new();

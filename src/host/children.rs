@@ -1,0 +1,46 @@
+//! The children of this process, and whether it had any before it began: those that a shell started, before it
+//! became this program with `exec`.
+
+use std::{
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, WaitId, WaitIdOptions, getpid, waitid},
+};
+
+static INHERITED: AtomicBool = AtomicBool::new(false);
+
+/// For the first lines of a process: looks whether it has children. One that has ended has none of its own
+/// any more, and does not count.
+pub fn look_for_children() {
+    INHERITED.store(children().into_iter().any(runs), Ordering::Relaxed);
+}
+
+/// Whether there were some.
+pub fn had_children() -> bool {
+    INHERITED.load(Ordering::Relaxed)
+}
+
+/// The children of our first thread, zombies included (proc(5), `/proc/PID/task/TID/children`).
+pub fn children() -> Vec<Pid> {
+    // Mostly there are none, and the kernel says so sooner than that file does.
+    let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if let Err(Errno::CHILD) = waitid(WaitId::All, any) {
+        return Vec::new();
+    }
+    let own = getpid().as_raw_pid();
+    fs::read_to_string(format!("/proc/self/task/{own}/children"))
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+        .collect()
+}
+
+/// Whether a child of ours still runs; it is not reaped.
+fn runs(pid: Pid) -> bool {
+    let quietly = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::Pid(pid), quietly), Ok(None))
+}
