@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::{
     alarm::Alarm,
-    error::{CallError, Phase},
-    schema::{Misfit, misfits},
+    error::CallError,
+    schema::{Misfit, judged},
     session::{Limits, Session},
     spec::ToolCall,
-    tools::{METHOD, ToolListing},
+    tools::ToolListing,
 };
 
 /// Checks the arguments against the tool's schema.
@@ -26,12 +26,8 @@ pub(super) async fn check(
     };
     let schema = tool.input_schema.clone();
     let schema = schema.ok_or_else(|| unusable("it has none".to_owned()))?;
-    let work = misfits(schema, Value::Object(call.arguments.clone()));
-    let problems = session
-        .unless_stopped(alarm, limits, work)
-        .await
-        .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?
-        .map_err(unusable)?;
+    let arguments = Value::Object(call.arguments.clone());
+    let problems = judged(session, (limits, alarm), (schema, arguments), unusable).await?;
     if problems.is_empty() {
         tracing::info!(
             "The arguments fit the server's own schema of {}.",

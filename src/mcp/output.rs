@@ -6,11 +6,11 @@ use tokio::time::Instant;
 use super::{
     alarm::Alarm,
     answer::{Part, ToolAnswer},
-    error::{CallError, Phase},
-    schema::{Misfit, PATIENCE, misfits},
+    error::CallError,
+    schema::{Misfit, PATIENCE, judged, misfits},
     session::{Limits, Session},
     spec::{OutputSchema, ToolCall},
-    tools::{METHOD, ToolListing},
+    tools::ToolListing,
 };
 
 /// What the check came to.
@@ -43,12 +43,7 @@ pub(super) async fn prepare(
     };
     let schema = tool.output_schema.clone();
     let schema = schema.ok_or_else(|| unusable("the tool publishes none".to_owned()))?;
-    let work = misfits(schema, Value::Null);
-    session
-        .unless_stopped(alarm, limits, work)
-        .await
-        .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?
-        .map_err(unusable)?;
+    judged(session, (limits, alarm), (schema, Value::Null), unusable).await?;
     Ok(())
 }
 

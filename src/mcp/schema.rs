@@ -7,9 +7,17 @@ use std::{error::Error, thread, time::Duration};
 
 use jsonschema::{PatternOptions, Retrieve, Uri};
 use serde_json::Value;
-use tokio::{sync::oneshot, time::timeout};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
-use super::session::Session;
+use super::{
+    alarm::Alarm,
+    error::{CallError, Phase},
+    session::{Halt, Limits, Session},
+    tools::METHOD,
+};
 
 /// More of them help nobody.
 const MAX_PROBLEMS: usize = 20;
@@ -35,6 +43,25 @@ impl Misfit {
             pointer: session.excerpt(&misfit.pointer),
             message: session.excerpt(&misfit.message),
         }
+    }
+}
+
+/// What of a value does not fit; `unusable` makes the error where the schema cannot be used. If the time limit
+/// of the call ends meanwhile, that is the fault of the one that took most of it: the schema or the server.
+pub(super) async fn judged(
+    session: &Session,
+    (limits, alarm): (&Limits, &Alarm<'_>),
+    (schema, value): (Value, Value),
+    unusable: impl FnOnce(String) -> CallError,
+) -> Result<Vec<Misfit>, CallError> {
+    let begun = Instant::now();
+    let work = misfits(schema, value);
+    match session.unless_stopped(alarm, limits, work).await {
+        Ok(judged) => judged.map_err(unusable),
+        Err(Halt::Late(_, total)) if begun.elapsed() * 2 > total => Err(unusable(format!(
+            "a check against it takes more than {total:?}, the time limit of the call"
+        ))),
+        Err(halt) => Err(session.error(halt, Phase::ValidateArguments, METHOD)),
     }
 }
 

@@ -140,11 +140,16 @@ fn a_line_over_the_limit_ends_the_call() {
 }
 
 #[test]
-fn a_schema_that_takes_long_does_not_outrun_the_total() {
+fn a_schema_that_takes_long_does_not_outrun_the_total_and_is_no_slow_server() {
     let mut stage = Stage::new("schema:long").checked();
     stage.call.total_timeout = Duration::from_secs(1);
     let end = stage.run();
-    timed_out(&end, Limit::Total);
+    match &end.result {
+        Err(CallError::SchemaUnusable { reason, .. }) => {
+            assert!(reason.contains("takes more than 1s"), "{reason}");
+        }
+        result => panic!("{result:?}"),
+    }
     assert_eq!(
         (end.effect, end.phase),
         (Effect::None, Phase::ValidateArguments)
