@@ -4,6 +4,7 @@ mod again;
 mod ask;
 mod ended;
 mod kept;
+mod levels;
 
 use camino::Utf8PathBuf;
 
@@ -314,10 +315,12 @@ fn left_behind(
 }
 
 fn done(work: Work, context: &Context<'_>) -> Result<Executed, Rejection> {
-    match work {
-        Work::Files(files) => Ok(executor::carry_out(*files, context)),
-        Work::Tools(ready) => executor::execute(ready, context),
-    }
+    let mut executed = match work {
+        Work::Files(files) => executor::carry_out(*files, context),
+        Work::Tools(ready) => executor::execute(ready, context)?,
+    };
+    levels::bound(&mut executed.outcome);
+    Ok(executed)
 }
 
 fn may_go_without(ask: &Ask<'_>, need: Need) -> bool {

@@ -171,3 +171,38 @@ fn a_default_that_is_given_and_one_that_is_left_out_are_the_same_request() {
     assert_ne!(hash("t3", &json!({})), hash("t4", &json!({"what": "b"})));
     assert_eq!(happened(&root), ["a", "b"]);
 }
+
+const DEEP: &str = "
+catalog = 1
+[server.deep]
+command = ['python3', 'servers/deep.py']
+[capability.nest]
+effects = { idempotent = false }
+mcp = { server = 'deep', tool = 'nest' }
+parameter_schema_for_action = { type = 'object' }
+result = { kind = 'metadata' }
+";
+
+#[test]
+fn however_deep_an_answer_is_nested_it_is_given_again() {
+    let root = Root::with_catalog(DEEP);
+    for (levels, text) in [
+        (99, false),
+        (100, false),
+        (126, false),
+        (99, true),
+        (126, true),
+    ] {
+        let parameters = json!({"levels": levels, "text": text});
+        let nest = request("nest", &format!("t{levels}{text}"), &parameters);
+        let first = root.run(&nest);
+        let what = format!("{levels} {text}: {}", first.envelope);
+        assert_eq!((first.exit, state(&first)), (0, "done"), "{what}");
+        let again = root.run(&nest);
+        assert_eq!((again.exit, state(&again)), (0, "replayed"), "{what}");
+        assert_eq!(first.result_data(), again.result_data(), "{what}");
+        let is_text = first.result_data()["text"].is_string();
+        assert_eq!(is_text, levels > 99, "{what}");
+    }
+    whole(&root);
+}
