@@ -9,7 +9,6 @@ mod check;
 mod compile;
 mod configure;
 mod document;
-mod duration;
 mod entry;
 mod file_plan;
 mod fill;

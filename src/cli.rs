@@ -5,6 +5,7 @@ mod checkup;
 mod completions;
 mod doctor;
 mod evidence;
+mod file;
 mod flags;
 mod history;
 mod init;
@@ -44,7 +45,7 @@ use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
     task::visible_json,
 };
-use flags::RunArgs;
+use flags::{RunArgs, TaskArgs};
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
 ///
@@ -74,8 +75,8 @@ Exit codes of a run:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Perform the task on stdin (the default)
-    Run(RunArgs),
+    /// Perform the task on stdin, or in FILE (the default)
+    Run(TaskArgs),
     /// Undo a finished file plan, wholly or partly
     #[command(after_help = rollback::EXIT_CODES)]
     Rollback(rollback::RollbackArgs),
@@ -140,7 +141,11 @@ pub fn main() -> ExitCode {
                 tracing::error!("stdout is {why}: nobody would get the answer; nothing was done");
                 return ExitCode::from(2);
             }
-            perform(cli.verb.unwrap_or(Verb::Run(cli.run)), interrupts)
+            let on_stdin = TaskArgs {
+                file: None,
+                run: cli.run,
+            };
+            perform(cli.verb.unwrap_or(Verb::Run(on_stdin)), interrupts)
         }
         Err(error) => refuse(&error, &args, interrupts),
     }

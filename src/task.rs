@@ -4,6 +4,7 @@
 mod abridged;
 mod canonical;
 mod course;
+mod duration;
 mod fault;
 mod format;
 mod hex;
@@ -24,6 +25,7 @@ mod visible;
 pub use abridged::{BLOB, abridge, abridged};
 pub use canonical::canonical;
 pub use course::{Course, Reach};
+pub use duration::{duration, duration_or_seconds};
 pub use fault::{Category, ErrorCode, Failure, Fault};
 pub use format::Format;
 pub use hex::hexadecimal;

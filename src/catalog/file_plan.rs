@@ -5,9 +5,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use toml::Spanned;
 
+use crate::task::duration;
+
 use super::{
     document::{CatalogError, Place, Tables},
-    duration::duration,
     entry::{Duplicates, Effects},
     identity,
     raw::{

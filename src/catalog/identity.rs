@@ -6,11 +6,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use crate::task::{canonical, hexadecimal};
+use crate::task::{canonical, duration, hexadecimal};
 
 use super::{
     document::{CatalogError, Tables},
-    duration::duration,
     entry::{Duplicates, Effects, Identity},
     raw::{RawCapability, RawDuplicateMode, RawKind, RawOnDuplicate},
 };

@@ -5,11 +5,10 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use serde_json::Value;
 
-use crate::task::{Failure, Fault};
+use crate::task::{Failure, Fault, duration};
 
 use super::{
     document::{CatalogError, Tables, nearest},
-    duration::duration,
     entry::Entry,
     raw::{RawProtocol, RawServer},
 };

@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 use jiff::Zoned;
 
-use crate::perform::Reply;
+use crate::{perform::Reply, task::duration_or_seconds};
 
 /// Where everything is.
 #[derive(Debug, Default, Args)]
@@ -18,6 +18,16 @@ pub(super) struct PlaceArgs {
     /// The catalog [default: ROOT/catalog.toml]
     #[arg(long, value_name = "FILE")]
     pub(super) catalog: Option<Utf8PathBuf>,
+}
+
+/// What is behind `run`.
+#[derive(Debug, Default, Args)]
+pub(super) struct TaskArgs {
+    /// The task [default: from stdin, as with `-`]
+    #[arg(value_name = "FILE")]
+    pub(super) file: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
 }
 
 /// Flags of a run.
@@ -40,8 +50,8 @@ pub(super) struct RunArgs {
     /// Who calls: a [profile.NAME] of the catalog
     #[arg(long, value_name = "NAME")]
     pub(super) profile: Option<String>,
-    /// The longest the run may take, in seconds
-    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    /// The longest the run may take: 90s, 500ms, 2m, or a number of seconds
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(super) timeout: Option<Duration>,
     /// Let the clock stand still at this moment (RFC 9557, e.g.
     /// 2026-02-24T10:00:00+08:00[Asia/Singapore]): durations are 0, output is reproducible
@@ -81,17 +91,6 @@ fn preview_hash(text: &str) -> Result<String, String> {
         return Ok(text.to_ascii_lowercase());
     }
     Err("give the hash that `oneact --dry-run` printed, `sha256:` and 64 digits".to_owned())
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| "give a number of seconds, e.g. 30 or 0.5".to_owned())?;
-    let longest = 86_400.0;
-    if seconds > 0.0 && seconds <= longest {
-        return Ok(Duration::from_secs_f64(seconds));
-    }
-    Err("give more than 0 and at most 86400 seconds".to_owned())
 }
 
 pub(super) fn moment(text: &str) -> Result<Zoned, String> {

@@ -17,19 +17,23 @@ use crate::{
 };
 
 use super::{
-    bar::Bar, flags::RunArgs, logs, preview, print_unless, settings, stderr, stdin, watch::Watched,
+    bar::Bar, file, flags::TaskArgs, logs, preview, print_unless, settings, stderr, stdin,
+    watch::Watched,
 };
 
 /// So long a reader of the envelope is waited for after a signal.
 const READER: Duration = Duration::from_secs(5);
 
-/// Performs the task on stdin.
-pub(super) fn run(args: &RunArgs, interrupts: Interrupts) -> ExitCode {
-    let host = Host::new(args.clock.clone(), args.seed, interrupts);
+/// Performs the task on stdin or in a file.
+pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
+    let host = Host::new(run.clock.clone(), run.seed, interrupts);
     let begun = host.moment();
-    match settings::settle(args) {
+    match settings::settle(run) {
         Ok(settings) => {
-            let input = stdin::read(&host, begun, settings.budget);
+            let input = match file {
+                Some(path) if path != "-" => file::read(path),
+                Some(_) | None => stdin::read(&host, begun, settings.budget),
+            };
             answer(input, settings, begun, host)
         }
         Err(problem) => answer(Err(unusable(&problem)), settings::nowhere(), begun, host),

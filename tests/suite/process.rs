@@ -109,6 +109,8 @@ fn bad_flags_of_a_run_get_an_envelope_whatever_stands_around_them() {
         &["--frobnicate"][..],
         &["--frobnicate", "--seed", "1"],
         &["run", "--timeout", "0"],
+        &["--timeout", "5 parsecs"],
+        &["run", "one", "two"],
         &["--seed", "many"],
         &["frobnicate"],
     ] {
@@ -122,6 +124,38 @@ fn bad_flags_of_a_run_get_an_envelope_whatever_stands_around_them() {
         );
         assert!(!answer.stderr.is_empty(), "{flags:?}");
     }
+}
+
+#[test]
+fn the_task_may_be_in_a_file_that_the_command_line_names() {
+    let root = Root::new();
+    let run_with = |file: &str, input: &[u8]| {
+        let mut command = root.command();
+        command.args(["run", file, "--timeout", "1m30s"]);
+        run(command, input)
+    };
+    let task = download("good").to_string();
+    std::fs::write(root.path.join("task.json"), &task).unwrap();
+    std::os::unix::fs::symlink("task.json", root.path.join("link")).unwrap();
+    // What is on stdin is nothing to it.
+    assert_eq!(run_with("task.json", b"no json").exit, 0);
+    assert_eq!(run_with("link", b"").state(), &json!("replayed"));
+    assert_eq!(run_with("-", task.as_bytes()).state(), &json!("replayed"));
+    let fifo = root.path.join("fifo");
+    let made = root.within("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    for file in ["fifo", "missing", ".", "/dev/zero"] {
+        let answer = run_with(file, b"");
+        let expected = (2, &json!("invalid_usage"));
+        assert_eq!((answer.exit, answer.fault()), expected, "{file}");
+        assert!(answer.stderr.contains(file), "{}", answer.stderr);
+    }
+    std::fs::write(root.path.join("large"), "x".repeat(17 << 20)).unwrap();
+    let answer = run_with("large", b"");
+    assert_eq!(
+        (answer.exit, answer.at("/error/error_code")),
+        (2, &json!("INVALID_INPUT"))
+    );
 }
 
 #[test]
