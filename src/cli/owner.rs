@@ -107,6 +107,8 @@ fn is_alone(user: u32, group: u32, passwd: &str, groups: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use rustix::fs::{XattrFlags, setxattr};
 
     use super::*;
@@ -127,7 +129,8 @@ mod tests {
             ours(path, "the root", "`--root`").unwrap();
             match setxattr(path.as_std_path(), ACL, &LIST, XattrFlags::empty()) {
                 Err(Errno::OPNOTSUPP) => {
-                    eprintln!("skipped: this file system has no access control lists");
+                    let why = "skipped: this file system has no access control lists";
+                    writeln!(io::stderr(), "{why}").unwrap();
                     return;
                 }
                 set => set.unwrap(),

@@ -112,7 +112,7 @@ fn answer(
             thread::park();
         }
     }
-    let printed = print_unless(&answer.line, &waits_in_vain(&host));
+    let printed = print_unless(&answer.line, &waits_in_vain(host));
     tracing::debug!("answer written");
     if let Some(failure) = &answer.outcome().failure {
         logs::failed(failure);

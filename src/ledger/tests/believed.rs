@@ -153,7 +153,7 @@ fn the_newest_links_of_a_long_chain_are_examined() {
     let begun = begin(&mut ledger, &wanted, &Around::default());
     match begun {
         Err(LedgerError::Store(error)) => {
-            assert!(error.to_string().contains("link 92 "), "{error}")
+            assert!(error.to_string().contains("link 92 "), "{error}");
         }
         begun => panic!("{begun:?}"),
     }
