@@ -72,7 +72,7 @@ impl<'a> Overlay<'a> {
             Operation::Create { content, mode } => {
                 self.vacant(&place.target)?;
                 self.plan.limits.fits_file(path, content.len() as u64)?;
-                edit::check_syntax(path, content).map_err(|error| within(path, error))?;
+                edit::check_syntax(path, content, stopped).map_err(|error| within(path, error))?;
                 let now = Now {
                     bytes: Some(content.clone()),
                     origin: None,
