@@ -161,10 +161,11 @@ pub(crate) fn check(
         };
         ends.insert(&action.id, end);
         verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
-        for (failed, failure) in groups
-            .judged_at(turn)
-            .flat_map(|paths| overlay.judge(paths))
-        {
+        let mut judged = Vec::new();
+        for paths in groups.judged_at(turn) {
+            judged.extend(overlay.judge(paths, stopped).map_err(Broken::Stopped)?);
+        }
+        for (failed, failure) in judged {
             if let Some(hasty) = done_after(&actions, &ends, &failed) {
                 let message = format!(
                     "{}; {} was done in reliance on that already",

@@ -4,6 +4,7 @@
 //! in the result exactly the old document with the change made, and what lies outside the changed lines
 //! must be the same bytes. A result that fails is never answered ([`EditError::Refused`]).
 
+mod draft;
 mod json;
 mod lines;
 mod path;
@@ -12,6 +13,7 @@ mod schema;
 mod text;
 mod yaml;
 
+pub(crate) use draft::Draft;
 pub(crate) use path::JsonPath;
 pub(crate) use pattern::Pattern;
 pub(crate) use schema::schema_update;
@@ -276,17 +278,13 @@ pub(crate) fn edit(
         } => pattern::replace(text, pattern, replacement, *count, budget)?,
         Edit::LineInsert { line, content } => lines::insert(text, *line, content)?,
         Edit::LineDelete { first, last } => lines::delete(text, *first, *last)?,
-        Edit::JsonAdd { path, key, value } => {
+        Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } => {
             must_not_be(Language::Yaml, name, "use yaml_update")?;
-            return json::add(text, path, key, value, budget);
+            return json::edit(text, edit, budget);
         }
-        Edit::JsonRemove { path, key } => {
+        Edit::JsonRemove { .. } => {
             must_not_be(Language::Yaml, name, "use line_delete or text_replace")?;
-            return json::remove(text, path, key, budget);
-        }
-        Edit::JsonUpdate { path, value } => {
-            must_not_be(Language::Yaml, name, "use yaml_update")?;
-            return json::update(text, path, value, budget);
+            return json::edit(text, edit, budget);
         }
         Edit::YamlUpdate {
             path,

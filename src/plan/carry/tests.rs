@@ -2,6 +2,7 @@
 
 mod crash;
 mod kept;
+mod together;
 
 use std::{
     collections::BTreeMap,

@@ -17,13 +17,13 @@ use crate::{
 };
 
 use super::{Change, Original, Place, Sink, What};
-use edits::{Doubt, within};
+use edits::{Doubt, Together, within};
 
 /// The files a plan has named so far.
 pub(super) struct Overlay<'a> {
     plan: &'a Plan,
     view: &'a View<'a>,
-    files: BTreeMap<RelPath, Entry>,
+    files: BTreeMap<RelPath, Entry<'a>>,
     /// Directories that will have been made.
     dirs: BTreeSet<RelPath>,
     changed: usize,
@@ -31,15 +31,15 @@ pub(super) struct Overlay<'a> {
 
 /// One path: what was there, and what is there now.
 #[derive(Default)]
-struct Entry {
+struct Entry<'a> {
     before: Option<Original>,
-    now: Option<Now>,
+    now: Option<Now<'a>>,
     actions: Vec<ActionId>,
     link: Option<RelPath>,
 }
 
 /// A file as the plan has it at the moment.
-struct Now {
+struct Now<'a> {
     /// `None`: those of the original it comes from.
     bytes: Option<Vec<u8>>,
     /// The path whose original it is; none of a created file.
@@ -47,6 +47,7 @@ struct Now {
     /// Of a created file.
     mode: Option<u32>,
     doubt: Option<Doubt>,
+    together: Together<'a>,
 }
 
 impl<'a> Overlay<'a> {
@@ -63,7 +64,7 @@ impl<'a> Overlay<'a> {
     /// Does one action. A failing one leaves everything as it was.
     pub(super) fn act(
         &mut self,
-        action: &Action,
+        action: &'a Action,
         place: &Place,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<String, Failure> {
@@ -78,13 +79,22 @@ impl<'a> Overlay<'a> {
                     origin: None,
                     mode: *mode,
                     doubt: None,
+                    together: Together::default(),
                 };
                 self.entry(path).now = Some(now);
                 format!("File '{}' created ({} bytes)", action.target, content.len())
             }
-            Operation::Modify(edit) => self.edit(action, place, edit, edit::edit, stopped)?,
+            Operation::Modify(change) => {
+                self.load(&place.target)?;
+                match self.edit_together(action, path, change, stopped)? {
+                    Some(said) => said,
+                    None => self.edit(action, path, change, edit::edit, stopped)?,
+                }
+            }
             Operation::SchemaUpdate(edit) => {
-                self.edit(action, place, edit, edit::schema_update, stopped)?
+                self.load(&place.target)?;
+                self.settle(path, stopped)?;
+                self.edit(action, path, edit, edit::schema_update, stopped)?
             }
             Operation::Delete => {
                 no_link(&place.target)?;
@@ -116,7 +126,7 @@ impl<'a> Overlay<'a> {
         Ok(said)
     }
 
-    fn entry(&mut self, path: &RelPath) -> &mut Entry {
+    fn entry(&mut self, path: &RelPath) -> &mut Entry<'a> {
         self.files.entry(path.clone()).or_default()
     }
 
@@ -156,6 +166,7 @@ impl<'a> Overlay<'a> {
                 origin: Some(path.clone()),
                 mode: None,
                 doubt: None,
+                together: Together::default(),
             }),
             ..Entry::default()
         };
@@ -344,7 +355,7 @@ impl<'a> Overlay<'a> {
 
     /// What the file at that path is to have beside its bytes: what the file that it comes from had, or the
     /// one in whose place it is created; but for permissions that the plan names.
-    fn attributes(&self, path: &RelPath, now: &Now) -> Result<Attributes, FileError> {
+    fn attributes(&self, path: &RelPath, now: &Now<'a>) -> Result<Attributes, FileError> {
         let origin = self
             .files
             .get(now.origin.as_ref().unwrap_or(path))

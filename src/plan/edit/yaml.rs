@@ -4,6 +4,7 @@
 //! mark, line ends, final line end. A result is let out only if the parser finds in it the old documents
 //! with the one value changed; a value that does not fit in one form or spot is tried in the next one.
 
+mod draft;
 mod layout;
 mod model;
 mod place;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use super::{
     Budget, EditError, Edited, GoOn, JsonPath, Language, When, text::Text, unless_given_up,
 };
+pub(super) use draft::Draft;
 use model::{Content, Node, Style};
 use place::Place;
 use splice::{Form, Splice, Spot};
