@@ -15,7 +15,7 @@ use crate::{
 };
 
 use super::{
-    files::{Attributes, FileError, Located, Root, View},
+    files::{Attributes, FileError, Inherited, Located, Root, View},
     graph,
     model::{Action, ActionId, OnError, Operation, Plan},
     record::{ActionEnd, Verdict},
@@ -27,7 +27,7 @@ use overlay::Overlay;
 /// What takes the changes a plan comes to.
 pub(crate) trait Sink {
     /// A directory that is to be made, the outermost first.
-    fn dir(&mut self, path: &RelPath, mount: u64) -> Result<(), FileError>;
+    fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError>;
     /// One file that is to be changed.
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError>;
 }

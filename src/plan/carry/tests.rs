@@ -1,6 +1,7 @@
 //! Whole plans on real directories.
 
 mod crash;
+mod inherited;
 mod kept;
 mod together;
 

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     plan::{
         edit,
-        files::{Attributes, Dir, Facts, FileError, Kind, Located, View},
+        files::{Attributes, Dir, Facts, FileError, Inherited, Kind, Located, View},
         model::{Action, ActionId, Operation, Permissions, Plan},
     },
     task::{Failure, Fault, RelPath},
@@ -279,7 +279,7 @@ impl<'a> Overlay<'a> {
         for dir in path.ancestors() {
             if !self.dirs.contains(&dir) && self.view.look(&dir)?.is_none() {
                 let mount = self.mount_of(&dir)?;
-                sink.dir(&dir, mount)?;
+                sink.dir(&dir, mount, &self.inherited(&dir)?)?;
                 self.dirs.insert(dir);
             }
         }
@@ -365,15 +365,14 @@ impl<'a> Overlay<'a> {
                 Ok(before.attributes.clone().with_mode(now.mode))
             }
             (Some(_), Permissions::Fresh) | (None, _) => {
-                Ok(Attributes::fresh(now.mode, self.group_of(path)?))
+                Ok(self.inherited(path)?.of_a_file(now.mode))
             }
         }
     }
 
-    /// The group that a directory hands on to new files (set-group-ID).
-    fn group_of(&self, path: &RelPath) -> Result<Option<u32>, FileError> {
-        let facts = self.nearest(path)?.facts()?;
-        Ok((facts.mode & 0o2000 != 0).then_some(facts.gid))
+    /// What is handed on to what is made there; directories that are made on the way hand it on.
+    fn inherited(&self, path: &RelPath) -> Result<Inherited, FileError> {
+        Inherited::of(&*self.nearest(path)?)
     }
 
     fn mount_of(&self, path: &RelPath) -> Result<u64, FileError> {
