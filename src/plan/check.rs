@@ -4,6 +4,7 @@
 //! A file is given up to the [`Sink`] as soon as no later action names it, so that a plan of many files
 //! never holds them all.
 
+mod mounts;
 mod original;
 mod overlay;
 
@@ -21,6 +22,7 @@ use super::{
     record::{ActionEnd, Verdict},
 };
 
+use mounts::Mounts;
 pub(crate) use original::Original;
 use overlay::Overlay;
 
@@ -113,9 +115,10 @@ pub(crate) fn check(
         .filter_map(|at| plan.actions.get(*at))
         .collect();
     let view = View::of(root);
+    let mounts = Mounts::of(&view, &plan.limits)?;
     let located: Vec<Places> = actions
         .iter()
-        .map(|action| places(&view, plan, action))
+        .map(|action| places(&view, &mounts, plan, action))
         .collect();
     plan.limits
         .fits_backups(originals(&actions, &located))
@@ -250,13 +253,14 @@ struct Place {
 type Places = Result<Place, Failure>;
 
 /// Rules about names hold for the places they lead to as well (R-001-25, R-001-157).
-fn places(view: &View<'_>, plan: &Plan, action: &Action) -> Places {
+fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) -> Places {
     let place = |path: &RelPath| -> Result<Located, Failure> {
         let located = view.locate(path).map_err(outside)?;
         if let Some(link) = &located.link {
             plan.limits.admits(link)?;
         }
         plan.limits.admits(&located.path)?;
+        mounts.admit(&located)?;
         Ok(located)
     };
     let to = match &action.operation {
