@@ -76,6 +76,8 @@ const OUTPUTS: &[&str] = &[
 ];
 const IDEMPOTENCY_KEY: &[&str] = &["idempotent_key", "dedup_key", "deduplication_key"];
 const ATTEMPT: &[&str] = &["attempt_number", "attempt_no", "attempt_count"];
+/// Nothing may be done where a task says so, and only the command line can say so.
+const DRY_RUN: &[&str] = &["dry_run", "dry_run_only", "is_dry_run", "simulate"];
 const SESSION: &[&str] = &["session", "session_id"];
 
 const TASK: Keys = Keys {
@@ -88,6 +90,7 @@ const TASK: Keys = Keys {
         ("output_refs_expected", OUTPUTS),
         ("idempotency_key", IDEMPOTENCY_KEY),
         ("attempt", ATTEMPT),
+        ("--dry-run", DRY_RUN),
         ("input_responses", &["responses", "answers"]),
         ("task_plan", &["plan"]),
         ("metadata.session_id", SESSION),
@@ -120,6 +123,7 @@ const REQUEST: Keys = Keys {
         ("output_refs_expected", OUTPUTS),
         ("idempotency_key", IDEMPOTENCY_KEY),
         ("attempt", ATTEMPT),
+        ("--dry-run", DRY_RUN),
         ("sessionId", SESSION),
     ],
 };
@@ -132,6 +136,7 @@ const PLAN: Keys = Keys {
         ("protocol_validation", &["validation"]),
         ("idempotency_key", IDEMPOTENCY_KEY),
         ("attempt", ATTEMPT),
+        ("--dry-run", DRY_RUN),
         ("metadata.session_id", SESSION),
         ("metadata.request_id", &["request_id"]),
     ],
@@ -147,7 +152,7 @@ const MESSAGE: Keys = Keys {
         "idempotency_key",
         "dispatch",
     ]],
-    synonyms: &[],
+    synonyms: &[("--dry-run", DRY_RUN)],
 };
 const METADATA: Keys = Keys {
     of: "`metadata`",
@@ -305,7 +310,10 @@ impl Keys {
         // A name that is in use means what it says, however like another it is.
         let same = all().find(|(_, name)| plain(name) == key);
         same.or_else(|| {
-            let near = all().filter(|(_, name)| is_near(&key, &plain(name)));
+            let near = all().filter(|(known, name)| {
+                let name_of = plain(name);
+                is_near(&key, &name_of) || (known == name && is_longer(&key, &name_of))
+            });
             near.min_by_key(|(_, name)| strsim::damerau_levenshtein(&key, &plain(name)))
         })
         .or_else(|| all().find(|(_, name)| ENDINGS.contains(name) && key.ends_with(name)))
@@ -323,6 +331,12 @@ const LONGEST: usize = 40;
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
+}
+
+/// Whether it is a short key with one letter more: `salts`.
+fn is_longer(key: &str, name: &str) -> bool {
+    let length = name.chars().count();
+    length <= 4 && key.chars().count() == length + 1 && strsim::damerau_levenshtein(key, name) == 1
 }
 
 /// Whether one is the other with a slip of the keyboard: the shorter, the fewer.

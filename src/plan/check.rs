@@ -4,6 +4,7 @@
 //! A file is given up to the [`Sink`] as soon as no later action names it, so that a plan of many files
 //! never holds them all.
 
+mod mounts;
 mod original;
 mod overlay;
 
@@ -15,19 +16,20 @@ use crate::{
 };
 
 use super::{
-    files::{Attributes, FileError, Located, Root, View},
+    files::{Attributes, FileError, Inherited, Located, Root, View},
     graph,
     model::{Action, ActionId, OnError, Operation, Plan},
     record::{ActionEnd, Verdict},
 };
 
+use mounts::Mounts;
 pub(crate) use original::Original;
 use overlay::Overlay;
 
 /// What takes the changes a plan comes to.
 pub(crate) trait Sink {
     /// A directory that is to be made, the outermost first.
-    fn dir(&mut self, path: &RelPath, mount: u64) -> Result<(), FileError>;
+    fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError>;
     /// One file that is to be changed.
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError>;
 }
@@ -113,9 +115,10 @@ pub(crate) fn check(
         .filter_map(|at| plan.actions.get(*at))
         .collect();
     let view = View::of(root);
+    let mounts = Mounts::of(&view, &plan.limits)?;
     let located: Vec<Places> = actions
         .iter()
-        .map(|action| places(&view, plan, action))
+        .map(|action| places(&view, &mounts, plan, action))
         .collect();
     plan.limits
         .fits_backups(originals(&actions, &located))
@@ -161,10 +164,11 @@ pub(crate) fn check(
         };
         ends.insert(&action.id, end);
         verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
-        for (failed, failure) in groups
-            .judged_at(turn)
-            .flat_map(|paths| overlay.judge(paths))
-        {
+        let mut judged = Vec::new();
+        for paths in groups.judged_at(turn) {
+            judged.extend(overlay.judge(paths, stopped).map_err(Broken::Stopped)?);
+        }
+        for (failed, failure) in judged {
             if let Some(hasty) = done_after(&actions, &ends, &failed) {
                 let message = format!(
                     "{}; {} was done in reliance on that already",
@@ -249,13 +253,14 @@ struct Place {
 type Places = Result<Place, Failure>;
 
 /// Rules about names hold for the places they lead to as well (R-001-25, R-001-157).
-fn places(view: &View<'_>, plan: &Plan, action: &Action) -> Places {
+fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) -> Places {
     let place = |path: &RelPath| -> Result<Located, Failure> {
         let located = view.locate(path).map_err(outside)?;
         if let Some(link) = &located.link {
             plan.limits.admits(link)?;
         }
         plan.limits.admits(&located.path)?;
+        mounts.admit(&located)?;
         Ok(located)
     };
     let to = match &action.operation {

@@ -4,6 +4,7 @@
 //! in the result exactly the old document with the change made, and what lies outside the changed lines
 //! must be the same bytes. A result that fails is never answered ([`EditError::Refused`]).
 
+mod draft;
 mod json;
 mod lines;
 mod path;
@@ -12,6 +13,7 @@ mod schema;
 mod text;
 mod yaml;
 
+pub(crate) use draft::Draft;
 pub(crate) use path::JsonPath;
 pub(crate) use pattern::Pattern;
 pub(crate) use schema::schema_update;
@@ -54,6 +56,9 @@ pub(crate) struct Budget<'a> {
     /// Why it must stop now: a signal, or the end of the time. Asked between any two pieces of work.
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
 }
+
+/// Asked in the middle of long work: an error ends it.
+type GoOn<'a> = &'a dyn Fn() -> Result<(), EditError>;
 
 impl Budget<'_> {
     fn go_on(&self) -> Result<(), EditError> {
@@ -120,6 +125,13 @@ pub(crate) enum EditError {
     Unfit(String),
     #[error("the result would have more than the {most} bytes that a file may have here")]
     TooLarge { most: u64 },
+    /// More than are read of a text of this language.
+    #[error("the text has {bytes} bytes, and {language} of at most {most} bytes is read")]
+    TooLong {
+        language: Language,
+        bytes: usize,
+        most: usize,
+    },
     #[error("{}", .0.message)]
     Stopped(Failure),
 }
@@ -176,7 +188,7 @@ impl From<EditError> for Failure {
             EditError::Invalid { .. } => Fault::ContentInvalid,
             EditError::SchemaInvalid { .. } => Fault::SchemaInvalid,
             EditError::Unfit(_) => Fault::PlanInvalid,
-            EditError::TooLarge { .. } => Fault::LimitExceeded,
+            EditError::TooLarge { .. } | EditError::TooLong { .. } => Fault::LimitExceeded,
             EditError::Stopped(failure) => return failure.clone(),
         };
         Self::new(fault, error.to_string())
@@ -266,17 +278,13 @@ pub(crate) fn edit(
         } => pattern::replace(text, pattern, replacement, *count, budget)?,
         Edit::LineInsert { line, content } => lines::insert(text, *line, content)?,
         Edit::LineDelete { first, last } => lines::delete(text, *first, *last)?,
-        Edit::JsonAdd { path, key, value } => {
+        Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } => {
             must_not_be(Language::Yaml, name, "use yaml_update")?;
-            return json::add(text, path, key, value, budget);
+            return json::edit(text, edit, budget);
         }
-        Edit::JsonRemove { path, key } => {
+        Edit::JsonRemove { .. } => {
             must_not_be(Language::Yaml, name, "use line_delete or text_replace")?;
-            return json::remove(text, path, key, budget);
-        }
-        Edit::JsonUpdate { path, value } => {
-            must_not_be(Language::Yaml, name, "use yaml_update")?;
-            return json::update(text, path, value, budget);
+            return json::edit(text, edit, budget);
         }
         Edit::YamlUpdate {
             path,
@@ -284,16 +292,36 @@ pub(crate) fn edit(
             value,
         } => {
             must_not_be(Language::Json, name, "use json_update_value")?;
-            return yaml::update(text, path, *document, value);
+            return yaml::update(text, path, *document, value, budget);
         }
     };
+    let go_on = || budget.go_on();
+    let check = |bytes: &[u8], grammar| syntax(name, bytes, grammar, &go_on);
     // What has comments or trailing commas already, whatever it is called, may have them afterwards.
-    let kept = [grammar(name), Grammar::Loose]
-        .into_iter()
-        .find(|grammar| syntax(name, last_whole, *grammar).is_ok());
-    let after = kept.map(|grammar| syntax(name, &edited.bytes, grammar).map_err(EditError::after));
-    let broken = after.and_then(Result::err);
-    Ok(Edited { broken, ..edited })
+    let grammars: &[Grammar] = match (Language::of(name), grammar(name)) {
+        (Some(Language::Json), Grammar::Strict) => &[Grammar::Strict, Grammar::Loose],
+        (_, Grammar::Strict) => &[Grammar::Strict],
+        (_, Grammar::Loose) => &[Grammar::Loose],
+    };
+    for grammar in grammars {
+        match check(last_whole, *grammar) {
+            Ok(()) => {
+                let broken = check(&edited.bytes, *grammar).map_err(EditError::after);
+                let broken = unless_given_up(broken)?.err();
+                return Ok(Edited { broken, ..edited });
+            }
+            not_whole => unless_given_up(not_whole)?.unwrap_or_default(),
+        }
+    }
+    Ok(edited)
+}
+
+/// What a look at a text comes to, unless it was not looked at to its end.
+fn unless_given_up<T>(looked: Result<T, EditError>) -> Result<Result<T, EditError>, EditError> {
+    match looked {
+        Err(error @ (EditError::Stopped(_) | EditError::TooLong { .. })) => Err(error),
+        looked => Ok(looked),
+    }
 }
 
 fn must_not_be(language: Language, name: &RelPath, instead: &str) -> Result<(), EditError> {
@@ -308,24 +336,51 @@ fn must_not_be(language: Language, name: &RelPath, instead: &str) -> Result<(), 
 /// Whether a file can be what its name says (R-001-162): `.json` one JSON value, `.jsonc` and the names
 /// known for that the same with comments and trailing commas; `.yaml` and `.yml` any number of YAML
 /// documents. Duplicate keys are an error in all of them. Other names are not looked into.
-pub(crate) fn check_syntax(name: &RelPath, bytes: &[u8]) -> Result<(), EditError> {
-    syntax(name, bytes, grammar(name))
+pub(crate) fn check_syntax(
+    name: &RelPath,
+    bytes: &[u8],
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<(), EditError> {
+    let go_on = || stopped().map_or(Ok(()), |failure| Err(EditError::Stopped(failure)));
+    syntax(name, bytes, grammar(name), &go_on)
 }
 
-fn syntax(name: &RelPath, bytes: &[u8], grammar: Grammar) -> Result<(), EditError> {
+fn syntax(
+    name: &RelPath,
+    bytes: &[u8],
+    grammar: Grammar,
+    go_on: GoOn<'_>,
+) -> Result<(), EditError> {
     match Language::of(name) {
         None => Ok(()),
         Some(Language::Json) => json::check(Text::read(bytes)?, grammar),
-        Some(Language::Yaml) => yaml::check(Text::read(bytes)?),
+        Some(Language::Yaml) => yaml::check(Text::read(bytes)?, go_on),
+    }
+}
+
+/// Bytes of a text that is read as a tree, which takes some hundred times as much memory at worst.
+const MAX_READ: usize = 8 << 20;
+
+/// Whether a text of so many bytes is read as a tree.
+fn fits(language: Language, bytes: usize) -> Result<(), EditError> {
+    let most = MAX_READ;
+    if bytes <= most {
+        Ok(())
+    } else {
+        Err(EditError::TooLong {
+            language,
+            bytes,
+            most,
+        })
     }
 }
 
 /// Whether a file is a document of this language, whatever it is called.
 pub(crate) fn check(language: Language, name: &RelPath, bytes: &[u8]) -> Result<(), EditError> {
     match language {
-        _ if Language::of(name) == Some(language) => check_syntax(name, bytes),
+        _ if Language::of(name) == Some(language) => check_syntax(name, bytes, &|| None),
         Language::Json => json::check(Text::read(bytes)?, Grammar::Loose),
-        Language::Yaml => yaml::check(Text::read(bytes)?),
+        Language::Yaml => yaml::check(Text::read(bytes)?, &|| Ok(())),
     }
 }
 
@@ -335,14 +390,11 @@ pub(crate) fn value_of(name: &RelPath, bytes: &[u8]) -> Result<Value, EditError>
     value(Language::of(name).unwrap_or(Language::Json), bytes)
 }
 
-/// Bytes of a document that is held as a whole: it takes some fifty times as much memory.
-const MAX_HELD: usize = 8 << 20;
-
 /// The document in these bytes, read strictly, to be held against a schema.
 fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
-    if bytes.len() > MAX_HELD {
+    if bytes.len() > MAX_READ {
         return Err(EditError::Unfit(format!(
-            "the document has {} bytes, and at most {MAX_HELD} are held against a schema",
+            "the document has {} bytes, and at most {MAX_READ} are held against a schema",
             bytes.len()
         )));
     }

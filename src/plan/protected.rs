@@ -112,6 +112,11 @@ impl Forbidden {
         })
     }
 
+    /// Files and directories of oneact, wherever its settings put them.
+    pub(crate) fn own(&self) -> &[RelPath] {
+        &self.own
+    }
+
     /// Who forbids a file, and by which pattern.
     pub(crate) fn by(&self, path: &RelPath) -> Option<(ForbiddenBy, &str)> {
         if let Some(own) = self.own.iter().find(|own| is_or_is_in(path, own)) {

@@ -14,6 +14,7 @@ mod instructions;
 mod operation;
 mod paths;
 mod rules;
+mod synonyms;
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,7 +37,7 @@ use self::{
 
 pub(crate) use findings::{PlanError, Problem};
 
-/// Reads a plan within the bounds of its catalog entry. Pure.
+/// Reads a plan within the bounds of its catalog entry. Pure, but for a warning of unknown keys.
 pub(crate) fn read(order: &PlanOrder, bounds: &Bounds) -> Result<Plan, PlanError> {
     let mut findings = Findings::default();
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
@@ -93,6 +94,9 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds) -> Result<Plan, PlanError
         findings.notes.push(format!(
             "By the words of its author, the risk of this plan is {risk}."
         ));
+    }
+    if let Some(strangers) = findings.strangers().filter(|_| findings.is_clean()) {
+        tracing::warn!("{strangers}");
     }
     match (findings.is_clean(), plan_id, limits) {
         (true, Some(plan_id), Some(limits)) => Ok(Plan {

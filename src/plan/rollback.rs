@@ -23,7 +23,7 @@ use super::{
     },
     check::{Change, Original, Sink, What},
     engine::{Entry, Folder, Stage},
-    files::{Attributes, Faults, FileError, Kind, Root, jailed},
+    files::{Attributes, Faults, FileError, Inherited, Kind, Root, jailed},
     model::{ActionId, ActionType, Limits},
     record::{ActionEnd, ChangeKind, Jail, Run, Undo, Verdict, uuid_v4},
     report::{MANIFEST, Manifest, ManifestError, Point, bytes},
@@ -211,6 +211,8 @@ struct Inverse<'a> {
     missing: Vec<RelPath>,
     /// The one that the file is, or will be, in.
     mount: u64,
+    /// What the innermost directory that is there hands on.
+    inherited: Inherited,
     actions: [ActionId; 1],
 }
 
@@ -287,13 +289,15 @@ impl<'a> Inverse<'a> {
             (Some(now), Some(then)) => Whose::of(now, then, made),
             _ => Whose::Then,
         };
+        let nearest = root.dir(nearest.as_ref())?;
         Ok(Self {
             point,
             now,
             then,
             whose,
             missing,
-            mount: root.dir(nearest.as_ref())?.mount()?,
+            mount: nearest.mount()?,
+            inherited: Inherited::of(&nearest)?,
             actions: [ActionId(point.checkpoint_id.to_string())],
         })
     }
@@ -304,7 +308,7 @@ impl<'a> Inverse<'a> {
         };
         for dir in &self.missing {
             if !staging.directories.contains(dir) {
-                staging.dir(dir, self.mount)?;
+                staging.dir(dir, self.mount, &self.inherited)?;
             }
         }
         let path = &self.point.file_path;

@@ -69,6 +69,9 @@ fn a_key_that_was_meant_for_a_known_one_is_refused_wherever_the_task_stands() {
         ("accept_input", "accepts_input"),
         ("inputResponses", "input_responses"),
         ("plan", "task_plan"),
+        ("salts", "salt"),
+        ("dry_run", "--dry-run"),
+        ("dryRun", "--dry-run"),
         ("actoin", "action"),
     ] {
         let task = with(task(), key, json!({"a": 1}));
@@ -92,6 +95,7 @@ fn a_key_of_an_mcp_request_or_beside_a_plan_that_was_meant_for_a_known_one_is_re
         ("input", "args"),
         ("session_id", "sessionId"),
         ("taskID", "taskId"),
+        ("dry_run", "--dry-run"),
     ] {
         means(&with(request.clone(), key, json!({})), key, meant);
     }
@@ -101,6 +105,7 @@ fn a_key_of_an_mcp_request_or_beside_a_plan_that_was_meant_for_a_known_one_is_re
         ("config", "system_config"),
         ("systemConfig", "system_config"),
         ("session_id", "sessionId"),
+        ("dry_run", "--dry-run"),
     ] {
         means(&with(plan.clone(), key, json!({})), key, meant);
     }
@@ -112,6 +117,11 @@ fn what_stands_around_the_task_is_looked_at_too() {
         &json!({"dispatch": task(), "metdata": {}}),
         "metdata",
         "metadata",
+    );
+    means(
+        &json!({"dispatch": task(), "dry_run": true}),
+        "dry_run",
+        "--dry-run",
     );
     let metadata = json!({"sesion_id": "s"});
     means(

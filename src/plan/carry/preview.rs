@@ -8,7 +8,7 @@ use crate::{
         check::{self, Broken, Change, Sink, What},
         diff,
         engine::hash,
-        files::{Faults, FileError, Root},
+        files::{Faults, FileError, Inherited, Root},
         read,
         record::ChangeKind,
         report::{Foreseen, PreviewHash},
@@ -72,7 +72,12 @@ struct Foresight {
 }
 
 impl Sink for Foresight {
-    fn dir(&mut self, _path: &RelPath, _mount: u64) -> Result<(), FileError> {
+    fn dir(
+        &mut self,
+        _path: &RelPath,
+        _mount: u64,
+        _inherited: &Inherited,
+    ) -> Result<(), FileError> {
         Ok(())
     }
 

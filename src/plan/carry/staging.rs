@@ -8,7 +8,7 @@ use crate::{
         check::{Change, Original, Sink, What},
         diff::{self, Pair, Side},
         engine::{Stage, Way, Written},
-        files::{FileError, Kept},
+        files::{FileError, Inherited, Kept},
         record::{
             self, Atomicity, ChangeKind, ChangeRecord, Checkpoint, Fidelity, FileState, uuid_v4,
         },
@@ -24,6 +24,8 @@ pub(in crate::plan) struct Staging<'a> {
     /// The outermost first.
     pub(in crate::plan) directories: Vec<RelPath>,
     pub(in crate::plan) foreseen: Vec<Foreseen>,
+    /// What new directories could not be given: told of the file for which they are made.
+    lost: Kept,
     host: &'a Host,
 }
 
@@ -34,15 +36,18 @@ impl<'a> Staging<'a> {
             changes: Vec::new(),
             directories: Vec::new(),
             foreseen: Vec::new(),
+            lost: Kept::new(),
             host,
         }
     }
 }
 
 impl Sink for Staging<'_> {
-    fn dir(&mut self, path: &RelPath, mount: u64) -> Result<(), FileError> {
+    fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError> {
         self.directories.push(path.clone());
-        self.stage.make_dir(path.clone(), mount)
+        let kept = self.stage.make_dir(path.clone(), mount, inherited)?;
+        self.lost.extend(kept);
+        Ok(())
     }
 
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError> {
@@ -96,6 +101,7 @@ impl Sink for Staging<'_> {
                 (ChangeKind::Rename, Some(path), state.clone(), state)
             }
         };
+        fidelity.degraded.append(&mut self.lost);
         let backup = self.stage.entries().last().and_then(|entry| entry.pre());
         let checkpoint = Checkpoint {
             id: uuid_v4(self.host.random_bytes()),

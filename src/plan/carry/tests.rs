@@ -1,7 +1,10 @@
 //! Whole plans on real directories.
 
 mod crash;
+mod inherited;
 mod kept;
+mod mounted;
+mod together;
 
 use std::{
     collections::BTreeMap,
@@ -67,6 +70,20 @@ impl Lab {
     }
 
     fn run_with(&self, plan: Value, faults: &Arc<Faults>) -> Finished {
+        self.run_as(plan, faults, &Vec::new)
+    }
+
+    /// A plan where these files are oneact's own.
+    fn run_owning(&self, plan: Value, own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync)) -> Finished {
+        self.run_as(plan, &Arc::new(Faults::default()), own)
+    }
+
+    fn run_as(
+        &self,
+        plan: Value,
+        faults: &Arc<Faults>,
+        own: &(dyn Fn() -> Vec<Utf8PathBuf> + Sync),
+    ) -> Finished {
         let order = PlanOrder {
             plan,
             system_config: None,
@@ -80,10 +97,19 @@ impl Lab {
             operation_id: "op_1",
             begun: self.host.moment(),
             budget: None,
-            own: &Vec::new,
+            own,
             course: &Course::default(),
         };
-        execute_with(&order, &Bounds::default(), None, desk, Arc::clone(faults))
+        execute_with(
+            &order,
+            &Bounds {
+                own: desk.own(),
+                ..Bounds::default()
+            },
+            None,
+            desk,
+            Arc::clone(faults),
+        )
     }
 
     fn read(&self, name: &str) -> String {
@@ -416,13 +442,4 @@ fn a_plan_that_cannot_be_taken_back_says_stuck_c_11() {
         }
     }
     assert!(stuck > 0);
-}
-
-#[test]
-fn a_file_with_two_names_is_not_parted_from_the_other() {
-    let lab = Lab::new(&[("a.txt", "one\n")]);
-    fs::hard_link(lab.root.join("a.txt"), lab.root.join("b.txt")).unwrap();
-    let finished = lab.run(plan(json!([replace("a001", "a.txt", "one", "two")])));
-    assert_eq!(finished.failure.unwrap().fault, Fault::SharedFile);
-    assert_eq!(lab.read("b.txt"), "one\n");
 }

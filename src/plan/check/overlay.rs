@@ -10,20 +10,20 @@ use std::{
 use crate::{
     plan::{
         edit,
-        files::{Attributes, Dir, Facts, FileError, Kind, Located, View},
+        files::{Attributes, Dir, Facts, FileError, Inherited, Kind, Located, View},
         model::{Action, ActionId, Operation, Permissions, Plan},
     },
     task::{Failure, Fault, RelPath},
 };
 
 use super::{Change, Original, Place, Sink, What};
-use edits::{Doubt, within};
+use edits::{Doubt, Together, within};
 
 /// The files a plan has named so far.
 pub(super) struct Overlay<'a> {
     plan: &'a Plan,
     view: &'a View<'a>,
-    files: BTreeMap<RelPath, Entry>,
+    files: BTreeMap<RelPath, Entry<'a>>,
     /// Directories that will have been made.
     dirs: BTreeSet<RelPath>,
     changed: usize,
@@ -31,15 +31,15 @@ pub(super) struct Overlay<'a> {
 
 /// One path: what was there, and what is there now.
 #[derive(Default)]
-struct Entry {
+struct Entry<'a> {
     before: Option<Original>,
-    now: Option<Now>,
+    now: Option<Now<'a>>,
     actions: Vec<ActionId>,
     link: Option<RelPath>,
 }
 
 /// A file as the plan has it at the moment.
-struct Now {
+struct Now<'a> {
     /// `None`: those of the original it comes from.
     bytes: Option<Vec<u8>>,
     /// The path whose original it is; none of a created file.
@@ -47,6 +47,7 @@ struct Now {
     /// Of a created file.
     mode: Option<u32>,
     doubt: Option<Doubt>,
+    together: Together<'a>,
 }
 
 impl<'a> Overlay<'a> {
@@ -63,7 +64,7 @@ impl<'a> Overlay<'a> {
     /// Does one action. A failing one leaves everything as it was.
     pub(super) fn act(
         &mut self,
-        action: &Action,
+        action: &'a Action,
         place: &Place,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<String, Failure> {
@@ -72,19 +73,28 @@ impl<'a> Overlay<'a> {
             Operation::Create { content, mode } => {
                 self.vacant(&place.target)?;
                 self.plan.limits.fits_file(path, content.len() as u64)?;
-                edit::check_syntax(path, content).map_err(|error| within(path, error))?;
+                edit::check_syntax(path, content, stopped).map_err(|error| within(path, error))?;
                 let now = Now {
                     bytes: Some(content.clone()),
                     origin: None,
                     mode: *mode,
                     doubt: None,
+                    together: Together::default(),
                 };
                 self.entry(path).now = Some(now);
                 format!("File '{}' created ({} bytes)", action.target, content.len())
             }
-            Operation::Modify(edit) => self.edit(action, place, edit, edit::edit, stopped)?,
+            Operation::Modify(change) => {
+                self.load(&place.target)?;
+                match self.edit_together(action, path, change, stopped)? {
+                    Some(said) => said,
+                    None => self.edit(action, path, change, edit::edit, stopped)?,
+                }
+            }
             Operation::SchemaUpdate(edit) => {
-                self.edit(action, place, edit, edit::schema_update, stopped)?
+                self.load(&place.target)?;
+                self.settle(path, stopped)?;
+                self.edit(action, path, edit, edit::schema_update, stopped)?
             }
             Operation::Delete => {
                 no_link(&place.target)?;
@@ -116,7 +126,7 @@ impl<'a> Overlay<'a> {
         Ok(said)
     }
 
-    fn entry(&mut self, path: &RelPath) -> &mut Entry {
+    fn entry(&mut self, path: &RelPath) -> &mut Entry<'a> {
         self.files.entry(path.clone()).or_default()
     }
 
@@ -156,6 +166,7 @@ impl<'a> Overlay<'a> {
                 origin: Some(path.clone()),
                 mode: None,
                 doubt: None,
+                together: Together::default(),
             }),
             ..Entry::default()
         };
@@ -268,7 +279,7 @@ impl<'a> Overlay<'a> {
         for dir in path.ancestors() {
             if !self.dirs.contains(&dir) && self.view.look(&dir)?.is_none() {
                 let mount = self.mount_of(&dir)?;
-                sink.dir(&dir, mount)?;
+                sink.dir(&dir, mount, &self.inherited(&dir)?)?;
                 self.dirs.insert(dir);
             }
         }
@@ -344,7 +355,7 @@ impl<'a> Overlay<'a> {
 
     /// What the file at that path is to have beside its bytes: what the file that it comes from had, or the
     /// one in whose place it is created; but for permissions that the plan names.
-    fn attributes(&self, path: &RelPath, now: &Now) -> Result<Attributes, FileError> {
+    fn attributes(&self, path: &RelPath, now: &Now<'a>) -> Result<Attributes, FileError> {
         let origin = self
             .files
             .get(now.origin.as_ref().unwrap_or(path))
@@ -354,15 +365,14 @@ impl<'a> Overlay<'a> {
                 Ok(before.attributes.clone().with_mode(now.mode))
             }
             (Some(_), Permissions::Fresh) | (None, _) => {
-                Ok(Attributes::fresh(now.mode, self.group_of(path)?))
+                Ok(self.inherited(path)?.of_a_file(now.mode))
             }
         }
     }
 
-    /// The group that a directory hands on to new files (set-group-ID).
-    fn group_of(&self, path: &RelPath) -> Result<Option<u32>, FileError> {
-        let facts = self.nearest(path)?.facts()?;
-        Ok((facts.mode & 0o2000 != 0).then_some(facts.gid))
+    /// What is handed on to what is made there; directories that are made on the way hand it on.
+    fn inherited(&self, path: &RelPath) -> Result<Inherited, FileError> {
+        Inherited::of(&*self.nearest(path)?)
     }
 
     fn mount_of(&self, path: &RelPath) -> Result<u64, FileError> {

@@ -6,6 +6,7 @@
 //! without them gets none. The document is never held as a tree: time and memory are at most in
 //! proportion to its size.
 
+mod draft;
 mod outline;
 mod reading;
 mod splice;
@@ -14,9 +15,12 @@ mod write;
 use serde_json::Value;
 
 use super::{Budget, EditError, Edited, JsonPath, path::Step, text::Text};
+use crate::plan::model::Edit;
+
+pub(super) use draft::Draft;
 pub(super) use reading::Grammar;
 
-use outline::{Kind, Outline, no_key, outline};
+use outline::{Kind, Names, Outline, no_key, outline};
 use reading::{Change, Meaning, What};
 use splice::Splice;
 use write::Style;
@@ -26,17 +30,35 @@ struct Desk<'a> {
     text: Text<'a>,
     grammar: Grammar,
     budget: &'a Budget<'a>,
+    names: Names,
 }
 
-/// `json_add_property`: the path leads to an object that does not have the key yet.
-pub(super) fn add(
+/// An edit whose place was found.
+struct Planned<'c> {
+    splices: Vec<Splice>,
+    /// Without indices from the end.
+    steps: Vec<Step>,
+    what: What<'c>,
+    said: String,
+}
+
+/// Makes one of the three edits.
+pub(super) fn edit(
     text: Text<'_>,
-    path: &JsonPath,
-    key: &str,
-    value: &Value,
+    change: &Edit,
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let desk = Desk::of(text, budget)?;
+    desk.finish(desk.planned(change)?)
+}
+
+/// `json_add_property`: the path leads to an object that does not have the key yet.
+fn add<'c>(
+    desk: &Desk<'_>,
+    path: &JsonPath,
+    key: &'c str,
+    value: &'c Value,
+) -> Result<Planned<'c>, EditError> {
     let found = desk.outline(path, Some(key))?;
     let Some(object) = found.node.as_ref().filter(|_| found.kind == Kind::Object) else {
         return Err(EditError::PlaceNotFound {
@@ -54,21 +76,18 @@ pub(super) fn add(
             problem: "the key is there already; change it with json_update_value".to_owned(),
         });
     }
-    let style = Style::of(&found.habits, budget);
-    let splices = splice::add(object, &style, key, value)?;
-    let said = format!("Property '{key}' added successfully");
-    desk.finish(&splices, found.path.steps(), What::Add { key, value }, said)
+    let style = Style::of(&found.habits, desk.budget);
+    Ok(Planned {
+        splices: splice::add(object, &style, key, value)?,
+        steps: found.path.steps().to_vec(),
+        what: What::Add { key, value },
+        said: format!("Property '{key}' added successfully"),
+    })
 }
 
 /// `json_remove_property`: a key of an object, or an item of an array by its decimal index. A comment
 /// that follows on the same line goes with what is removed.
-pub(super) fn remove(
-    text: Text<'_>,
-    path: &JsonPath,
-    key: &str,
-    budget: &Budget<'_>,
-) -> Result<Edited, EditError> {
-    let desk = Desk::of(text, budget)?;
+fn remove<'c>(desk: &Desk<'_>, path: &JsonPath, key: &str) -> Result<Planned<'c>, EditError> {
     let found = desk.outline(path, Some(key))?;
     let missing = |problem: String| EditError::PlaceNotFound {
         path: path.clone(),
@@ -89,29 +108,32 @@ pub(super) fn remove(
             )),
         });
     };
-    let splices = splice::remove(container, picked);
     let step = match found.kind {
         Kind::Object => Step::Name(key.to_owned()),
         _ => Step::Index(i64::try_from(picked.index).unwrap_or(i64::MAX)),
     };
-    let steps = [found.path.steps(), &[step]].concat();
-    let said = format!("Property '{key}' removed successfully");
-    desk.finish(&splices, &steps, What::Remove, said)
+    Ok(Planned {
+        splices: splice::remove(container, picked),
+        steps: [found.path.steps(), &[step]].concat(),
+        what: What::Remove,
+        said: format!("Property '{key}' removed successfully"),
+    })
 }
 
 /// `json_update_value`: the place must be there.
-pub(super) fn update(
-    text: Text<'_>,
+fn update<'c>(
+    desk: &Desk<'_>,
     path: &JsonPath,
-    value: &Value,
-    budget: &Budget<'_>,
-) -> Result<Edited, EditError> {
-    let desk = Desk::of(text, budget)?;
+    value: &'c Value,
+) -> Result<Planned<'c>, EditError> {
     let found = desk.outline(path, None)?;
-    let style = Style::of(&found.habits, budget);
-    let splices = [splice::update(text.body, &found, &style, value)?];
-    let said = format!("Value at {path} updated successfully");
-    desk.finish(&splices, found.path.steps(), What::Update { value }, said)
+    let style = Style::of(&found.habits, desk.budget);
+    Ok(Planned {
+        splices: vec![splice::update(desk.text.body, &found, &style, value)?],
+        steps: found.path.steps().to_vec(),
+        what: What::Update { value },
+        said: format!("Value at {path} updated successfully"),
+    })
 }
 
 /// Whether it is one JSON value of this grammar, without duplicate keys.
@@ -127,14 +149,16 @@ pub(super) fn check(text: Text<'_>, grammar: Grammar) -> Result<(), EditError> {
 /// The value, checked in the same way.
 pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
     let value = reading::value(text.body)?;
-    outline(text.body, &JsonPath::of(&[]), None, &|| Ok(()))?;
+    outline(text.body, &JsonPath::of(&[]), None, Names::Unknown, &|| {
+        Ok(())
+    })?;
     Ok(value)
 }
 
 /// Reads a whole document, by both readers.
 fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
     let read = reading::read(body, None)?;
-    outline(body, &JsonPath::of(&[]), None, &|| Ok(()))?;
+    outline(body, &JsonPath::of(&[]), None, Names::Unknown, &|| Ok(()))?;
     Ok(read)
 }
 
@@ -146,25 +170,34 @@ impl<'a> Desk<'a> {
             text,
             grammar,
             budget,
+            names: Names::Unknown,
         })
     }
 
     fn outline(&self, path: &JsonPath, pick: Option<&str>) -> Result<Outline<'a>, EditError> {
-        outline(self.text.body, path, pick, &|| self.budget.go_on())
+        let go_on = || self.budget.go_on();
+        outline(self.text.body, path, pick, self.names, &go_on)
+    }
+
+    /// Where and how an edit is made.
+    fn planned<'c>(&self, change: &'c Edit) -> Result<Planned<'c>, EditError> {
+        match change {
+            Edit::JsonAdd { path, key, value } => add(self, path, key, value),
+            Edit::JsonRemove { path, key } => remove(self, path, key),
+            Edit::JsonUpdate { path, value } => update(self, path, value),
+            _ => Err(EditError::Unfit("the edit is none of JSON".to_owned())),
+        }
     }
 
     /// Makes the splices, and lets the result out only if it is the document that was meant.
-    fn finish(
-        &self,
-        splices: &[Splice],
-        path: &[Step],
-        what: What<'_>,
-        said: String,
-    ) -> Result<Edited, EditError> {
+    fn finish(&self, planned: Planned<'_>) -> Result<Edited, EditError> {
         self.budget.go_on()?;
-        let change = Change { path, what };
+        let change = Change {
+            path: &planned.steps,
+            what: planned.what,
+        };
         let (expected, _) = reading::read(self.text.body, Some(change))?;
-        let body = splice::apply(self.text.body, splices, self.budget)?;
+        let body = splice::apply(self.text.body, &planned.splices, self.budget)?;
         let wrong = |what: &str| {
             EditError::Refused(format!(
                 "the edit cannot be made safely: its result {what}; make it with text_replace"
@@ -180,6 +213,6 @@ impl<'a> Desk<'a> {
                 "has comments or trailing commas, which were not there before",
             ));
         }
-        Ok(Edited::whole(self.text.with(body), said))
+        Ok(Edited::whole(self.text.with(body), planned.said))
     }
 }

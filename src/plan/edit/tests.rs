@@ -6,6 +6,7 @@ mod json_random;
 mod paths;
 mod schema;
 mod texts;
+mod together;
 mod yaml;
 mod yaml_material;
 mod yaml_random;

@@ -27,6 +27,16 @@ impl<'a> Text<'a> {
         Ok(Self { mark, body })
     }
 
+    /// A body without a byte order mark.
+    pub(super) fn bare(body: &'a str) -> Self {
+        Self { mark: "", body }
+    }
+
+    /// The byte order mark, if there is one.
+    pub(super) fn mark(&self) -> &'a str {
+        self.mark
+    }
+
     /// The file with another body; a large one is not copied.
     pub(super) fn with(&self, mut body: String) -> Vec<u8> {
         if !self.mark.is_empty() {

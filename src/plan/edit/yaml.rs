@@ -4,6 +4,7 @@
 //! mark, line ends, final line end. A result is let out only if the parser finds in it the old documents
 //! with the one value changed; a value that does not fit in one form or spot is tried in the next one.
 
+mod draft;
 mod layout;
 mod model;
 mod place;
@@ -13,10 +14,13 @@ mod write;
 
 use serde_json::Value;
 
-use super::{EditError, Edited, JsonPath, Language, When, text::Text};
+use super::{
+    Budget, EditError, Edited, GoOn, JsonPath, Language, When, text::Text, unless_given_up,
+};
+pub(super) use draft::Draft;
 use model::{Content, Node, Style};
 use place::Place;
-use splice::{Form, Spot};
+use splice::{Form, Splice, Spot};
 
 /// Sets the value at a path of one document. The last key is made if its parent is a mapping without it.
 ///
@@ -27,42 +31,22 @@ pub(super) fn update(
     path: &JsonPath,
     document: Option<u64>,
     value: &Value,
+    budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let body = text.body;
-    let documents = model::read(body)?;
+    let go_on = || budget.go_on();
+    let documents = model::read(body, &go_on)?;
     let (number, place) = choose(body, &documents, path, document)?;
-    let root = documents.get(number).ok_or_else(none)?;
-    let done = match &place {
-        Place::There(_) => "updated",
-        Place::New { .. } => "created",
-    };
-    let followers = followers(root, path);
-    let document = if documents.len() > 1 {
-        format!(" in document {}", number + 1)
-    } else {
-        String::new()
-    };
-    let said = format!("Value at {path} {done} successfully{followers}{document}");
-    let spots: &[Spot] = match &place {
-        Place::There(_) => &[Spot::After],
-        Place::New { .. } => &[Spot::After, Spot::AfterBlanks, Spot::BeforeLast],
-    };
-    let forms = [Form::Lines, Form::Quoted, Form::Line];
-    let ways = spots
-        .iter()
-        .flat_map(|spot| forms.map(|form| (form, *spot)));
+    let said = said(&documents, number, &place, path);
     let mut problem = "cannot be written there".to_owned();
-    for way in ways {
-        let after = match &place {
-            Place::There(seat) => splice::set(body, seat, value, way.0),
-            Place::New { mapping, key } => splice::add(body, mapping, key, value, way),
-        };
-        let Some(after) = after else { continue };
+    for (splices, spot) in ways(body, &place, value) {
+        let after = splice::apply(body, &splices);
+        budget.fits(after.len() as u64)?;
         let mut expected = documents.clone();
         if let Some(root) = expected.get_mut(number) {
-            meant(root, path, &place, value, way.1);
+            meant(root, path, &place, value, spot);
         }
-        match model::read(&after) {
+        match unless_given_up(model::read(&after, &go_on))? {
             Ok(is) if is == expected => {
                 return Ok(Edited::whole(text.with(after), said));
             }
@@ -73,6 +57,45 @@ pub(super) fn update(
     Err(EditError::Refused(format!(
         "the edit cannot be made safely: its result {problem}; make it with text_replace"
     )))
+}
+
+/// The ways in which the value can be written there, the best first.
+fn ways<'a>(
+    body: &'a str,
+    place: &'a Place<'a>,
+    value: &'a Value,
+) -> impl Iterator<Item = (Vec<Splice>, Spot)> + 'a {
+    let spots: &[Spot] = match place {
+        Place::There(_) => &[Spot::After],
+        Place::New { .. } => &[Spot::After, Spot::AfterBlanks, Spot::BeforeLast],
+    };
+    let forms = [Form::Lines, Form::Quoted, Form::Line];
+    let all = spots
+        .iter()
+        .flat_map(move |spot| forms.map(|form| (form, *spot)));
+    all.filter_map(move |way| {
+        let splices = match place {
+            Place::There(seat) => splice::set(body, seat, value, way.0),
+            Place::New { mapping, key } => splice::add(body, mapping, key, value, way),
+        };
+        Some((splices?, way.1))
+    })
+}
+
+/// What an edit of this place says when it was made.
+fn said(documents: &[Node], number: usize, place: &Place<'_>, path: &JsonPath) -> String {
+    let done = match place {
+        Place::There(_) => "updated",
+        Place::New { .. } => "created",
+    };
+    let root = documents.get(number);
+    let followers = root.map_or_else(String::new, |root| followers(root, path));
+    let document = if documents.len() > 1 {
+        format!(" in document {}", number + 1)
+    } else {
+        String::new()
+    };
+    format!("Value at {path} {done} successfully{followers}{document}")
 }
 
 /// Which document of the file is meant, counted from 0, and the place in it: the one of that number, else
@@ -202,13 +225,13 @@ fn followers(root: &Node, path: &JsonPath) -> String {
 }
 
 /// Whether it is YAML, of any number of documents, without duplicate keys.
-pub(super) fn check(text: Text<'_>) -> Result<(), EditError> {
-    model::read(text.body).map(|_| ())
+pub(super) fn check(text: Text<'_>, go_on: GoOn<'_>) -> Result<(), EditError> {
+    model::read(text.body, go_on).map(|_| ())
 }
 
 /// The value of a file of one document, aliases followed.
 pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
-    check(text)?;
+    check(text, &|| Ok(()))?;
     serde_saphyr::from_str(text.body).map_err(|error| EditError::Invalid {
         language: Language::Yaml,
         problem: error

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Kind, Root},
+        files::{Dir, Facts, FileError, Inherited, Kind, Root},
         report::SCRIPT,
     },
     task::RelPath,
@@ -120,7 +120,9 @@ impl<'a> Folder<'a> {
 
     /// Makes the directory of the slots.
     pub(crate) fn make_slots(&self) -> Result<(), FileError> {
-        self.dir.ensure_dir(STAGED, PRIVATE)
+        self.dir.ensure_dir(STAGED, PRIVATE)?;
+        // What is made in it is to be as if it were made in its place.
+        Inherited::take_from(&self.root.dir(Some(&self.below(STAGED)?))?)
     }
 
     /// The directory that a slot is in. Our own is opened once: nobody else has business there.

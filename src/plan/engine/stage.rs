@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::{
-    plan::files::{Attributes, Facts, FileError, Kept, Kind},
+    plan::files::{Attributes, Facts, FileError, Inherited, Kept, Kind},
     task::{RelPath, hexadecimal},
 };
 
@@ -62,13 +62,19 @@ impl<'a> Stage<'a> {
     }
 
     /// A directory that is to be made. `mount` is the one it will be in.
-    pub(crate) fn make_dir(&mut self, path: RelPath, mount: u64) -> Result<(), FileError> {
+    pub(crate) fn make_dir(
+        &mut self,
+        path: RelPath,
+        mount: u64,
+        inherited: &Inherited,
+    ) -> Result<Kept, FileError> {
         let slot = self.slot(&path, mount)?;
         let dir = self.folder.beside(&slot)?;
         dir.make_dir(slot.name(), 0o777)?;
+        let kept = inherited.give(&self.folder.root().dir(Some(&slot))?)?;
         let ino = dir.look(slot.name())?.map_or(0, |facts| facts.ino);
         self.entries.push(Entry::MakeDir { path, slot, ino });
-        Ok(())
+        Ok(kept)
     }
 
     pub(crate) fn create(

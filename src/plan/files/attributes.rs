@@ -6,8 +6,8 @@ use std::{ffi::CString, fs::File};
 use jiff::Timestamp;
 use rustix::{
     fs::{
-        Mode, Timespec, Timestamps, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, fsetxattr,
-        futimens,
+        Mode, Timespec, Timestamps, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
+        fremovexattr, fsetxattr, futimens,
     },
     io::Errno,
     process::{Gid, Uid},
@@ -35,7 +35,10 @@ pub(crate) struct Attributes {
 pub(crate) type Kept = Vec<String>;
 
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
-const LONGEST: usize = 65_536;
+pub(super) const LONGEST: usize = 65_536;
+
+/// The access control list of a file.
+pub(super) const ACL: &str = "system.posix_acl_access";
 
 /// The names of a file's extended attributes, each with a NUL behind it.
 fn names(file: &File) -> Result<Vec<u8>, Errno> {
@@ -56,13 +59,14 @@ fn names(file: &File) -> Result<Vec<u8>, Errno> {
 }
 
 impl Attributes {
-    /// A new file's. `group` where its directory hands its own on (set-group-ID).
-    pub(crate) fn fresh(mode: Option<u32>, group: Option<u32>) -> Self {
+    /// A new file's. `group` and `acl` are what its directory hands on.
+    pub(super) fn fresh(mode: Option<u32>, group: Option<u32>, acl: Option<Vec<u8>>) -> Self {
+        let name = CString::new(ACL).ok();
         Self {
             mode,
             owner: None,
             group,
-            extended: Vec::new(),
+            extended: name.zip(acl).into_iter().collect(),
             modified: None,
         }
     }
@@ -178,6 +182,14 @@ impl Attributes {
             if let Err(errno) = fsetxattr(file, attribute, value, XattrFlags::empty()) {
                 let attribute = attribute.to_string_lossy();
                 lost.push(format!("{attribute}: {}", std::io::Error::from(errno)));
+            }
+        }
+        // Where it was made, it may have got an ACL.
+        let has_acl = |(name, _): &(CString, Vec<u8>)| name.as_bytes() == ACL.as_bytes();
+        if !self.extended.iter().any(has_acl) {
+            match fremovexattr(file, ACL) {
+                Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+                Err(errno) => lost.push(format!("{ACL}: {}", std::io::Error::from(errno))),
             }
         }
         // The mode after them: an ACL brings one of its own.

@@ -4,7 +4,7 @@ use std::{
     fs::File,
     io::Write,
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileExt,
     },
 };
@@ -62,6 +62,10 @@ impl<'a> Dir<'a> {
             .faults
             .before(call)
             .map_err(FileError::of(operation, self.name(name)))
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     // --- looking ---

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::findings::Findings;
+use super::{findings::Findings, synonyms};
 
 /// An object of the plan and where it is. Operations have two layers: the object and its `details`
 /// (C-18).
@@ -20,6 +20,9 @@ struct Layer<'a> {
 
 /// As like as this, an unknown key is taken for a misspelt known one.
 const LIKE: f64 = 0.8;
+
+/// Characters of a key that is compared with known ones.
+const LONGEST: usize = 40;
 
 impl<'a> Fields<'a> {
     /// The fields of a value, which must be an object.
@@ -203,7 +206,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Tells what nobody asked for.
+    /// Tells of the keys that are not known.
     pub(super) fn finish(self, findings: &mut Findings) {
         for layer in &self.layers {
             for key in layer.map.keys() {
@@ -215,22 +218,25 @@ impl<'a> Fields<'a> {
                     Some(meant) => {
                         findings.invalid(format!("`{place}` is unknown; did you mean `{meant}`?"));
                     }
-                    None => findings.note(format!("`{place}` is unknown and has no effect")),
+                    None => findings.stranger(&place),
                 }
             }
         }
     }
 
-    /// The known key that this one is most like.
+    /// The known key that this one was meant for: by a name in use, or else the one it is most like.
     fn meant(&self, key: &str) -> Option<&'static str> {
+        if key.chars().nth(LONGEST).is_some() {
+            return None;
+        }
         let like =
             |known: &&'static str| (strsim::normalized_damerau_levenshtein(key, known), *known);
-        self.known
-            .iter()
-            .map(like)
-            .filter(|(likeness, _)| *likeness >= LIKE)
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, known)| known)
+        synonyms::meant(key, &self.known).or_else(|| {
+            let near = self.known.iter().map(like);
+            let near = near.filter(|(likeness, _)| *likeness >= LIKE);
+            near.max_by(|a, b| a.0.total_cmp(&b.0))
+                .map(|(_, known)| known)
+        })
     }
 }
 

@@ -42,6 +42,9 @@ pub(crate) struct Subject {
 const TOLD: usize = 5;
 const KEPT: usize = 100;
 
+/// So many unknown keys are named in the warning.
+const NAMED: usize = 10;
+
 impl PlanError {
     /// All of it as one failure: the first problem's fault, and the words of the first few.
     pub(crate) fn failure(&self) -> Failure {
@@ -67,6 +70,8 @@ impl PlanError {
 pub(super) struct Findings {
     pub(super) problems: Vec<Problem>,
     pub(super) notes: Vec<String>,
+    /// How many keys are not known, and where the first of them are.
+    strangers: (usize, Vec<String>),
     /// What is being read.
     pub(super) subject: Subject,
 }
@@ -105,6 +110,27 @@ impl Findings {
         if self.notes.len() < KEPT {
             self.notes.push(note.into());
         }
+    }
+
+    /// Notes a key that is not known. The place can be printed.
+    pub(super) fn stranger(&mut self, place: &str) {
+        self.note(format!("`{place}` is unknown and has no effect"));
+        let (count, named) = &mut self.strangers;
+        *count += 1;
+        if named.len() < NAMED {
+            named.push(format!("`{place}`"));
+        }
+    }
+
+    /// The keys that are not known, in a sentence.
+    pub(super) fn strangers(&self) -> Option<String> {
+        let (count, named) = &self.strangers;
+        let more = match count - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let told = || format!("Ignored keys of the plan: {}{more}.", named.join(", "));
+        (*count > 0).then(told)
     }
 
     pub(super) fn is_clean(&self) -> bool {

@@ -266,6 +266,84 @@ fn unknown_keys_are_noted_and_slips_of_the_pen_refused() {
     );
 }
 
+/// The key stands somewhere in a plan, and is refused with the key that is meant.
+#[track_caller]
+fn means(place: &str, key: &str, meant: &str) {
+    let mut whole = json!({
+        "plan_id": "p",
+        "execution_instructions": {},
+        "action_plan": [
+            {"action_id": "a", "action_type": "FILE_MODIFY", "target": "a.yaml", "validation_rules": [{"type": "file_exists"}],
+             "operation": {"type": "text_replace", "pattern": "a", "replacement": "b"}},
+            {"action_id": "b", "action_type": "FILE_MODIFY", "target": "a.yaml", "operation": {
+                "type": "yaml_update", "path": "$.a", "value": 1}},
+            {"action_id": "c", "action_type": "FILE_CREATE", "target": "n", "operation": {"type": "create", "content": ""}},
+        ],
+    });
+    good(whole.clone());
+    whole.pointer_mut(place).unwrap()[key] = json!(true);
+    says(
+        &bad(whole),
+        Fault::PlanInvalid,
+        &format!("{key}` is unknown; did you mean `{meant}`?"),
+    );
+}
+
+#[test]
+fn names_in_use_for_a_key_are_refused_with_the_key_that_is_meant() {
+    for place in [
+        "",
+        "/execution_instructions",
+        "/action_plan/0",
+        "/action_plan/0/operation",
+        "/action_plan/0/validation_rules/0",
+    ] {
+        for key in ["dry_run", "dryRun", "dry-run"] {
+            means(place, key, "--dry-run");
+        }
+    }
+    for (key, meant) in [
+        (
+            "rollbackOnFailure",
+            "execution_instructions.rollback_on_failure",
+        ),
+        ("stop_on_error", "execution_instructions.stop_on_error"),
+        ("config", "system_config"),
+        ("system-config", "system_config"),
+        ("validation", "protocol_validation"),
+    ] {
+        means("", key, meant);
+    }
+    means("/execution_instructions", "stopOnError", "stop_on_error");
+    for (key, meant) in [
+        ("validation", "validation_rules"),
+        ("validations", "validation_rules"),
+        ("depends", "depends_on"),
+        ("dependsOn", "depends_on"),
+    ] {
+        means("/action_plan/0", key, meant);
+    }
+    for (key, meant) in [
+        ("replace_all", "count: \"all\""),
+        ("global", "count: \"all\""),
+        ("cnt", "count"),
+        ("isRegex", "regex"),
+    ] {
+        means("/action_plan/0/operation", key, meant);
+    }
+    means("/action_plan/0/validation_rules/0", "onFail", "on_failure");
+    means("/action_plan/1/operation", "doc", "document");
+    means("/action_plan/1/operation", "documents", "document");
+    means("/action_plan/2/operation", "permissions", "mode");
+    let config = json!({"execution_constraints": {"maxFilesModified": 1}});
+    let error = under(config, plan(&json!([delete("a", "f")]))).unwrap_err();
+    says(
+        &error,
+        Fault::PlanInvalid,
+        "did you mean `max_files_modified`?",
+    );
+}
+
 #[test]
 fn all_that_is_wrong_is_told_at_once_and_the_first_decides() {
     let error = bad(json!({

@@ -17,7 +17,7 @@ fn plan_with_three_rules() -> Plan {
     let rule = json!({"type": "contains", "text": "a"});
     let action = json!({
         "action_id": "one", "action_type": "FILE_CREATE", "target": "a.txt",
-        "operation": {"content": "a"}, "validation": [rule, rule, rule],
+        "operation": {"type": "create", "content": "a"}, "validation_rules": [rule, rule, rule],
     });
     let order = PlanOrder {
         plan: json!({"plan_id": "plan-001", "action_plan": [action]}),

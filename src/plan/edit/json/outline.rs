@@ -7,7 +7,7 @@ use jsonc_parser::{Scanner, ScannerOptions, tokens::Token};
 
 use super::reading::invalid;
 use crate::plan::edit::{
-    EditError, JsonPath, Position,
+    EditError, GoOn, JsonPath, Position,
     path::{Step, item},
 };
 
@@ -84,17 +84,27 @@ pub(super) struct Habits<'b> {
 /// Members that are told of an object without the one that is looked for.
 const KEYS_TOLD: usize = 10;
 
+/// What is known of the names of members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// Two of one object may be the same, which is an error.
+    Unknown,
+    /// They were looked at, and are not looked at again.
+    Known,
+}
+
 /// Looks for a place. `pick` is the key, or the decimal index, of a child of it that is asked for.
 pub(super) fn outline<'b>(
     body: &'b str,
     path: &JsonPath,
     pick: Option<&str>,
-    go_on: &dyn Fn() -> Result<(), EditError>,
+    names: Names,
+    go_on: GoOn<'_>,
 ) -> Result<Outline<'b>, EditError> {
     let mut steps = path.steps().to_vec();
     loop {
         go_on()?;
-        let mut pass = Pass::new(body, &steps, pick);
+        let mut pass = Pass::new(body, &steps, pick, names);
         pass.run()?;
         // An index from the end is known when the array has been passed: then once more.
         let depth = pass.reached.len().saturating_sub(1);
@@ -174,6 +184,7 @@ struct Pass<'b, 'p> {
     body: &'b str,
     steps: &'p [Step],
     pick: Option<&'p str>,
+    names: Names,
     open: Vec<Open<'b>>,
     reached: Vec<Reached>,
     node: Option<Container<'b>>,
@@ -183,11 +194,12 @@ struct Pass<'b, 'p> {
 }
 
 impl<'b, 'p> Pass<'b, 'p> {
-    fn new(body: &'b str, steps: &'p [Step], pick: Option<&'p str>) -> Self {
+    fn new(body: &'b str, steps: &'p [Step], pick: Option<&'p str>, names: Names) -> Self {
         Self {
             body,
             steps,
             pick,
+            names,
             open: Vec::new(),
             reached: Vec::new(),
             node: None,
@@ -239,7 +251,7 @@ impl<'b, 'p> Pass<'b, 'p> {
 
     fn key(&mut self, name: Cow<'b, str>, range: Range<usize>) -> Result<(), EditError> {
         if let Some(open) = self.open.last_mut() {
-            if !open.names.insert(name.clone()) {
+            if self.names == Names::Unknown && !open.names.insert(name.clone()) {
                 let at = Position::of(self.body, range.start);
                 return Err(invalid(format!("duplicate key `{name}`"), Some(at)));
             }

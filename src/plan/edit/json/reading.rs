@@ -46,6 +46,14 @@ pub(super) enum What<'c> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Meaning([u8; 32]);
 
+impl Meaning {
+    pub(super) fn of(value: &Value) -> Self {
+        let mut hash = Hash::default();
+        hash.value(value);
+        hash.finish()
+    }
+}
+
 /// What the text says after a change, and what it makes use of.
 pub(super) fn read(
     body: &str,

@@ -314,7 +314,45 @@ fn a_document_that_is_too_large_to_be_held_is_held_against_no_schema() {
 }
 
 #[test]
+fn a_yaml_text_that_is_too_long_is_not_read() {
+    let before = format!("z: 1\na: {}\n", "x".repeat(8 << 20));
+    for change in [
+        yaml_update("$.z", "2"),
+        literal("z: 1", "z: 2", Count::Exactly(1)),
+    ] {
+        let failed = edit(&change, &name("a.yaml"), before.as_bytes()).unwrap_err();
+        assert!(
+            failed.to_string().contains("YAML of at most 8388608 bytes"),
+            "{failed}"
+        );
+    }
+    assert!(check_syntax(&name("a.yaml"), before.as_bytes(), &|| None).is_err());
+    // By its name, it is a text.
+    let change = literal("z: 1", "z: 2", Count::Exactly(1));
+    assert!(edit(&change, &name("a.txt"), before.as_bytes()).is_ok());
+}
+
+#[test]
+fn a_signal_ends_the_reading_of_a_yaml_text() {
+    let before = format!("z: 1\na:\n{}", "- x\n".repeat(100_000));
+    for change in [
+        yaml_update("$.z", "2"),
+        literal("z: 1", "z: 2", Count::Exactly(1)),
+    ] {
+        let (questions, done) = asked("a.yaml", &change, &before, usize::MAX);
+        assert!(done.is_ok() && questions > 40, "{questions}");
+        for last in [2, questions / 2, questions] {
+            let (questions, ended) = asked("a.yaml", &change, &before, last);
+            assert_eq!(
+                (questions, ended.unwrap_err().fault),
+                (last, Fault::Cancelled)
+            );
+        }
+    }
+}
+
+#[test]
 fn comments_that_do_not_end_are_looked_at_once() {
     let text = "/* ".repeat(200_000);
-    assert!(check_syntax(&name("a.jsonc"), text.as_bytes()).is_err());
+    assert!(check_syntax(&name("a.jsonc"), text.as_bytes(), &|| None).is_err());
 }

@@ -292,6 +292,14 @@ fn random_edit(rng: &mut Rng, document: &Generated) -> (Edit, Value, RangeInclus
     (change, expected, lines)
 }
 
+/// A random document, and edits of its places as they were.
+pub(super) fn several(rng: &mut Rng) -> (String, Vec<Edit>) {
+    let document = generate(rng);
+    let count = rng.usize(2..8);
+    let edits = (0..count).map(|_| random_edit(rng, &document).0).collect();
+    (document.text, edits)
+}
+
 #[test]
 fn twenty_thousand_random_edits_make_what_was_meant_and_touch_nothing_else() {
     let mut rng = Rng::with_seed(4);

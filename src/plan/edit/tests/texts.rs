@@ -326,7 +326,7 @@ fn an_edit_of_text_brings_no_comments_and_no_trailing_commas_to_where_none_were_
 #[test]
 fn a_whole_file_must_be_what_its_name_says() {
     // R-001-162
-    let check = |file: &str, text: &str| check_syntax(&name(file), text.as_bytes());
+    let check = |file: &str, text: &str| check_syntax(&name(file), text.as_bytes(), &|| None);
     for (file, text) in [
         ("a.json", "{}"),
         ("a.jsonc", "{\"a\": 1,}"),
@@ -372,6 +372,6 @@ fn a_whole_file_must_be_what_its_name_says() {
         let failed = check(file, text).map_err(|error| Failure::from(error).fault);
         assert_eq!(failed, Err(Fault::ContentInvalid), "{file}: {text}");
     }
-    let failed = check_syntax(&name("a.json"), b"\"\xFF\"").unwrap_err();
+    let failed = check_syntax(&name("a.json"), b"\"\xFF\"", &|| None).unwrap_err();
     assert_eq!(failed, EditError::NotText { offset: 1 });
 }

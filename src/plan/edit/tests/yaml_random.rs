@@ -403,6 +403,29 @@ fn write(rng: &mut Rng, root: &Place) -> (String, Vec<Spot>) {
 }
 
 /// A document of the kind that can be edited, as it is meant once read.
+/// A random document, and edits of its places as they were.
+pub(super) fn several(rng: &mut Rng) -> (String, Vec<Edit>) {
+    let root = generate(rng);
+    let (text, spots) = write(rng, &root);
+    let count = rng.usize(2..8);
+    let edit = |rng: &mut Rng| {
+        let target = path(&rng.choice(&spots).unwrap().path);
+        let new = format!("new {}", rng.choice(json_random::WORDS).unwrap());
+        let path = if rng.bool() {
+            target.child(&new)
+        } else {
+            target
+        };
+        Edit::YamlUpdate {
+            path,
+            document: None,
+            value: any(rng, 2),
+        }
+    };
+    let edits = (0..count).map(|_| edit(rng)).collect();
+    (text, edits)
+}
+
 fn generate(rng: &mut Rng) -> Place {
     loop {
         let mut root = grow(rng, 4, false, &mut Vec::new());

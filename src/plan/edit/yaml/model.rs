@@ -6,7 +6,9 @@ use std::{collections::HashSet, ops::Range};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
 
 use super::{layout, scalar};
-use crate::plan::edit::{EditError, JsonPath, Language, Position, When, path::Step, path::item};
+use crate::plan::edit::{
+    EditError, GoOn, JsonPath, Language, Position, When, fits, path::Step, path::item,
+};
 
 /// A node. Compared without its place, spelling and style.
 #[derive(Debug, Clone)]
@@ -153,12 +155,16 @@ impl Node {
     }
 }
 
-/// Reads every document of the text. Duplicate keys, also of other spelling, are an error.
-pub(super) fn read(body: &str) -> Result<Vec<Node>, EditError> {
+/// Reads every document of the text. Duplicate keys, also of other spelling, are an error. A text that is
+/// too long is not begun.
+pub(super) fn read(body: &str, go_on: GoOn<'_>) -> Result<Vec<Node>, EditError> {
+    fits(Language::Yaml, body.len())?;
     let options = options! { emit_comments: false };
     let mut reader = Reader {
         body,
         events: Parser::new_from_str_with_options(body, options),
+        count: 0,
+        go_on,
     };
     let mut documents = Vec::new();
     while let Some((event, _)) = reader.next()? {
@@ -166,19 +172,30 @@ pub(super) fn read(body: &str) -> Result<Vec<Node>, EditError> {
             documents.push(reader.node(0)?);
         }
     }
+    documents.shrink_to_fit();
     Ok(documents)
 }
 
 /// The parser's own limit is 255 for each style.
 const DEEPEST: usize = 200;
 
+/// Events between two questions whether to go on.
+const EVENTS: usize = 4096;
+
 struct Reader<'a> {
     body: &'a str,
     events: Parser<'a, StrInput<'a>>,
+    /// Events so far.
+    count: usize,
+    go_on: GoOn<'a>,
 }
 
 impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<Option<(Event<'a>, Range<usize>)>, EditError> {
+        if self.count.is_multiple_of(EVENTS) {
+            (self.go_on)()?;
+        }
+        self.count += 1;
         match self.events.next() {
             None => Ok(None),
             Some(Ok((event, span))) => Ok(Some((event, span.byte_range().unwrap_or_default()))),
@@ -212,6 +229,7 @@ impl<'a> Reader<'a> {
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain;
                 let mut text = text.into_owned();
+                text.shrink_to_fit();
                 let style = Style::of_scalar(style);
                 if style == Style::BlockScalar && self.ends_in_text(&span) && text.ends_with('\n') {
                     text.truncate(text.len() - 1);
@@ -232,6 +250,7 @@ impl<'a> Reader<'a> {
                         None => return Err(invalid("it ends too early".to_owned(), None)),
                     }
                 };
+                items.shrink_to_fit();
                 (
                     Content::Items(items),
                     anchor,
@@ -257,6 +276,7 @@ impl<'a> Reader<'a> {
                         None => return Err(invalid("it ends too early".to_owned(), None)),
                     }
                 };
+                members.shrink_to_fit();
                 self.no_duplicates(&members)?;
                 let style = Style::of_structure(style);
                 if style == Style::Block {

@@ -39,10 +39,10 @@ pub(super) enum Spot {
 }
 
 /// These bytes become that text.
-type Splice = (Range<usize>, String);
+pub(super) type Splice = (Range<usize>, String);
 
-/// The text with another value; `None` if it is not written in that form.
-pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Option<String> {
+/// What another value takes; `None` if it is not written in that form.
+pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Option<Vec<Splice>> {
     let node = seat.node;
     if seat.after == After::Flow {
         let line = (form == Form::Line).then(|| write::flow(value, node.style))?;
@@ -53,7 +53,7 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
             (true, 0) => (seat.start..seat.start, ": "),
             (true, _) => (node.span.clone(), " "),
         };
-        return Some(apply(body, seat.start, &[(range, format!("{gap}{line}"))]));
+        return Some(ended(body, seat.start, [(range, format!("{gap}{line}"))]));
     }
     let deeper = seat.column + INDENT;
     let text = Text::of(value, node.style, deeper, form)?;
@@ -110,17 +110,17 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
             )
         }
     };
-    Some(apply(body, seat.start, &[first, more]))
+    Some(ended(body, seat.start, [first, more]))
 }
 
-/// The text with another member; `None` if it is not written in that form or there.
+/// What another member takes; `None` if it is not written in that form or there.
 pub(super) fn add(
     body: &str,
     mapping: &Seat<'_>,
     key: &str,
     value: &Value,
     (form, spot): (Form, Spot),
-) -> Option<String> {
+) -> Option<Vec<Splice>> {
     let Content::Members(members) = &mapping.node.content else {
         return None;
     };
@@ -159,7 +159,7 @@ pub(super) fn add(
             (start, format!("{member}\n{pad}"))
         }
     };
-    Some(apply(body, at, &[(at..at, text)]))
+    Some(ended(body, at, [(at..at, text)]))
 }
 
 fn add_in_flow(
@@ -167,13 +167,13 @@ fn add_in_flow(
     mapping: &Seat<'_>,
     last: Option<&(Node, Node)>,
     member: &str,
-) -> Option<String> {
+) -> Option<Vec<Splice>> {
     let Some((key, value)) = last else {
         let inside = mapping.start + 1;
         let gap = body.get(inside..)?.find(|c| c != ' ')?;
         let gap = if gap > 0 { " " } else { "" };
         let text = format!("{gap}{member}");
-        return Some(apply(body, inside, &[(inside..inside, text)]));
+        return Some(ended(body, inside, [(inside..inside, text)]));
     };
     let end = value.span.end;
     let line = line_end(body, end);
@@ -192,7 +192,7 @@ fn add_in_flow(
         } else {
             vec![(end..end, format!(", {member}"))]
         };
-    Some(apply(body, end, &splices))
+    Some(ended(body, end, splices))
 }
 
 /// What is written, before it has its place.
@@ -260,14 +260,23 @@ fn cut(text: &str) -> (&str, &str) {
     text.split_at(text.find('\n').unwrap_or(text.len()))
 }
 
-/// Makes the splices, in their order; what they put in gets the line ends of its neighbour.
-fn apply(body: &str, near: usize, splices: &[Splice]) -> String {
+/// The splices, what they put in with the line ends of its neighbour.
+fn ended(body: &str, near: usize, splices: impl IntoIterator<Item = Splice>) -> Vec<Splice> {
     let end = end_near(body, near);
-    let mut after = String::with_capacity(body.len());
+    let splices = splices.into_iter();
+    splices
+        .map(|(range, text)| (range, with_ends(&text, end)))
+        .collect()
+}
+
+/// Makes the splices, which are in order and do not overlap.
+pub(super) fn apply(body: &str, splices: &[Splice]) -> String {
+    let put: usize = splices.iter().map(|(_, text)| text.len()).sum();
+    let mut after = String::with_capacity(body.len() + put);
     let mut done = 0;
     for (range, text) in splices {
         after.push_str(body.get(done..range.start).unwrap_or_default());
-        after.push_str(&with_ends(text, end));
+        after.push_str(text);
         done = range.end;
     }
     after.push_str(body.get(done..).unwrap_or_default());

@@ -1,0 +1,186 @@
+//! Edits that are judged together come to what they come to one by one, and cost a few readings in all.
+
+use std::cell::Cell;
+
+use fastrand::Rng;
+
+use super::*;
+use crate::plan::edit::Draft;
+
+/// The text after these edits, each made alone; one that fails is left out. What each said, or why it failed.
+fn one_by_one(file: &str, edits: &[Edit], before: &str) -> (String, Vec<Result<String, String>>) {
+    let mut now = before.to_owned();
+    let said = edits.iter().map(|change| {
+        let edited =
+            edit(change, &name(file), now.as_bytes()).map_err(|error| error.to_string())?;
+        let said = edited.said.clone();
+        now = text(edited);
+        Ok(said)
+    });
+    let said = said.collect();
+    (now, said)
+}
+
+/// The same with a draft; `None` where it does not come to what was meant.
+fn together(
+    file: &str,
+    edits: &[Edit],
+    before: &str,
+    budget: &Budget<'_>,
+) -> Option<(String, Vec<Result<String, String>>)> {
+    let file = name(file);
+    let mut draft = Draft::begin(edits.first()?, &file, before.as_bytes(), budget)?;
+    let mut all = Vec::new();
+    for change in edits {
+        let mut said = draft.edit(change, &file, budget);
+        if said == Ok(None) {
+            draft.settle(budget).unwrap()?;
+            said = draft.edit(change, &file, budget);
+        }
+        if said == Ok(None) {
+            let bytes = draft.settle(budget).unwrap()?;
+            let edited = edit(change, &file, &bytes).map_err(|error| error.to_string());
+            let bytes = edited.as_ref().map_or(&bytes, |edited| &edited.bytes);
+            draft = Draft::begin(change, &file, bytes, budget)?;
+            all.push(edited.map(|edited| edited.said));
+            continue;
+        }
+        all.push(said.map(Option::unwrap).map_err(|error| error.to_string()));
+    }
+    let bytes = draft.settle(budget).unwrap()?;
+    Some((String::from_utf8(bytes).unwrap(), all))
+}
+
+#[track_caller]
+fn same(file: &str, edits: &[Edit], before: &str) {
+    let apart = one_by_one(file, edits, before);
+    assert_eq!(
+        together(file, edits, before, &FREE),
+        Some(apart),
+        "{before}"
+    );
+}
+
+#[test]
+fn edits_of_one_json_text_come_to_the_same_together() {
+    let before = "\u{FEFF}{\r\n  \"a\": {\"b\": [1, 2.50, 3]}, // c\r\n  \"d\": {}\r\n}\r\n";
+    let edits = [
+        update("$.a.b[-1]", "{\"x\": 1}"),
+        update("$.a.b[2].x", "2"),
+        remove("$.a.b", "0"),
+        add("$.d", "e", "[]"),
+        add("$.d", "f", "true"),
+        add("$.d", "f", "false"),
+        update("$.none", "1"),
+        remove("$", "a"),
+        add("$", "a", "\"again\""),
+    ];
+    same("a.jsonc", &edits, before);
+}
+
+#[test]
+fn edits_of_one_yaml_text_come_to_the_same_together() {
+    let before = "\u{FEFF}a: 1 # one\nlist:\n  - x\n  - &y {z: 1}\nuse: *y\ntext: |\n  l\nmap:\n  k: v\n---\nother: 1\n";
+    let edits = [
+        yaml_update("$.a", "2"),
+        yaml_update("$.list[-1].z", "[1]"),
+        yaml_update("$.list[1].z", "3"),
+        yaml_update("$.map.new", "{\"deep\": 1}"),
+        yaml_update("$.map.more", "\"two\\nlines\\n\""),
+        yaml_update("$.map.new.deep", "2"),
+        yaml_update("$.map.new.deep", "3"),
+        yaml_update("$.text", "\"l\\nm\\n\""),
+        yaml_update("$.none.none", "1"),
+        yaml_update("$.other", "null"),
+        yaml_update("$.map", "1"),
+        yaml_update("$.use.z", "1"),
+    ];
+    same("a.yaml", &edits, before);
+}
+
+#[test]
+fn random_edits_come_to_the_same_together() {
+    let mut rng = Rng::with_seed(7);
+    for _ in 0..1500 {
+        let (before, edits) = json_random::several(&mut rng);
+        same("a.jsonc", &edits, &before);
+    }
+    let (mut made, mut apart) = (0, 0);
+    for _ in 0..1500 {
+        let (before, edits) = yaml_random::several(&mut rng);
+        match together("a.yaml", &edits, &before, &FREE) {
+            Some(done) => {
+                assert_eq!(done, one_by_one("a.yaml", &edits, &before), "{before}");
+                made += 1;
+            }
+            None => apart += 1,
+        }
+    }
+    assert!(
+        apart * 4 < made,
+        "{made} made, {apart} have to be made alone"
+    );
+}
+
+#[test]
+fn many_edits_of_one_yaml_text_read_it_a_few_times() {
+    use std::fmt::Write;
+    let mut before = String::new();
+    for key in 0..40_000 {
+        writeln!(before, "k{key}: v").unwrap();
+    }
+    let change = |at: usize| yaml_update(&format!("$.k{at}"), "\"new\"");
+    let asked = Cell::new(0);
+    let stopped = || {
+        asked.set(asked.get() + 1);
+        None
+    };
+    let budget = Budget {
+        most: u64::MAX,
+        stopped: &stopped,
+    };
+    super::super::edit(&change(1), &name("a.yaml"), before.as_bytes(), b"", &budget).unwrap();
+    let of_one = asked.replace(0);
+    let edits: Vec<Edit> = (0..200).map(|at| change(at * 150)).collect();
+    let (after, _) = together("a.yaml", &edits, &before, &budget).unwrap();
+    assert_eq!(after.matches(": new\n").count(), 200);
+    // Each edit asks once for itself.
+    let of_all = asked.get() - edits.len();
+    assert!(of_all < of_one * 2, "{of_all} instead of {of_one}");
+}
+
+#[test]
+fn a_draft_lets_nothing_out_that_is_too_large_and_heeds_a_signal() {
+    let budget = Budget {
+        most: 20,
+        stopped: &|| None,
+    };
+    for (file, before, change) in [
+        (
+            "a.json",
+            "{\"a\": 1}",
+            update("$.a", "\"0123456789012345\""),
+        ),
+        (
+            "a.yaml",
+            "a: 1\n",
+            yaml_update("$.a", "\"01234567890123456789\""),
+        ),
+    ] {
+        let file = name(file);
+        let mut draft = Draft::begin(&change, &file, before.as_bytes(), &budget).unwrap();
+        let failed = draft.edit(&change, &file, &budget).unwrap_err();
+        assert_eq!(Failure::from(failed).fault, Fault::LimitExceeded);
+        draft.edit(&change, &file, &FREE).unwrap().unwrap();
+        let stopped = Budget {
+            most: u64::MAX,
+            stopped: &|| Some(Failure::new(Fault::Cancelled, "cancelled by SIGTERM")),
+        };
+        for failed in [
+            draft.edit(&change, &file, &stopped).unwrap_err(),
+            draft.settle(&stopped).unwrap_err(),
+        ] {
+            assert_eq!(Failure::from(failed).fault, Fault::Cancelled);
+        }
+    }
+}
