@@ -1,13 +1,13 @@
 //! What of a link is a secret: the user information before the host, and the values of parameters that
 //! grant access. Links are found in any text, also in JSON, in HTML, and inside other links.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, mem, ops::Range};
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use super::{CUT, decoded, table, without};
+use super::{CUT, decoded, object, table, without};
 
 /// The text with `user:password@` and the values of parameters that grant access replaced by `***`;
 /// borrowed where there is nothing to cut. Applying it twice changes nothing more.
@@ -19,7 +19,7 @@ pub fn redact_presigned(text: &str) -> Cow<'_, str> {
     Cow::Owned(without(text.as_bytes(), cuts))
 }
 
-/// The same in every text of a JSON value; names are left.
+/// The same in every text of a JSON value, names included.
 pub fn redact_value(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -28,7 +28,15 @@ pub fn redact_value(value: &mut Value) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(redact_value),
-        Value::Object(object) => object.values_mut().for_each(redact_value),
+        Value::Object(members) => {
+            members.values_mut().for_each(redact_value);
+            let is_cut = |name: &String| matches!(redact_presigned(name), Cow::Owned(_));
+            if members.keys().any(is_cut) {
+                let members = mem::take(members).into_iter();
+                let shown = |name: String| redact_presigned(&name).into_owned();
+                *value = object(members.map(|(name, item)| (shown(name), item)));
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -13,7 +13,7 @@ use base64::{
 };
 use serde_json::Value;
 
-use super::{CUT, decoded, redact_presigned, without};
+use super::{CUT, decoded, object, redact_presigned, without};
 use crate::task::hexadecimal;
 
 /// A value as short as a flag is no secret, and cutting it out would garble every text.
@@ -132,10 +132,11 @@ impl Secrets {
         match value {
             Value::String(text) => Value::String(self.cut(&text)),
             Value::Array(items) => items.into_iter().map(|item| self.cut_value(item)).collect(),
-            Value::Object(map) => map
-                .into_iter()
-                .map(|(name, item)| (self.cut(&name), self.cut_value(item)))
-                .collect(),
+            Value::Object(members) => object(
+                members
+                    .into_iter()
+                    .map(|(name, item)| (self.cut(&name), self.cut_value(item))),
+            ),
             Value::Number(number) if self.values().contains(&number.to_string()) => {
                 Value::from(CUT)
             }

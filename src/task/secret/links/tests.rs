@@ -1,5 +1,7 @@
 //! Links as they are written, and what of them may be shown.
 
+use serde_json::json;
+
 use super::*;
 
 #[test]
@@ -107,6 +109,24 @@ fn presign_parts_are_cut_wherever_the_url_stands() {
         assert_eq!(redact_presigned(text), shown);
         assert_eq!(redact_presigned(shown), shown, "a second time");
     }
+}
+
+#[test]
+fn links_are_cut_in_names_too_and_no_member_is_lost() {
+    let mut value = json!({
+        "https://u:PW@h/x?X-Amz-Signature=A": 1,
+        "a": [{"https://h/?sig=B": {"https://h/?sig=C": 2}, "https://h/?sig=D": 3}],
+        "b": 4,
+    });
+    let shown = json!({
+        "https://***@h/x?X-Amz-Signature=***": 1,
+        "a": [{"https://h/?sig=***": {"https://h/?sig=***": 2}, "https://h/?sig=*** (2)": 3}],
+        "b": 4,
+    });
+    redact_value(&mut value);
+    assert_eq!(value, shown);
+    redact_value(&mut value);
+    assert_eq!(value, shown, "a second time");
 }
 
 #[test]
