@@ -203,7 +203,7 @@ fn octal(text: &[u8]) -> (Meant, usize) {
 }
 
 /// A letter as JSON numbers it, behind `lead`: one UTF-16 unit, or two of them.
-fn unit(text: &[u8], lead: &[u8; 2]) -> Option<(Meant, usize)> {
+fn unit(text: &[u8], lead: &[u8]) -> Option<(Meant, usize)> {
     let first = hex(text, 4)?;
     if let Some(letter) = char::from_u32(first) {
         return Some((Meant::Letter(letter), 6));

@@ -292,6 +292,15 @@ fn names_secret(before: &[u8]) -> bool {
 
 /// A value ends at the next parameter or where the link must; a `\/` of JSON is inside it.
 fn value_end(text: &[u8], start: usize, quotes: &Quotes<'_>) -> usize {
+    // What was cut before has its end: the full stop behind it is of the sentence that quotes the link.
+    let rest = text.get(start..).unwrap_or_default();
+    if let Some(rest) = rest.strip_prefix(CUT.as_bytes())
+        && rest
+            .first()
+            .is_none_or(|next| !next.is_ascii_alphanumeric())
+    {
+        return start + CUT.len();
+    }
     place(text, start, |at, byte| match byte {
         b'&' | b'#' => true,
         b'\\' => {
