@@ -13,6 +13,7 @@ pub(crate) mod reach;
 pub(crate) mod staging;
 pub(crate) mod store;
 mod within;
+mod writers;
 
 pub(crate) use address::{CheckedResolver, Policy, Refused};
 pub(crate) use error::StoreError;
@@ -20,3 +21,4 @@ pub(crate) use reach::{Contact, Look, Reach};
 pub(crate) use staging::Staging;
 pub(crate) use store::{Prepared, Store, open_regular};
 pub(crate) use within::open_within;
+pub(crate) use writers::is_being_written;

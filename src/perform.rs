@@ -31,7 +31,7 @@ use crate::{
     envelope::{self, Answered, Received},
     executor::{self, Context, Executed},
     host::{Host, Moment},
-    task::{Course, Failure, OperationId, Task},
+    task::{Course, Failure, OperationId, Task, cut_links},
 };
 
 use prepare::prepare;
@@ -81,7 +81,8 @@ impl Arrived {
         let executed_at = host.timestamp();
         let operation = OperationId::new(executed_at, host.random_bytes());
         let session = format!("sess-{}", operation.as_str().trim_start_matches("op_"));
-        let received = received(session);
+        let mut received = received(session);
+        received.notes.iter_mut().for_each(cut_links);
         tracing::debug!("task read");
         Self {
             received,
@@ -91,7 +92,8 @@ impl Arrived {
         }
     }
 
-    fn answered(&self, executed: Executed, kind: Reply, host: &Host) -> Answer {
+    fn answered(&self, mut executed: Executed, kind: Reply, host: &Host) -> Answer {
+        executed.outcome.cut_links();
         let received = &self.received;
         let answered = Answered {
             received,

@@ -69,7 +69,7 @@ pub(crate) enum StoreError {
 
 impl StoreError {
     /// Sorts an error of the operating system. `operation` is a verb: "create", "rename".
-    pub(super) fn io(operation: &'static str, path: &Utf8Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(operation: &'static str, path: &Utf8Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull {

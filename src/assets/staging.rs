@@ -123,7 +123,12 @@ impl Staging {
     /// Writes a new file, block by block, and syncs it. On failure nothing of it is left.
     pub(crate) fn write(&self, name: &str, bytes: impl Read) -> Result<Utf8PathBuf, StoreError> {
         let path = self.file(name)?;
-        let mut file = File::create_new(&path).map_err(StoreError::io("create", &path))?;
+        let mut options = File::options();
+        // What is made here may become an asset: data that its owner alone may change.
+        let options = options.write(true).create_new(true).mode(0o644);
+        let mut file = options
+            .open(&path)
+            .map_err(StoreError::io("create", &path))?;
         let written = pump(bytes, &mut file, &path)
             .and_then(|()| file.sync_all().map_err(StoreError::io("sync", &path)));
         if written.is_err() {

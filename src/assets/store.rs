@@ -89,7 +89,8 @@ impl Store {
                 path: session.join(file_name),
             });
         }
-        let (from, checked, incoming) = if here.st_dev == found.dev() {
+        // A file that has another name stays that name's: what is written there would be in the asset.
+        let (from, checked, incoming) = if here.st_dev == found.dev() && found.nlink() == 1 {
             plain_mode(&file, &found, staged)?;
             file.sync_all().map_err(StoreError::io("sync", staged))?;
             (staged.to_owned(), file, None)
@@ -111,7 +112,7 @@ impl Store {
         })
     }
 
-    /// From another file system: copied into a staging directory of the store's own first, so that
+    /// From another file system, or from a file with another name: copied into a staging directory of the store's own first, so that
     /// the last step is a rename here too, and a killed copy is swept away by the next.
     fn copy_in(
         &self,
@@ -177,7 +178,8 @@ impl Prepared {
             .map_err(StoreError::os("look at", &self.from))?;
         let checked =
             rustix::fs::fstat(&self.checked).map_err(StoreError::os("look at", &self.from))?;
-        if (staged.st_dev, staged.st_ino) != (checked.st_dev, checked.st_ino) {
+        let same = (staged.st_dev, staged.st_ino) == (checked.st_dev, checked.st_ino);
+        if !same || self.stored.bytes != u64::try_from(checked.st_size).unwrap_or_default() {
             return Err(StoreError::Changed { path: path.clone() });
         }
         rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
@@ -187,11 +189,10 @@ impl Prepared {
     }
 }
 
-/// An asset is data: it keeps no special and no execute bits, and its owner can read it. A file that
-/// has other names too is not ours to change.
+/// An asset is data: it keeps no special and no execute bits, and its owner can read it.
 fn plain_mode(file: &File, found: &fs::Metadata, path: &Utf8Path) -> Result<(), StoreError> {
     let plain = found.mode() & 0o666 | 0o600;
-    if found.nlink() > 1 || found.mode() & 0o7777 == plain {
+    if found.mode() & 0o7777 == plain {
         return Ok(());
     }
     rustix::fs::fchmod(file, Mode::from_raw_mode(plain))

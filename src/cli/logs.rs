@@ -24,7 +24,7 @@ use tracing_subscriber::{
 };
 
 use super::stderr::Stderr;
-use crate::task::{Failure, visible};
+use crate::task::{Failure, cut_links, redact_presigned, visible};
 
 /// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -79,7 +79,7 @@ pub(super) fn failed(failure: &Failure) {
     if args.quiet {
         return;
     }
-    let (class, message) = (failure.fault.name(), failure.message.as_str());
+    let (class, message) = (failure.fault.name(), redact_presigned(&failure.message));
     match args.log {
         LogForm::Json => tracing::error!(class, "{message}"),
         LogForm::Text => {
@@ -112,9 +112,10 @@ fn lines(form: LogForm, level: LevelFilter) -> Dispatch {
     }
 }
 
-/// A field of a line. Whatever it quotes, it is one line and steers nothing.
+/// A field of a line. Whatever it quotes, it is one line, steers nothing and shows no signature of a link.
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
     let value = format!("{value:?}");
+    let value = redact_presigned(&value);
     let value = visible(&value);
     match field.name() {
         "message" => write!(writer, "{value}"),
@@ -140,7 +141,10 @@ impl Write for JsonLines {
 
 fn make_visible(value: &mut Value) {
     match value {
-        Value::String(text) => *text = visible(text).into_owned(),
+        Value::String(text) => {
+            cut_links(text);
+            *text = visible(text).into_owned();
+        }
         Value::Array(items) => items.iter_mut().for_each(make_visible),
         Value::Object(members) => members.values_mut().for_each(make_visible),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -1,9 +1,14 @@
 //! An examination as JSON: one document, described by `schemas/doctor.schema.json`.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::doctor::{Diagnosis, Finding, Level, ServerFacts, Setup, Subject, ToolFacts};
+use crate::{
+    doctor::{Diagnosis, Finding, Level, ServerFacts, Setup, Subject, ToolFacts},
+    task::{redact_presigned, redact_value},
+};
 
 /// The document.
 #[derive(Debug, Serialize)]
@@ -39,23 +44,23 @@ struct About<'a> {
 #[derive(Debug, Serialize)]
 struct Started<'a> {
     name: &'a str,
-    command: &'a [String],
+    command: Vec<Cow<'a, str>>,
     program: &'a str,
     ready_after_ms: Option<u128>,
-    protocol: Option<&'a str>,
+    protocol: Option<Cow<'a, str>>,
     era: Option<&'static str>,
-    server_name: Option<&'a str>,
-    server_version: Option<&'a str>,
+    server_name: Option<Cow<'a, str>>,
+    server_version: Option<Cow<'a, str>>,
     tools: Vec<Listed<'a>>,
-    ended: Option<&'a str>,
+    ended: Option<Cow<'a, str>>,
     stderr_bytes: u64,
     noise_lines: u64,
 }
 
 #[derive(Debug, Serialize)]
 struct Listed<'a> {
-    name: &'a str,
-    input_schema: Option<&'a Value>,
+    name: Cow<'a, str>,
+    input_schema: Option<Value>,
 }
 
 impl<'a> Report<'a> {
@@ -111,27 +116,34 @@ fn found(finding: &Finding) -> Found<'_> {
     }
 }
 
+/// What a server says of itself, and the words that start it, without what grants access in links.
 fn started(server: &ServerFacts) -> Started<'_> {
     let info = server.info.as_ref();
     Started {
         name: &server.name,
-        command: &server.command,
+        command: server
+            .command
+            .iter()
+            .map(|word| redact_presigned(word))
+            .collect(),
         program: &server.program,
         ready_after_ms: server.ready_after.map(|time| time.as_millis()),
-        protocol: server.protocol.as_deref(),
+        protocol: server.protocol.as_deref().map(redact_presigned),
         era: server.era(),
-        server_name: info.map(|(name, _)| name.as_str()),
-        server_version: info.map(|(_, version)| version.as_str()),
+        server_name: info.map(|(name, _)| redact_presigned(name)),
+        server_version: info.map(|(_, version)| redact_presigned(version)),
         tools: server.tools.iter().map(listed).collect(),
-        ended: server.ended.as_deref(),
+        ended: server.ended.as_deref().map(redact_presigned),
         stderr_bytes: server.stderr_bytes,
         noise_lines: server.noise_lines,
     }
 }
 
 fn listed(tool: &ToolFacts) -> Listed<'_> {
+    let mut input_schema = tool.input_schema.clone();
+    input_schema.iter_mut().for_each(redact_value);
     Listed {
-        name: &tool.name,
-        input_schema: tool.input_schema.as_ref(),
+        name: redact_presigned(&tool.name),
+        input_schema,
     }
 }

@@ -98,7 +98,16 @@ pub(crate) fn secrets(ready: &Ready) -> Secrets {
 fn collect(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),
-        Value::Number(number) => into.push(number.to_string()),
+        // Without its sign, which another spelling leaves out, and without its point.
+        Value::Number(number) => {
+            let text = number.to_string();
+            let (digits, _) = text.split_once(['e', 'E']).unwrap_or((&text, ""));
+            let digits = digits.trim_start_matches('-');
+            into.push(digits.to_owned());
+            if digits.contains('.') {
+                into.push(digits.replace('.', ""));
+            }
+        }
         Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
         Value::Object(object) => object.values().for_each(|item| collect(item, into)),
         Value::Null | Value::Bool(_) => {}

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::{
-    assets::{Staging, Store, open_within},
+    assets::{Staging, Store, StoreError, is_being_written, open_regular, open_within},
     catalog::{Step, StepOutput, Take},
     mcp::{Content, Part, ToolAnswer},
     task::{Failure, Fault, Uri, redact_presigned},
@@ -20,6 +20,9 @@ use super::{
     document::{Document, texts},
     watched::Watched,
 };
+
+/// The name of a copy until it takes the place of what it was made of.
+const COPY: &str = ".oneact-copy";
 
 /// Brings the asset of a step to its staged place.
 pub(super) struct Taker<'a> {
@@ -37,6 +40,7 @@ impl Taker<'_> {
         for place in places {
             let what = describe(place);
             if self.from(place, answer, data)? {
+                self.make_own()?;
                 tracing::info!("Took {} from {what}.", self.output.ref_id);
                 return Ok(());
             }
@@ -108,6 +112,33 @@ impl Taker<'_> {
         }
     }
 
+    /// What is there may have another name, or be open for writing in a process of the server: then its
+    /// bytes may change after they were checked. A copy is taken, and that is what is checked.
+    fn make_own(&self) -> Result<(), Failure> {
+        let staged = &self.output.staged;
+        // The checks tell what is no file.
+        let Ok(file) = open_regular(staged) else {
+            return Ok(());
+        };
+        let found = file.metadata().map_err(StoreError::io("look at", staged))?;
+        if found.nlink() == 1 && !is_being_written(&found) {
+            return Ok(());
+        }
+        let copy = self.staging.file(COPY)?;
+        // If it cannot be removed, the copy cannot be made, and that is told.
+        let _ = fs::remove_file(&copy);
+        let tool = &self.step.entry.tool;
+        self.copy(file, COPY, |why| {
+            let what = &self.output.ref_id;
+            Failure::new(
+                Fault::OutputMissing,
+                format!("the output {what} of {tool}, {why}"),
+            )
+        })?;
+        fs::rename(&copy, staged).map_err(StoreError::io("put a copy at", staged))?;
+        Ok(())
+    }
+
     fn write(&self, bytes: &[u8]) -> Result<Utf8PathBuf, Failure> {
         Ok(self.staging.write(&self.output.file_name, bytes)?)
     }
@@ -140,13 +171,13 @@ impl Taker<'_> {
             if self.link(&path, &file) {
                 return Ok(());
             }
-            return self.copy(file, missing);
+            return self.copy(file, &self.output.file_name, missing);
         }
         // The record, the keys and the scratch directories of other runs are nobody's asset.
         if open_within(self.context.state_dir, &path).is_ok_and(|found| found.is_none()) {
             for place in self.places() {
                 if let Some(file) = opened(&place)? {
-                    return self.copy(file, missing);
+                    return self.copy(file, &self.output.file_name, missing);
                 }
             }
         }
@@ -190,10 +221,15 @@ impl Taker<'_> {
         same
     }
 
-    fn copy(&self, file: File, missing: impl Fn(String) -> Failure) -> Result<(), Failure> {
+    fn copy(
+        &self,
+        file: File,
+        name: &str,
+        missing: impl Fn(String) -> Failure,
+    ) -> Result<(), Failure> {
         let watched = Watched::new(file, self.context)
             .map_err(|why| missing(format!("which cannot be taken: {why}")))?;
-        match self.staging.write(&self.output.file_name, watched) {
+        match self.staging.write(name, watched) {
             Ok(_) => Ok(()),
             // A signal, or the end of the run's time, says more than the read it broke off.
             Err(error) => Err(self.context.stopped().unwrap_or_else(|| error.into())),

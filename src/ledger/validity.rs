@@ -175,12 +175,14 @@ fn has_cut_links(row: &Row) -> bool {
     data.is_some_and(holds_cut_link)
 }
 
-/// Whether a text in it had a part that was cut before it was recorded.
+/// Whether a text in it, or a name, had a part that was cut before it was recorded.
 pub(crate) fn holds_cut_link(value: &Value) -> bool {
     match value {
         Value::String(text) => was_redacted(text),
         Value::Array(items) => items.iter().any(holds_cut_link),
-        Value::Object(object) => object.values().any(holds_cut_link),
+        Value::Object(object) => object
+            .iter()
+            .any(|(name, item)| was_redacted(name) || holds_cut_link(item)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

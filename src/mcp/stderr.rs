@@ -1,6 +1,9 @@
 //! A server's stderr: always drained, so that it never blocks there; only the end is kept.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, sync::watch};
 
@@ -19,7 +22,7 @@ pub(super) struct Stderr {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The tail, and before it as much as the longest secret is long.
+    /// The tail, and before it one byte and as much as the longest secret is long.
     bytes: Vec<u8>,
     total: u64,
 }
@@ -28,7 +31,7 @@ impl Stderr {
     /// Starts to read.
     pub(super) fn drain(mut stderr: Receiver, secrets: &Secrets) -> Self {
         let kept = Arc::new(Mutex::new(Kept::default()));
-        let window = TAIL_BYTES + secrets.longest();
+        let window = TAIL_BYTES + 1 + secrets.longest();
         let (done, reading) = watch::channel(());
         let shared = Arc::clone(&kept);
         tokio::spawn(async move {
@@ -54,10 +57,60 @@ impl Stderr {
     /// The tail without secrets, and the number of all bytes.
     pub(super) fn so_far(&self, secrets: &Secrets) -> (String, u64) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = kept.bytes.len();
-        (
-            secrets.cut_within(&kept.bytes, end.saturating_sub(TAIL_BYTES)..end),
-            kept.total,
-        )
+        let tail = tail(&kept.bytes);
+        (secrets.cut_within(&kept.bytes, tail), kept.total)
+    }
+}
+
+/// The last bytes from the beginning of a line on, or of a word where they are one line: behind the half of
+/// a link nobody could tell that a password or a signature stands there.
+fn tail(bytes: &[u8]) -> Range<usize> {
+    let end = bytes.len();
+    let Some(before) = end.checked_sub(TAIL_BYTES + 1) else {
+        return 0..end;
+    };
+    let window = bytes.get(before..).unwrap_or_default();
+    let start = |ends: fn(&u8) -> bool| {
+        let start = window.iter().position(ends)? + 1;
+        let rest = window.get(start..)?;
+        (!rest.trim_ascii().is_empty()).then_some(before + start)
+    };
+    let line = start(|byte| *byte == b'\n');
+    line.or_else(|| start(u8::is_ascii_whitespace))
+        .unwrap_or(end)..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(said: &str) -> &str {
+        said.get(tail(said.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn a_tail_begins_with_a_whole_line_or_word() {
+        let line = format!("{}\n", "z".repeat(63));
+        let rest = line.repeat(200);
+        let rest = |less: usize| rest.get(..TAIL_BYTES - less).unwrap();
+        for (before, inside) in [
+            ("https://h/?X-Amz-Signature=", "SIG tail\n"),
+            ("postgres://u:", "pw@h\n"),
+            ("x", "y\n"),
+        ] {
+            let said = format!("{before}{inside}{}", rest(inside.len()));
+            assert_eq!(shown(&said), rest(inside.len()));
+        }
+        let whole = format!("first\n{}", rest(0));
+        assert_eq!(shown(&whole), rest(0));
+        let blanks = format!(
+            "?sig={} word {}\n",
+            "A".repeat(20),
+            "b".repeat(TAIL_BYTES - 10)
+        );
+        assert!(shown(&blanks).starts_with("bbb") || shown(&blanks).starts_with("word bbb"));
+        assert_eq!(shown(&"A".repeat(TAIL_BYTES + 1)), "");
+        assert_eq!(shown("?sig=a"), "?sig=a");
+        assert_eq!(shown(""), "");
     }
 }

@@ -3,6 +3,7 @@
 mod again;
 mod ask;
 mod ended;
+mod ids;
 mod kept;
 mod levels;
 
@@ -20,6 +21,7 @@ use crate::{
     },
 };
 
+use ids::Ids;
 use kept::Keeper;
 
 use super::{
@@ -117,10 +119,7 @@ impl<'h> Book<'h> {
             tracing::warn!("A dry run does not ask the shared ledger why the last attempt failed.");
             return Ok(None);
         }
-        let (session, task) = (
-            received.identity.session_id.clone(),
-            received.task_id.clone(),
-        );
+        let (session, task) = (received.identity.session_id.clone(), Ids::of(received).task);
         let row = match self.ledger(settings, host) {
             Ok(ledger) => ledger.last_failure(&session, &task)?,
             // Whether anything may be done without it is asked when something is to be done.
@@ -157,7 +156,10 @@ pub(super) fn recorded<'h>(
     }
     let mut open = book.open.take();
     let keeper = Keeper::of(&work);
-    let asked = ask::of(&mut work, received, operation, settings, &book, &keeper);
+    let ids = Ids::of(received);
+    let asked = ask::of(
+        &mut work, received, &ids, operation, settings, &book, &keeper,
+    );
     let Some(ask) = asked else {
         return done(work, context);
     };

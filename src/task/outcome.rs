@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Failure, RefId, Waiting};
+use super::{Failure, RefId, Waiting, cut_links};
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +77,13 @@ pub fn decided(sentence: String) -> String {
 }
 
 impl Outcome {
+    /// Whatever its sentences quote, none shows what grants access in links (invariant 7).
+    pub fn cut_links(&mut self) {
+        let message = self.failure.iter_mut().map(|failure| &mut failure.message);
+        let sentences = self.reasoning.iter_mut().chain(&mut self.notes);
+        message.chain(sentences).for_each(cut_links);
+    }
+
     /// No tool was called: the run ended in this phase.
     pub fn nothing_done(state: State, phase: Phase, failure: Option<Failure>) -> Self {
         Self {

@@ -12,10 +12,12 @@ mod table;
 mod values;
 
 pub(crate) use credentials::{Hiding, hidden};
-pub use links::{presentable, redact_presigned, redact_value, unsigned, was_redacted};
+pub use links::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
 pub(crate) use values::Secrets;
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
+
+use serde_json::{Map, Value};
 
 /// What stands where something was cut.
 pub(crate) const CUT: &str = "***";
@@ -32,4 +34,21 @@ fn without(text: &[u8], cuts: impl IntoIterator<Item = Range<usize>>) -> String 
     shown.extend_from_slice(text.get(from..).unwrap_or_default());
     String::from_utf8(shown)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// An object of these members. Of those that have got the same name all stay: the second and later ones
+/// are numbered.
+fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
+    let mut object = Map::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for (name, item) in members {
+        let mut free = name.clone();
+        while object.contains_key(&free) {
+            let number = numbers.entry(name.clone()).or_insert(1);
+            *number += 1;
+            free = format!("{name} ({number})");
+        }
+        object.insert(free, item);
+    }
+    Value::Object(object)
 }

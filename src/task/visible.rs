@@ -31,13 +31,13 @@ fn is_unseen_within_lines(c: char) -> bool {
 
 /// Control characters, line and paragraph separators, what turns the direction of writing, and
 /// `Default_Ignorable_Code_Point` (Unicode 16, `DerivedCoreProperties.txt`), with the interlinear
-/// annotations beside it.
+/// annotations beside it and the Braille pattern without a dot.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
             | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}')
 }
@@ -97,7 +97,7 @@ mod tests {
                 "a<U+200B><U+200D><U+FEFF><U+00AD>",
             ),
             ("\u{e0041}\u{fe0f}\u{e0100}", "<U+E0041><U+FE0F><U+E0100>"),
-            ("\u{2028}\u{2029}", "<U+2028><U+2029>"),
+            ("\u{2028}\u{2029}\u{2800}", "<U+2028><U+2029><U+2800>"),
             ("音声 é \u{1f511} 'x'", "音声 é \u{1f511} 'x'"),
         ] {
             assert_eq!(visible(text), shown);

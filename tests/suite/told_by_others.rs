@@ -27,8 +27,8 @@ mcp = { server = "teller", tool = "sai" }
 result = { kind = "metadata" }
 "#;
 
-/// What betrays the secret: parts of its spellings that stand in no other text here.
-const TRACES: [&str; 8] = [
+/// What betrays the secret, or grants access in a link: parts that stand in no other text here.
+const TRACES: [&str; 9] = [
     "4ss",
     "cCI0c3Mvdzxy",
     "IjRzcy93PHJk",
@@ -37,6 +37,7 @@ const TRACES: [&str; 8] = [
     "%34%73%73",
     "&#52;&#115;",
     r"\u0034\u0073",
+    "LINKWORD",
 ];
 
 fn task(capability: &str, how: &str) -> Value {
@@ -161,4 +162,42 @@ fn progress_steers_no_terminal() {
         assert!(!shown.contains(raw), "{raw:?} in {shown:?}");
     }
     assert_silent(&shown, "the bar");
+}
+
+#[test]
+fn a_link_where_the_task_should_have_a_name_is_shown_and_recorded_without_its_signature() {
+    let root = Root::with_catalog(CATALOG);
+    let link = "https://u:LINKWORD@h/?sig=LINKWORD";
+    for (place, value) in [
+        ("capability_ids", json!([link])),
+        (
+            "input_refs_resolved",
+            json!([{"ref_id": link, "storage_uri": "x", "status": "stored"}]),
+        ),
+        (link, json!(1)),
+        ("idempotency_key", json!(link)),
+        ("task_id", json!(link)),
+        ("parameters", json!({"how": "goes", link: [{link: 1}]})),
+    ] {
+        let mut task = task("say", "goes");
+        task["metadata"]["request_id"] = json!(link);
+        task["dispatch"][place] = value;
+        for logs in [["-q"].as_slice(), &["-v"], &["-vv", "--log", "json"]] {
+            let mut command = root.command();
+            command.args(logs);
+            let output = output(command, &task);
+            let mut envelope: Value = serde_json::from_slice(&output.stdout).unwrap();
+            // The caller's own words and ids come back to the caller.
+            envelope["input"] = Value::Null;
+            envelope["metadata"] = Value::Null;
+            if place != "task_id" {
+                assert_silent(&envelope.to_string(), place);
+            }
+            assert_silent(&String::from_utf8_lossy(&output.stderr), place);
+        }
+    }
+    for name in ["ledger.db", "ledger.db-wal"] {
+        let bytes = fs::read(root.path.join(".oneact").join(name)).unwrap();
+        assert_silent(&String::from_utf8_lossy(&bytes), name);
+    }
 }

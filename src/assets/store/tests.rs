@@ -109,6 +109,34 @@ fn an_asset_is_data_and_keeps_no_special_bits() {
     assert_eq!(fs::metadata(stored.path).unwrap().mode() & 0o7777, 0o644);
 }
 
+#[test]
+fn a_file_with_another_name_is_copied_and_not_changed() {
+    let place = place();
+    let other = place.root.join("other");
+    fs::write(&other, "content").unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o6777)).unwrap();
+    let staged = place.root.join("linked");
+    fs::hard_link(&other, &staged).unwrap();
+    let stored = place.store.place("s", "f", &staged).unwrap();
+    let made = fs::metadata(&stored.path).unwrap();
+    let known = fs::metadata(&other).unwrap();
+    assert_ne!(made.ino(), known.ino());
+    assert_eq!((made.nlink(), made.mode() & 0o7777 & !0o022), (1, 0o644));
+    assert_eq!(known.mode() & 0o7777, 0o6777);
+    fs::write(&other, "another").unwrap();
+    assert_eq!(fs::read_to_string(&stored.path).unwrap(), "content");
+}
+
+#[test]
+fn what_grows_after_the_check_is_no_asset() {
+    let place = place();
+    let staged = place.staged("good");
+    let prepared = place.store.prepare("s", "f", &staged).unwrap();
+    fs::write(&staged, "good and more").unwrap();
+    let error = prepared.commit().unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+}
+
 fn files_under(dir: &Utf8Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in dir.read_dir_utf8().unwrap().map(Result::unwrap) {

@@ -17,7 +17,7 @@ use crate::{
     task::{Counted, Input, OperationId, PlanName, Task, abridge, abridged, hexadecimal, numbered},
 };
 
-use super::{Book, Settings, Work, kept::Keeper};
+use super::{Book, Settings, Work, ids::Ids, kept::Keeper};
 
 /// How long another run of the same is waited for, where the run has all the time in the world.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -27,6 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(super) fn of<'a>(
     work: &mut Work,
     received: &'a Received,
+    ids: &'a Ids,
     operation: &'a OperationId,
     settings: &Settings,
     book: &'a Book<'_>,
@@ -38,10 +39,10 @@ pub(super) fn of<'a>(
         session_id: &identity.session_id,
         context: book.context.name(),
         profile: &book.profile,
-        request_id: identity.request_id.as_deref(),
-        idempotency_key: identity.idempotency_key.as_deref(),
+        request_id: ids.request.as_deref(),
+        idempotency_key: ids.idempotency_key.as_deref(),
         task_id: match received.delivery {
-            Delivery::Named => Some(&received.task_id),
+            Delivery::Named => Some(&ids.task),
             Delivery::Nameless => None,
         },
         attempt: match received.counted {

@@ -149,6 +149,7 @@ impl Meant {
 /// The escape at the front of a text, and its length.
 fn escape(text: &[u8]) -> Option<(Meant, usize)> {
     match text {
+        [b'%', b'u' | b'U', rest @ ..] => unit(rest, b"%u"),
         [b'%', rest @ ..] => Some((Meant::Byte(u8::try_from(hex(rest, 2)?).ok()?), 3)),
         [b'\\', b'x', rest @ ..] => Some((Meant::Byte(u8::try_from(hex(rest, 2)?).ok()?), 4)),
         [b'\\', b'u', b'{', rest @ ..] => {
@@ -158,7 +159,9 @@ fn escape(text: &[u8]) -> Option<(Meant, usize)> {
                 digits + 4,
             ))
         }
-        [b'\\', b'u', rest @ ..] => unit(rest),
+        [b'\\', b'u', rest @ ..] => unit(rest, br"\u"),
+        [b'\\', b'U', rest @ ..] => Some((Meant::Letter(char::from_u32(hex(rest, 8)?)?), 10)),
+        [b'\\', b'0'..=b'7', ..] => Some(octal(text)),
         [b'\\', letter, ..] => {
             let meant = match letter {
                 b'b' => 0x8,
@@ -186,13 +189,26 @@ fn hex(text: &[u8], digits: usize) -> Option<u32> {
     })
 }
 
-/// A letter as JSON numbers it: one UTF-16 unit, or two of them.
-fn unit(text: &[u8]) -> Option<(Meant, usize)> {
+/// A byte as C and shells number it: a backslash and up to three octal digits.
+fn octal(text: &[u8]) -> (Meant, usize) {
+    let digits = text
+        .iter()
+        .skip(1)
+        .take(3)
+        .take_while(|byte| matches!(byte, b'0'..=b'7'));
+    let (count, number) = digits.fold((0, 0u8), |(count, number), digit| {
+        (count + 1, number.wrapping_mul(8).wrapping_add(digit - b'0'))
+    });
+    (Meant::Byte(number), 1 + count)
+}
+
+/// A letter as JSON numbers it, behind `lead`: one UTF-16 unit, or two of them.
+fn unit(text: &[u8], lead: &[u8]) -> Option<(Meant, usize)> {
     let first = hex(text, 4)?;
     if let Some(letter) = char::from_u32(first) {
         return Some((Meant::Letter(letter), 6));
     }
-    let low = text.get(4..)?.strip_prefix(br"\u")?;
+    let low = text.get(4..)?.strip_prefix(lead)?;
     let units = [first, hex(low, 4)?].map(|unit| u16::try_from(unit).unwrap_or_default());
     let letter = char::decode_utf16(units).next()?.ok()?;
     Some((Meant::Letter(letter), 12))
@@ -220,45 +236,85 @@ fn numbered(text: &[u8]) -> Option<(Meant, usize)> {
     Some((Meant::Letter(letter), 2 + digits_from + count + closed))
 }
 
-/// The named references of HTML for what is special in a URL or in a quoted text.
-const NAMED: [(&str, u8); 29] = [
+/// The named references of HTML for characters of ASCII.
+const NAMED: [(&str, u8); 45] = [
+    ("Tab", b'\t'),
+    ("NewLine", b'\n'),
+    ("excl", b'!'),
+    ("quot", b'"'),
+    ("QUOT", b'"'),
+    ("num", b'#'),
+    ("dollar", b'$'),
+    ("percnt", b'%'),
     ("amp", b'&'),
     ("AMP", b'&'),
     ("apos", b'\''),
-    ("ast", b'*'),
-    ("bsol", b'\\'),
-    ("colon", b':'),
-    ("comma", b','),
-    ("commat", b'@'),
-    ("dollar", b'$'),
-    ("equals", b'='),
-    ("excl", b'!'),
-    ("grave", b'`'),
-    ("gt", b'>'),
-    ("Hat", b'^'),
-    ("lbrace", b'{'),
-    ("lowbar", b'_'),
     ("lpar", b'('),
-    ("lsqb", b'['),
-    ("lt", b'<'),
-    ("num", b'#'),
-    ("percnt", b'%'),
-    ("period", b'.'),
-    ("plus", b'+'),
-    ("quest", b'?'),
-    ("quot", b'"'),
     ("rpar", b')'),
-    ("semi", b';'),
+    ("ast", b'*'),
+    ("midast", b'*'),
+    ("plus", b'+'),
+    ("comma", b','),
+    ("period", b'.'),
     ("sol", b'/'),
+    ("colon", b':'),
+    ("semi", b';'),
+    ("lt", b'<'),
+    ("LT", b'<'),
+    ("equals", b'='),
+    ("gt", b'>'),
+    ("GT", b'>'),
+    ("quest", b'?'),
+    ("commat", b'@'),
+    ("lsqb", b'['),
+    ("lbrack", b'['),
+    ("bsol", b'\\'),
+    ("rsqb", b']'),
+    ("rbrack", b']'),
+    ("Hat", b'^'),
+    ("lowbar", b'_'),
+    ("UnderBar", b'_'),
+    ("grave", b'`'),
+    ("DiacriticalGrave", b'`'),
+    ("lcub", b'{'),
+    ("lbrace", b'{'),
     ("verbar", b'|'),
+    ("vert", b'|'),
+    ("VerticalLine", b'|'),
+    ("rcub", b'}'),
+    ("rbrace", b'}'),
 ];
+
+/// Those for the letters of Latin-1 from U+00A0 on, in order, by their usual names.
+const LATIN: [&str; 96] = [
+    "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy", "ordf",
+    "laquo", "not", "shy", "reg", "macr", "deg", "plusmn", "sup2", "sup3", "acute", "micro",
+    "para", "middot", "cedil", "sup1", "ordm", "raquo", "frac14", "frac12", "frac34", "iquest",
+    "Agrave", "Aacute", "Acirc", "Atilde", "Auml", "Aring", "AElig", "Ccedil", "Egrave", "Eacute",
+    "Ecirc", "Euml", "Igrave", "Iacute", "Icirc", "Iuml", "ETH", "Ntilde", "Ograve", "Oacute",
+    "Ocirc", "Otilde", "Ouml", "times", "Oslash", "Ugrave", "Uacute", "Ucirc", "Uuml", "Yacute",
+    "THORN", "szlig", "agrave", "aacute", "acirc", "atilde", "auml", "aring", "aelig", "ccedil",
+    "egrave", "eacute", "ecirc", "euml", "igrave", "iacute", "icirc", "iuml", "eth", "ntilde",
+    "ograve", "oacute", "ocirc", "otilde", "ouml", "divide", "oslash", "ugrave", "uacute", "ucirc",
+    "uuml", "yacute", "thorn", "yuml",
+];
+
+/// No name in these lists is longer.
+const LONGEST_NAME: usize = 16;
 
 /// A named reference of HTML behind its `&`.
 fn named(text: &[u8]) -> Option<(Meant, usize)> {
-    let end = text.iter().take(8).position(|byte| *byte == b';')?;
+    let mut within = text.iter().take(LONGEST_NAME + 1);
+    let end = within.position(|byte| *byte == b';')?;
     let name = text.get(..end)?;
-    let known = NAMED.iter().find(|(known, _)| known.as_bytes() == name)?;
-    Some((Meant::Byte(known.1), end + 2))
+    let ascii = NAMED.iter().find(|(known, _)| known.as_bytes() == name);
+    let meant = if let Some((_, byte)) = ascii {
+        Meant::Byte(*byte)
+    } else {
+        let place = LATIN.iter().position(|known| known.as_bytes() == name)?;
+        Meant::Letter(char::from(u8::try_from(place).ok()?.checked_add(0xa0)?))
+    };
+    Some((meant, end + 2))
 }
 
 #[cfg(test)]
@@ -283,8 +339,13 @@ mod tests {
             ("%41%2d%C3%A9%2541", "A-é%41"),
             ("&amp;&lt;&#61;&#x3D;&#61 &#x1F511;&equals;", "&<=== 🔑="),
             (
-                r"plain \q \u12 \ud800 %4 %zz &nbsp; &#; & \",
-                r"plain \q \u12 \ud800 %4 %zz &nbsp; &#; & \",
+                "&lcub;&rcub;&vert;&VerticalLine;&DiacriticalGrave;&eacute;&nbsp;&yuml;",
+                "{}||`é\u{a0}ÿ",
+            ),
+            (r"%u007B%uD83D%uDD11\173\0\1018\U0001f511", "{🔑{\0A8🔑"),
+            (
+                r"plain \q \u12 \ud800 %4 %zz %u12 &alpha; &#; & \",
+                r"plain \q \u12 \ud800 %4 %zz %u12 &alpha; &#; & \",
             ),
             ("", ""),
         ] {

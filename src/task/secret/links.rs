@@ -1,13 +1,16 @@
 //! What of a link is a secret: the user information before the host, and the values of parameters that
 //! grant access. Links are found in any text, also in JSON, in HTML, and inside other links.
 
-use std::{borrow::Cow, ops::Range};
+mod quotes;
+
+use std::{borrow::Cow, mem, ops::Range};
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use super::{CUT, decoded, table, without};
+use self::quotes::{MOST_BACKSLASHES, Quotes};
+use super::{CUT, decoded, object, table, without};
 
 /// The text with `user:password@` and the values of parameters that grant access replaced by `***`;
 /// borrowed where there is nothing to cut. Applying it twice changes nothing more.
@@ -19,16 +22,27 @@ pub fn redact_presigned(text: &str) -> Cow<'_, str> {
     Cow::Owned(without(text.as_bytes(), cuts))
 }
 
-/// The same in every text of a JSON value; names are left.
+/// The same in place.
+pub fn cut_links(text: &mut String) {
+    if let Cow::Owned(cut) = redact_presigned(text) {
+        *text = cut;
+    }
+}
+
+/// The same in every text of a JSON value, names included.
 pub fn redact_value(value: &mut Value) {
     match value {
-        Value::String(text) => {
-            if let Cow::Owned(cut) = redact_presigned(text) {
-                *text = cut;
+        Value::String(text) => cut_links(text),
+        Value::Array(items) => items.iter_mut().for_each(redact_value),
+        Value::Object(members) => {
+            members.values_mut().for_each(redact_value);
+            let is_cut = |name: &String| matches!(redact_presigned(name), Cow::Owned(_));
+            if members.keys().any(is_cut) {
+                let members = mem::take(members).into_iter();
+                let shown = |name: String| redact_presigned(&name).into_owned();
+                *value = object(members.map(|(name, item)| (shown(name), item)));
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(redact_value),
-        Value::Object(object) => object.values_mut().for_each(redact_value),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -129,6 +143,9 @@ fn cuts(text: &str) -> Vec<Range<usize>> {
 /// What stands before the `@` of a link, or is plainly a password although no host follows.
 fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
     let mut from = 0;
+    let mut quotes = Quotes::of(text);
+    // Between a link that has no host behind it and this place there is no `@`.
+    let mut hostless = 0;
     while let Some(at) = position(text, from, |byte| byte == b':') {
         from = at + 1;
         let rest = text.get(from..).unwrap_or_default();
@@ -137,22 +154,49 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
             continue;
         };
         let start = from + slashes;
-        let ends = |byte| ends_link(byte) || is_slash(byte) || matches!(byte, b'?' | b'#');
-        let end = position(text, start, ends).unwrap_or(text.len());
+        quotes.read_to(at);
+        let ends = |at: usize, byte| match lead {
+            Lead::Link | Lead::Web => is_blank(byte) || quotes.close_at(at, byte),
+            Lead::Lax | Lead::Doubtful => ends_link(byte),
+        };
+        let of_path = |byte| is_slash(byte) || matches!(byte, b'?' | b'#');
+        let end = place(text, start, |at, byte| of_path(byte) || ends(at, byte));
         let authority = text.get(start..end).unwrap_or_default();
-        from = end.max(from);
+        // Its last colon may begin another link.
+        from = end - usize::from(authority.ends_with(b":"));
         if let Some(length) = authority.iter().rposition(|byte| *byte == b'@') {
             let user = authority.get(..length).unwrap_or_default();
             if length > 0 && (lead != Lead::Doubtful || user.contains(&b':')) {
                 cuts.push(start..start + length);
             }
-        } else if lead == Lead::Link && holds_password(authority) {
-            // A password with a slash in it, or the end of a message.
-            let last = position(text, end, ends_link).unwrap_or(text.len());
-            let rest = text.get(end..last).unwrap_or_default();
-            let host = rest.iter().rposition(|byte| *byte == b'@');
-            cuts.push(start..host.map_or(end, |host| end + host));
-            from = last.max(from);
+            continue;
+        }
+        let is_link = matches!(lead, Lead::Link | Lead::Web);
+        let Some(behind) = behind_colon(authority).filter(|_| is_link) else {
+            continue;
+        };
+        // A password with a blank, a slash or the like in it has its host behind it. The digits of a port
+        // are a password only if the host is in the same word, and not behind the path of a web address.
+        let port = is_port(behind);
+        if port && lead == Lead::Web && text.get(end).copied().is_some_and(is_slash) {
+            continue;
+        }
+        let stops = |at: usize, byte| {
+            if port {
+                ends(at, byte)
+            } else {
+                matches!(byte, b'\n' | b'\r') || quotes.close_at(at, byte)
+            }
+        };
+        let unknown = end.max(hostless);
+        let last = place(text, unknown, stops);
+        let rest = text.get(unknown..last).unwrap_or_default();
+        if let Some(host) = rest.iter().rposition(|byte| *byte == b'@') {
+            from = unknown + host;
+            cuts.push(start..from);
+        } else {
+            hostless = last;
+            cuts.extend((!port).then_some(start..end));
         }
     }
 }
@@ -161,6 +205,8 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lead {
     Link,
+    /// One whose host stands before its first slash, whatever follows.
+    Web,
     /// `https:user@host`, which browsers and libraries take for a link.
     Lax,
     /// `a:/b`: a link only with a user name and a password.
@@ -179,8 +225,8 @@ impl Lead {
             .iter()
             .any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
         match slashes {
+            1.. if web => Some(Self::Web),
             2.. => Some(Self::Link),
-            1 if web => Some(Self::Link),
             0 if web => Some(Self::Lax),
             1 if !name.is_empty() => Some(Self::Doubtful),
             _ => None,
@@ -188,31 +234,34 @@ impl Lead {
     }
 }
 
-/// Whether an authority without `@` has something behind its colon that is no port.
-fn holds_password(authority: &[u8]) -> bool {
+/// What stands behind the colon of an authority without `@`, if anything does.
+fn behind_colon(authority: &[u8]) -> Option<&[u8]> {
     if authority.first() == Some(&b'[') {
-        return false;
+        return None;
     }
-    let Some(colon) = authority.iter().position(|byte| *byte == b':') else {
-        return false;
-    };
-    let behind = authority.get(colon + 1..).unwrap_or_default();
+    let colon = authority.iter().position(|byte| *byte == b':')?;
+    authority.get(colon + 1..).filter(|rest| !rest.is_empty())
+}
+
+/// Whether it is a number, perhaps with punctuation of the sentence behind it.
+fn is_port(behind: &[u8]) -> bool {
     let word = behind
         .iter()
         .take_while(|byte| byte.is_ascii_alphanumeric());
     let word = behind.get(..word.count()).unwrap_or_default();
-    let is_port = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
-    !behind.is_empty() && !is_port
+    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
 }
 
 /// The value after each `=` that a name of the table stands before. One pass: what lies inside a value is
 /// not looked at again.
 fn secret_values(text: &[u8], cuts: &mut Vec<Range<usize>>) {
     let mut from = 0;
+    let mut quotes = Quotes::of(text);
     while let Some(at) = position(text, from, |byte| byte == b'=') {
         from = at + 1;
         if names_secret(text.get(..at).unwrap_or_default()) {
-            let end = value_end(text, from);
+            quotes.read_to(at);
+            let end = value_end(text, from, &quotes);
             cuts.extend((end > from).then_some(from..end));
             from = end;
         }
@@ -224,9 +273,9 @@ const LONGEST_NAME: usize = 64;
 
 /// Whether `before` ends in a name of the table with the start of a parameter before it.
 fn names_secret(before: &[u8]) -> bool {
-    let of_name = |byte: &u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'[' | b']')
-    };
+    let begins = |byte: u8| matches!(byte, b'?' | b'&' | b';' | b'#');
+    let of_name =
+        |byte: &u8| !begins(*byte) && *byte != b'=' && !is_slash(*byte) && !ends_link(*byte);
     let last = before.iter().rev().take(LONGEST_NAME + 1);
     let length = last.take_while(|byte| of_name(byte)).count();
     if length > LONGEST_NAME {
@@ -235,44 +284,66 @@ fn names_secret(before: &[u8]) -> bool {
     let Some((lead, name)) = before.split_at_checked(before.len() - length) else {
         return false;
     };
-    let begins = matches!(lead.last(), Some(b'?' | b'&' | b';' | b'#'));
-    let name = std::str::from_utf8(name).unwrap_or_default();
-    // `user[password]`, `token[0]`, `db.password`.
-    let mut parts = name.split(['[', ']', '.']);
-    begins && parts.any(table::grants_access)
+    let name = String::from_utf8_lossy(name);
+    // `user[password]`, `token[0]`, `db.password`, `$token`, `x:token`.
+    let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'));
+    lead.last().copied().is_some_and(begins) && parts.any(table::grants_access)
 }
 
 /// A value ends at the next parameter or where the link must; a `\/` of JSON is inside it.
-fn value_end(text: &[u8], start: usize) -> usize {
-    let mut at = start;
-    while let Some(byte) = text.get(at) {
-        let ends = match byte {
-            b'&' | b'#' => true,
-            b'\\' => text
-                .get(at + 1)
-                .is_none_or(|next| b"\"'\\bfnrtux".contains(next)),
-            other => ends_link(*other),
-        };
-        if ends {
-            return at;
-        }
-        at += 1;
+fn value_end(text: &[u8], start: usize, quotes: &Quotes<'_>) -> usize {
+    // What was cut before has its end: the full stop behind it is of the sentence that quotes the link.
+    let rest = text.get(start..).unwrap_or_default();
+    if let Some(rest) = rest.strip_prefix(CUT.as_bytes())
+        && rest
+            .first()
+            .is_none_or(|next| !next.is_ascii_alphanumeric())
+    {
+        return start + CUT.len();
     }
-    at
+    place(text, start, |at, byte| match byte {
+        b'&' | b'#' => true,
+        b'\\' => {
+            let rest = text.get(at..).unwrap_or_default().iter();
+            let count = rest
+                .take(MOST_BACKSLASHES)
+                .take_while(|byte| **byte == b'\\');
+            let behind = at + count.count();
+            match text.get(behind) {
+                Some(mark @ (b'"' | b'\'')) => quotes.close_at(behind, *mark),
+                Some(_) if behind > at + 1 => true,
+                Some(letter) => b"bfnrtux".contains(letter),
+                None => true,
+            }
+        }
+        other => is_blank(other) || quotes.close_at(at, other),
+    })
 }
 
 fn is_slash(byte: u8) -> bool {
     matches!(byte, b'/' | b'\\')
 }
 
-/// Bytes that no link in a text holds unencoded.
+/// Bytes that no link in a text should hold unencoded.
 fn ends_link(byte: u8) -> bool {
-    byte <= b' ' || matches!(byte, 0x7f | b'"' | b'\'' | b'<' | b'>' | b'`')
+    is_blank(byte) || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`')
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte <= b' ' || byte == 0x7f
 }
 
 fn position(text: &[u8], from: usize, is: impl Fn(u8) -> bool) -> Option<usize> {
     let found = text.get(from..)?.iter().position(|byte| is(*byte))?;
     Some(from + found)
+}
+
+/// The first place from there on of which this holds, or the end.
+fn place(text: &[u8], from: usize, is: impl Fn(usize, u8) -> bool) -> usize {
+    let rest = text.get(from..).unwrap_or_default().iter().copied();
+    let mut places = rest.enumerate().map(|(at, byte)| (from + at, byte));
+    let found = places.find(|(at, byte)| is(*at, *byte));
+    found.map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]

@@ -113,46 +113,73 @@ const SCHEMES: [Scheme; 9] = [
 ];
 
 /// Names that grant access by themselves. Of these and of the lists below, `-` and `_` are left out.
-const CREDENTIALS: [&str; 25] = [
+const CREDENTIALS: [&str; 42] = [
     "accesskeyid",
-    "assertion",
+    "appsecretproof",
     "auth",
     "authcode",
     "authkey",
     "authorization",
+    "authtkt",
     "bearer",
     "code",
     "codeverifier",
+    "connectsid",
     "credential",
     "credentials",
     "devicecode",
     "hdnea",
     "hdntl",
     "hdnts",
+    "hm",
+    "idtokenhint",
     "jsessionid",
     "key",
+    "lsig",
+    "otp",
     "pass",
     "passcode",
     "phpsessid",
+    "pin",
+    "pw",
     "pwd",
+    "samlrequest",
+    "samlresponse",
+    "secretkeybase",
+    "session",
     "sessionid",
+    "sid",
+    "sig2",
     "sign",
+    "spsig",
     "subscriptionkey",
     "ticket",
+    "upsig",
+    "upt",
 ];
 
 /// Names that end so do.
-const ENDINGS: [&str; 10] = [
+const ENDINGS: [&str; 20] = [
     "accesskey",
+    "accountkey",
     "apikey",
+    "appkey",
+    "assertion",
+    "consumerkey",
+    "encryptionkey",
+    "hmac",
     "jwt",
+    "masterkey",
+    "passkey",
     "passphrase",
     "passwd",
     "password",
     "privatekey",
     "secret",
     "secretkey",
+    "serverkey",
     "signature",
+    "signingkey",
 ];
 
 /// So do those that end so,
@@ -233,6 +260,16 @@ mod tests {
             "token",
             "aws_secret_access_key",
             "PassWord",
+            "client_assertion",
+            "id_token_hint",
+            "SAMLResponse",
+            "hmac",
+            "hm",
+            "sid",
+            "pw",
+            "AccountKey",
+            "_upt",
+            "auth_tkt",
         ] {
             assert!(grants_access(name), "{name}");
         }
@@ -250,6 +287,9 @@ mod tests {
             "author",
             "sort_key",
             "postcode",
+            "sessions",
+            "spin",
+            "width",
             "",
         ] {
             assert!(!grants_access(name), "{name}");

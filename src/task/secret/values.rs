@@ -1,26 +1,26 @@
 //! Values that were handed on to a server, cut out of what it says.
 
+mod few;
+mod forms;
+mod many;
+
 use std::{
     fmt, iter,
     ops::Range,
     sync::{Arc, OnceLock},
 };
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use base64::{
-    Engine,
-    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
-};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
-use super::{CUT, decoded, redact_presigned, without};
-use crate::task::hexadecimal;
+use self::{few::Few, forms::SHORTEST, many::Many};
+use super::{CUT, decoded, object, redact_presigned, without};
 
-/// A value as short as a flag is no secret, and cutting it out would garble every text.
-const SHORTEST: usize = 4;
+/// Values that are longer than this together are found in another way: what finds few ones grows to some
+/// hundred times their length.
+const MANY: usize = 16 * 1024;
 
-/// Lines of a value are looked for by themselves from this length on: shorter ones are punctuation.
-const SHORTEST_LINE: usize = 8;
+/// A number that holds so many digits of a value does not do so by chance.
+const LONG_NUMBER: usize = 8;
 
 /// Written with escapes, a byte takes at most so many: `\\\\u0022` and `%255Cu0022` are the longest of
 /// those that are met.
@@ -32,8 +32,7 @@ pub(crate) struct Secrets(Option<Arc<Known>>);
 
 impl PartialEq for Secrets {
     fn eq(&self, other: &Self) -> bool {
-        let values = |secrets: &Self| secrets.0.as_ref().map(|known| known.values.clone());
-        values(self) == values(other)
+        self.values() == other.values()
     }
 }
 
@@ -44,16 +43,9 @@ struct Known {
 }
 
 /// How the values may be written, but for escapes, which are undone.
-struct Forms {
-    finder: AhoCorasick,
-    edges: Vec<Edges>,
-}
-
-/// How many letters beside a form hold a part of the value, too.
-#[derive(Clone, Copy, Default)]
-struct Edges {
-    before: usize,
-    after: usize,
+enum Forms {
+    Few(Few),
+    Many(Many),
 }
 
 impl fmt::Debug for Secrets {
@@ -93,11 +85,11 @@ impl Secrets {
         self.0.as_ref().map_or(&[], |known| &known.values)
     }
 
-    /// The length of the longest, however it is written: a window must overlap by this much to see
-    /// all of it.
+    /// How far a window must overlap to see as much of each as is needed to find it, however it is
+    /// written: all of it, and of a long one its beginning.
     pub(crate) fn longest(&self) -> usize {
         let lengths = self.values().iter().map(String::len);
-        lengths.max().unwrap_or(0) * ESCAPED
+        lengths.max().unwrap_or(0).min(MANY) * ESCAPED
     }
 
     /// The text without them.
@@ -124,7 +116,7 @@ impl Secrets {
         without(bytes.get(start..end).unwrap_or_default(), inside)
     }
 
-    /// The same in every text of a JSON value, names included; and a number that is one of them.
+    /// The same in every text of a JSON value, names included; and numbers that tell one of them.
     pub(crate) fn cut_value(&self, value: Value) -> Value {
         if self.is_empty() {
             return value;
@@ -132,15 +124,32 @@ impl Secrets {
         match value {
             Value::String(text) => Value::String(self.cut(&text)),
             Value::Array(items) => items.into_iter().map(|item| self.cut_value(item)).collect(),
-            Value::Object(map) => map
-                .into_iter()
-                .map(|(name, item)| (self.cut(&name), self.cut_value(item)))
-                .collect(),
-            Value::Number(number) if self.values().contains(&number.to_string()) => {
-                Value::from(CUT)
-            }
+            Value::Object(members) => object(
+                members
+                    .into_iter()
+                    .map(|(name, item)| (self.cut(&name), self.cut_value(item))),
+            ),
+            Value::Number(number) if self.stand_in(&number) => Value::from(CUT),
             plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
         }
+    }
+
+    /// Whether a number is one of them, whatever its sign, its point and its exponent are, or holds a long
+    /// one. That it holds a short one says nothing: a port stands in many numbers.
+    fn stand_in(&self, number: &Number) -> bool {
+        let text = number.to_string();
+        let text = text.trim_start_matches('-');
+        let (decimal, _) = text.split_once(['e', 'E']).unwrap_or((text, ""));
+        let whole = match decimal.split_once('.') {
+            Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+            _ => decimal,
+        };
+        let digits = decimal.replace('.', "");
+        [text, whole, &digits].into_iter().any(|spelling| {
+            let is_all = |found: &Range<usize>| found.len() == spelling.len();
+            let mut found = self.found(spelling.as_bytes()).into_iter();
+            found.any(|found| is_all(&found) || found.len() >= LONG_NUMBER)
+        })
     }
 
     /// Where they stand, in order, overlaps joined.
@@ -157,90 +166,19 @@ impl Secrets {
 
 impl Forms {
     fn of(values: &[String]) -> Option<Self> {
-        let mut patterns: Vec<(Vec<u8>, Edges)> = Vec::new();
-        for value in values {
-            for word in words(value) {
-                plain_forms(word, &mut patterns);
-                base64_forms(word.as_bytes(), &mut patterns);
-            }
+        let length: usize = values.iter().map(String::len).sum();
+        if length > MANY {
+            return Some(Self::Many(Many::of(values)));
         }
-        let (patterns, edges): (Vec<_>, Vec<_>) = patterns.into_iter().unzip();
-        let finder = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(patterns)
-            .ok()?;
-        Some(Self { finder, edges })
+        Few::of(values).map(Self::Few)
     }
 
     fn find(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
-        for form in self.finder.find_overlapping_iter(text) {
-            let edges = self.edges.get(form.pattern().as_usize());
-            let edges = edges.copied().unwrap_or_default();
-            let beside = |byte: Option<&u8>| byte.is_some_and(|byte| is_base64(*byte));
-            let before = form.start().checked_sub(edges.before);
-            let before = before.filter(|before| beside(text.get(*before)));
-            let after = edges.after > 0 && beside(text.get(form.end()));
-            let range = before.unwrap_or(form.start())..form.end() + usize::from(after);
-            match found.last_mut() {
-                Some(last) if range.start >= last.start && range.start < last.end => {
-                    last.end = last.end.max(range.end);
-                }
-                _ => found.push(range),
-            }
+        match self {
+            Self::Few(few) => few.find(text, found),
+            Self::Many(many) => many.find(text, found),
         }
     }
-}
-
-/// What is looked for of a value: itself, without blanks around it, and its lines.
-fn words(value: &str) -> impl Iterator<Item = &str> {
-    let lines = value.trim().lines().map(str::trim);
-    let lines = lines.filter(|line| line.len() >= SHORTEST_LINE);
-    [value, value.trim()].into_iter().chain(lines)
-}
-
-/// As it is, with its own escapes undone, as a form of a page sends its blanks, and in hexadecimal.
-fn plain_forms(word: &str, into: &mut Vec<(Vec<u8>, Edges)>) {
-    let hexadecimal = hexadecimal(word.as_bytes());
-    let forms = [
-        word.as_bytes().to_vec(),
-        decoded::meant(word.as_bytes()),
-        word.replace(' ', "+").into_bytes(),
-        hexadecimal.to_ascii_uppercase().into_bytes(),
-        hexadecimal.into_bytes(),
-    ];
-    let long = forms.into_iter().filter(|form| form.len() >= SHORTEST);
-    into.extend(long.map(|form| (form, Edges::default())));
-}
-
-/// In base64, wherever the value stands in what was encoded: the letters that depend on nothing else, and
-/// beside them one at each side that holds the rest of its bits.
-fn base64_forms(word: &[u8], into: &mut Vec<(Vec<u8>, Edges)>) {
-    for before in 0..3 {
-        let mut bytes = vec![0; before];
-        bytes.extend_from_slice(word);
-        let bits = bytes.len() * 8;
-        let from = (before * 8).div_ceil(6);
-        let whole = from..bits / 6;
-        let edges = Edges {
-            before: usize::from(before > 0),
-            after: usize::from(bits % 6 > 0),
-        };
-        for encoded in [
-            STANDARD_NO_PAD.encode(&bytes),
-            URL_SAFE_NO_PAD.encode(&bytes),
-        ] {
-            if let Some(form) = encoded
-                .get(whole.clone())
-                .filter(|form| form.len() >= SHORTEST)
-            {
-                into.push((form.as_bytes().to_vec(), edges));
-            }
-        }
-    }
-}
-
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
 #[cfg(test)]

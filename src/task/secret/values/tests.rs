@@ -1,8 +1,13 @@
 //! Values in all the ways in which a server may write them.
 
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
 use serde_json::json;
 
 use super::*;
+use crate::task::hexadecimal;
 
 fn secrets(values: &[&str]) -> Secrets {
     Secrets::new(values.iter().map(ToString::to_string))
@@ -138,9 +143,87 @@ fn names_and_values_of_json_are_cut_alike() {
 }
 
 #[test]
-fn a_number_that_is_a_secret_goes_and_one_that_holds_its_digits_stays() {
-    let cut = secrets(&["4711"]).cut_value(json!([4711, 47110, "4711", true]));
-    assert_eq!(cut, json!(["***", 47110, "***", true]));
+fn members_whose_names_become_equal_all_stay() {
+    let value = json!({"s3s3": 1, "*** (2)": 2, "czNzMw": 3, "s3s3 (2)": 4, "x": 5});
+    let cut = secrets(&["s3s3"]).cut_value(value);
+    let kept = json!({"***": 1, "*** (2)": 2, "*** (3)": 3, "*** (2) (2)": 4, "x": 5});
+    assert_eq!(cut, kept);
+}
+
+#[test]
+fn a_number_that_tells_a_secret_goes_however_it_is_written() {
+    let cut = |secret: &str, numbers: &str| {
+        secrets(&[secret]).cut_value(serde_json::from_str(numbers).unwrap())
+    };
+    let short = cut(
+        "4711",
+        r#"[4711, -4711, 4711.0, 4711e2, 47.11, 4.711E3, "-4711", 471, 47110, 4.1e7, true]"#,
+    );
+    let kept = json!(["***", "***", "***", "***", "***", "***", "-***", 471, 47110]);
+    assert!(
+        short
+            .as_array()
+            .unwrap()
+            .starts_with(kept.as_array().unwrap()),
+        "{short}"
+    );
+    let long = cut(
+        "5551234567",
+        "[-5551234567, 5551234567.5, 555.1234567, 9955512345670, 555123456]",
+    );
+    assert_eq!(long, json!(["***", "***", "***", "***", 555_123_456]));
+}
+
+/// No two parts of it are alike.
+fn long(length: usize) -> String {
+    let words = (0u64..).map(|number| format!("{:x} ", number * number + 0x00a1_b2c3));
+    words.take(length / 8).collect()
+}
+
+#[test]
+fn a_long_value_is_found_like_a_short_one() {
+    let secret = long(MANY * 2);
+    let secrets = secrets(&[&secret]);
+    let hex = hexadecimal(secret.as_bytes());
+    let percent = secret.replace(' ', "%20");
+    let json = secret.replace(' ', r"\u0020");
+    let plus = secret.replace(' ', "+");
+    for written in [&secret, &hex, &hex.to_uppercase(), &percent, &json, &plus] {
+        assert_eq!(secrets.cut(&format!("({written})")), "(***)");
+        let beginning = written.as_bytes().get(..8 * 1024).unwrap();
+        assert_eq!(secrets.cut_within(beginning, 0..300), "***");
+    }
+    for lead in ["", "u", "us"] {
+        let encoded = STANDARD_NO_PAD.encode(format!("{lead}{secret}!!"));
+        let cut = secrets.cut(&encoded);
+        assert!(cut.contains("***") && cut.len() < 12, "{cut}");
+    }
+    assert_eq!(secrets.cut("a plain text"), "a plain text");
+    assert_eq!(secrets.cut(&long(MANY)[..512]), long(MANY)[..512]);
+}
+
+#[test]
+fn of_many_values_each_is_found() {
+    let values: Vec<String> = (0..10_000)
+        .map(|number| format!("key-{number:05}-x"))
+        .collect();
+    let secrets = Secrets::new(values);
+    let text = "key-00000-x, key-0000, -00000-x, (key-09999-x) 6b65792d30303030312d78";
+    assert_eq!(secrets.cut(text), "***, key-0000, -00000-x, (***) ***");
+    let lines: Vec<String> = (0..5_000)
+        .map(|number| format!("line {number:05}"))
+        .collect();
+    let secrets = Secrets::new([lines.join("\n")]);
+    assert_eq!(secrets.cut("at line 00017 of it"), "at *** of it");
+}
+
+#[test]
+fn what_finds_long_values_is_small_and_reads_a_text_in_one_pass() {
+    let value = "a".repeat(200_000);
+    let many = Many::of(std::slice::from_ref(&value));
+    assert!(many.sums() < 100, "{}", many.sums());
+    // Quadratic work would take hours for this.
+    assert_eq!(secrets(&[&value]).cut(&"a".repeat(300_000)), "***");
 }
 
 #[test]
