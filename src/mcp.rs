@@ -68,10 +68,7 @@ pub(crate) use self::{
     output::OutputCheck,
     raw::Raw,
     report::{Parting, ServerReport},
-    spec::{
-        ArgumentCheck, Caller, IfLost, OutputSchema, Progress, Protocol, Resumption, ServerSpec,
-        ToolCall,
-    },
+    spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall},
     tools::{Hints, ToolListing, near},
 };
 use crate::{

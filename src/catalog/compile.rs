@@ -6,15 +6,15 @@ use regex::Regex;
 use serde_json::Value;
 use toml::Spanned;
 
-use crate::task::{Fault, Format, OnDrift, Pinned};
+use crate::task::{Fault, Format, OnDrift, Pinned, Repeatable};
 
 use super::{
     bind::Source,
     document::{CatalogError, Tables, unknown_key},
     duration::duration,
     entry::{
-        Capability, Entry, FailureRule, FormatRule, Multiply, OnFailure, Process, Repeatable,
-        ResultKind, ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
+        Capability, Entry, FailureRule, FormatRule, Multiply, OnFailure, Process, ResultKind,
+        ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
     },
     file_plan, identity,
     raw::{

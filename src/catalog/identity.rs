@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use crate::task::{canonical, hexadecimal};
+use crate::task::{Effects, canonical, hexadecimal};
 
 use super::{
     document::{CatalogError, Tables},
     duration::duration,
-    entry::{Duplicates, Effects, Identity},
+    entry::{Duplicates, Identity},
     raw::{RawCapability, RawDuplicateMode, RawKind, RawOnDuplicate},
 };
 

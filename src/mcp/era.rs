@@ -16,6 +16,8 @@
 use rmcp::model::{ErrorData, ProtocolVersion};
 use tokio::time::{Duration, Instant};
 
+use crate::task::{Protocol, Repeatable};
+
 use super::{
     alarm::Alarm,
     error::CallError,
@@ -23,7 +25,7 @@ use super::{
     memory::Memory,
     race::{Raced, race},
     session::{Limits, Session, millis},
-    spec::{IfLost, Protocol, ServerSpec, ToolCall},
+    spec::{ServerSpec, ToolCall},
     tools::{self, ToolListing},
 };
 use crate::host::Host;
@@ -56,7 +58,7 @@ pub(super) enum Opening<'a> {
     /// `tools/list`, to find that tool: does no harm.
     List(&'a str),
     /// `tools/call`.
-    Call(IfLost),
+    Call(Repeatable),
 }
 
 impl<'a> Opening<'a> {
@@ -182,11 +184,11 @@ async fn trust(
 ) -> Result<Found, CallError> {
     let then = at.after(PATIENCE);
     match opening {
-        Opening::Call(IfLost::Again) => {
+        Opening::Call(Repeatable::Yes) => {
             assume(session, Standing::Remembered);
             Ok(None)
         }
-        Opening::Call(IfLost::Never) => {
+        Opening::Call(Repeatable::Once) => {
             let asked = async {
                 let asked = discover(session, at.alarm, &at.limits).await;
                 asked.map_err(|failure| failed(session, "server/discover", failure))

@@ -6,9 +6,11 @@ use serde_json::Value;
 
 use super::{
     cause::cause, desk::Heard, questions::Questions, report::ExitDescription, schema::Misfit,
-    spec::Protocol,
 };
-use crate::{host::Interrupt, task::Drift};
+use crate::{
+    host::Interrupt,
+    task::{Drift, Protocol},
+};
 
 /// How far a call came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

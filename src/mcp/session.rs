@@ -25,13 +25,13 @@ use super::{
     handler::Handler,
     raw::Answer,
     report::{Killed, Parting, ServerReport, Timings},
-    spec::{Caller, Progress, Protocol, ServerSpec},
+    spec::{Caller, Progress, ServerSpec},
     stderr::Stderr,
     wire::Wire,
 };
 use crate::{
     host::{Host, Interrupt, Moment},
-    task::Secrets,
+    task::{Protocol, Secrets},
 };
 
 /// rmcp's side of a session.

@@ -8,14 +8,14 @@ mod kept;
 use camino::Utf8PathBuf;
 
 use crate::{
-    catalog::{CallContext, CatalogTables, LedgerRule, Need, ReuseRule, ledger_rule, profile},
+    catalog::{CatalogTables, LedgerRule, Need, ReuseRule, ledger_rule, profile},
     envelope::Received,
     executor::{self, Context, Executed, Fate, FileOrder, FileWork, Rejection},
     host::{self, Host},
     ledger::{Ask, Begun, Effects, Ledger, LedgerError, Place, Recorded, Reuse, Running, Why},
     task::{
-        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Record,
-        ReuseReport, State, decided,
+        CallContext, Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName,
+        Record, ReuseReport, State, decided,
     },
 };
 

@@ -7,14 +7,17 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    catalog::{Duplicates, Repeatable, Step},
+    catalog::{Duplicates, Step},
     envelope::{Delivery, Received},
     executor::{FileOrder, FileWork, Ready, kept_plan, shown_parameters},
     ledger::{
         Ask, Asked, AskedStep, Attempt, Change, Effects, Ground, OnDuplicate, Signatures, Target,
         Unless, Who, home,
     },
-    task::{Counted, Input, OperationId, PlanName, Task, abridge, abridged, hexadecimal, numbered},
+    task::{
+        Counted, Input, OperationId, PlanName, Repeatable, Task, abridge, abridged, hexadecimal,
+        numbered,
+    },
 };
 
 use super::{Book, Settings, Work, kept::Keeper};
@@ -305,7 +308,7 @@ fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
                     | Duplicates::SameContent { .. }
                     | Duplicates::Suppress => OnDuplicate::Suppress(Unless::FilesChanged),
                 },
-                timeout: entry.longest,
+                timeout: entry.bounds.longest,
             })
         }
         FileOrder::Rollback(order) => Some(PlanAsked {

@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use crate::plan::{
     limits::action_timeout,
-    model::{Action, ActionId, ActionType, Operation},
+    model::{Action, ActionId, Operation},
 };
+
+use crate::task::ActionType;
 
 use super::{
     fields::{Fields, Shape, quoted},

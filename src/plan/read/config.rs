@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::{
     plan::{
         limits::Constraints,
-        model::{ActionType, Hashes, Rule},
+        model::{Hashes, Rule},
     },
-    task::Fault,
+    task::{ActionType, Fault},
 };
 
 use super::{

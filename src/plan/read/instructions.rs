@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use crate::plan::{
     limits::PLAN_TIMEOUT,
-    model::{Hashes, Instructions, OnError, OnFailure, Permissions, Risk},
+    model::{Hashes, Instructions, OnError, OnFailure, Permissions},
 };
+
+use crate::task::Risk;
 
 use super::{
     config::{Config, approval_wanted},
