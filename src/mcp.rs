@@ -56,9 +56,9 @@ use self::{
     alarm::Alarm,
     child::Started,
     desk::CallLine,
-    era::{Found, Opening, Setting, Standing},
+    era::{Found, Opening, Setting},
     memory::Memory,
-    session::{Limits, Session, millis},
+    session::{Limits, Session, Standing, millis},
 };
 pub(crate) use self::{
     answer::{Content, Part, ToolAnswer},

@@ -13,16 +13,25 @@ use super::{
     document::{CatalogError, Tables, unknown_key},
     duration::duration,
     entry::{
-        Capability, Entry, FailureRule, FormatRule, Multiply, OnFailure, Process, ResultKind,
-        ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
+        Entry, FailureRule, FormatRule, Multiply, OnFailure, Process, ResultKind, ResultRule,
+        Retry, SuccessRule, Take, TimeoutFrom,
     },
-    file_plan, identity,
+    file_plan,
+    file_plan::FilePlan,
+    identity,
     raw::{
         RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawOnDrift, RawResult,
         RawRetry,
     },
     schema::Schema,
 };
+
+/// A capability that can be run, by what it runs.
+#[derive(Debug)]
+pub(crate) enum Capability {
+    Tool(Box<Entry>),
+    FilePlan(FilePlan),
+}
 
 /// 000's default where the catalog says nothing.
 const TIMEOUT: Duration = Duration::from_mins(1);

@@ -7,16 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::task::{Effects, Fault, Format, OutputSchema, Pinned, Repeatable, redact_presigned};
 
-use super::{bind::Source, document::Place, file_plan::FilePlan, schema::Schema};
+use super::{bind::Source, document::Place, schema::Schema};
 
 pub(crate) use super::raw::{OnFailure, RuleScope};
-
-/// A capability that can be run, by what it runs.
-#[derive(Debug)]
-pub(crate) enum Capability {
-    Tool(Box<Entry>),
-    FilePlan(FilePlan),
-}
 
 /// A capability that calls a tool.
 #[derive(Debug)]

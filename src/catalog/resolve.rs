@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 use crate::task::{CapabilityTask, Failure, Fault, Repeatable, decided};
 
 use super::{
-    compile, configure,
+    compile::{self, Capability},
+    configure,
     document::{CatalogError, Tables, nearest},
-    entry::{Capability, Entry},
+    entry::Entry,
     file_plan::{APPLY_FILE_PLAN, FilePlan},
     fill::Sources,
     input,

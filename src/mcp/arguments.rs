@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{
     alarm::Alarm,
-    error::{CallError, Phase},
-    schema::{Misfit, misfits},
+    error::{CallError, Misfit, Phase},
+    schema::misfits,
     session::{Limits, Session},
     spec::ToolCall,
     tools::{METHOD, ToolListing},

@@ -23,8 +23,9 @@ use super::{
     error::CallError,
     greeting::{Failure, agree, assume, discover, failed, initialize},
     memory::Memory,
+    message::is_not_understood,
     race::{Raced, race},
-    session::{Limits, Session, millis},
+    session::{Limits, Session, Standing, millis},
     spec::{ServerSpec, ToolCall},
     tools::{self, ToolListing},
 };
@@ -38,19 +39,6 @@ const HINT: Duration = Duration::from_secs(2);
 const PATIENCE: u32 = 6;
 /// The same for one that has answered before: if it is slow, it is so each time.
 const PATIENCE_KNOWN: u32 = 7;
-
-/// Why it is thought that the server speaks the era in which it is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Nothing was said yet.
-    Open,
-    /// It has answered in it.
-    Agreed,
-    /// The catalog says so.
-    Declared,
-    /// It did so in another run.
-    Remembered,
-}
 
 /// What the first request will be, where no handshake is needed.
 #[derive(Debug, Clone, Copy)]
@@ -220,18 +208,12 @@ async fn trust(
 /// Whether an answer to a first request may come from a server of another era than it was spoken to.
 pub(super) fn shows_another_era(error: &CallError) -> bool {
     match error {
-        CallError::Rpc { code, .. } => not_understood(*code),
+        CallError::Rpc { code, .. } => is_not_understood(*code),
         CallError::ProtocolMismatch { .. }
         | CallError::ExitedBeforeReady { .. }
         | CallError::Died { .. } => true,
         _ => false,
     }
-}
-
-/// Whether a server answers so that did not look at the request: it knows no such method or no such
-/// parameters, or waits for a handshake first (-32002, as some do).
-pub(super) fn not_understood(code: i64) -> bool {
-    matches!(code, -32600 | -32601 | -32602 | -32002)
 }
 
 /// Takes what was good in the end; none if that is a process that has taken the place of the first.

@@ -4,13 +4,19 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::{
-    cause::cause, desk::Heard, questions::Questions, report::ExitDescription, schema::Misfit,
-};
+use super::{cause::cause, desk::Heard, questions::Questions, report::ExitDescription};
 use crate::{
     host::Interrupt,
     task::{Drift, Protocol},
 };
+
+/// One place of a value that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    /// JSON Pointer into the value; empty for the whole.
+    pub(crate) pointer: String,
+    pub(crate) message: String,
+}
 
 /// How far a call came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

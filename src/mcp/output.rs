@@ -8,8 +8,8 @@ use crate::task::OutputSchema;
 use super::{
     alarm::Alarm,
     answer::{Part, ToolAnswer},
-    error::{CallError, Phase},
-    schema::{Misfit, PATIENCE, misfits},
+    error::{CallError, Misfit, Phase},
+    schema::{PATIENCE, misfits},
     session::{Limits, Session},
     spec::ToolCall,
     tools::{METHOD, ToolListing},
