@@ -12,9 +12,10 @@ use crate::plan::{
 use crate::task::ActionType;
 
 use super::{
+    config::RISKS,
     fields::{Fields, Shape, quoted},
     findings::{Findings, Subject},
-    instructions::{RISKS, seconds},
+    instructions::seconds,
     operation, paths,
     rules::{self, Files},
 };

@@ -7,21 +7,11 @@ use crate::plan::{
     model::{Hashes, Instructions, OnError, OnFailure, Permissions},
 };
 
-use crate::task::Risk;
-
 use super::{
     config::{Config, approval_wanted},
     fields::{Fields, Shape},
     findings::Findings,
 };
-
-/// 001 §3.3's risk levels.
-pub(super) const RISKS: [(&str, Risk); 4] = [
-    ("LOW", Risk::Low),
-    ("MEDIUM", Risk::Medium),
-    ("HIGH", Risk::High),
-    ("CRITICAL", Risk::Critical),
-];
 
 /// What the plan says of its execution.
 #[derive(Debug, Default)]
