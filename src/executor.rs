@@ -26,12 +26,12 @@ use serde_json::Value;
 
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
-    catalog::{Delivery, Once, Process, Repeatable, Step, StepOutput, ToolJob},
+    catalog::{Delivery, Once, Process, Step, StepOutput, ToolJob},
     host::{Host, Moment},
     mcp::Closing,
     task::{
         Ai, Checks, Course, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase,
-        Produced, Reach, State, Uri, decided,
+        Produced, Reach, Repeatable, State, Uri, decided,
     },
 };
 

@@ -56,9 +56,9 @@ use self::{
     alarm::Alarm,
     child::Started,
     desk::CallLine,
-    era::{Found, Opening, Setting, Standing},
+    era::{Found, Opening, Setting},
     memory::Memory,
-    session::{Limits, Session, millis},
+    session::{Limits, Session, Standing, millis},
 };
 pub(crate) use self::{
     answer::{Content, Part, ToolAnswer},
@@ -68,10 +68,7 @@ pub(crate) use self::{
     output::OutputCheck,
     raw::Raw,
     report::{Parting, ServerReport},
-    spec::{
-        ArgumentCheck, Caller, IfLost, OutputSchema, Progress, Protocol, Resumption, ServerSpec,
-        ToolCall,
-    },
+    spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall},
     tools::{Hints, ToolListing, near},
 };
 use crate::{

@@ -8,9 +8,11 @@
 //! Each stage takes the type before it and gives the next, so a skipped check does not compile.
 
 mod answer;
+mod book;
 mod broken;
 mod evidence;
 mod exhibit;
+mod ids;
 mod look;
 mod overdue;
 mod own;

@@ -37,8 +37,5 @@ pub(crate) use engine::Consent;
 pub(crate) use fate::{Fate, fate};
 pub(crate) use finished::{Finished, Rejected};
 pub(crate) use kept::kept;
-pub(crate) use limits::{Bounds, ProtectionRules, Validating};
-pub(crate) use model::ActionType;
-pub(crate) use protected::Protection;
 pub(crate) use record::Status;
 pub(crate) use rollback::rollback;

@@ -2,6 +2,7 @@
 //! it failed ([`Fault`], the one error table). Pure: nothing here does I/O.
 
 mod abridged;
+mod bounds;
 mod canonical;
 mod course;
 mod duration;
@@ -19,10 +20,12 @@ mod rel_path;
 mod request;
 mod reserved;
 mod secret;
+mod terms;
 pub mod uri;
 mod visible;
 
 pub use abridged::{BLOB, abridge, abridged};
+pub use bounds::{ActionType, Bounds, Protection, ProtectionRules, Risk, ValidationRule};
 pub use canonical::canonical;
 pub use course::{Course, Reach};
 pub use duration::{duration, duration_or_seconds};
@@ -50,5 +53,6 @@ pub use request::{
 pub use reserved::{RESERVED, has_reserved_key};
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
+pub use terms::{CallContext, Effects, OutputSchema, Protocol, Repeatable};
 pub use uri::{Location, Uri, UriError};
 pub use visible::{visible, visible_json, visible_lines};

@@ -6,8 +6,9 @@
 use crate::task::Failure;
 
 use super::{
+    compile::Capability,
     document::{CatalogError, Tables},
-    entry::{Capability, Entry},
+    entry::Entry,
     file_plan::FilePlan,
     ledger::{ledger_rule, profile},
     raw::RawDefaults,

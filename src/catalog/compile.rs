@@ -6,22 +6,30 @@ use regex::Regex;
 use serde_json::Value;
 use toml::Spanned;
 
-use crate::task::{Fault, Format, OnDrift, Pinned, duration};
+use crate::task::{Fault, Format, OnDrift, Pinned, Repeatable, duration};
 
 use super::{
     bind::Source,
     document::{CatalogError, Tables, unknown_key},
     entry::{
-        Capability, Entry, FailureRule, FormatRule, Multiply, OnFailure, Process, Repeatable,
-        ResultKind, ResultRule, Retry, SuccessRule, Take, TimeoutFrom,
+        Entry, FailureRule, FormatRule, Multiply, OnFailure, Process, ResultKind, ResultRule,
+        Retry, SuccessRule, Take, TimeoutFrom,
     },
-    file_plan, identity,
+    file_plan::{self, FilePlan},
+    identity,
     raw::{
         RawCapability, RawDefaults, RawExtract, RawFailure, RawKind, RawOnDrift, RawResult,
         RawRetry,
     },
     schema::Schema,
 };
+
+/// A capability that can be run, by what it runs.
+#[derive(Debug)]
+pub(crate) enum Capability {
+    Tool(Box<Entry>),
+    FilePlan(FilePlan),
+}
 
 /// 000's default where the catalog says nothing.
 const TIMEOUT: Duration = Duration::from_mins(1);

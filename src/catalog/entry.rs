@@ -3,21 +3,13 @@
 use std::{fmt, time::Duration};
 
 use regex::Regex;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::task::{Fault, Format, Pinned, redact_presigned};
+use crate::task::{Effects, Fault, Format, OutputSchema, Pinned, Repeatable, redact_presigned};
 
-use super::{bind::Source, document::Place, file_plan::FilePlan, schema::Schema};
+use super::{bind::Source, document::Place, schema::Schema};
 
-pub(crate) use super::raw::{OnFailure, OutputSchemaRule, RuleScope};
-
-/// A capability that can be run, by what it runs.
-#[derive(Debug)]
-pub(crate) enum Capability {
-    Tool(Box<Entry>),
-    FilePlan(FilePlan),
-}
+pub(crate) use super::raw::{OnFailure, RuleScope};
 
 /// A capability that calls a tool.
 #[derive(Debug)]
@@ -31,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) process: Process,
     /// What the tool must be.
     pub(crate) pinned: Option<Pinned>,
-    pub(crate) output_schema: OutputSchemaRule,
+    pub(crate) output_schema: OutputSchema,
     /// Without progress, a call ends after this.
     pub(crate) timeout: Duration,
     pub(crate) timeout_from: TimeoutFrom,
@@ -79,23 +71,6 @@ pub(crate) enum Duplicates {
     Suppress,
     /// It is done again.
     Repeat,
-}
-
-/// What the entry says its tool does, in MCP's terms; none where it says nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Effects {
-    pub(crate) read_only: Option<bool>,
-    pub(crate) destructive: Option<bool>,
-    pub(crate) idempotent: Option<bool>,
-    pub(crate) open_world: Option<bool>,
-}
-
-impl Effects {
-    /// Idempotent, and destroys nothing.
-    pub(super) fn is_harmless(self) -> bool {
-        self.idempotent == Some(true) && self.destructive != Some(true)
-    }
 }
 
 /// Which process of its server does a step of a task of several.
@@ -168,13 +143,6 @@ impl fmt::Display for TimeoutFrom {
             Self::Specification => "the catalog names none",
         })
     }
-}
-
-/// May an unanswered call be repeated? `idempotent` or `read_only` in `effects`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repeatable {
-    Yes,
-    Once,
 }
 
 /// What changes on attempt > 1.

@@ -5,16 +5,15 @@ use std::{collections::BTreeSet, time::Duration};
 
 use toml::Spanned;
 
-use crate::task::duration;
+use crate::task::{
+    ActionType, Bounds, Effects, OutputSchema, Protection, ProtectionRules, duration,
+};
 
 use super::{
     document::{CatalogError, Place, Tables},
-    entry::{Duplicates, Effects},
+    entry::Duplicates,
     identity,
-    raw::{
-        OutputSchemaRule, PlanOperation, PlanValidation, ProtectionRule, RawCapability,
-        RawFilePlan, RawProtection,
-    },
+    raw::{RawCapability, RawFilePlan, RawProtection},
 };
 
 /// The id under which plans run that name no capability.
@@ -24,13 +23,6 @@ pub(crate) const APPLY_FILE_PLAN: &str = "apply_file_plan";
 const REPORTS: &str = "agent_outputs/reports";
 
 const MB: u64 = 1 << 20;
-
-/// 001 §11.2 and §11.1.
-const MAX_FILES: u64 = 100;
-const MAX_FILE_BYTES: u64 = 50 * MB;
-const MAX_BACKUP_BYTES: u64 = 500 * MB;
-const MAX_CONCURRENCY: u64 = 4;
-const LONGEST: Duration = Duration::from_hours(1);
 
 /// `[capability.ID]` with a `file_plan`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,20 +34,7 @@ pub(crate) struct FilePlan {
     pub(crate) version: Option<u32>,
     /// What becomes of a plan that was carried out before in the session.
     pub(crate) duplicates: Duplicates,
-    /// The longest that a plan may take.
-    pub(crate) longest: Duration,
-    /// `None` = all of them.
-    pub(crate) operations: Option<BTreeSet<PlanOperation>>,
-    pub(crate) validation: PlanValidation,
-    pub(crate) max_files: u64,
-    /// Bytes, before and after.
-    pub(crate) max_file_bytes: u64,
-    /// Bytes of all originals together.
-    pub(crate) max_backup_bytes: u64,
-    pub(crate) max_concurrency: u64,
-    pub(crate) critical: ProtectionRule,
-    pub(crate) important: ProtectionRule,
-    pub(crate) agent_system: ProtectionRule,
+    pub(crate) bounds: Bounds,
 }
 
 impl FilePlan {
@@ -66,16 +45,7 @@ impl FilePlan {
             place: None,
             version: None,
             duplicates: Duplicates::Suppress,
-            longest: LONGEST,
-            operations: None,
-            validation: PlanValidation::Required,
-            max_files: MAX_FILES,
-            max_file_bytes: MAX_FILE_BYTES,
-            max_backup_bytes: MAX_BACKUP_BYTES,
-            max_concurrency: MAX_CONCURRENCY,
-            critical: ProtectionRule::Approval,
-            important: ProtectionRule::Approval,
-            agent_system: ProtectionRule::Approval,
+            bounds: Bounds::default(),
         }
     }
 }
@@ -99,6 +69,7 @@ pub(super) fn compile(
     checker.fixed("reports", plan.reports.as_ref(), REPORTS)?;
     let longest = entry.timeout_max.as_ref().or(entry.timeout.as_ref());
     let protected = &plan.protected;
+    let most = Bounds::default();
     Ok(FilePlan {
         id: id.to_owned(),
         place: Some(tables.catalog().place(at)),
@@ -107,28 +78,34 @@ pub(super) fn compile(
             Some(said) => identity::duplicates(tables, id, said, HAPPENS)?,
             None => Duplicates::Suppress,
         },
-        longest: checker.longest(longest)?,
-        operations: checker.operations(plan.operations.as_ref())?,
-        validation: plan.validation,
-        max_files: checker.count("max_files", plan.max_files.as_ref(), MAX_FILES)?,
-        max_file_bytes: checker.size(
-            "max_file_size",
-            plan.max_file_size.as_ref(),
-            MAX_FILE_BYTES,
-        )?,
-        max_backup_bytes: checker.size(
-            "max_backup_size",
-            plan.max_backup_size.as_ref(),
-            MAX_BACKUP_BYTES,
-        )?,
-        max_concurrency: checker.count(
-            "max_concurrency",
-            plan.max_concurrency.as_ref(),
-            MAX_CONCURRENCY,
-        )?,
-        critical: checker.protection("critical", protected.critical.as_ref())?,
-        important: checker.protection("important", protected.important.as_ref())?,
-        agent_system: checker.protection("agent_system", protected.agent_system.as_ref())?,
+        bounds: Bounds {
+            operations: checker.operations(plan.operations.as_ref(), most.operations)?,
+            validation: plan.validation,
+            max_files: checker.count("max_files", plan.max_files.as_ref(), most.max_files)?,
+            max_file_bytes: checker.size(
+                "max_file_size",
+                plan.max_file_size.as_ref(),
+                most.max_file_bytes,
+            )?,
+            max_backup_bytes: checker.size(
+                "max_backup_size",
+                plan.max_backup_size.as_ref(),
+                most.max_backup_bytes,
+            )?,
+            max_concurrency: checker.count(
+                "max_concurrency",
+                plan.max_concurrency.as_ref(),
+                most.max_concurrency,
+            )?,
+            longest: checker.longest(longest, most.longest)?,
+            protection: ProtectionRules {
+                critical: checker.protection("critical", protected.critical.as_ref())?,
+                important: checker.protection("important", protected.important.as_ref())?,
+                agent_system: checker
+                    .protection("agent_system", protected.agent_system.as_ref())?,
+                ..most.protection
+            },
+        },
     })
 }
 
@@ -152,7 +129,7 @@ fn of_a_tool(entry: &RawCapability) -> Option<&'static str> {
         ("volatile", !entry.volatile.is_empty()),
         (
             "output_schema",
-            entry.output_schema != OutputSchemaRule::default(),
+            entry.output_schema != OutputSchema::default(),
         ),
         ("defaults", !entry.defaults.is_empty()),
         ("bind", !entry.bind.is_empty()),
@@ -196,12 +173,16 @@ impl Checker<'_> {
         }
     }
 
-    fn longest(&self, said: Option<&Spanned<String>>) -> Result<Duration, CatalogError> {
+    fn longest(
+        &self,
+        said: Option<&Spanned<String>>,
+        most: Duration,
+    ) -> Result<Duration, CatalogError> {
         let Some(said) = said else {
-            return Ok(LONGEST);
+            return Ok(most);
         };
         let longest = duration(said.get_ref()).map_err(|problem| self.wrong(said, &problem))?;
-        if longest > LONGEST {
+        if longest > most {
             let problem = "a plan may take at most an hour (specification 001 §11.1); write \"3600s\" or less";
             return Err(self.wrong(said, problem));
         }
@@ -210,14 +191,16 @@ impl Checker<'_> {
 
     fn operations(
         &self,
-        said: Option<&Spanned<Vec<PlanOperation>>>,
-    ) -> Result<Option<BTreeSet<PlanOperation>>, CatalogError> {
+        said: Option<&Spanned<Vec<ActionType>>>,
+        all: BTreeSet<ActionType>,
+    ) -> Result<BTreeSet<ActionType>, CatalogError> {
         match said {
             Some(said) if said.get_ref().is_empty() => Err(self.wrong(
                 said,
                 "`file_plan.operations` allows none; name one, or leave it out for all",
             )),
-            said => Ok(said.map(|said| said.get_ref().iter().copied().collect())),
+            Some(said) => Ok(said.get_ref().iter().copied().collect()),
+            None => Ok(all),
         }
     }
 
@@ -263,9 +246,9 @@ impl Checker<'_> {
         &self,
         class: &str,
         said: Option<&RawProtection>,
-    ) -> Result<ProtectionRule, CatalogError> {
+    ) -> Result<Protection, CatalogError> {
         let Some(said) = said else {
-            return Ok(ProtectionRule::default());
+            return Ok(Protection::default());
         };
         if let Some(paths) = &said.paths {
             let problem = format!(

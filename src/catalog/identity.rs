@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use crate::task::{canonical, duration, hexadecimal};
+use crate::task::{Effects, canonical, duration, hexadecimal};
 
 use super::{
     document::{CatalogError, Tables},
-    entry::{Duplicates, Effects, Identity},
+    entry::{Duplicates, Identity},
     raw::{RawCapability, RawDuplicateMode, RawKind, RawOnDuplicate},
 };
 

@@ -1,10 +1,10 @@
 //! `[ledger]` and `[profile.NAME]`: where the record is, and who calls.
 
-use crate::task::{Failure, Fault};
+use crate::task::{CallContext, Failure, Fault};
 
 use super::{
     document::{CatalogError, Tables},
-    raw::{CallContext, RawLedger, RawProfile},
+    raw::{RawLedger, RawProfile},
 };
 
 /// What the catalog says of the record.
@@ -75,17 +75,4 @@ pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<CallContext, Fa
     };
     let message = format!("--profile names `{name}`, and {known}");
     Err(Failure::new(Fault::InvalidUsage, message))
-}
-
-impl CallContext {
-    /// As specification 003 writes it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::AgentConversation => "AGENT_CONVERSATION",
-            Self::AgentAutonomous => "AGENT_AUTONOMOUS",
-            Self::FsmInternal => "FSM_INTERNAL",
-            Self::ActionProposal => "ACTION_PROPOSAL",
-            Self::UserInvocation => "USER_INVOCATION",
-        }
-    }
 }

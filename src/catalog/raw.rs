@@ -9,7 +9,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::entry::Effects;
+use crate::task::{
+    ActionType, CallContext, Effects, OutputSchema, Protection, Protocol, ValidationRule,
+};
 
 /// `[defaults]`: what entries inherit.
 #[derive(Debug, Default, Deserialize)]
@@ -38,19 +40,12 @@ pub(super) struct RawServer {
     pub(super) env_pass: Vec<String>,
     pub(super) startup_timeout: Option<Spanned<String>>,
     pub(super) shutdown_grace: Option<Spanned<String>>,
-    pub(super) protocol: Option<RawProtocol>,
+    #[serde(default)]
+    pub(super) protocol: Protocol,
     #[serde(default)]
     pub(super) allow_private: bool,
     #[serde(default)]
     pub(super) files: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum RawProtocol {
-    Auto,
-    Modern,
-    Legacy,
 }
 
 /// `[capability.ID]`.
@@ -83,7 +78,7 @@ pub(super) struct RawCapability {
     pub(super) pin: Option<Spanned<String>>,
     pub(super) on_drift: Option<RawOnDrift>,
     #[serde(default)]
-    pub(super) output_schema: OutputSchemaRule,
+    pub(super) output_schema: OutputSchema,
     #[serde(default)]
     pub(super) bind: toml::map::Map<String, toml::Value>,
     pub(super) parameter_schema_for_action: Option<Spanned<Value>>,
@@ -139,17 +134,6 @@ pub(super) struct RawProfile {
     pub(super) context: CallContext,
 }
 
-/// Who calls: fixed by the launch, never by a payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum CallContext {
-    AgentConversation,
-    AgentAutonomous,
-    FsmInternal,
-    ActionProposal,
-    UserInvocation,
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMcp {
@@ -163,9 +147,9 @@ pub(super) struct RawMcp {
 pub(super) struct RawFilePlan {
     pub(super) root: Option<Spanned<String>>,
     pub(super) reports: Option<Spanned<String>>,
-    pub(super) operations: Option<Spanned<Vec<PlanOperation>>>,
+    pub(super) operations: Option<Spanned<Vec<ActionType>>>,
     #[serde(default)]
-    pub(super) validation: PlanValidation,
+    pub(super) validation: ValidationRule,
     pub(super) max_files: Option<Spanned<u64>>,
     pub(super) max_file_size: Option<Spanned<String>>,
     pub(super) max_backup_size: Option<Spanned<String>>,
@@ -187,41 +171,8 @@ pub(super) struct RawProtected {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawProtection {
     #[serde(default)]
-    pub(super) rule: ProtectionRule,
+    pub(super) rule: Protection,
     pub(super) paths: Option<Spanned<Vec<String>>>,
-}
-
-/// 001 §2.2's operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum PlanOperation {
-    FileCreate,
-    FileModify,
-    FileDelete,
-    FileRename,
-    SchemaUpdate,
-    SqlExecute,
-    PipelineRun,
-}
-
-/// Whether plans must be approved by the protocol layer (R-001-28).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PlanValidation {
-    #[default]
-    Required,
-    None,
-}
-
-/// What it takes to change a protected file (C-16).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ProtectionRule {
-    /// An approval of exactly this plan.
-    #[default]
-    Approval,
-    /// Nothing does.
-    Never,
 }
 
 /// What a tool that is not as it was pinned means for a run.
@@ -230,19 +181,6 @@ pub(crate) enum ProtectionRule {
 pub(super) enum RawOnDrift {
     Fail,
     Warn,
-}
-
-/// Whether good answers are held against the output schema that the tool publishes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OutputSchemaRule {
-    /// If the tool is listed anyway: for its input schema, or for its pin.
-    #[default]
-    IfListed,
-    /// Always.
-    Check,
-    /// Never.
-    Ignore,
 }
 
 /// Named captures of the action text that become parameters (C-09).

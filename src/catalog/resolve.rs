@@ -3,12 +3,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Fault, decided};
+use crate::task::{CapabilityTask, Failure, Fault, Repeatable, decided};
 
 use super::{
-    compile, configure,
+    compile::{self, Capability},
+    configure,
     document::{CatalogError, Tables, nearest},
-    entry::{Capability, Entry, Repeatable},
+    entry::Entry,
     file_plan::{APPLY_FILE_PLAN, FilePlan},
     fill::Sources,
     input,

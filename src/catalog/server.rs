@@ -5,12 +5,12 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use serde_json::Value;
 
-use crate::task::{Failure, Fault, duration};
+use crate::task::{Failure, Fault, Protocol, duration};
 
 use super::{
     document::{CatalogError, Tables, nearest},
     entry::Entry,
-    raw::{RawProtocol, RawServer},
+    raw::RawServer,
 };
 
 /// A `[server.NAME]` that can be started.
@@ -26,21 +26,11 @@ pub(crate) struct Server {
     pub(crate) env_pass: Vec<String>,
     pub(crate) startup_timeout: Duration,
     pub(crate) shutdown_grace: Duration,
-    pub(crate) protocol: ServerProtocol,
+    pub(crate) protocol: Protocol,
     pub(crate) private_network: PrivateNetwork,
     /// Directories whose files its tools may name as assets, beside the run's scratch directory and the
     /// store; relative to the root.
     pub(crate) files: Vec<Utf8PathBuf>,
-}
-
-/// The era of MCP the server speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ServerProtocol {
-    Auto,
-    /// Stateless, 2026-07-28.
-    Modern,
-    /// With `initialize`, up to 2025-11-25.
-    Legacy,
 }
 
 /// Whether oneact itself (its downloader, its check of inputs) may reach private addresses for this server.
@@ -108,11 +98,7 @@ fn check(
         env_pass: raw.env_pass.clone(),
         startup_timeout: time(&raw.startup_timeout, STARTUP_TIMEOUT)?,
         shutdown_grace: time(&raw.shutdown_grace, SHUTDOWN_GRACE)?,
-        protocol: match raw.protocol {
-            None | Some(RawProtocol::Auto) => ServerProtocol::Auto,
-            Some(RawProtocol::Modern) => ServerProtocol::Modern,
-            Some(RawProtocol::Legacy) => ServerProtocol::Legacy,
-        },
+        protocol: raw.protocol,
         private_network: if raw.allow_private {
             PrivateNetwork::Allowed
         } else {

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::{
     catalog::{Entry, Server},
     executor, host,
-    mcp::{CallError, Inspection, Parting, Protocol, ServerSpec, inspect},
+    mcp::{CallError, Inspection, Parting, ServerSpec, inspect},
+    task::Protocol,
 };
 
 use super::{
@@ -76,7 +77,7 @@ impl Doctor<'_> {
             return;
         }
         if let Some((spoken, better)) = self.otherwise(&spec, &inspection) {
-            let declared = declared(spec.protocol);
+            let declared = spec.protocol.name();
             self.note(subject.clone(), Fact::ProtocolWrong { declared, spoken });
             inspection = better;
         }
@@ -219,14 +220,6 @@ impl Doctor<'_> {
 
 fn named(info: Option<&(String, String)>) -> Option<String> {
     info.map(|(name, version)| format!("{name} {version}"))
-}
-
-const fn declared(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Auto => "auto",
-        Protocol::Modern => "modern",
-        Protocol::Legacy => "legacy",
-    }
 }
 
 /// The last lines that say something.

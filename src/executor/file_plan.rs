@@ -5,12 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::{
-    catalog::{APPLY_FILE_PLAN, FilePlan, PlanOperation, PlanValidation, ProtectionRule},
-    plan::{
-        self, ActionType, Bounds, Consent, Desk, Fate, Finished, Protection, ProtectionRules,
-        Rejected, Settled, Status, Validating,
-    },
-    task::{Checks, Fault, Outcome, Phase, PlanName, PlanOrder, RelPath, RollbackOrder, State},
+    catalog::{APPLY_FILE_PLAN, FilePlan},
+    plan::{self, Consent, Desk, Fate, Finished, Rejected, Settled, Status},
+    task::{Checks, Fault, Outcome, Phase, PlanName, PlanOrder, RollbackOrder, State},
 };
 
 use super::{Context, Executed};
@@ -50,13 +47,12 @@ pub(crate) fn carry_out(work: FileWork, context: &Context<'_>) -> Executed {
             expect,
         } => {
             let desk = within(desk, &entry);
-            let bounds = bounds(&entry, desk.own());
-            let finished = plan::execute(&plan, &bounds, expect.as_deref(), desk);
+            let finished = plan::execute(&plan, &entry.bounds, expect.as_deref(), desk);
             (entry.id, finished)
         }
         FileOrder::Preview { plan, entry } => {
             let desk = within(desk, &entry);
-            let finished = plan::preview(&plan, &bounds(&entry, desk.own()), desk);
+            let finished = plan::preview(&plan, &entry.bounds, desk);
             (entry.id, finished)
         }
         FileOrder::Rollback(order) => (APPLY_FILE_PLAN.to_owned(), plan::rollback(&order, desk)),
@@ -107,56 +103,13 @@ fn desk<'a>(context: &Context<'a>) -> Desk<'a> {
 
 /// The entry may give less time than the run has.
 fn within<'a>(desk: Desk<'a>, entry: &FilePlan) -> Desk<'a> {
-    let budget: Duration = desk.budget.unwrap_or(entry.longest).min(entry.longest);
+    let budget: Duration = desk
+        .budget
+        .unwrap_or(entry.bounds.longest)
+        .min(entry.bounds.longest);
     Desk {
         budget: Some(budget),
         ..desk
-    }
-}
-
-/// The catalog's words in the plan's.
-fn bounds(entry: &FilePlan, own: Vec<RelPath>) -> Bounds {
-    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let unsaid = Bounds::default();
-    Bounds {
-        operations: match &entry.operations {
-            Some(operations) => operations.iter().copied().map(action_type).collect(),
-            None => unsaid.operations,
-        },
-        validation: match entry.validation {
-            PlanValidation::Required => Validating::Required,
-            PlanValidation::None => Validating::NotRequired,
-        },
-        max_files: size(entry.max_files),
-        max_file_bytes: entry.max_file_bytes,
-        max_backup_bytes: entry.max_backup_bytes,
-        max_concurrency: size(entry.max_concurrency),
-        protection: ProtectionRules {
-            critical: protection(entry.critical),
-            important: protection(entry.important),
-            agent_system: protection(entry.agent_system),
-            ..unsaid.protection
-        },
-        own,
-    }
-}
-
-fn action_type(operation: PlanOperation) -> ActionType {
-    match operation {
-        PlanOperation::FileCreate => ActionType::FileCreate,
-        PlanOperation::FileModify => ActionType::FileModify,
-        PlanOperation::FileDelete => ActionType::FileDelete,
-        PlanOperation::FileRename => ActionType::FileRename,
-        PlanOperation::SchemaUpdate => ActionType::SchemaUpdate,
-        PlanOperation::SqlExecute => ActionType::SqlExecute,
-        PlanOperation::PipelineRun => ActionType::PipelineRun,
-    }
-}
-
-fn protection(rule: ProtectionRule) -> Protection {
-    match rule {
-        ProtectionRule::Approval => Protection::Approval,
-        ProtectionRule::Never => Protection::Never,
     }
 }
 
@@ -311,11 +264,5 @@ mod tests {
         });
         assert!(refused.executed.is_empty() && refused.execution_report.is_none());
         assert_eq!(refused.checks, Checks::default());
-    }
-
-    #[test]
-    fn an_entry_that_says_nothing_bounds_a_plan_as_the_plans_own_default_does() {
-        let (said, unsaid) = (bounds(&FilePlan::built_in(), Vec::new()), Bounds::default());
-        assert_eq!(format!("{said:?}"), format!("{unsaid:?}"));
     }
 }

@@ -3,9 +3,9 @@
 use camino::Utf8Path;
 
 use crate::{
-    catalog::{PrivateNetwork, Server, ServerProtocol},
+    catalog::{PrivateNetwork, Server},
     host,
-    mcp::{Caller, Protocol, ServerSpec},
+    mcp::{Caller, ServerSpec},
     task::{Failure, Fault, Secrets},
 };
 
@@ -73,11 +73,7 @@ pub(crate) fn launch(
         cwd: root.join(&server.cwd).components().collect(),
         env,
         secrets: Secrets::new(secrets),
-        protocol: match server.protocol {
-            ServerProtocol::Auto => Protocol::Auto,
-            ServerProtocol::Modern => Protocol::Modern,
-            ServerProtocol::Legacy => Protocol::Legacy,
-        },
+        protocol: server.protocol,
         memory: None,
         caller: Caller::Silent,
         startup_timeout: server.startup_timeout,

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use crate::{
     assets::{Staging, Store},
-    catalog::{Entry, OutputSchemaRule, Process, Repeatable, Step},
+    catalog::{Entry, Process, Step},
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Ai, CUT, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Response,
-        ServerReport, Timings, Waiting, WaitingFor, decided, redact_value,
+        Ai, CUT, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Repeatable,
+        Response, ServerReport, Timings, Waiting, WaitingFor, decided, redact_value,
     },
 };
 
@@ -188,15 +188,8 @@ fn call(
             None => mcp::ArgumentCheck::AgainstServer,
         },
         pinned: step.entry.pinned.clone(),
-        output_schema: match step.entry.output_schema {
-            OutputSchemaRule::IfListed => mcp::OutputSchema::IfListed,
-            OutputSchemaRule::Check => mcp::OutputSchema::Checked,
-            OutputSchemaRule::Ignore => mcp::OutputSchema::Ignored,
-        },
-        if_lost: match step.entry.repeatable {
-            Repeatable::Yes => mcp::IfLost::Again,
-            Repeatable::Once => mcp::IfLost::Never,
-        },
+        output_schema: step.entry.output_schema,
+        if_lost: step.entry.repeatable,
         resumption: resumption(&step.input),
     };
     tracing::info!(

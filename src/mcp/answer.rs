@@ -11,12 +11,11 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     bounds,
-    era::{self, Standing},
     error::{CallError, Declared, Hint},
-    message::RpcError,
+    message::{RpcError, is_not_understood},
     questions,
     raw::{Answer, Raw},
-    session::Session,
+    session::{Session, Standing},
     spec::Caller,
 };
 
@@ -196,7 +195,7 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
         return session.mismatch(&message);
     }
     let hint = match session.standing {
-        Standing::Declared if era::not_understood(error.code) => Hint::MayBeLegacy,
+        Standing::Declared if is_not_understood(error.code) => Hint::MayBeLegacy,
         _ => Hint::None,
     };
     let data = error

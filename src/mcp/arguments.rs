@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{
     alarm::Alarm,
-    error::CallError,
-    schema::{Misfit, judged},
+    error::{CallError, Misfit},
+    schema::judged,
     session::{Limits, Session},
     spec::ToolCall,
     tools::ToolListing,

@@ -16,14 +16,17 @@
 use rmcp::model::{ErrorData, ProtocolVersion};
 use tokio::time::{Duration, Instant};
 
+use crate::task::{Protocol, Repeatable};
+
 use super::{
     alarm::Alarm,
     error::CallError,
     greeting::{Failure, agree, assume, discover, failed, initialize},
     memory::Memory,
+    message::is_not_understood,
     race::{Raced, race},
-    session::{Limits, Session, millis},
-    spec::{IfLost, Protocol, ServerSpec, ToolCall},
+    session::{Limits, Session, Standing, millis},
+    spec::{ServerSpec, ToolCall},
     tools::{self, ToolListing},
 };
 use crate::host::Host;
@@ -37,26 +40,13 @@ const PATIENCE: u32 = 6;
 /// The same for one that has answered before: if it is slow, it is so each time.
 const PATIENCE_KNOWN: u32 = 7;
 
-/// Why it is thought that the server speaks the era in which it is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Nothing was said yet.
-    Open,
-    /// It has answered in it.
-    Agreed,
-    /// The catalog says so.
-    Declared,
-    /// It did so in another run.
-    Remembered,
-}
-
 /// What the first request will be, where no handshake is needed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Opening<'a> {
     /// `tools/list`, to find that tool: does no harm.
     List(&'a str),
     /// `tools/call`.
-    Call(IfLost),
+    Call(Repeatable),
 }
 
 impl<'a> Opening<'a> {
@@ -182,11 +172,11 @@ async fn trust(
 ) -> Result<Found, CallError> {
     let then = at.after(PATIENCE);
     match opening {
-        Opening::Call(IfLost::Again) => {
+        Opening::Call(Repeatable::Yes) => {
             assume(session, Standing::Remembered);
             Ok(None)
         }
-        Opening::Call(IfLost::Never) => {
+        Opening::Call(Repeatable::Once) => {
             let asked = async {
                 let asked = discover(session, at.alarm, &at.limits).await;
                 asked.map_err(|failure| failed(session, "server/discover", failure))
@@ -218,18 +208,12 @@ async fn trust(
 /// Whether an answer to a first request may come from a server of another era than it was spoken to.
 pub(super) fn shows_another_era(error: &CallError) -> bool {
     match error {
-        CallError::Rpc { code, .. } => not_understood(*code),
+        CallError::Rpc { code, .. } => is_not_understood(*code),
         CallError::ProtocolMismatch { .. }
         | CallError::ExitedBeforeReady { .. }
         | CallError::Died { .. } => true,
         _ => false,
     }
-}
-
-/// Whether a server answers so that did not look at the request: it knows no such method or no such
-/// parameters, or waits for a handshake first (-32002, as some do).
-pub(super) fn not_understood(code: i64) -> bool {
-    matches!(code, -32600 | -32601 | -32602 | -32002)
 }
 
 /// Takes what was good in the end; none if that is a process that has taken the place of the first.

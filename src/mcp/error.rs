@@ -4,11 +4,19 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::{
-    cause::cause, desk::Heard, questions::Questions, report::ExitDescription, schema::Misfit,
-    spec::Protocol,
+use super::{cause::cause, desk::Heard, questions::Questions, report::ExitDescription};
+use crate::{
+    host::Interrupt,
+    task::{Drift, Protocol},
 };
-use crate::{host::Interrupt, task::Drift};
+
+/// One place of a value that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    /// JSON Pointer into the value; empty for the whole.
+    pub(crate) pointer: String,
+    pub(crate) message: String,
+}
 
 /// How far a call came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

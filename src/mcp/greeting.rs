@@ -9,10 +9,9 @@ use rmcp::{
 use super::{
     alarm::Alarm,
     bounds,
-    era::Standing,
     error::{CallError, Hint, Phase},
     handler::Handler,
-    session::{Halt, Limits, Service, Session},
+    session::{Halt, Limits, Service, Session, Standing},
     spec::Caller,
 };
 

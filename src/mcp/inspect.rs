@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::task::{Protocol, Repeatable};
+
 use super::{
     alarm::Alarm,
     closing::Closing,
@@ -11,7 +13,7 @@ use super::{
     error::CallError,
     report::ServerReport,
     session::{Limits, Session},
-    spec::{IfLost, Protocol, ServerSpec},
+    spec::ServerSpec,
     tools::{self, ToolListing},
 };
 use crate::host::Host;
@@ -65,7 +67,7 @@ async fn look(
     })?;
     // Found out anew: what a look learns is to be true now.
     let at = Setting::new(server, host, &alarm, None);
-    era::negotiate(session, Opening::Call(IfLost::Never), &at).await?;
+    era::negotiate(session, Opening::Call(Repeatable::Once), &at).await?;
     let ready = session.started.elapsed();
     let greeted = server.protocol != Protocol::Modern;
     *ready_after = greeted.then_some(ready);

@@ -237,6 +237,12 @@ pub(super) fn is_number(json: &str, number: i64) -> bool {
     digits.strip_suffix(".0").unwrap_or(digits).parse() == Ok(number)
 }
 
+/// Whether a server answers so that did not look at the request: it knows no such method or no such
+/// parameters, or waits for a handshake first (-32002, as some do).
+pub(super) fn is_not_understood(code: i64) -> bool {
+    matches!(code, -32600 | -32601 | -32602 | -32002)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

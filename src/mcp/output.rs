@@ -3,13 +3,15 @@
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::task::OutputSchema;
+
 use super::{
     alarm::Alarm,
     answer::{Part, ToolAnswer},
-    error::CallError,
-    schema::{Misfit, PATIENCE, judged, misfits},
+    error::{CallError, Misfit},
+    schema::{PATIENCE, judged, misfits},
     session::{Limits, Session},
-    spec::{OutputSchema, ToolCall},
+    spec::ToolCall,
     tools::ToolListing,
 };
 
@@ -33,7 +35,7 @@ pub(super) async fn prepare(
     limits: &Limits,
     alarm: &Alarm<'_>,
 ) -> Result<(), CallError> {
-    if call.output_schema != OutputSchema::Checked {
+    if call.output_schema != OutputSchema::Check {
         return Ok(());
     }
     let unusable = |reason: String| CallError::OutputSchemaUnusable {
@@ -59,7 +61,7 @@ pub(super) async fn check(
     let Some(schema) = tool.and_then(|tool| tool.output_schema) else {
         return OutputCheck::None;
     };
-    if call.output_schema == OutputSchema::Ignored {
+    if call.output_schema == OutputSchema::Ignore {
         tracing::info!("The server's output schema is ignored, as `output_schema` says.");
         return OutputCheck::None;
     }

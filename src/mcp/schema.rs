@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{
     alarm::Alarm,
-    error::{CallError, Phase},
+    error::{CallError, Misfit, Phase},
     session::{Halt, Limits, Session},
     tools::METHOD,
 };
@@ -27,14 +27,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 const PATTERN_BYTES: usize = 1 << 20;
 /// For schemas that refer to one another in long rows; pages no schema reaches cost nothing.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
-
-/// One place of a value that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Misfit {
-    /// JSON Pointer into the value; empty for the whole.
-    pub(crate) pointer: String,
-    pub(crate) message: String,
-}
 
 impl Misfit {
     /// Fit to be shown: without secrets, and short.

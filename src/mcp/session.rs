@@ -20,18 +20,17 @@ use super::{
     bounds,
     child::{Child, Reaped, Started},
     desk::{Desk, End},
-    era::Standing,
     error::{CallError, Limit, Phase},
     handler::Handler,
     raw::Answer,
     report::{Killed, Parting, ServerReport, Timings},
-    spec::{Caller, Progress, Protocol, ServerSpec},
+    spec::{Caller, Progress, ServerSpec},
     stderr::Stderr,
     wire::Wire,
 };
 use crate::{
     host::{Host, Interrupt, Moment},
-    task::Secrets,
+    task::{Protocol, Secrets},
 };
 
 /// rmcp's side of a session.
@@ -45,6 +44,19 @@ const LAST_TURNS: u32 = 16;
 const CANCEL_NOTICE: Duration = Duration::from_millis(50);
 /// From SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_millis(500);
+
+/// Why it is thought that the server speaks the era in which it is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing was said yet.
+    Open,
+    /// It has answered in it.
+    Agreed,
+    /// The catalog says so.
+    Declared,
+    /// It did so in another run.
+    Remembered,
+}
 
 /// One server process and our ends of its pipes.
 #[derive(Debug)]

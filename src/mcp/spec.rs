@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use camino::Utf8PathBuf;
 use serde_json::{Map, Value};
 
-use crate::task::{Pinned, Secrets};
+use crate::task::{OutputSchema, Pinned, Protocol, Repeatable, Secrets};
 
 /// How to start a server. Its `Debug` tells no value of `env` or `secrets`, nor of `argv`.
 #[derive(Clone)]
@@ -62,17 +62,6 @@ impl ServerSpec {
     }
 }
 
-/// The era a server speaks (MCP, Versioning).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    /// Legacy first, modern if that is refused; see `era`.
-    Auto,
-    /// 2026-07-28: no handshake, everything a request needs is in its `_meta`.
-    Modern,
-    /// `initialize`, up to 2025-11-25.
-    Legacy,
-}
-
 /// Whether anybody can answer what a server asks before it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
@@ -107,7 +96,7 @@ pub(crate) struct ToolCall {
     /// What the tool must be; asks for a list of tools.
     pub(crate) pinned: Option<Pinned>,
     pub(crate) output_schema: OutputSchema,
-    pub(crate) if_lost: IfLost,
+    pub(crate) if_lost: Repeatable,
     /// None: a call of its own.
     pub(crate) resumption: Option<Resumption>,
 }
@@ -121,30 +110,11 @@ pub(crate) enum ArgumentCheck {
     Done,
 }
 
-/// Whether a good answer is held against the tool's own `outputSchema`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutputSchema {
-    /// If the tool has been listed anyway.
-    IfListed,
-    /// Always; asks for a list of tools.
-    Checked,
-    Ignored,
-}
-
-/// What follows if a call is never answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IfLost {
-    /// It may be sent again, by another run.
-    Again,
-    /// Nobody may: a person has to look.
-    Never,
-}
-
 impl ToolCall {
     /// Whether the tool has to be listed before the call.
     pub(super) fn lists(&self) -> bool {
         self.check_arguments == ArgumentCheck::AgainstServer
-            || self.output_schema == OutputSchema::Checked
+            || self.output_schema == OutputSchema::Check
             || self.pinned.is_some()
     }
 }

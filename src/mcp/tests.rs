@@ -16,7 +16,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::{host::Interrupts, task::Secrets};
+use crate::{
+    host::Interrupts,
+    task::{OutputSchema, Protocol, Repeatable, Secrets},
+};
 
 use super::{
     error::Limit,
@@ -79,7 +82,7 @@ impl Stage {
                 check_arguments: ArgumentCheck::Done,
                 pinned: None,
                 output_schema: OutputSchema::IfListed,
-                if_lost: IfLost::Again,
+                if_lost: Repeatable::Yes,
                 resumption: None,
             },
             folder: folder.to_owned(),

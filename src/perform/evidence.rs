@@ -17,7 +17,7 @@ use crate::{
     task::{Effect, Failure, Fault, Outcome, Phase, State},
 };
 
-use super::{Settings, look::found, record::sign_key};
+use super::{Settings, book::sign_key, look::found};
 
 pub(crate) use crate::ledger::{
     Alone, Broken, Dependants, HeadSays, Name, PruneWish as Wish, Review, Revoked, Told, Verdict,

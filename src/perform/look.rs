@@ -6,7 +6,7 @@ use crate::{
     task::Failure,
 };
 
-use super::{Settings, record::place};
+use super::{Settings, book::place};
 
 pub(crate) use crate::ledger::{
     Decision, Difference, Fact, How, Made, Most, Open, Page, ReadError, Reading, Row, RowOutcome,

@@ -9,7 +9,7 @@ use crate::{
 
 use super::{
     Settings,
-    record::{place, sign_key},
+    book::{place, sign_key},
 };
 
 /// The name of a catalog that plans may change with an approval.

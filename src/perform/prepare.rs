@@ -16,7 +16,7 @@ use crate::{
     task::{CapabilityTask, Failure, Fault, Phase, PlanOrder, Task, Uri},
 };
 
-use super::{Mode, Reply, Settings, record::Book};
+use super::{Mode, Reply, Settings, book::Book};
 
 /// What can be done, and what the ledger is for it.
 pub(super) struct Prepared<'h> {

@@ -11,11 +11,11 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     host,
-    task::{Failure, Fault, PlanOrder, Reach},
+    task::{Bounds, Failure, Fault, PlanOrder, Reach},
 };
 
 use super::{
-    Bounds, Desk, Finished,
+    Desk, Finished,
     check::{self, Broken, Checked},
     engine::{Committed, Entry, Folder, Stage, UndoEnd, Undoing},
     files::{Faults, Root, jailed},
@@ -55,7 +55,7 @@ fn execute_with(
     desk: Desk<'_>,
     faults: Arc<Faults>,
 ) -> Finished {
-    let plan = match read::read(order, bounds) {
+    let plan = match read::read(order, bounds, &desk.own()) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
     };

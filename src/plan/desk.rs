@@ -6,10 +6,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
     host::{Host, Moment},
-    task::{Course, Failure, RelPath},
+    task::{Bounds, Course, Failure, RelPath},
 };
 
-use super::{Bounds, model::Limits};
+use super::model::Limits;
 
 /// The surroundings of one plan.
 #[derive(Clone, Copy)]
@@ -50,10 +50,6 @@ impl Desk<'_> {
 
     /// The rules for whatever no catalog entry bounds: undoing and recovery.
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
-        let bounds = Bounds {
-            own: self.own(),
-            ..Bounds::default()
-        };
-        bounds.tightened(None, &mut Vec::new())
+        Limits::of(&Bounds::default(), &self.own(), None, &mut Vec::new())
     }
 }

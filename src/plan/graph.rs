@@ -113,10 +113,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{
-        plan::model::{Operation, Risk},
-        task::RelPath,
-    };
+    use crate::task::Risk;
+    use crate::{plan::model::Operation, task::RelPath};
 
     fn action(id: &str, depends_on: &[&str]) -> Action {
         Action {

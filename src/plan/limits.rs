@@ -7,87 +7,14 @@ use std::{
     time::Duration,
 };
 
-use crate::task::{Failure, Fault, RelPath};
+use crate::task::{ActionType, Bounds, Failure, Fault, Protection, ProtectionRules, RelPath};
 
 use super::{
-    model::{ActionType, Limits},
-    protected::{Forbidden, ForbiddenBy, Protected, ProtectedClass, Protection},
+    model::Limits,
+    protected::{Forbidden, ForbiddenBy, Protected, ProtectedClass},
 };
 
 const MIB: u64 = 1 << 20;
-
-/// What the catalog entry of a plan executor allows.
-#[derive(Debug, Clone)]
-pub(crate) struct Bounds {
-    pub(crate) operations: BTreeSet<ActionType>,
-    pub(crate) validation: Validating,
-    pub(crate) max_files: usize,
-    /// Bytes, before and after.
-    pub(crate) max_file_bytes: u64,
-    /// Bytes of all originals together.
-    pub(crate) max_backup_bytes: u64,
-    /// Threads.
-    pub(crate) max_concurrency: usize,
-    pub(crate) protection: ProtectionRules,
-    /// What oneact keeps for itself below the root, by its settings.
-    pub(crate) own: Vec<RelPath>,
-}
-
-/// Whether a plan must have been approved by the protocol layer (R-001-28, R-001-133).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Validating {
-    Required,
-    /// `validation = "none"` in the catalog. What the protocol layer refused stays refused.
-    NotRequired,
-}
-
-/// What each class of protected files takes (C-16).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProtectionRules {
-    pub(crate) critical: Protection,
-    pub(crate) important: Protection,
-    pub(crate) agent_system: Protection,
-    pub(crate) configured: Protection,
-}
-
-impl ProtectionRules {
-    const fn of(self, class: ProtectedClass) -> Protection {
-        match class {
-            ProtectedClass::Critical => self.critical,
-            ProtectedClass::Important => self.important,
-            ProtectedClass::AgentSystem => self.agent_system,
-            ProtectedClass::Configured => self.configured,
-        }
-    }
-}
-
-impl Default for ProtectionRules {
-    fn default() -> Self {
-        Self {
-            critical: Protection::Approval,
-            important: Protection::Approval,
-            agent_system: Protection::Approval,
-            configured: Protection::Approval,
-        }
-    }
-}
-
-/// Specification 001's own (R-001-174 … R-001-177). Its megabytes are 2^20 bytes, as in the origin's
-/// schema of `system_config` (52428800).
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            operations: ActionType::ALL.into_iter().collect(),
-            validation: Validating::Required,
-            max_files: 100,
-            max_file_bytes: 50 * MIB,
-            max_backup_bytes: 500 * MIB,
-            max_concurrency: 4,
-            protection: ProtectionRules::default(),
-            own: Vec::new(),
-        }
-    }
-}
 
 /// `system_config.execution_constraints`, where it is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -132,21 +59,22 @@ impl Display for Source {
     }
 }
 
-impl Bounds {
+impl Limits {
     /// The limits of a plan. What the configuration asks for beyond the bounds is left aside with a
-    /// note; so is what its defaults, tighter than 001's, take away.
-    pub(crate) fn tightened(
-        &self,
+    /// note; so is what its defaults, tighter than 001's, take away. `own` is what oneact keeps for itself
+    /// below the root.
+    pub(crate) fn of(
+        bounds: &Bounds,
+        own: &[RelPath],
         config: Option<&Constraints>,
         notes: &mut Vec<String>,
     ) -> Result<Limits, Failure> {
         let none = Constraints::default();
         let said = config.unwrap_or(&none);
         let given = config.is_some();
-        let bound_files = u64::try_from(self.max_files).unwrap_or(u64::MAX);
         let (files, files_by) = at_most(
             "max_files_modified",
-            bound_files,
+            bounds.max_files,
             said.max_files,
             10,
             given,
@@ -154,65 +82,68 @@ impl Bounds {
         );
         let (file_bytes, bytes_by) = at_most(
             "max_file_size_bytes",
-            self.max_file_bytes,
+            bounds.max_file_bytes,
             said.max_file_bytes,
             10 * MIB,
             given,
             notes,
         );
-        let (operations, operations_by) = self.operations(said.operations.as_ref(), given, notes);
-        Ok(Limits {
+        let (operations, operations_by) =
+            operations(&bounds.operations, said.operations.as_ref(), given, notes);
+        let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        Ok(Self {
             operations,
-            max_files: usize::try_from(files).unwrap_or(usize::MAX),
+            max_files: count(files),
             max_file_bytes: file_bytes,
-            max_backup_bytes: self.max_backup_bytes,
-            max_concurrency: self.max_concurrency,
+            max_backup_bytes: bounds.max_backup_bytes,
+            max_concurrency: count(bounds.max_concurrency),
             protected: Protected::with(&said.protected)
                 .map_err(|error| in_config("protected_files", &error))?,
-            forbidden: Forbidden::with(&said.forbidden, &self.own)
+            forbidden: Forbidden::with(&said.forbidden, own)
                 .map_err(|error| in_config("forbidden_patterns", &error))?,
             sources: Sources {
                 operations: operations_by,
                 files: files_by,
                 file_bytes: bytes_by,
-                protection: self.protection,
+                protection: bounds.protection,
             },
         })
     }
+}
 
-    fn operations(
-        &self,
-        said: Option<&BTreeSet<ActionType>>,
-        given: bool,
-        notes: &mut Vec<String>,
-    ) -> (BTreeSet<ActionType>, Source) {
-        const KEY: &str = "allowed_operations";
-        match said {
-            Some(said) => {
-                let beyond: Vec<&str> = said
-                    .difference(&self.operations)
-                    .map(|operation| operation.name())
-                    .collect();
-                if !beyond.is_empty() {
-                    notes.push(format!(
-                        "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
-                         allow; the tighter holds",
-                        beyond.join(", ")
-                    ));
-                }
-                let both = said.intersection(&self.operations).copied().collect();
-                (both, Source::Config(KEY))
-            }
-            None if given => {
+/// The types of action that both the bound and the configuration allow.
+fn operations(
+    bound: &BTreeSet<ActionType>,
+    said: Option<&BTreeSet<ActionType>>,
+    given: bool,
+    notes: &mut Vec<String>,
+) -> (BTreeSet<ActionType>, Source) {
+    const KEY: &str = "allowed_operations";
+    match said {
+        Some(said) => {
+            let beyond: Vec<&str> = said
+                .difference(bound)
+                .map(|operation| operation.name())
+                .collect();
+            if !beyond.is_empty() {
                 notes.push(format!(
-                    "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
+                    "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
+                     allow; the tighter holds",
+                    beyond.join(", ")
                 ));
-                let both = BTreeSet::from([ActionType::FileModify]);
-                let both = both.intersection(&self.operations).copied().collect();
-                (both, Source::ConfigDefault(KEY))
             }
-            None => (self.operations.clone(), Source::Catalog),
+            let both = said.intersection(bound).copied().collect();
+            (both, Source::Config(KEY))
         }
+        None if given => {
+            notes.push(format!(
+                "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
+            ));
+            let both = BTreeSet::from([ActionType::FileModify]);
+            let both = both.intersection(bound).copied().collect();
+            (both, Source::ConfigDefault(KEY))
+        }
+        None => (bound.clone(), Source::Catalog),
     }
 }
 
@@ -274,13 +205,14 @@ impl Limits {
         let Some((class, pattern)) = self.protected.class_of(path) else {
             return Ok(());
         };
-        let class_name = match class {
-            ProtectedClass::Critical => "critical",
-            ProtectedClass::Important => "important",
-            ProtectedClass::AgentSystem => "agent_system",
-            ProtectedClass::Configured => "system_config's protected_files",
+        let rules = self.sources.protection;
+        let (class_name, rule) = match class {
+            ProtectedClass::Critical => ("critical", rules.critical),
+            ProtectedClass::Important => ("important", rules.important),
+            ProtectedClass::AgentSystem => ("agent_system", rules.agent_system),
+            ProtectedClass::Configured => ("system_config's protected_files", rules.configured),
         };
-        let way_out = match self.sources.protection.of(class) {
+        let way_out = match rule {
             Protection::Approval => {
                 "changing it needs an approval for exactly this plan, and there is none"
             }

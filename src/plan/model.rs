@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::task::RelPath;
+use crate::task::{ActionType, RelPath, Risk};
 
 use super::{
     edit::{JsonPath, Pattern},
@@ -53,73 +53,6 @@ pub(crate) struct Action {
     pub(crate) rules: Vec<Rule>,
     /// How long the action may take.
     pub(crate) timeout: Duration,
-}
-
-/// 001 §2.2's words for what an action does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum ActionType {
-    FileCreate,
-    FileModify,
-    FileDelete,
-    FileRename,
-    SchemaUpdate,
-    SqlExecute,
-    PipelineRun,
-}
-
-impl ActionType {
-    /// In the order of 001 §2.2.
-    pub(crate) const ALL: [Self; 7] = [
-        Self::FileCreate,
-        Self::FileModify,
-        Self::FileDelete,
-        Self::FileRename,
-        Self::SchemaUpdate,
-        Self::SqlExecute,
-        Self::PipelineRun,
-    ];
-
-    /// The specification's spelling.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::FileCreate => "FILE_CREATE",
-            Self::FileModify => "FILE_MODIFY",
-            Self::FileDelete => "FILE_DELETE",
-            Self::FileRename => "FILE_RENAME",
-            Self::SchemaUpdate => "SCHEMA_UPDATE",
-            Self::SqlExecute => "SQL_EXECUTE",
-            Self::PipelineRun => "PIPELINE_RUN",
-        }
-    }
-}
-
-impl fmt::Display for ActionType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// How much harm the plan's author sees in an action (001 §3.3); `LOW` unless said.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum Risk {
-    #[default]
-    Low,
-    Medium,
-    High,
-    Critical,
-}
-
-impl fmt::Display for Risk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        })
-    }
 }
 
 /// What an action does to its target.

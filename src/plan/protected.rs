@@ -20,15 +20,6 @@ pub(crate) enum ProtectedClass {
     Configured,
 }
 
-/// What it takes to change a protected file (C-16).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protection {
-    /// An approval for exactly this plan.
-    Approval,
-    /// Nothing does.
-    Never,
-}
-
 use ProtectedClass::{AgentSystem, Critical, Important};
 
 /// 001 §9.1 (R-001-154 … R-001-156), and the file that says what oneact may do.

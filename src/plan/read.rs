@@ -20,12 +20,14 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::task::{Fault, MAX_ACTIONS, PlanOrder, Validation, too_many_actions};
+use crate::task::{
+    Bounds, Fault, MAX_ACTIONS, PlanOrder, RelPath, Risk, Validation, ValidationRule,
+    too_many_actions,
+};
 
 use super::{
     graph,
-    limits::{Bounds, Validating},
-    model::{Action, ActionId, Limits, Operation, Plan, Risk},
+    model::{Action, ActionId, Limits, Operation, Plan},
 };
 
 use self::{
@@ -38,7 +40,8 @@ use self::{
 pub(crate) use findings::{PlanError, Problem};
 
 /// Reads a plan within the bounds of its catalog entry. Pure, but for a warning of unknown keys.
-pub(crate) fn read(order: &PlanOrder, bounds: &Bounds) -> Result<Plan, PlanError> {
+/// `own` is what oneact keeps for itself below the root.
+pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Result<Plan, PlanError> {
     let mut findings = Findings::default();
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
@@ -57,10 +60,14 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds) -> Result<Plan, PlanError
     let document = document(&order.plan, &files, &mut findings);
     findings.subject = Subject::default();
     let config = config::read(order.system_config.as_ref(), &files, &mut findings);
-    let limits = bounds
-        .tightened(config.constraints.as_ref(), &mut findings.notes)
-        .map_err(|failure| findings.failure(failure))
-        .ok();
+    let limits = Limits::of(
+        bounds,
+        own,
+        config.constraints.as_ref(),
+        &mut findings.notes,
+    )
+    .map_err(|failure| findings.failure(failure))
+    .ok();
     let instructions = document.asked.under(&config, &mut findings);
 
     if let Some(limits) = &limits {
@@ -121,10 +128,10 @@ fn rejected(findings: Findings, plan_id: Option<String>, actions: Vec<ActionId>)
 }
 
 /// Whether the plan may run at all. What the protocol layer refused, no catalog entry lets pass.
-fn validated(said: &Validation, rule: Validating, findings: &mut Findings) {
+fn validated(said: &Validation, rule: ValidationRule, findings: &mut Findings) {
     match (said, rule) {
-        (Validation::Approved, _) | (Validation::Unsaid, Validating::NotRequired) => {}
-        (Validation::Unsaid, Validating::Required) => findings.problem(
+        (Validation::Approved, _) | (Validation::Unsaid, ValidationRule::None) => {}
+        (Validation::Unsaid, ValidationRule::Required) => findings.problem(
             Fault::NotValidated,
             "the plan is not validated: nothing says that the protocol layer approved it. Give \
              `\"protocol_validation\": true` beside the plan, or let the catalog entry's `file_plan` say \

@@ -4,12 +4,9 @@ use jiff::Zoned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::task::{Failure, Fault, RelPath};
+use crate::task::{ActionType, Failure, Fault, RelPath};
 
-use super::{
-    model::{ActionId, ActionType},
-    report::PreviewHash,
-};
+use super::{model::ActionId, report::PreviewHash};
 
 /// What is known of a run before anything is done.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     host,
-    task::{Failure, Fault, RelPath, RollbackOrder},
+    task::{ActionType, Failure, Fault, RelPath, RollbackOrder},
 };
 
 use super::{
@@ -24,7 +24,7 @@ use super::{
     check::{Change, Original, Sink, What},
     engine::{Entry, Folder, Stage},
     files::{Attributes, Faults, FileError, Inherited, Kind, Root, jailed},
-    model::{ActionId, ActionType, Limits},
+    model::{ActionId, Limits},
     record::{ActionEnd, ChangeKind, Jail, Run, Undo, Verdict, uuid_v4},
     report::{MANIFEST, Manifest, ManifestError, Point, bytes},
 };

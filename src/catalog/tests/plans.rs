@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::{
     catalog::entry::Duplicates,
-    catalog::{
-        Catalog, FilePlan, Job, PlanOperation, PlanSource, PlanValidation, ProtectionRule, check,
-        plan_entry,
+    catalog::{Catalog, FilePlan, Job, PlanSource, check, plan_entry},
+    task::{
+        ActionType, CapabilityTask, Carried, CarriedIn, Failure, Fault, Protection, RefStatus,
+        Validation, ValidationRule,
     },
-    task::{CapabilityTask, Carried, CarriedIn, Failure, Fault, RefStatus, Validation},
 };
 
 use super::{cut, input, job, object, ref_id, task};
@@ -55,12 +55,12 @@ fn what_is_not_said_is_as_specification_001_has_it_r_001_174_to_177() {
     let mut said = entry(&catalog("")).unwrap();
     said.place = None;
     assert_eq!(said, FilePlan::built_in());
-    assert_eq!(said.max_files, 100);
-    assert_eq!(said.max_file_bytes, 50 << 20);
-    assert_eq!(said.max_backup_bytes, 500 << 20);
-    assert_eq!(said.max_concurrency, 4);
-    assert_eq!(said.longest, Duration::from_hours(1));
-    assert_eq!(said.validation, PlanValidation::Required);
+    assert_eq!(said.bounds.max_files, 100);
+    assert_eq!(said.bounds.max_file_bytes, 50 << 20);
+    assert_eq!(said.bounds.max_backup_bytes, 500 << 20);
+    assert_eq!(said.bounds.max_concurrency, 4);
+    assert_eq!(said.bounds.longest, Duration::from_hours(1));
+    assert_eq!(said.bounds.validation, ValidationRule::Required);
     assert_eq!(entry(&cut("")).unwrap(), FilePlan::built_in());
 }
 
@@ -80,19 +80,19 @@ protected.important = {}
 "#,
     ))
     .unwrap();
-    let operations: Vec<PlanOperation> = said.operations.unwrap().into_iter().collect();
+    let operations: Vec<ActionType> = said.bounds.operations.into_iter().collect();
     assert_eq!(
         operations,
-        [PlanOperation::FileModify, PlanOperation::SchemaUpdate]
+        [ActionType::FileModify, ActionType::SchemaUpdate]
     );
-    assert_eq!(said.validation, PlanValidation::None);
-    assert_eq!((said.max_files, said.max_concurrency), (1, 2));
+    assert_eq!(said.bounds.validation, ValidationRule::None);
+    assert_eq!((said.bounds.max_files, said.bounds.max_concurrency), (1, 2));
     assert_eq!(
-        (said.max_file_bytes, said.max_backup_bytes),
+        (said.bounds.max_file_bytes, said.bounds.max_backup_bytes),
         (512 << 10, 10 << 20)
     );
-    assert_eq!(said.critical, ProtectionRule::Never);
-    assert_eq!(said.important, ProtectionRule::Approval);
+    assert_eq!(said.bounds.protection.critical, Protection::Never);
+    assert_eq!(said.bounds.protection.important, Protection::Approval);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_plan_takes_an_hour_at_most_r_001_173() {
             "[capability.apply_file_plan]\ntimeout = \"{timeout}\"\nfile_plan = {{}}\n"
         )))
     };
-    assert_eq!(long("90s").unwrap().longest, Duration::from_secs(90));
+    assert_eq!(long("90s").unwrap().bounds.longest, Duration::from_secs(90));
     assert!(long("61m").unwrap_err().message.contains("an hour"));
 }
 

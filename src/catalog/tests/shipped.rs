@@ -7,8 +7,9 @@ use serde_json::json;
 use crate::{
     catalog::{
         Catalog, Entry,
+        compile::Capability,
         compile::compile,
-        entry::{Capability, FormatRule, ResultKind},
+        entry::{FormatRule, ResultKind},
         server,
     },
     task::{Fault, Format, RefStatus},

@@ -33,7 +33,7 @@ impl Runs {
     }
 
     fn once_only(mut self) -> Self {
-        self.stage.call.if_lost = IfLost::Never;
+        self.stage.call.if_lost = Repeatable::Once;
         self
     }
 

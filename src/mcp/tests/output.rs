@@ -50,7 +50,7 @@ fn no_list_is_asked_for_an_output_schema_unless_the_entry_wants_it() {
     assert_eq!(end.output, OutputCheck::None);
     assert!(!stage.methods().contains(&"tools/list".to_owned()));
 
-    stage.call.output_schema = OutputSchema::Checked;
+    stage.call.output_schema = OutputSchema::Check;
     let end = stage.run();
     assert!(matches!(end.output, OutputCheck::Breaks(_)));
 }
@@ -58,7 +58,7 @@ fn no_list_is_asked_for_an_output_schema_unless_the_entry_wants_it() {
 #[test]
 fn an_entry_may_take_what_the_schema_does_not() {
     let mut stage = typed("typed", json!({"text": "a", "n": "seven"}));
-    stage.call.output_schema = OutputSchema::Ignored;
+    stage.call.output_schema = OutputSchema::Ignore;
     assert_eq!(stage.run().output, OutputCheck::None);
 }
 
@@ -77,7 +77,7 @@ fn an_output_schema_from_elsewhere_is_not_fetched_and_no_reason_to_fail() {
 fn an_entry_that_wants_a_check_which_cannot_be_made_is_told_before_the_call() {
     for mode in ["typed:remote", "echo"] {
         let mut stage = typed(mode, json!({"text": "a"}));
-        stage.call.output_schema = OutputSchema::Checked;
+        stage.call.output_schema = OutputSchema::Check;
         let end = stage.run();
         assert_eq!(end.effect, Effect::None);
         assert!(

@@ -7,17 +7,20 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    catalog::{Duplicates, Repeatable, Step},
+    catalog::{Duplicates, Step},
     envelope::{Delivery, Received},
     executor::{FileOrder, FileWork, Ready, kept_plan, shown_parameters},
     ledger::{
         Ask, Asked, AskedStep, Attempt, Change, Effects, Ground, OnDuplicate, Signatures, Target,
         Unless, Who, home,
     },
-    task::{Counted, Input, OperationId, PlanName, Task, abridge, abridged, hexadecimal, numbered},
+    task::{
+        Counted, Input, OperationId, PlanName, Repeatable, Task, abridge, abridged, hexadecimal,
+        numbered,
+    },
 };
 
-use super::{Book, Settings, Work, ids::Ids, kept::Keeper};
+use super::{Book, Ids, Settings, Work, kept::Keeper};
 
 /// How long another run of the same is waited for, where the run has all the time in the world.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -306,7 +309,7 @@ fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
                     | Duplicates::SameContent { .. }
                     | Duplicates::Suppress => OnDuplicate::Suppress(Unless::FilesChanged),
                 },
-                timeout: entry.longest,
+                timeout: entry.bounds.longest,
             })
         }
         FileOrder::Rollback(order) => Some(PlanAsked {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     plan::{
-        Bounds, Desk, Finished,
+        Desk, Finished,
         check::{self, Broken, Change, Sink, What},
         diff,
         engine::hash,
@@ -13,14 +13,14 @@ use crate::{
         record::ChangeKind,
         report::{Foreseen, PreviewHash},
     },
-    task::{Failure, PlanOrder, Preview, RelPath},
+    task::{Bounds, Failure, PlanOrder, Preview, RelPath},
 };
 
 use super::{refused, staging, stopped, telling};
 
 /// Finds out what a plan would do; writes nothing.
 pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Finished {
-    let plan = match read::read(order, bounds) {
+    let plan = match read::read(order, bounds, &desk.own()) {
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
     };

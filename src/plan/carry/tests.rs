@@ -100,16 +100,7 @@ impl Lab {
             own,
             course: &Course::default(),
         };
-        execute_with(
-            &order,
-            &Bounds {
-                own: desk.own(),
-                ..Bounds::default()
-            },
-            None,
-            desk,
-            Arc::clone(faults),
-        )
+        execute_with(&order, &Bounds::default(), None, desk, Arc::clone(faults))
     }
 
     fn read(&self, name: &str) -> String {

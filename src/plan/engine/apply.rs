@@ -13,7 +13,7 @@ use crate::{
 use super::{
     entry::{Entry, Post, Pre, Way},
     folder::Folder,
-    undo::sha256,
+    undo::{give_back, sha256},
 };
 
 /// Why a change was not made.
@@ -127,35 +127,6 @@ fn moved_from(
     to.move_to(new, dir, name)
         .map_err(|error| Some(error.into()))?;
     Err(None)
-}
-
-/// Puts what was taken by mistake back to its path. Whatever somebody put there in the meantime is newer,
-/// and goes back after it: the newest stays. `ours` tells whether the slot holds what we had left at the
-/// path.
-pub(super) fn give_back(
-    aside: &Dir<'_>,
-    slot: &str,
-    dir: &Dir<'_>,
-    name: &str,
-    ours: impl FnOnce() -> Result<bool, FileError>,
-) -> Result<(), FileError> {
-    let mut last = aside.look(slot)?;
-    aside.exchange(slot, dir, name)?;
-    if ours()? {
-        return Ok(());
-    }
-    loop {
-        let newer = aside.look(slot)?;
-        aside.exchange(slot, dir, name)?;
-        let replaced = aside.look(slot)?;
-        if replaced
-            .zip(last)
-            .is_some_and(|(now, then)| now.same(&then))
-        {
-            return Ok(());
-        }
-        last = newer;
-    }
 }
 
 /// Whether it is what the plan put there, to the byte: somebody may have written into it.

@@ -13,10 +13,7 @@ use crate::{
     task::{RelPath, hexadecimal},
 };
 
-use super::{
-    apply::give_back,
-    entry::{Entry, Post, Pre, Way},
-};
+use super::entry::{Entry, Post, Pre, Way};
 
 /// Read at a time, in bytes.
 const BLOCK: usize = 256 * 1024;
@@ -293,6 +290,35 @@ fn ours(root: &Root, path: &RelPath, post: &Post) -> Result<Option<Facts>, FileE
     };
     let same = sha256(&root.parent(path)?, path.name())? == post.sha256;
     Ok(same.then_some(facts))
+}
+
+/// Puts what was taken by mistake back to its path. Whatever somebody put there in the meantime is newer,
+/// and goes back after it: the newest stays. `ours` tells whether the slot holds what we had left at the
+/// path.
+pub(super) fn give_back(
+    aside: &Dir<'_>,
+    slot: &str,
+    dir: &Dir<'_>,
+    name: &str,
+    ours: impl FnOnce() -> Result<bool, FileError>,
+) -> Result<(), FileError> {
+    let mut last = aside.look(slot)?;
+    aside.exchange(slot, dir, name)?;
+    if ours()? {
+        return Ok(());
+    }
+    loop {
+        let newer = aside.look(slot)?;
+        aside.exchange(slot, dir, name)?;
+        let replaced = aside.look(slot)?;
+        if replaced
+            .zip(last)
+            .is_some_and(|(now, then)| now.same(&then))
+        {
+            return Ok(());
+        }
+        last = newer;
+    }
 }
 
 /// The SHA-256 of a file, in lower-case hexadecimal.

@@ -6,13 +6,16 @@ use serde_json::Value;
 
 use crate::plan::{
     limits::action_timeout,
-    model::{Action, ActionId, ActionType, Operation},
+    model::{Action, ActionId, Operation},
 };
 
+use crate::task::ActionType;
+
 use super::{
+    config::RISKS,
     fields::{Fields, Shape, quoted},
     findings::{Findings, Subject},
-    instructions::{RISKS, seconds},
+    instructions::seconds,
     operation, paths,
     rules::{self, Files},
 };

@@ -7,15 +7,14 @@ use serde_json::Value;
 use crate::{
     plan::{
         limits::Constraints,
-        model::{ActionType, Hashes, Rule},
+        model::{Hashes, Rule},
     },
-    task::Fault,
+    task::{ActionType, Fault, Risk},
 };
 
 use super::{
     fields::{Fields, Shape, listed, quoted},
     findings::Findings,
-    instructions::RISKS,
     rules::{self, Files},
 };
 
@@ -30,6 +29,14 @@ pub(super) struct Config {
     /// If it insists.
     pub(super) hashes: Option<Hashes>,
 }
+
+/// 001 §3.3's risk levels.
+pub(super) const RISKS: [(&str, Risk); 4] = [
+    ("LOW", Risk::Low),
+    ("MEDIUM", Risk::Medium),
+    ("HIGH", Risk::High),
+    ("CRITICAL", Risk::Critical),
+];
 
 const NAME: &str = "system_config";
 

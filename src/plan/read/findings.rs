@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::{
-    plan::model::{Action, ActionId, ActionType},
-    task::{Failure, Fault},
+    plan::model::{Action, ActionId},
+    task::{ActionType, Failure, Fault},
 };
 
 /// Why a plan was rejected: everything that is wrong with it, so that it can be mended at once. Nothing

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::plan::{
     limits::PLAN_TIMEOUT,
-    model::{Hashes, Instructions, OnError, OnFailure, Permissions, Risk},
+    model::{Hashes, Instructions, OnError, OnFailure, Permissions},
 };
 
 use super::{
@@ -12,14 +12,6 @@ use super::{
     fields::{Fields, Shape},
     findings::Findings,
 };
-
-/// 001 §3.3's risk levels.
-pub(super) const RISKS: [(&str, Risk); 4] = [
-    ("LOW", Risk::Low),
-    ("MEDIUM", Risk::Medium),
-    ("HIGH", Risk::High),
-    ("CRITICAL", Risk::Critical),
-];
 
 /// What the plan says of its execution.
 #[derive(Debug, Default)]

@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::{
     plan::{
         edit::{JsonPath, Pattern},
-        model::{ActionType, Count, Edit, Operation},
+        model::{Count, Edit, Operation},
     },
-    task::Fault,
+    task::{ActionType, Fault},
 };
 
 use super::{

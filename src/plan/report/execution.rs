@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::{
     plan::{
-        model::{ActionId, ActionType},
+        model::ActionId,
         record::{
             ActionEnd, Atomicity, Capture, Durability, Jail, Rollback, Status, Story, Verdict,
         },
     },
-    task::{Category, Failure, Fault},
+    task::{ActionType, Category, Failure, Fault},
 };
 
 use super::{At, CHANGE_LOG, MANIFEST, PreviewHash};

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use crate::{
     plan::{
-        model::{ActionId, ActionType},
+        model::ActionId,
         record::{ActionEnd, Change, ChangeKind, FileState, Rollback, Run, Status, Story, Verdict},
     },
-    task::{RelPath, redact_presigned, visible_json},
+    task::{ActionType, RelPath, redact_presigned, visible_json},
 };
 
 use super::At;

@@ -12,13 +12,13 @@ use super::*;
 use crate::{
     plan::{
         diff::{Pair, Side, summary},
-        model::{ActionId, ActionType},
+        model::ActionId,
         record::{
             ActionEnd, Change, ChangeKind, ChangeRecord, Checkpoint, Durability, Fidelity,
             FileState, Jail, Rollback, Trouble, Undo, Verdict,
         },
     },
-    task::{Failure, Fault, RelPath, hexadecimal},
+    task::{ActionType, Failure, Fault, RelPath, hexadecimal},
 };
 
 fn path(text: &str) -> RelPath {

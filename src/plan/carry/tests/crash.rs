@@ -6,7 +6,10 @@
 )]
 
 use super::*;
-use crate::plan::engine::{self, Settling};
+use crate::plan::{
+    engine::{self, Settling},
+    model::Limits,
+};
 
 /// Every kind of change in one plan.
 fn everything() -> Value {
@@ -59,7 +62,7 @@ fn asked() -> Tree {
 fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open(&lab.root, Arc::clone(faults)).unwrap();
     let mut settled = Vec::new();
-    let limits = Bounds::default().tightened(None, &mut Vec::new()).unwrap();
+    let limits = Limits::of(&Bounds::default(), &[], None, &mut Vec::new()).unwrap();
     let settling = Settling {
         limits: &limits,
         threads: 4,

@@ -8,8 +8,8 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::{
-    plan::{files::Faults, limits::Bounds, read},
-    task::{PlanOrder, Validation},
+    plan::{files::Faults, read},
+    task::{Bounds, PlanOrder, Validation},
 };
 
 /// A plan that has three rules about one file.
@@ -25,7 +25,7 @@ fn plan_with_three_rules() -> Plan {
         validation: Validation::Approved,
         salt: None,
     };
-    read::read(&order, &Bounds::default()).unwrap()
+    read::read(&order, &Bounds::default(), &[]).unwrap()
 }
 
 /// R-001-173: a plan stops between two of its rules.

@@ -1,9 +1,11 @@
 //! 001 §2.2's operations and 001 §A.1's edits.
 
+use crate::task::ActionType;
+
 use super::*;
 use crate::plan::{
     edit::Pattern,
-    model::{ActionType, Count, Edit},
+    model::{Count, Edit},
 };
 
 fn operation(action_type: &str, operation: &Value) -> Operation {
@@ -354,8 +356,8 @@ fn a_file_larger_than_allowed_is_not_created_r_001_175() {
             &json!({"type": "create", "content": content}),
         ))
     };
-    assert!(read(&create("1234"), &bounds).is_ok());
-    let error = read(&create("12345"), &bounds).unwrap_err();
+    assert!(read(&create("1234"), &bounds, &[]).is_ok());
+    let error = read(&create("12345"), &bounds, &[]).unwrap_err();
     says(
         &error,
         Fault::LimitExceeded,
