@@ -81,6 +81,8 @@ fn words(errno: Errno) -> String {
         }
         Errno::LOOP => "a symbolic link stands on the way, or was put there meanwhile".to_owned(),
         Errno::XDEV => "it leads out of the root, or to another file system".to_owned(),
+        // Also of a pipe or a device.
+        Errno::ISDIR => "it is not a regular file".to_owned(),
         _ => io::Error::from(errno).to_string(),
     }
 }

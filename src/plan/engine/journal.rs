@@ -4,7 +4,8 @@
 //! checksum fails ends it: a torn tail says nothing.
 //!
 //! A checksum proves nothing about the author. The first line therefore names the inode and the birth time
-//! of the file that it stands in: a copy, a clone or an unpacked archive cannot have them.
+//! of the file that it stands in: a copy, a clone or an unpacked archive cannot have them. It names the inode
+//! of the root, too: a journal that was moved to another root is not its own.
 
 use std::fs::File;
 
@@ -47,6 +48,9 @@ pub(crate) enum Event {
         /// Of the journal's own file; none where the file system keeps no birth times.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         birth: Option<Birth>,
+        /// The inode of the root; none in a journal of an earlier version.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root: Option<u64>,
     },
     /// From here on, the tree may have changed.
     Apply,
@@ -90,7 +94,7 @@ impl State {
 /// Whether a journal was written where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Origin {
-    /// Its first record names its own file.
+    /// Its first record names its own file, and its root if it names one.
     Here,
     /// It has no record, or names no birth time, or another file: it may be anybody's.
     #[default]
@@ -126,6 +130,7 @@ impl Journal {
             entries: entries.to_vec(),
             operation: operation.to_owned(),
             birth: Birth::of(&new.file),
+            root: dir.root().inode(),
         };
         let line = line(&begin);
         dir.reserve(JOURNAL, &new.file, (line.len() + TAIL) as u64)?;
@@ -140,7 +145,7 @@ impl Journal {
     /// Reads what a journal says, and opens it to go on.
     pub(crate) fn open(dir: &Dir<'_>) -> Result<(Self, Account), FileError> {
         let (bytes, _, read_from) = dir.read_open(JOURNAL, LONGEST)?;
-        let (account, length) = read(&bytes, Birth::of(&read_from));
+        let (account, length) = read(&bytes, Birth::of(&read_from), dir.root().inode());
         let file = dir.open_to_write(JOURNAL)?;
         Ok((Self { file, length }, account))
     }
@@ -176,7 +181,7 @@ impl Journal {
 /// What the journal of a plan says that nobody is at work on; nothing where there is no journal.
 pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
     match dir.read_open(JOURNAL, LONGEST) {
-        Ok((bytes, _, file)) => Ok(read(&bytes, Birth::of(&file)).0),
+        Ok((bytes, _, file)) => Ok(read(&bytes, Birth::of(&file), dir.root().inode()).0),
         Err(error) if error.errno == Errno::NOENT => Ok(Account::default()),
         Err(error) => Err(error),
     }
@@ -191,8 +196,9 @@ fn line(event: &Event) -> Vec<u8> {
     line
 }
 
-/// What all good lines say, and their length together. `own` is the birth of the file they stand in.
-fn read(bytes: &[u8], own: Option<Birth>) -> (Account, u64) {
+/// What all good lines say, and their length together. `own` is the birth of the file they stand in,
+/// `own_root` the inode of the root it is below.
+fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u64) {
     let mut account = Account::default();
     let mut length = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -213,12 +219,16 @@ fn read(bytes: &[u8], own: Option<Birth>) -> (Account, u64) {
                 if let (
                     0,
                     Event::Begin {
-                        birth, operation, ..
+                        birth,
+                        root,
+                        operation,
+                        ..
                     },
                 ) = (length, &event)
                 {
                     account.operation.clone_from(operation);
-                    if birth.is_some() && *birth == own {
+                    let same_root = root.is_none() || *root == own_root;
+                    if birth.is_some() && *birth == own && same_root {
                         account.origin = Origin::Here;
                     }
                 }
@@ -240,182 +250,4 @@ fn whole(line: &[u8]) -> Option<&[u8]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{
-        super::entry::{Post, Pre, Way},
-        *,
-    };
-    use crate::plan::files::{Facts, Kind};
-
-    fn begun() -> Event {
-        Event::Begin {
-            version: VERSION,
-            entries: Vec::new(),
-            operation: String::new(),
-            birth: None,
-        }
-    }
-
-    fn state(bytes: &[u8]) -> State {
-        read(bytes, None).0.state
-    }
-
-    #[test]
-    fn a_torn_tail_says_nothing() {
-        let whole = [line(&begun()), line(&Event::Apply), line(&Event::Done)].concat();
-        let before_done = whole.len() - line(&Event::Done).len();
-        for cut in before_done..whole.len() {
-            let mut torn = whole.get(..cut).unwrap().to_vec();
-            torn.resize(whole.len() + 100, 0);
-            let (account, length) = read(&torn, None);
-            assert_eq!(
-                (account.state, length),
-                (State::Applying(Vec::new()), before_done as u64),
-                "{cut}"
-            );
-        }
-        assert_eq!(state(&whole), State::Done(Vec::new()));
-    }
-
-    #[test]
-    fn every_kind_of_entry_is_read_as_it_was_written() {
-        let path = |name: &str| RelPath::parse(name).unwrap();
-        let pre = Pre {
-            facts: Facts {
-                kind: Kind::File,
-                dev: u64::MAX,
-                ino: 1 << 60,
-                bytes: 3,
-                mtime: i64::MAX,
-                mode: 0o644,
-                uid: 0,
-                gid: u32::MAX,
-                nlink: 1,
-            },
-            sha256: "00".to_owned(),
-            backup: path("backups/a.bak"),
-        };
-        let post = Post {
-            ino: 2,
-            bytes: 4,
-            sha256: "11".to_owned(),
-            attributes: None,
-        };
-        let entries = vec![
-            Entry::MakeDir {
-                path: path("d"),
-                slot: path("s/0"),
-                ino: 9,
-            },
-            Entry::Create {
-                path: path("d/a"),
-                slot: path("s/1"),
-                post: post.clone(),
-            },
-            Entry::Modify {
-                path: path("b"),
-                slot: path("s/2"),
-                pre: pre.clone(),
-                post,
-                way: Way::InPlace,
-            },
-            Entry::Delete {
-                path: path("c"),
-                slot: path("s/3"),
-                pre: pre.clone(),
-            },
-            Entry::Rename {
-                path: path("e"),
-                to: path("f"),
-                pre,
-            },
-        ];
-        let begin = Event::Begin {
-            version: VERSION,
-            entries: entries.clone(),
-            operation: "op_1".to_owned(),
-            birth: None,
-        };
-        assert_eq!(state(&line(&begin)), State::Ready(entries));
-    }
-
-    #[test]
-    fn a_damaged_line_ends_the_journal() {
-        let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
-        let last = bytes.len() - 3;
-        *bytes.get_mut(last).unwrap() ^= 1;
-        assert_eq!(state(&bytes), State::Ready(Vec::new()));
-    }
-
-    #[test]
-    fn a_journal_without_its_beginning_is_not_taken_for_an_empty_one() {
-        let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
-        *bytes.get_mut(12).unwrap() ^= 1;
-        assert_eq!(state(&bytes), State::Foreign);
-    }
-
-    #[test]
-    fn no_event_leads_out_of_an_end() {
-        let undone = Event::RolledBack { spared: Vec::new() };
-        for event in [begun(), Event::Apply, Event::Done, undone] {
-            for end in [State::Done(Vec::new()), State::RolledBack(Vec::new())] {
-                assert_eq!(end.clone().next(event.clone()), end);
-            }
-        }
-        assert_eq!(State::Empty.next(Event::Apply), State::Empty);
-    }
-
-    #[test]
-    fn a_journal_of_a_later_version_is_not_read() {
-        let event = Event::Begin {
-            version: VERSION + 1,
-            entries: Vec::new(),
-            operation: String::new(),
-            birth: None,
-        };
-        assert_eq!(State::Empty.next(event), State::Foreign);
-    }
-
-    #[test]
-    fn only_the_file_that_the_first_record_names_is_believed() {
-        let birth = |ino, born| Birth { ino, born };
-        let begun = |birth| Event::Begin {
-            version: VERSION,
-            entries: Vec::new(),
-            operation: String::new(),
-            birth,
-        };
-        let origin = |lines: &[u8], own| read(lines, own).0.origin;
-        let ours = line(&begun(Some(birth(7, 9))));
-        assert_eq!(origin(&ours, Some(birth(7, 9))), Origin::Here);
-        for other in [None, Some(birth(7, 8)), Some(birth(8, 9))] {
-            assert_eq!(origin(&ours, other), Origin::Unproven, "{other:?}");
-        }
-        let unsaid = line(&begun(None));
-        for own in [None, Some(birth(7, 9))] {
-            assert_eq!(origin(&unsaid, own), Origin::Unproven);
-        }
-        // Not in a later record, after one that names another file or none.
-        for first in [unsaid, line(&begun(Some(birth(1, 1)))), line(&Event::Apply)] {
-            let lines = [first, ours.clone()].concat();
-            assert_eq!(origin(&lines, Some(birth(7, 9))), Origin::Unproven);
-        }
-    }
-
-    #[test]
-    fn a_journal_names_its_own_file_and_its_copy_does_not() {
-        let keep = tempfile::tempdir().unwrap();
-        let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-        let root = crate::plan::files::Root::open(path, std::sync::Arc::default()).unwrap();
-        let dir = root.dir(None).unwrap();
-        drop(Journal::begin(&dir, &[], "op_1").unwrap());
-        if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
-            return; // A file system without birth times.
-        }
-        assert_eq!(account(&dir).unwrap().origin, Origin::Here);
-        std::fs::rename(path.join(JOURNAL), path.join("aside")).unwrap();
-        std::fs::copy(path.join("aside"), path.join(JOURNAL)).unwrap();
-        assert_eq!(account(&dir).unwrap().origin, Origin::Unproven);
-        assert_eq!(account(&dir).unwrap().operation, "op_1");
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use std::{
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
     fs::{
-        AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2,
+        AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, openat, openat2,
         readlinkat, statat,
     },
     io::Errno,
@@ -36,6 +36,11 @@ impl Root {
             path: path.to_owned(),
             faults,
         })
+    }
+
+    /// Its number on its file system.
+    pub(crate) fn inode(&self) -> Option<u64> {
+        fstat(&self.fd).ok().map(|stat| stat.st_ino)
     }
 
     /// Whether nothing is there below a root that need not be opened for that.

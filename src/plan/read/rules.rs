@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::{
@@ -169,9 +170,16 @@ fn condition(
         RuleType::Schema => {
             let (place, schema) = fields.need("schema", "a JSON Schema", findings)?;
             if let Err(error) = jsonschema::validator_for(schema) {
+                let problem = match error.kind() {
+                    ValidationErrorKind::Referencing(_) => {
+                        "a `$ref` leads to nothing in it, and nothing is fetched; put what it refers to into \
+                         `$defs` of the schema, and refer to it as `#/$defs/NAME`"
+                            .to_owned()
+                    }
+                    _ => error.masked().to_string(),
+                };
                 findings.invalid(format!(
-                    "`{place}` is no JSON Schema that can be used: {}",
-                    error.masked()
+                    "`{place}` is no JSON Schema that can be used: {problem}"
                 ));
                 return None;
             }

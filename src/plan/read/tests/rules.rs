@@ -94,6 +94,10 @@ fn no_rule_is_passed_over_in_silence() {
             "is no JSON Schema",
         ),
         (
+            json!({"type": "json_schema", "schema": {"$ref": "https://example.com/s.json"}}),
+            "nothing is fetched; put what it refers to into `$defs`",
+        ),
+        (
             json!({"type": "file_exists", "on_failure": "ignore"}),
             "known are `warn`, `error`, `rollback`",
         ),

@@ -1,0 +1,222 @@
+//! Journals that are whole, torn, moved and forged.
+
+use super::{
+    super::entry::{Post, Pre, Way},
+    *,
+};
+use crate::plan::files::{Facts, Kind};
+
+fn begun() -> Event {
+    Event::Begin {
+        version: VERSION,
+        entries: Vec::new(),
+        operation: String::new(),
+        birth: None,
+        root: None,
+    }
+}
+
+fn state(bytes: &[u8]) -> State {
+    read(bytes, None, None).0.state
+}
+
+#[test]
+fn a_torn_tail_says_nothing() {
+    let whole = [line(&begun()), line(&Event::Apply), line(&Event::Done)].concat();
+    let before_done = whole.len() - line(&Event::Done).len();
+    for cut in before_done..whole.len() {
+        let mut torn = whole.get(..cut).unwrap().to_vec();
+        torn.resize(whole.len() + 100, 0);
+        let (account, length) = read(&torn, None, None);
+        assert_eq!(
+            (account.state, length),
+            (State::Applying(Vec::new()), before_done as u64),
+            "{cut}"
+        );
+    }
+    assert_eq!(state(&whole), State::Done(Vec::new()));
+}
+
+#[test]
+fn every_kind_of_entry_is_read_as_it_was_written() {
+    let path = |name: &str| RelPath::parse(name).unwrap();
+    let pre = Pre {
+        facts: Facts {
+            kind: Kind::File,
+            dev: u64::MAX,
+            ino: 1 << 60,
+            bytes: 3,
+            mtime: i64::MAX,
+            mode: 0o644,
+            uid: 0,
+            gid: u32::MAX,
+            nlink: 1,
+        },
+        sha256: "00".to_owned(),
+        backup: path("backups/a.bak"),
+    };
+    let post = Post {
+        ino: 2,
+        bytes: 4,
+        sha256: "11".to_owned(),
+        attributes: None,
+    };
+    let entries = vec![
+        Entry::MakeDir {
+            path: path("d"),
+            slot: path("s/0"),
+            ino: 9,
+        },
+        Entry::Create {
+            path: path("d/a"),
+            slot: path("s/1"),
+            post: post.clone(),
+        },
+        Entry::Modify {
+            path: path("b"),
+            slot: path("s/2"),
+            pre: pre.clone(),
+            post,
+            way: Way::InPlace,
+        },
+        Entry::Delete {
+            path: path("c"),
+            slot: path("s/3"),
+            pre: pre.clone(),
+        },
+        Entry::Rename {
+            path: path("e"),
+            to: path("f"),
+            pre,
+        },
+    ];
+    let begin = Event::Begin {
+        version: VERSION,
+        entries: entries.clone(),
+        operation: "op_1".to_owned(),
+        birth: None,
+        root: None,
+    };
+    assert_eq!(state(&line(&begin)), State::Ready(entries));
+}
+
+#[test]
+fn a_damaged_line_ends_the_journal() {
+    let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
+    let last = bytes.len() - 3;
+    *bytes.get_mut(last).unwrap() ^= 1;
+    assert_eq!(state(&bytes), State::Ready(Vec::new()));
+}
+
+#[test]
+fn a_journal_without_its_beginning_is_not_taken_for_an_empty_one() {
+    let mut bytes = [line(&begun()), line(&Event::Apply)].concat();
+    *bytes.get_mut(12).unwrap() ^= 1;
+    assert_eq!(state(&bytes), State::Foreign);
+}
+
+#[test]
+fn no_event_leads_out_of_an_end() {
+    let undone = Event::RolledBack { spared: Vec::new() };
+    for event in [begun(), Event::Apply, Event::Done, undone] {
+        for end in [State::Done(Vec::new()), State::RolledBack(Vec::new())] {
+            assert_eq!(end.clone().next(event.clone()), end);
+        }
+    }
+    assert_eq!(State::Empty.next(Event::Apply), State::Empty);
+}
+
+#[test]
+fn a_journal_of_a_later_version_is_not_read() {
+    let event = Event::Begin {
+        version: VERSION + 1,
+        entries: Vec::new(),
+        operation: String::new(),
+        birth: None,
+        root: None,
+    };
+    assert_eq!(State::Empty.next(event), State::Foreign);
+}
+
+#[test]
+fn only_the_file_that_the_first_record_names_is_believed() {
+    let birth = |ino, born| Birth { ino, born };
+    let begun = |birth| Event::Begin {
+        version: VERSION,
+        entries: Vec::new(),
+        operation: String::new(),
+        birth,
+        root: None,
+    };
+    let origin = |lines: &[u8], own| read(lines, own, Some(1)).0.origin;
+    let ours = line(&begun(Some(birth(7, 9))));
+    assert_eq!(origin(&ours, Some(birth(7, 9))), Origin::Here);
+    for other in [None, Some(birth(7, 8)), Some(birth(8, 9))] {
+        assert_eq!(origin(&ours, other), Origin::Unproven, "{other:?}");
+    }
+    let unsaid = line(&begun(None));
+    for own in [None, Some(birth(7, 9))] {
+        assert_eq!(origin(&unsaid, own), Origin::Unproven);
+    }
+    // Not in a later record, after one that names another file or none.
+    for first in [unsaid, line(&begun(Some(birth(1, 1)))), line(&Event::Apply)] {
+        let lines = [first, ours.clone()].concat();
+        assert_eq!(origin(&lines, Some(birth(7, 9))), Origin::Unproven);
+    }
+}
+
+#[test]
+fn a_journal_names_its_own_file_and_its_copy_does_not() {
+    let keep = tempfile::tempdir().unwrap();
+    let path = camino::Utf8Path::from_path(keep.path()).unwrap();
+    let root = crate::plan::files::Root::open(path, std::sync::Arc::default()).unwrap();
+    let dir = root.dir(None).unwrap();
+    drop(Journal::begin(&dir, &[], "op_1").unwrap());
+    if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
+        return; // A file system without birth times.
+    }
+    assert_eq!(account(&dir).unwrap().origin, Origin::Here);
+    std::fs::rename(path.join(JOURNAL), path.join("aside")).unwrap();
+    std::fs::copy(path.join("aside"), path.join(JOURNAL)).unwrap();
+    assert_eq!(account(&dir).unwrap().origin, Origin::Unproven);
+    assert_eq!(account(&dir).unwrap().operation, "op_1");
+}
+
+#[test]
+fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
+    let keep = tempfile::tempdir().unwrap();
+    let path = camino::Utf8Path::from_path(keep.path()).unwrap();
+    let root = |name: &str| {
+        let path = path.join(name);
+        std::fs::create_dir(&path).unwrap();
+        crate::plan::files::Root::open(&path, std::sync::Arc::default()).unwrap()
+    };
+    let (one, two) = (root("one"), root("two"));
+    let dir = one.dir(None).unwrap();
+    drop(Journal::begin(&dir, &[], "op_1").unwrap());
+    if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
+        return; // A file system without birth times.
+    }
+    assert_eq!(account(&dir).unwrap().origin, Origin::Here);
+    std::fs::rename(
+        path.join("one").join(JOURNAL),
+        path.join("two").join(JOURNAL),
+    )
+    .unwrap();
+    let moved = account(&two.dir(None).unwrap()).unwrap();
+    assert_eq!(moved.origin, Origin::Unproven);
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_journal_is_told_as_what_it_is() {
+    let keep = tempfile::tempdir().unwrap();
+    let path = camino::Utf8Path::from_path(keep.path()).unwrap();
+    let root = crate::plan::files::Root::open(path, std::sync::Arc::default()).unwrap();
+    let mut pipe = std::process::Command::new("mkfifo");
+    assert!(pipe.arg(path.join(JOURNAL)).status().unwrap().success());
+    let failed = account(&root.dir(None).unwrap()).unwrap_err();
+    assert_eq!(
+        failed.to_string(),
+        "cannot open `journal`: it is not a regular file"
+    );
+}
