@@ -177,10 +177,9 @@ fn work(
         _ => Vec::new(),
     };
     prepare(received, settings, host, &scratch)
-        .and_then(|prepared| match settings.mode {
+        .map_or_else(Executed::rejected, |prepared| match settings.mode {
             Mode::Run => record::recorded(prepared, received, operation, settings, &context),
-            Mode::DryRun => Ok(record::shown(prepared.work, &context)),
+            Mode::DryRun => record::shown(prepared.work, &context),
         })
-        .unwrap_or_else(Executed::rejected)
         .noted(settled)
 }

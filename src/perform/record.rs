@@ -43,7 +43,7 @@ pub(super) fn recorded<'h>(
     operation: &OperationId,
     settings: &Settings,
     context: &Context<'h>,
-) -> Result<Executed, Rejection> {
+) -> Executed {
     let Prepared { mut work, mut book } = prepared;
     if book.place == Place::Nowhere {
         return done(work, context);
@@ -76,7 +76,7 @@ pub(super) fn recorded<'h>(
     let begun = match (begun, open.as_mut(), &work) {
         (Err(LedgerError::Unknown { operation }), Some(ledger), Work::Files(_)) => {
             match left_behind(ledger, &ask, received, &operation, &keeper, context) {
-                Ok(Left::Answer(executed)) => return Ok(*executed),
+                Ok(Left::Answer(executed)) => return *executed,
                 Ok(Left::Nothing) => ledger.begin(&ask, &here, &|| context.go_on()),
                 Ok(Left::Unknown) => Err(LedgerError::Unknown { operation }),
                 Err(error) => Err(error),
@@ -87,15 +87,15 @@ pub(super) fn recorded<'h>(
     let running = match begun {
         Ok(Begun::Answered(answered)) => {
             let executed = Executed::from(again::old_answer(*answered));
-            return Ok(closed_later(executed, open));
+            return closed_later(executed, open);
         }
         Ok(Begun::Run(running)) => running,
         Err(LedgerError::Store(error)) if may_go_without(&ask, need) => {
             let note = format!("Not recorded, as the catalog allows for what only reads: {error}.");
             tracing::warn!("{note}");
-            return Ok(done(work, context)?.noted(vec![note]));
+            return done(work, context).noted(vec![note]);
         }
-        Err(error) => return Ok(refused(error)),
+        Err(error) => return refused(error),
     };
     let Some(ledger) = open.as_mut() else {
         return done(work, context);
@@ -103,14 +103,14 @@ pub(super) fn recorded<'h>(
     tell(&running);
     host::die_at("ledger:reserved");
     if let Err(error) = ledger.dispatch(&ask, &running) {
-        return Ok(refused(error));
+        return refused(error);
     }
     host::die_at("ledger:dispatched");
     let before = ended::inputs_before(&mut work, context.root);
     let request_hash = running.request_hash.clone();
     let why = running.why;
     let attempt = running.attempt;
-    let mut executed = done(work, context).unwrap_or_else(Executed::rejected);
+    let mut executed = done(work, context);
     let outcome = &mut executed.outcome;
     if let (Some(_), Some(failure)) = (&outcome.spoiled, &mut outcome.failure) {
         let settled = format!(" `oneact resolve {operation}` settles it.");
@@ -122,7 +122,7 @@ pub(super) fn recorded<'h>(
     host::die_at("ledger:recorded");
     note(&mut executed.outcome, recorded, request_hash, why);
     tracing::debug!("recorded as attempt {attempt}");
-    Ok(closed_later(executed, open))
+    closed_later(executed, open)
 }
 
 /// Nobody waits for an answer until its record is closed.
@@ -210,13 +210,24 @@ fn left_behind(
     Ok(Left::Answer(Box::new(executed)))
 }
 
-fn done(work: Work, context: &Context<'_>) -> Result<Executed, Rejection> {
+fn done(work: Work, context: &Context<'_>) -> Executed {
     let mut executed = match work {
         Work::Files(files) => executor::carry_out(*files, context),
-        Work::Tools(ready) => executor::execute(ready, context)?,
+        Work::Tools(ready) => executor::execute(ready, context).unwrap_or_else(not_begun),
     };
     levels::bound(&mut executed.outcome);
-    Ok(executed)
+    executed
+}
+
+/// Nothing ran. What may go well the next time has failed: there is nothing to be fixed in the request.
+fn not_begun(rejection: Rejection) -> Executed {
+    let mut executed = Executed::rejected(rejection);
+    let outcome = &mut executed.outcome;
+    let failure = outcome.failure.as_ref();
+    if outcome.state == State::Rejected && failure.is_some_and(|failure| failure.recoverable) {
+        outcome.state = State::Failed;
+    }
+    executed
 }
 
 fn may_go_without(ask: &Ask<'_>, need: Need) -> bool {

@@ -4,7 +4,7 @@ use std::{io::Write, thread};
 
 use serde_json::{Value, json};
 
-use crate::program::{Answer, Root, download, run, task, text};
+use crate::program::{Answer, Root, download, feed, run, task, text, until};
 
 #[test]
 fn sixteen_runs_at_once_in_one_root_do_not_meet() {
@@ -93,6 +93,27 @@ fn clock_and_seed_make_every_byte_of_the_answer_the_same() {
             .to_string()
     };
     assert_eq!(answer(), answer());
+}
+
+#[test]
+fn a_scratch_directory_that_another_run_has_is_worth_another_try() {
+    let root = Root::new();
+    let command = || {
+        let mut command = root.command();
+        command.args(["--seed", "7", "--clock", "2026-02-24T10:00:00+00:00[UTC]"]);
+        command.env("ONEACT_LEDGER", "none");
+        command
+    };
+    let mut first = command().spawn().unwrap();
+    feed(&mut first, &download("silent"));
+    until("the tool is called", || {
+        root.scratch().find(|path| path.join("called").exists())
+    });
+    let second = run(command(), download("good").to_string().as_bytes());
+    assert_eq!((second.exit, second.state()), (75, &json!("failed")));
+    assert_eq!(second.at("/error/recoverable"), &json!(true));
+    first.kill().unwrap();
+    first.wait().unwrap();
 }
 
 #[test]
