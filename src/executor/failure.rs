@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::{
     assets::StoreError,
     catalog::{Entry, Step},
+    host,
     mcp::CallError,
     task::{Failure, Fault},
 };
@@ -101,6 +102,10 @@ impl From<StoreError> for Failure {
             StoreError::BadUri(_) | StoreError::Unsupported { .. } => Fault::CatalogInvalid,
             StoreError::NotBase64 { .. } | StoreError::Changed { .. } => Fault::OutputFormat,
             StoreError::UnsafeName { .. } => Fault::InvalidShape,
+            // As where the server itself cannot be started for want of them.
+            StoreError::Io { error, .. } if host::is_out_of_files(error) => {
+                Fault::ServerUnreachable
+            }
             StoreError::Symlink { .. }
             | StoreError::NotAFile { .. }
             | StoreError::Busy { .. }
@@ -150,5 +155,21 @@ mod tests {
     fn a_place_that_another_run_is_about_to_leave_is_worth_another_try() {
         let busy = |path: &str| StoreError::Busy { path: path.into() };
         assert!(Failure::from(busy("/x")).recoverable);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_opened_for_want_of_descriptors_is_worth_another_try() {
+        let failed = |errno: i32| {
+            Failure::from(StoreError::Io {
+                operation: "open",
+                path: "/x".into(),
+                error: std::io::Error::from_raw_os_error(errno),
+            })
+        };
+        let [too_many, broken] = [rustix::io::Errno::MFILE, rustix::io::Errno::IO]
+            .map(|errno| failed(errno.raw_os_error()));
+        assert_eq!(too_many.fault, Fault::ServerUnreachable);
+        assert!(too_many.recoverable);
+        assert_eq!(broken.fault, Fault::ToolError);
     }
 }
