@@ -20,10 +20,19 @@ use crate::plan::model::Edit;
 pub(super) use draft::Draft;
 pub(super) use reading::Grammar;
 
-use outline::{Kind, Names, Outline, no_key, outline};
+use outline::{Kind, Outline, no_key, outline};
 use reading::{Change, Meaning, What};
 use splice::Splice;
 use write::Style;
+
+/// What is known of the names of members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Two of one object may be the same, which is an error.
+    Unknown,
+    /// They were looked at, and are not looked at again.
+    Known,
+}
 
 /// A document that was read, and what makes changes of it.
 struct Desk<'a> {

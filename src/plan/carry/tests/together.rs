@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn yaml(id: &str, target: &str, path: &str, value: Value) -> Value {
+fn yaml(id: &str, target: &str, path: &str, value: &Value) -> Value {
     json!({"action_id": id, "action_type": "FILE_MODIFY", "target": target,
         "operation": {"type": "yaml_update", "path": path, "value": value}})
 }
 
-fn json_update(id: &str, path: &str, value: Value) -> Value {
+fn json_update(id: &str, path: &str, value: &Value) -> Value {
     json!({"action_id": id, "action_type": "FILE_MODIFY", "target": "a.json",
         "operation": {"type": "json_update_value", "path": path, "value": value}})
 }
@@ -19,19 +19,19 @@ fn several_edits_of_a_document_are_made_whatever_stands_between_them() {
         ("a.json", "{\"a\": 1, \"b\": [1, 2]}\n"),
     ]);
     let done = lab.run(plan(json!([
-        yaml("a1", "a.yaml", "$.c", json!(3)),
-        yaml("a2", "a.yaml", "$.d", json!(4)),
-        json_update("j1", "$.a", json!(2)),
+        yaml("a1", "a.yaml", "$.c", &json!(3)),
+        yaml("a2", "a.yaml", "$.d", &json!(4)),
+        json_update("j1", "$.a", &json!(2)),
         // In the first way it is tried, the text below it would gain a line end.
-        yaml("a3", "a.yaml", "$.b", json!(1)),
-        json_update("j2", "$.b[-1]", json!(3)),
+        yaml("a3", "a.yaml", "$.b", &json!(1)),
+        json_update("j2", "$.b[-1]", &json!(3)),
         {"action_id": "a4", "action_type": "FILE_RENAME", "target": "a.yaml",
             "operation": {"type": "rename", "new_path": "b.yaml"}},
-        yaml("a5", "b.yaml", "$.e", json!("five")),
-        json_update("j3", "$.b[0]", json!({"x": []})),
+        yaml("a5", "b.yaml", "$.e", &json!("five")),
+        json_update("j3", "$.b[0]", &json!({"x": []})),
         replace("a6", "b.yaml", "five", "six"),
-        yaml("a7", "b.yaml", "$.e", json!("seven")),
-        json_update("j4", "$.b[0].x", json!(null)),
+        yaml("a7", "b.yaml", "$.e", &json!("seven")),
+        json_update("j4", "$.b[0].x", &json!(null)),
     ])));
     assert_eq!(done.status, Some(Status::Success), "{:?}", done.failure);
     assert_eq!(lab.read("b.yaml"), "c: 3\nd: 4\ne: seven\nb: 1\na: |\n  x");
@@ -45,10 +45,10 @@ fn several_edits_of_a_document_are_made_whatever_stands_between_them() {
 fn an_edit_among_several_that_fails_is_left_out_alone() {
     let lab = Lab::new(&[("a.json", "{\"a\": 1, \"b\": 2, \"c\": 3}\n")]);
     let mut order = plan(json!([
-        json_update("j1", "$.a", json!(10)),
-        json_update("j2", "$.b", json!(20)),
-        json_update("j3", "$.none", json!(0)),
-        json_update("j4", "$.c", json!(30)),
+        json_update("j1", "$.a", &json!(10)),
+        json_update("j2", "$.b", &json!(20)),
+        json_update("j3", "$.none", &json!(0)),
+        json_update("j4", "$.c", &json!(30)),
     ]));
     order["execution_instructions"] = json!({"stop_on_error": false, "rollback_on_failure": false});
     let done = lab.run(order);

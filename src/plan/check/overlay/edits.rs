@@ -109,19 +109,18 @@ impl<'a> Overlay<'a> {
         };
         let made = draft.settle(&budget).map_err(|error| within(path, error))?;
         let mut failed = Vec::new();
-        let (bytes, draft) = match made {
-            Some(bytes) => (bytes, Some(draft)),
-            None => {
-                let mut bytes = self.bytes(path).to_vec();
-                for (action, change) in pending {
-                    match edit::edit(change, path, &bytes, &bytes, &budget) {
-                        Ok(edited) => bytes = edited.bytes,
-                        Err(EditError::Stopped(failure)) => return Err(failure),
-                        Err(error) => failed.push((vec![action.id.clone()], within(path, error))),
-                    }
+        let (bytes, draft) = if let Some(bytes) = made {
+            (bytes, Some(draft))
+        } else {
+            let mut bytes = self.bytes(path).to_vec();
+            for (action, change) in pending {
+                match edit::edit(change, path, &bytes, &bytes, &budget) {
+                    Ok(edited) => bytes = edited.bytes,
+                    Err(EditError::Stopped(failure)) => return Err(failure),
+                    Err(error) => failed.push((vec![action.id.clone()], within(path, error))),
                 }
-                (bytes, None)
             }
+            (bytes, None)
         };
         if let Some(now) = self
             .files

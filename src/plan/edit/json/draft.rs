@@ -4,9 +4,7 @@
 use serde_json::Value;
 
 use super::{
-    Desk, Planned,
-    outline::Names,
-    read,
+    Desk, Names, Planned, read,
     reading::{self, Grammar, Meaning, What},
     splice,
 };

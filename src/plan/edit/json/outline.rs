@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use jsonc_parser::{Scanner, ScannerOptions, tokens::Token};
 
-use super::reading::invalid;
+use super::{Names, reading::invalid};
 use crate::plan::edit::{
     EditError, GoOn, JsonPath, Position,
     path::{Step, item},
@@ -83,15 +83,6 @@ pub(super) struct Habits<'b> {
 
 /// Members that are told of an object without the one that is looked for.
 const KEYS_TOLD: usize = 10;
-
-/// What is known of the names of members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// Two of one object may be the same, which is an error.
-    Unknown,
-    /// They were looked at, and are not looked at again.
-    Known,
-}
 
 /// Looks for a place. `pick` is the key, or the decimal index, of a child of it that is asked for.
 pub(super) fn outline<'b>(
