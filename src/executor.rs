@@ -31,7 +31,7 @@ use crate::{
     mcp::Closing,
     task::{
         Ai, Checks, Course, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase,
-        Produced, Reach, Repeatable, State, Uri, decided,
+        Produced, Reach, Repeatable, Stat, State, Uri, decided,
     },
 };
 
@@ -102,6 +102,8 @@ pub struct Seen<'a> {
 /// A job's outcome, and what nobody has waited for yet: drop it after the answer is printed.
 pub(crate) struct Executed {
     pub(crate) outcome: Outcome,
+    /// The asset of each step that was done, as it was when it was checked.
+    seen: Vec<Option<Stat>>,
     // First: it is let go while servers end.
     rest: Option<Box<dyn Any>>,
     // Servers first: they may still hold files of the scratch directory.
@@ -140,7 +142,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     let result = done
         .steps(&job.steps, &launches, (&staging, &store), context)
         .and_then(|data| context.go_on().map(|()| data))
-        .and_then(|data| place(&job.steps, data, &staging, &store, context));
+        .and_then(|data| place((&job.steps, &done.seen), data, &staging, &store, context));
     tracing::debug!("assets placed");
     // Some waited for a step that never came.
     let now = context.host.moment();
@@ -155,19 +157,20 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
 /// Moves every asset that was asked for to its final place, once all of them are safe on the
 /// store's disk (R-000-71 … R-000-73); a result too large for the answer with them.
 fn place(
-    steps: &[Step],
+    (steps, seen): (&[Step], &[Option<Stat>]),
     data: Option<ResultData>,
     staging: &Staging,
     store: &Store,
     context: &Context<'_>,
 ) -> Result<Made, Failure> {
-    let outputs = steps.iter().filter_map(|step| {
+    let outputs = steps.iter().zip(seen).filter_map(|(step, seen)| {
         let output = step.output.as_ref()?;
-        (output.delivery == Delivery::Stored).then_some((step, output))
+        (output.delivery == Delivery::Stored).then_some((step, output, seen.as_ref()))
     });
     let mut ready = Vec::new();
-    for (step, output) in outputs {
-        let prepared = store.prepare(context.session_id, &output.file_name, &output.staged)?;
+    for (step, output, seen) in outputs {
+        let prepared =
+            store.prepare(context.session_id, &output.file_name, &output.staged, seen)?;
         ready.push((step, output, prepared));
     }
     let (data, file) = match data {
@@ -237,6 +240,7 @@ impl From<Outcome> for Executed {
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
+            seen: Vec::new(),
             rest: None,
             closing: Vec::new(),
             _staging: None,
@@ -355,6 +359,7 @@ impl Executed {
             outcome.executed.push(step.entry.id.clone());
             outcome.invocations.push(invocation);
         }
+        self.seen.push(end.seen);
         outcome.effect = worse(outcome.effect, end.effect);
         outcome.phase = end.phase;
         outcome.waiting = end.waiting;

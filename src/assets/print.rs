@@ -7,7 +7,7 @@ use std::{
 
 use camino::Utf8Path;
 use rustix::{
-    fs::{Mode, OFlags, fstat},
+    fs::{AtFlags, CWD, Mode, OFlags, fstat, statat},
     io::Errno,
 };
 
@@ -145,8 +145,17 @@ fn hash(mut file: &File, expected: u64, go_on: GoOn<'_>) -> io::Result<(u64, Str
     }
 }
 
-fn stat_of(file: &File) -> Option<Stat> {
-    let stat = fstat(file).ok()?;
+/// What the file system says of the file at `path`; no link is followed.
+pub(crate) fn stat_at(path: &Utf8Path) -> Option<Stat> {
+    let stat = statat(CWD, path.as_std_path(), AtFlags::SYMLINK_NOFOLLOW);
+    stat_from(stat.ok()?)
+}
+
+pub(super) fn stat_of(file: &File) -> Option<Stat> {
+    stat_from(fstat(file).ok()?)
+}
+
+fn stat_from(stat: rustix::fs::Stat) -> Option<Stat> {
     let nanoseconds = |seconds: i64, rest: u64| {
         seconds
             .saturating_mul(1_000_000_000)

@@ -21,9 +21,10 @@ use rustix::{
 
 use super::{
     error::{StoreError, component},
+    print::{stat_at, stat_of},
     staging::Staging,
 };
-use crate::task::Uri;
+use crate::task::{Stat, Uri};
 
 /// A handle on the place where assets are kept; cheap to clone. S3 comes behind the same handle.
 #[derive(Debug, Clone)]
@@ -70,17 +71,25 @@ impl Store {
 
     /// Makes a finished file ready to be placed: checked, and safe on the store's own disk. Whatever
     /// can fail for lack of space or permission fails here, with every place as it was. The file
-    /// must be a regular one, not a link to one.
+    /// must be a regular one, not a link to one, and have the content that `seen` stands for, if that is given.
     pub(crate) fn prepare(
         &self,
         session_id: &str,
         file_name: &str,
         staged: &Utf8Path,
+        seen: Option<&Stat>,
     ) -> Result<Prepared, StoreError> {
         let uri = self.uri_of(session_id, file_name)?;
         let session = self.dir.join(session_id);
         let file = open_regular(staged)?;
         let found = file.metadata().map_err(StoreError::io("look at", staged))?;
+        if let Some(seen) = seen
+            && !stat_of(&file).is_some_and(|now| now.has_content_of(seen))
+        {
+            return Err(StoreError::Changed {
+                path: staged.to_owned(),
+            });
+        }
         let directory = self.session_dir(session_id, &session)?;
         let here = rustix::fs::fstat(&directory).map_err(StoreError::os("look at", &session))?;
         let there = rustix::fs::statat(&directory, file_name, AtFlags::SYMLINK_NOFOLLOW);
@@ -107,6 +116,7 @@ impl Store {
             },
             directory,
             from,
+            seen: stat_of(&checked),
             checked,
             _incoming: incoming,
         })
@@ -163,6 +173,8 @@ pub(crate) struct Prepared {
     from: Utf8PathBuf,
     /// The file that was checked; held open, so that no other can have its inode.
     checked: File,
+    /// What it was when it was made ready.
+    seen: Option<Stat>,
     _incoming: Option<Staging>,
 }
 
@@ -174,12 +186,13 @@ impl Prepared {
         let name = path.file_name().unwrap_or_default();
         // Looked at here, not at its place afterwards: what stands there may by then be the asset of
         // another run, and is not ours to judge.
-        let staged = rustix::fs::statat(CWD, self.from.as_std_path(), AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(StoreError::os("look at", &self.from))?;
-        let checked =
-            rustix::fs::fstat(&self.checked).map_err(StoreError::os("look at", &self.from))?;
-        let same = (staged.st_dev, staged.st_ino) == (checked.st_dev, checked.st_ino);
-        if !same || self.stored.bytes != u64::try_from(checked.st_size).unwrap_or_default() {
+        let same = match (stat_at(&self.from), stat_of(&self.checked), &self.seen) {
+            (Some(staged), Some(checked), Some(seen)) => {
+                staged.has_content_of(seen) && checked.has_content_of(seen)
+            }
+            _ => false,
+        };
+        if !same {
             return Err(StoreError::Changed { path: path.clone() });
         }
         rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)

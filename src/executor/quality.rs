@@ -7,9 +7,12 @@ use std::{borrow::Cow, fs};
 use serde_json::Value;
 
 use crate::{
-    assets::format::{self, FormatError},
+    assets::{
+        format::{self, FormatError},
+        print::stat_at,
+    },
     catalog::{Misfit, ResultKind, Step, StepOutput, Values},
-    task::{Checks, Failure, Fault},
+    task::{Checks, Failure, Fault, Stat},
 };
 
 use super::document::Document;
@@ -18,6 +21,8 @@ use super::document::Document;
 pub(super) struct Checked {
     pub(super) checks: Checks,
     pub(super) result: Result<(), Failure>,
+    /// The asset as it was before the checks.
+    pub(super) seen: Option<Stat>,
     /// For `audit.reasoning`.
     pub(super) sentence: String,
 }
@@ -35,6 +40,10 @@ pub(super) fn names(step: &Step) -> Vec<String> {
 /// Checks the staged asset and the result data of a step.
 pub(super) fn check(step: &Step, data: Option<&Document>) -> Checked {
     let mut checks = Checks::default();
+    let seen = step
+        .output
+        .as_ref()
+        .and_then(|output| stat_at(&output.staged));
     let result = observe(step, data, &mut checks);
     let sentence = match &step.output {
         Some(output) => format!(
@@ -46,6 +55,7 @@ pub(super) fn check(step: &Step, data: Option<&Document>) -> Checked {
     Checked {
         checks,
         result,
+        seen,
         sentence,
     }
 }

@@ -81,7 +81,7 @@ impl Spilled {
     ) -> Result<Prepared, StoreError> {
         let name = self.file_name();
         let staged = staging.write(&name, self.text.get().as_bytes())?;
-        store.prepare(session_id, &name, &staged)
+        store.prepare(session_id, &name, &staged, None)
     }
 
     /// What the answer says in place of the result.

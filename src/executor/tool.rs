@@ -8,7 +8,7 @@ use crate::{
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
         Ai, CUT, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Repeatable,
-        Response, ServerReport, Timings, Waiting, WaitingFor, decided, redact_value,
+        Response, ServerReport, Stat, Timings, Waiting, WaitingFor, decided, redact_value,
     },
 };
 
@@ -34,6 +34,8 @@ pub(super) struct End {
     /// Present once the call was sent (R-000-42).
     pub(super) invocation: Option<Invocation>,
     pub(super) checks: Checks,
+    /// The asset as it was when it was checked.
+    pub(super) seen: Option<Stat>,
     pub(super) effect: Effect,
     pub(super) phase: Phase,
     pub(super) server: ServerReport,
@@ -93,6 +95,7 @@ pub(super) fn run(
         waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
         invocation: None,
         checks: Checks::default(),
+        seen: None,
         effect: effect.into(),
         phase: phase.into(),
         server: report(&step.server.name, &seen, Known::Soon),
@@ -341,6 +344,7 @@ fn take(
     }
     let checked = quality::check(step, document);
     end.checks = checked.checks;
+    end.seen = checked.seen;
     checked.result?;
     end.reasoning.push(decided(checked.sentence));
     Ok(())

@@ -4,8 +4,8 @@
 //! that thread had before the call is left alone. Nothing else is ever signalled.
 //!
 //! A program that a shell started in the background, before it became this process with `exec`, is a child
-//! of ours too, and nothing tells its orphans from those of a server. Where there was one nobody is adopted:
-//! what a server leaves outside of its group is not found then.
+//! of ours too, and its orphans come to us as those of a server do. Where there was one, only a process that has
+//! the server's `TMPDIR` in its environment is the server's.
 
 use std::{
     fs, io,
@@ -49,17 +49,19 @@ pub(super) fn reaped(pid: Pid) {
 pub(super) struct Adopted {
     /// Those we had before.
     before: Vec<Pid>,
+    /// `TMPDIR=…` of the server, which no other run's server has.
+    mark: Option<Vec<u8>>,
 }
 
 impl Adopted {
-    /// Has orphans become children of ours, unless some would be others'.
-    pub(super) fn from_now_on() -> io::Result<Self> {
-        if had_children() {
-            tracing::debug!("children of before `exec` are there: no orphan is adopted");
-        } else {
-            set_child_subreaper(Some(getpid()))?;
-        }
-        Ok(Self { before: children() })
+    /// Has orphans become children of ours. `env` is the environment of the server that is started next.
+    pub(super) fn from_now_on(env: &[(String, String)]) -> io::Result<Self> {
+        set_child_subreaper(Some(getpid()))?;
+        let directory = env.iter().find(|(name, _)| name == "TMPDIR");
+        Ok(Self {
+            before: children(),
+            mark: directory.map(|(name, value)| format!("{name}={value}").into_bytes()),
+        })
     }
 
     /// The adopted that are alive. Those that have ended already are reaped.
@@ -98,17 +100,23 @@ impl Adopted {
     }
 
     fn living(&self, leader: Pid) -> Vec<Pid> {
-        // They come to us all the same where we are the first process of a container.
-        if had_children() {
-            return Vec::new();
-        }
         let mut adopted = children();
         let servers = servers().clone();
         adopted.retain(|pid| {
             let own = *pid == leader || self.before.contains(pid) || servers.contains(pid);
-            !own && is_alive(*pid)
+            !own && is_alive(*pid) && (!had_children() || self.marked(*pid))
         });
         adopted
+    }
+
+    /// Whether a process has the server's `TMPDIR` (proc(5), `/proc/PID/environ`).
+    fn marked(&self, pid: Pid) -> bool {
+        let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_pid()));
+        let environment = environment.unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        self.mark
+            .as_ref()
+            .is_some_and(|mark| variables.any(|variable| variable == mark.as_slice()))
     }
 }
 

@@ -80,7 +80,7 @@ impl Started {
                 reason,
             });
         };
-        let adopted = Adopted::from_now_on().map_err(failed(spec, "adopt orphans"))?;
+        let adopted = Adopted::from_now_on(&spec.env).map_err(failed(spec, "adopt orphans"))?;
         let spawned = spawn(Program {
             argv: &spec.argv,
             env: &spec.env,

@@ -46,6 +46,15 @@ pub struct Stat {
     pub ctime: i64,
 }
 
+impl Stat {
+    /// Whether it is the same file with the same content, as far as its times can tell. A new name of the file
+    /// makes no difference.
+    pub fn has_content_of(&self, other: &Self) -> bool {
+        let content = |stat: &Self| (stat.dev, stat.ino, stat.bytes, stat.mtime);
+        content(self) == content(other)
+    }
+}
+
 /// What became of something that was seen before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Still {

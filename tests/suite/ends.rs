@@ -179,6 +179,30 @@ fn what_a_shell_started_before_it_became_the_run_is_left_alone() {
     signal(helper.trim().parse().unwrap(), Signal::KILL);
 }
 
+/// What a server leaves behind is found by its `TMPDIR` then, and ended.
+#[test]
+fn beside_what_a_shell_started_before_the_descendants_of_a_server_are_ended() {
+    let root = Root::with_catalog(LINGERING);
+    let script = format!(
+        "sleep 60 > out 2>&1 < /dev/null & echo $! > helper; exec {}",
+        crate::program::ONEACT
+    );
+    let mut command = root.within("sh");
+    command.args(["-c", &script]);
+    let task = json!({"task_id": "t", "capability_ids": ["act"]});
+    let answer = run(command, task.to_string().as_bytes());
+    assert_eq!((answer.exit, answer.state()), (0, &json!("done")));
+    let helper = fs::read_to_string(root.path.join("helper")).unwrap();
+    let helper = helper.trim().parse().unwrap();
+    let left: Vec<i32> = root
+        .processes()
+        .into_iter()
+        .filter(|pid| *pid != helper)
+        .collect();
+    assert_eq!(left, Vec::<i32>::new());
+    signal(helper, Signal::KILL);
+}
+
 #[test]
 fn a_stdout_that_is_open_for_reading_only_has_nothing_done() {
     let root = Root::new();

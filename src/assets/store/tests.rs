@@ -41,7 +41,7 @@ impl Store {
         file_name: &str,
         staged: &Utf8Path,
     ) -> Result<Stored, StoreError> {
-        self.prepare(session_id, file_name, staged)?.commit()
+        self.prepare(session_id, file_name, staged, None)?.commit()
     }
 }
 
@@ -49,7 +49,10 @@ impl Store {
 fn a_file_that_is_only_prepared_leaves_its_place_as_it_was() {
     let place = place();
     place.store.place("s", "f", &place.staged("old")).unwrap();
-    let prepared = place.store.prepare("s", "f", &place.staged("new")).unwrap();
+    let prepared = place
+        .store
+        .prepare("s", "f", &place.staged("new"), None)
+        .unwrap();
     drop(prepared);
     let path = place.root.join("agent_outputs/assets/s/f");
     assert_eq!(fs::read_to_string(path).unwrap(), "old");
@@ -59,7 +62,7 @@ fn a_file_that_is_only_prepared_leaves_its_place_as_it_was() {
 fn what_is_exchanged_after_the_check_is_no_asset() {
     let place = place();
     let staged = place.staged("good");
-    let prepared = place.store.prepare("s", "f", &staged).unwrap();
+    let prepared = place.store.prepare("s", "f", &staged, None).unwrap();
     fs::remove_file(&staged).unwrap();
     symlink("/etc/passwd", &staged).unwrap();
     let error = prepared.commit().unwrap_err();
@@ -77,7 +80,7 @@ fn two_runs_that_place_the_same_asset_at_once_both_succeed() {
             fs::write(&staged, "same").unwrap();
             place
                 .store
-                .prepare("s", "f", &staged)
+                .prepare("s", "f", &staged, None)
                 .unwrap()
                 .commit()
                 .unwrap();
@@ -96,7 +99,7 @@ fn two_runs_that_place_the_same_asset_at_once_both_succeed() {
 fn a_directory_in_the_place_of_an_asset_is_found_before_anything_moves() {
     let place = place();
     fs::create_dir_all(place.root.join("agent_outputs/assets/s/f")).unwrap();
-    let error = place.store.prepare("s", "f", &place.staged("x"));
+    let error = place.store.prepare("s", "f", &place.staged("x"), None);
     assert!(matches!(error, Err(StoreError::NotAFile { .. })));
 }
 
@@ -131,9 +134,31 @@ fn a_file_with_another_name_is_copied_and_not_changed() {
 fn what_grows_after_the_check_is_no_asset() {
     let place = place();
     let staged = place.staged("good");
-    let prepared = place.store.prepare("s", "f", &staged).unwrap();
+    let prepared = place.store.prepare("s", "f", &staged, None).unwrap();
     fs::write(&staged, "good and more").unwrap();
     let error = prepared.commit().unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+}
+
+/// A later step may have written to the asset of an earlier one: only what was checked is stored.
+#[test]
+fn what_is_written_between_the_check_and_the_end_of_the_task_is_no_asset() {
+    let place = place();
+    let staged = place.staged("good");
+    let seen = stat_at(&staged).unwrap();
+    // A new name of the same file is no change.
+    fs::hard_link(&staged, place.root.join("another name")).unwrap();
+    let kept = place.store.prepare("s", "f", &staged, Some(&seen)).unwrap();
+    kept.commit().unwrap();
+
+    let staged = place.staged("good");
+    let seen = stat_at(&staged).unwrap();
+    thread::sleep(std::time::Duration::from_millis(30));
+    fs::write(&staged, "evil").unwrap();
+    let error = place
+        .store
+        .prepare("s", "g", &staged, Some(&seen))
+        .unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
 }
 

@@ -94,9 +94,9 @@ impl State {
 /// Whether a journal was written where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Origin {
-    /// Its first record names its own file, and its root if it names one.
+    /// Its first record names its own file and its root, and nobody but its owner may write to it.
     Here,
-    /// It has no record, or names no birth time, or another file: it may be anybody's.
+    /// It has no record, or names no birth time, or another file, or is another user's: it may be anybody's.
     #[default]
     Unproven,
 }
@@ -227,7 +227,7 @@ fn read(bytes: &[u8], own: Option<Birth>, own_root: Option<u64>) -> (Account, u6
                 ) = (length, &event)
                 {
                     account.operation.clone_from(operation);
-                    let same_root = root.is_none() || *root == own_root;
+                    let same_root = root.is_some() && *root == own_root;
                     if birth.is_some() && *birth == own && same_root {
                         account.origin = Origin::Here;
                     }

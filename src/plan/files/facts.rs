@@ -5,6 +5,7 @@ use std::{fs::File, os::fd::AsFd};
 use rustix::{
     fs::{AtFlags, FileType, Stat, StatxFlags, Timespec, fstat, statx},
     io::Errno,
+    process::geteuid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,13 +44,16 @@ pub(crate) struct Birth {
 }
 
 impl Birth {
-    /// None where the file system keeps no birth times.
+    /// None where the file system keeps no birth times, and of a file that another user owns or may write to:
+    /// root's files are everybody's to believe. An access control list shows in the bits of the group.
     pub(crate) fn of(file: &File) -> Option<Self> {
-        let wanted = StatxFlags::INO | StatxFlags::BTIME;
+        let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::UID | StatxFlags::MODE;
         let found = statx(file.as_fd(), "", AtFlags::EMPTY_PATH, wanted).ok()?;
         let known = StatxFlags::from_bits_retain(found.stx_mask);
         let seconds = found.stx_btime.tv_sec.checked_mul(1_000_000_000)?;
-        known.contains(wanted).then_some(Self {
+        let owner = found.stx_uid == geteuid().as_raw() || found.stx_uid == 0;
+        let alone = owner && found.stx_mode & 0o022 == 0;
+        (alone && known.contains(wanted)).then_some(Self {
             ino: found.stx_ino,
             born: seconds.checked_add(i64::from(found.stx_btime.tv_nsec))?,
         })

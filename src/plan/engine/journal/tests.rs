@@ -4,6 +4,8 @@ use super::{
     super::entry::{Post, Pre, Way},
     *,
 };
+use std::os::unix::fs::PermissionsExt;
+
 use crate::plan::files::{Facts, Kind};
 
 fn begun() -> Event {
@@ -146,7 +148,7 @@ fn only_the_file_that_the_first_record_names_is_believed() {
         entries: Vec::new(),
         operation: String::new(),
         birth,
-        root: None,
+        root: Some(1),
     };
     let origin = |lines: &[u8], own| read(lines, own, Some(1)).0.origin;
     let ours = line(&begun(Some(birth(7, 9))));
@@ -205,6 +207,31 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
     .unwrap();
     let moved = account(&two.dir(None).unwrap()).unwrap();
     assert_eq!(moved.origin, Origin::Unproven);
+}
+
+/// A directory of reports may be writable by others: what they put there has their name, or lets them write.
+#[test]
+fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
+    let keep = tempfile::tempdir().unwrap();
+    let path = camino::Utf8Path::from_path(keep.path()).unwrap();
+    let root = crate::plan::files::Root::open(path, std::sync::Arc::default()).unwrap();
+    let dir = root.dir(None).unwrap();
+    drop(Journal::begin(&dir, &[], "op_1").unwrap());
+    if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
+        return; // A file system without birth times.
+    }
+    let journal = path.join(JOURNAL);
+    let mode = |bits| std::fs::set_permissions(&journal, PermissionsExt::from_mode(bits)).unwrap();
+    for bits in [0o602, 0o620, 0o666] {
+        mode(bits);
+        assert_eq!(account(&dir).unwrap().origin, Origin::Unproven, "{bits:o}");
+    }
+    mode(0o600);
+    assert_eq!(account(&dir).unwrap().origin, Origin::Here);
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(&journal, Some(1000), None).is_ok() {
+        assert_eq!(account(&dir).unwrap().origin, Origin::Unproven);
+    }
 }
 
 #[test]
