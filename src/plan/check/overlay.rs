@@ -112,6 +112,7 @@ impl<'a> Overlay<'a> {
                 self.load(&place.target)?;
                 self.no_mount(path)?;
                 self.vacant(target)?;
+                self.fits_name(path, &target.path, stopped)?;
                 let now = self.entry(path).now.take();
                 self.entry(&target.path).now = now;
                 self.entry(&target.path).actions.push(action.id.clone());

@@ -55,3 +55,31 @@ fn an_edit_among_several_that_fails_is_left_out_alone() {
     assert_eq!(done.status, Some(Status::Partial));
     assert_eq!(lab.read("a.json"), "{\"a\": 10, \"b\": 20, \"c\": 30}\n");
 }
+
+/// Several actions on one file are one change, so what it is called in the end counts.
+#[test]
+fn a_file_that_the_plan_made_or_broke_gets_no_name_that_it_is_not_valid_for() {
+    let rename = |id: &str, from: &str, to: &str| {
+        json!({"action_id": id, "action_type": "FILE_RENAME", "target": from,
+            "operation": {"type": "rename", "new_path": to}})
+    };
+    let create = json!({"action_id": "c", "action_type": "FILE_CREATE", "target": "f.txt",
+        "operation": {"type": "create", "content": "{not json"}});
+    let made = json!([create, rename("r", "f.txt", "f.json")]);
+    let broken = json!([
+        rename("r1", "a.json", "t.txt"),
+        replace("e", "t.txt", "1", ""),
+        rename("r2", "t.txt", "a.json"),
+    ]);
+    for actions in [made, broken] {
+        let lab = Lab::new(&[("a.json", "{\"a\": 1}\n"), ("b.txt", "{no json")]);
+        let done = lab.run(plan(actions));
+        let failure = done.failure.unwrap();
+        assert_eq!(failure.fault, Fault::ContentInvalid, "{}", failure.message);
+        assert_eq!(lab.read("a.json"), "{\"a\": 1}\n");
+    }
+    // A file that is only renamed is as it was.
+    let lab = Lab::new(&[("b.txt", "{no json")]);
+    let done = lab.run(plan(json!([rename("r", "b.txt", "b.json")])));
+    assert_eq!(done.status, Some(Status::Success), "{:?}", done.failure);
+}

@@ -169,6 +169,26 @@ impl<'a> Overlay<'a> {
         Ok(edited.said)
     }
 
+    /// A file that the plan has created or edited must be valid for its new name, too. One whose edits are not
+    /// complete is judged after the last of them.
+    pub(super) fn fits_name(
+        &mut self,
+        path: &RelPath,
+        name: &RelPath,
+        stopped: &dyn Fn() -> Option<Failure>,
+    ) -> Result<(), Failure> {
+        self.settle(path, stopped)?;
+        let now = self.files.get(path).and_then(|entry| entry.now.as_ref());
+        match now {
+            Some(Now {
+                bytes: Some(bytes),
+                doubt: None,
+                ..
+            }) => edit::check_syntax(name, bytes, stopped).map_err(|error| within(name, error)),
+            _ => Ok(()),
+        }
+    }
+
     /// No later action edits these paths. Edits that have left a file broken are taken back; answers the
     /// actions that made them, and what is wrong.
     pub(in crate::plan::check) fn judge(
