@@ -161,44 +161,37 @@ fn a_second_signal_ends_a_run_whose_envelope_has_no_reader_and_so_does_time() {
     }
 }
 
-/// The shell that becomes the run has started something in the background, which has a child of its own.
-#[test]
-fn what_a_shell_started_before_it_became_the_run_is_left_alone() {
-    let root = Root::with_catalog(&LINGERING.replace("'1'", "'1', 'alone'"));
-    let script = format!(
-        "(sleep 0.2; sleep 60 & echo $! > helper) > out 2>&1 < /dev/null & exec {}",
-        crate::program::ONEACT
-    );
+/// Runs a task in a shell that starts `before`, which writes the pid of a helper to a file, and then becomes the
+/// run. Answers the pid of the helper.
+fn beside_a_helper(root: &Root, before: &str) -> i32 {
+    let script = format!("{before}; exec {}", crate::program::ONEACT);
     let mut command = root.within("sh");
     command.args(["-c", &script]);
     let task = json!({"task_id": "t", "capability_ids": ["act"]});
     let answer = run(command, task.to_string().as_bytes());
     assert_eq!((answer.exit, answer.state()), (0, &json!("done")));
     let helper = fs::read_to_string(root.path.join("helper")).unwrap();
+    helper.trim().parse().unwrap()
+}
+
+/// The shell that becomes the run has started a program in the background, which has a child of its own.
+#[test]
+fn what_a_shell_started_before_it_became_the_run_is_left_alone() {
+    let root = Root::with_catalog(&LINGERING.replace("'1'", "'1', 'alone'"));
+    let before = "{ (sleep 0.2; sleep 60 & echo $! > helper) > out 2>&1 < /dev/null & }";
+    let helper = beside_a_helper(&root, before);
     // It fails where there is no such process.
-    signal(helper.trim().parse().unwrap(), Signal::KILL);
+    signal(helper, Signal::KILL);
 }
 
 /// What a server leaves behind is found by its `TMPDIR` then, and ended.
 #[test]
 fn beside_what_a_shell_started_before_the_descendants_of_a_server_are_ended() {
     let root = Root::with_catalog(LINGERING);
-    let script = format!(
-        "sleep 60 > out 2>&1 < /dev/null & echo $! > helper; exec {}",
-        crate::program::ONEACT
-    );
-    let mut command = root.within("sh");
-    command.args(["-c", &script]);
-    let task = json!({"task_id": "t", "capability_ids": ["act"]});
-    let answer = run(command, task.to_string().as_bytes());
-    assert_eq!((answer.exit, answer.state()), (0, &json!("done")));
-    let helper = fs::read_to_string(root.path.join("helper")).unwrap();
-    let helper = helper.trim().parse().unwrap();
-    let left: Vec<i32> = root
-        .processes()
-        .into_iter()
-        .filter(|pid| *pid != helper)
-        .collect();
+    let before = "{ sleep 60 > out 2>&1 < /dev/null & }; echo $! > helper";
+    let helper = beside_a_helper(&root, before);
+    let mut left = root.processes();
+    left.retain(|pid| *pid != helper);
     assert_eq!(left, Vec::<i32>::new());
     signal(helper, Signal::KILL);
 }
