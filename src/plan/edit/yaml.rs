@@ -15,7 +15,8 @@ mod write;
 use serde_json::Value;
 
 use super::{
-    Budget, EditError, Edited, GoOn, JsonPath, Language, When, text::Text, unless_given_up,
+    Budget, EditError, Edited, GoOn, JsonPath, Language, When, path::Step, text::Text,
+    unless_given_up,
 };
 pub(super) use draft::Draft;
 use model::{Content, Node, Style};
@@ -37,7 +38,7 @@ pub(super) fn update(
     let go_on = || budget.go_on();
     let documents = model::read(body, &go_on)?;
     let (number, place) = choose(body, &documents, path, document)?;
-    let said = said(&documents, number, &place, path);
+    let said = said(&documents, number, done(&place), path);
     let mut problem = "cannot be written there".to_owned();
     for (splices, spot) in ways(body, &place, value) {
         let after = splice::apply(body, &splices);
@@ -76,18 +77,29 @@ fn ways<'a>(
     all.filter_map(move |way| {
         let splices = match place {
             Place::There(seat) => splice::set(body, seat, value, way.0),
-            Place::New { mapping, key } => splice::add(body, mapping, key, value, way),
+            Place::New {
+                mapping,
+                key,
+                earlier,
+            } => splice::add(body, mapping, key, *earlier, value, way),
         };
         Some((splices?, way.1))
     })
 }
 
+const UPDATED: &str = "updated";
+const CREATED: &str = "created";
+
+/// What an edit does with the place.
+fn done(place: &Place<'_>) -> &'static str {
+    match place {
+        Place::There(_) => UPDATED,
+        Place::New { .. } => CREATED,
+    }
+}
+
 /// What an edit of this place says when it was made.
-fn said(documents: &[Node], number: usize, place: &Place<'_>, path: &JsonPath) -> String {
-    let done = match place {
-        Place::There(_) => "updated",
-        Place::New { .. } => "created",
-    };
+fn said(documents: &[Node], number: usize, done: &str, path: &JsonPath) -> String {
     let root = documents.get(number);
     let followers = root.map_or_else(String::new, |root| followers(root, path));
     let document = if documents.len() > 1 {
@@ -156,15 +168,7 @@ fn none() -> EditError {
 /// Makes the change in the tree.
 fn meant(root: &mut Node, path: &JsonPath, place: &Place<'_>, value: &Value, spot: Spot) {
     match place {
-        Place::There(seat) => {
-            let node = Node {
-                anchor: seat.node.anchor,
-                ..said_as(value)
-            };
-            if let Some(slot) = root.at_mut(path) {
-                *slot = node;
-            }
-        }
+        Place::There(_) => set(root, path, value),
         Place::New { key, .. } => {
             let parent = path.first(path.steps().len().saturating_sub(1));
             let parent = root.at_mut(&parent).map(|parent| &mut parent.content);
@@ -176,6 +180,20 @@ fn meant(root: &mut Node, path: &JsonPath, place: &Place<'_>, value: &Value, spo
                 members.insert(at, (said_as(&Value::from(*key)), said_as(value)));
             }
         }
+    }
+}
+
+/// Sets a place that an earlier change has put into the tree, or that is a new key there.
+fn set(root: &mut Node, path: &JsonPath, value: &Value) {
+    let node = said_as(value);
+    if let Some(slot) = root.at_mut(path) {
+        let anchor = slot.anchor;
+        *slot = Node { anchor, ..node };
+    } else if let Some((Step::Name(key), parent)) = path.steps().split_last()
+        && let Some(parent) = root.at_mut(&JsonPath::of(parent))
+        && let Content::Members(members) = &mut parent.content
+    {
+        members.push((said_as(&Value::from(key.as_str())), node));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Edits that are judged together come to what they come to one by one, and cost a few readings in all.
 
-use std::cell::Cell;
+use std::{cell::Cell, iter};
 
 use fastrand::Rng;
 
@@ -109,8 +109,22 @@ fn random_edits_come_to_the_same_together() {
     for _ in 0..1500 {
         let (before, edits) = yaml_random::several(&mut rng);
         match together("a.yaml", &edits, &before, &FREE) {
-            Some(done) => {
-                assert_eq!(done, one_by_one("a.yaml", &edits, &before), "{before}");
+            Some((after, said)) => {
+                let (apart, said_apart) = one_by_one("a.yaml", &edits, &before);
+                assert_eq!(said, said_apart, "{before}");
+                // A value that is written once more may be in block style, or no longer be.
+                let documents = |text: &str| yaml_random::read(text);
+                assert_eq!(
+                    documents(&after),
+                    documents(&apart),
+                    "{before}\n---\n{after}\n---\n{apart}"
+                );
+                let comments = |text: &str| text.matches('#').count();
+                assert_eq!(
+                    comments(&after),
+                    comments(&apart),
+                    "{before}\n---\n{after}\n---\n{apart}"
+                );
                 made += 1;
             }
             None => apart += 1,
@@ -124,12 +138,48 @@ fn random_edits_come_to_the_same_together() {
 
 #[test]
 fn many_edits_of_one_yaml_text_read_it_a_few_times() {
+    let old = |at: usize| yaml_update(&format!("$.k{}", at * 150), "\"new\"");
+    read_a_few_times(&(0..200).map(old).collect::<Vec<_>>(), ": new\n");
+}
+
+/// Each of these meets the place of the one before.
+#[test]
+fn many_edits_of_places_that_meet_read_the_text_a_few_times() {
+    let filled =
+        |place: &'static str| move |at: usize| yaml_update(&format!("{place}.new{at}"), "\"new\"");
+    let made = yaml_update("$.made", "{\"new\": {\"new\": \"new\"}}");
+    let of_new = iter::once(made).chain((0..99).map(filled("$.made.new")));
+    read_a_few_times(
+        &of_new
+            .chain((0..100).map(filled("$.made")))
+            .collect::<Vec<_>>(),
+        ": new\n",
+    );
+    let empty = iter::once(yaml_update("$.made", "{}"));
+    read_a_few_times(
+        &empty
+            .chain((0..200).map(filled("$.made")))
+            .collect::<Vec<_>>(),
+        ": new\n",
+    );
+    read_a_few_times(
+        &(0..200).map(filled("$.empty")).collect::<Vec<_>>(),
+        ": new",
+    );
+    read_a_few_times(&(0..200).map(filled("$.flow")).collect::<Vec<_>>(), ": new");
+    let again = |at: usize| yaml_update("$.k7", &format!("{{\"new{at}\": \"new\"}}"));
+    let again = (0..200).map(again).chain((0..199).map(filled("$.k7")));
+    read_a_few_times(&again.collect::<Vec<_>>(), ": new\n");
+}
+
+/// Two hundred values come to be `new`.
+#[track_caller]
+fn read_a_few_times(edits: &[Edit], made: &str) {
     use std::fmt::Write;
-    let mut before = String::new();
+    let mut before = "empty: {}\nflow: {\n  a: b # c\n  }\n".to_owned();
     for key in 0..40_000 {
         writeln!(before, "k{key}: v").unwrap();
     }
-    let change = |at: usize| yaml_update(&format!("$.k{at}"), "\"new\"");
     let asked = Cell::new(0);
     let stopped = || {
         asked.set(asked.get() + 1);
@@ -139,11 +189,11 @@ fn many_edits_of_one_yaml_text_read_it_a_few_times() {
         most: u64::MAX,
         stopped: &stopped,
     };
-    super::super::edit(&change(1), &name("a.yaml"), before.as_bytes(), b"", &budget).unwrap();
+    let one = yaml_update("$.k1", "1");
+    super::super::edit(&one, &name("a.yaml"), before.as_bytes(), b"", &budget).unwrap();
     let of_one = asked.replace(0);
-    let edits: Vec<Edit> = (0..200).map(|at| change(at * 150)).collect();
-    let (after, _) = together("a.yaml", &edits, &before, &budget).unwrap();
-    assert_eq!(after.matches(": new\n").count(), 200);
+    let (after, _) = together("a.yaml", edits, &before, &budget).unwrap();
+    assert_eq!(after.matches(made).count(), 200);
     // Each edit asks once for itself.
     let of_all = asked.get() - edits.len();
     assert!(of_all < of_one * 2, "{of_all} instead of {of_one}");

@@ -94,7 +94,7 @@ const SCALARS: [&str; 26] = [
     "v1.2",
 ];
 
-fn read(text: &str) -> Value {
+pub(super) fn read(text: &str) -> Value {
     let options = serde_saphyr::options! {
         non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::AsString,
     };

@@ -4,13 +4,14 @@
 use serde_json::Value;
 
 use super::{
-    choose, meant,
+    CREATED, UPDATED, choose, done, meant,
     model::{self, Node},
-    said,
+    place::Place,
+    said, set,
     splice::{self, Splice},
     ways,
 };
-use crate::plan::edit::{Budget, EditError, JsonPath};
+use crate::plan::edit::{Budget, EditError, JsonPath, path::Step, path::item};
 
 /// A text, and the changes of it that are not made yet.
 pub(in crate::plan::edit) struct Draft {
@@ -20,10 +21,28 @@ pub(in crate::plan::edit) struct Draft {
     expected: Vec<Node>,
     /// In the order of the text.
     splices: Vec<Splice>,
-    /// The number of the document and the path in it.
-    touched: Vec<(usize, JsonPath)>,
+    changes: Vec<Change>,
     /// Bytes of the text with the changes.
     size: usize,
+}
+
+/// A change that is not made yet.
+struct Change {
+    /// The index of the document.
+    document: usize,
+    path: JsonPath,
+    /// Of a new key, how many new keys of the same mapping come before it.
+    earlier: Option<usize>,
+    value: Value,
+    splices: Vec<Splice>,
+}
+
+impl Change {
+    /// Whether one of the two places holds the other.
+    fn meets(&self, document: usize, path: &JsonPath) -> bool {
+        let mut steps = self.path.steps().iter().zip(path.steps());
+        self.document == document && steps.all(|(a, b)| a == b)
+    }
 }
 
 impl Draft {
@@ -38,7 +57,7 @@ impl Draft {
             body,
             documents,
             splices: Vec::new(),
-            touched: Vec::new(),
+            changes: Vec::new(),
         })
     }
 
@@ -54,22 +73,27 @@ impl Draft {
         value: &Value,
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
-        let (number, place) = match choose(&self.body, &self.documents, path, document) {
+        let (number, mut place) = match choose(&self.body, &self.documents, path, document) {
             Ok(found) => found,
-            // What the changes before it have made is not in the tree.
-            Err(_) if !self.touched.is_empty() => return Ok(None),
+            // The tree does not hold what the earlier changes have made.
+            Err(_) if !self.changes.is_empty() => {
+                let number = match (document, self.documents.len()) {
+                    (Some(asked), _) => {
+                        usize::try_from(asked).ok().and_then(|it| it.checked_sub(1))
+                    }
+                    (None, count) => (count == 1).then_some(0),
+                };
+                return number.map_or(Ok(None), |number| {
+                    self.change_again(number, path, value, budget)
+                });
+            }
             Err(error) => return Err(error),
         };
-        let tied = |(other, touched): &(usize, JsonPath)| {
-            *other == number
-                && touched
-                    .steps()
-                    .iter()
-                    .zip(path.steps())
-                    .all(|(a, b)| a == b)
-        };
-        if self.touched.iter().any(tied) {
-            return Ok(None);
+        if self.changes.iter().any(|change| change.meets(number, path)) {
+            return self.change_again(number, path, value, budget);
+        }
+        if let Place::New { earlier, .. } = &mut place {
+            *earlier = self.new_beside(number, path);
         }
         let Some((splices, spot)) = ways(&self.body, &place, value).next() else {
             return Ok(None);
@@ -77,19 +101,88 @@ impl Draft {
         if !splices.iter().all(|splice| self.is_free(splice)) {
             return Ok(None);
         }
-        let cut: usize = splices.iter().map(|(range, _)| range.len()).sum();
-        let put: usize = splices.iter().map(|(_, text)| text.len()).sum();
-        let size = (self.size + put).saturating_sub(cut);
-        budget.fits(size as u64)?;
-        let said = said(&self.expected, number, &place, path);
+        let size = resized(self.size, &[], &splices, budget)?;
+        let said = said(&self.expected, number, done(&place), path);
         if let Some(root) = self.expected.get_mut(number) {
             meant(root, path, &place, value, spot);
         }
-        for splice in splices {
-            self.splices.insert(self.turn(&splice), splice);
+        for splice in &splices {
+            self.splices.insert(self.turn(splice), splice.clone());
         }
+        let earlier = match place {
+            Place::New { earlier, .. } => Some(earlier),
+            Place::There(_) => None,
+        };
         self.size = size;
-        self.touched.push((number, path.clone()));
+        self.changes.push(Change {
+            document: number,
+            path: path.clone(),
+            earlier,
+            value: value.clone(),
+            splices,
+        });
+        Ok(Some(said))
+    }
+
+    /// How many keys the changes add to the mapping that holds this place.
+    fn new_beside(&self, number: usize, path: &JsonPath) -> usize {
+        let parent = |path: &JsonPath| path.first(path.steps().len().saturating_sub(1));
+        let beside = |change: &&Change| {
+            change.earlier.is_some()
+                && change.document == number
+                && parent(&change.path) == parent(path)
+        };
+        self.changes.iter().filter(beside).count()
+    }
+
+    /// Sets a place in the value of an earlier change; `None` if no single change holds the place, or if the
+    /// change would then be written at other places of the text.
+    fn change_again(
+        &mut self,
+        number: usize,
+        path: &JsonPath,
+        value: &Value,
+        budget: &Budget<'_>,
+    ) -> Result<Option<String>, EditError> {
+        let all = self.changes.iter_mut();
+        let mut meeting = all.filter(|change| change.meets(number, path));
+        let (Some(change), None) = (meeting.next(), meeting.next()) else {
+            return Ok(None);
+        };
+        let mut whole = change.value.clone();
+        let within = path.steps().strip_prefix(change.path.steps());
+        let Some(done) = within.and_then(|within| put(&mut whole, within, value)) else {
+            return Ok(None);
+        };
+        let asked = Some(number as u64 + 1);
+        let (_, mut place) = choose(&self.body, &self.documents, &change.path, asked)?;
+        if let (Place::New { earlier, .. }, Some(before)) = (&mut place, change.earlier) {
+            *earlier = before;
+        }
+        let Some((splices, _)) = ways(&self.body, &place, &whole).next() else {
+            return Ok(None);
+        };
+        let places = |splices: &[Splice]| {
+            splices
+                .iter()
+                .map(|(range, _)| range.clone())
+                .collect::<Vec<_>>()
+        };
+        if places(&splices) != places(&change.splices) {
+            return Ok(None);
+        }
+        self.size = resized(self.size, &change.splices, &splices, budget)?;
+        change.value = whole;
+        let old = std::mem::replace(&mut change.splices, splices.clone());
+        for (old, new) in old.iter().zip(splices) {
+            if let Some(splice) = self.splices.iter_mut().find(|splice| *splice == old) {
+                *splice = new;
+            }
+        }
+        let said = said(&self.expected, number, done, path);
+        if let Some(root) = self.expected.get_mut(number) {
+            set(root, path, value);
+        }
         Ok(Some(said))
     }
 
@@ -113,7 +206,7 @@ impl Draft {
 
     /// Makes the changes; `false` if the result is not what was meant.
     pub(in crate::plan::edit) fn settle(&mut self, budget: &Budget<'_>) -> Result<bool, EditError> {
-        if self.touched.is_empty() {
+        if self.changes.is_empty() {
             return Ok(true);
         }
         let body = splice::apply(&self.body, &self.splices);
@@ -128,7 +221,45 @@ impl Draft {
         self.body = body;
         self.documents = documents;
         self.splices.clear();
-        self.touched.clear();
+        self.changes.clear();
         Ok(true)
     }
+}
+
+/// Sets a place in a value, and says what that does; `None` if the value has no such place and cannot be given it.
+fn put(value: &mut Value, steps: &[Step], new: &Value) -> Option<&'static str> {
+    let Some((step, rest)) = steps.split_first() else {
+        value.clone_from(new);
+        return Some(UPDATED);
+    };
+    let inner = match (step, value) {
+        (Step::Name(name), Value::Object(members)) => match members.get_mut(name) {
+            Some(inner) => inner,
+            None if rest.is_empty() => {
+                members.insert(name.clone(), new.clone());
+                return Some(CREATED);
+            }
+            None => return None,
+        },
+        (Step::Index(index), Value::Array(items)) => {
+            let index = item(*index, items.len())?;
+            items.get_mut(index)?
+        }
+        _ => return None,
+    };
+    put(inner, rest, new)
+}
+
+/// The bytes of a text of that size when the new splices are made instead of the old ones.
+fn resized(
+    size: usize,
+    old: &[Splice],
+    new: &[Splice],
+    budget: &Budget<'_>,
+) -> Result<usize, EditError> {
+    let cut = |splices: &[Splice]| splices.iter().map(|(range, _)| range.len()).sum::<usize>();
+    let put = |splices: &[Splice]| splices.iter().map(|(_, text)| text.len()).sum::<usize>();
+    let size = (size + cut(old) + put(new)).saturating_sub(put(old) + cut(new));
+    budget.fits(size as u64)?;
+    Ok(size)
 }

@@ -113,11 +113,12 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
     Some(ended(body, seat.start, [first, more]))
 }
 
-/// What another member takes; `None` if it is not written in that form or there.
+/// What another member takes, after `earlier` other new ones; `None` if it is not written in that form or there.
 pub(super) fn add(
     body: &str,
     mapping: &Seat<'_>,
     key: &str,
+    earlier: usize,
     value: &Value,
     (form, spot): (Form, Spot),
 ) -> Option<Vec<Splice>> {
@@ -129,7 +130,7 @@ pub(super) fn add(
     if mapping.node.style == Style::Flow {
         let wanted = form == Form::Line && spot == Spot::After;
         let member = format!("{name}: {}", write::flow(value, Style::Plain));
-        return wanted.then(|| add_in_flow(body, mapping, last, &member))?;
+        return wanted.then(|| add_in_flow(body, mapping, last, earlier, &member))?;
     }
     let (last_key, last_value) = last?;
     let column = layout::column(body, mapping.start);
@@ -166,12 +167,17 @@ fn add_in_flow(
     body: &str,
     mapping: &Seat<'_>,
     last: Option<&(Node, Node)>,
+    earlier: usize,
     member: &str,
 ) -> Option<Vec<Splice>> {
     let Some((key, value)) = last else {
         let inside = mapping.start + 1;
-        let gap = body.get(inside..)?.find(|c| c != ' ')?;
-        let gap = if gap > 0 { " " } else { "" };
+        let spaces = body.get(inside..)?.find(|c| c != ' ')?;
+        let gap = match (earlier, spaces) {
+            (0, 0) => "",
+            (0, _) => " ",
+            _ => ", ",
+        };
         let text = format!("{gap}{member}");
         return Some(ended(body, inside, [(inside..inside, text)]));
     };
@@ -185,6 +191,8 @@ fn add_in_flow(
             let pad = " ".repeat(layout::column(body, key.span.start));
             if comma {
                 vec![(line..line, format!("\n{pad}{member},"))]
+            } else if earlier > 0 {
+                vec![(line..line, format!(",\n{pad}{member}"))]
             } else {
                 let text = format!("\n{pad}{member}");
                 vec![(end..end, ",".to_owned()), (line..line, text)]
