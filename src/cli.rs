@@ -35,7 +35,7 @@ mod tame;
 mod verify;
 mod watch;
 
-use std::{ffi::OsString, io, process::ExitCode};
+use std::{ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
 
 use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
@@ -253,14 +253,18 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
 /// Writes to stdout, whole and flushed, or says on stderr why not. Of what others wrote, what JSON leaves raw
 /// is escaped here for every verb.
 fn print(bytes: &[u8]) -> Result<(), io::Error> {
-    print_unless(bytes, &|| false)
+    print_unless(bytes, &AtomicUsize::new(0), &|| false)
 }
 
-/// The same; while nobody reads, `stop` ends the waiting.
-fn print_unless(bytes: &[u8], stop: &dyn Fn() -> bool) -> Result<(), io::Error> {
+/// The same; counts the bytes that the reader has taken, and while nobody reads, `stop` ends the waiting.
+fn print_unless(
+    bytes: &[u8],
+    taken: &AtomicUsize,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), io::Error> {
     let text = std::str::from_utf8(bytes).map(visible_json);
     let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
-    stdout::write(bytes, stop).inspect_err(|error| {
+    stdout::write(bytes, taken, stop).inspect_err(|error| {
         tracing::error!(%error, "cannot write to stdout; nobody reads it, or its disk is full");
     })
 }

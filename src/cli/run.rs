@@ -5,7 +5,10 @@ use std::{
     io,
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -21,7 +24,7 @@ use super::{
     watch::Watched,
 };
 
-/// So long a reader of the envelope is waited for after a signal.
+/// How long the run waits, after a signal, for a reader that takes nothing.
 const READER: Duration = Duration::from_secs(5);
 
 /// Performs the task on stdin or in a file.
@@ -52,18 +55,23 @@ pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     code
 }
 
-/// Says when a reader of the envelope is waited for no longer: some seconds after the first signal from here
-/// on, or at the second. Callers often send a signal first and read then.
-fn waits_in_vain(host: &Host) -> impl Fn() -> bool {
+/// Says when the run waits for a reader of the envelope no longer: some seconds after the first signal from here on
+/// in which the reader has taken nothing, or at the second signal. Callers often send a signal first and read then.
+fn waits_in_vain<'a>(host: &'a Host, taken: &'a AtomicUsize) -> impl Fn() -> bool + 'a {
     let interrupts = host.interrupts();
     let before = interrupts.count();
-    let signalled = Cell::new(None);
+    let idle: Cell<Option<(usize, Moment)>> = Cell::new(None);
     move || match interrupts.count().saturating_sub(before) {
         0 => false,
         1 => {
-            let since: Moment = signalled.get().unwrap_or_else(|| host.moment());
-            signalled.set(Some(since));
-            since.passed() >= READER
+            let taken = taken.load(Ordering::Relaxed);
+            let (_, since) = idle
+                .take()
+                .filter(|(earlier, _)| *earlier == taken)
+                .unwrap_or_else(|| (taken, host.moment()));
+            let waited = since.passed();
+            idle.set(Some((taken, since)));
+            waited >= READER
         }
         _ => true,
     }
@@ -94,6 +102,7 @@ fn answer(
         settings,
         arrived,
         course,
+        taken,
         ..
     } = &*watched;
     let bar = Bar::new();
@@ -112,7 +121,7 @@ fn answer(
             thread::park();
         }
     }
-    let printed = print_unless(&answer.line, &waits_in_vain(host));
+    let printed = print_unless(&answer.line, taken, &waits_in_vain(host, taken));
     tracing::debug!("answer written");
     if let Some(failure) = &answer.outcome().failure {
         logs::failed(failure);

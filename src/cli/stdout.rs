@@ -1,6 +1,9 @@
 //! stdout: written whole, or it is said why not.
 
-use std::io;
+use std::{
+    io,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -15,9 +18,9 @@ const TURN: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
-/// Writes all bytes. While the pipe is full, `stop` ends the waiting for a reader. The standard library takes a stdout that
-/// cannot be written to for one that was; here it is an error.
-pub(super) fn write(bytes: &[u8], stop: &dyn Fn() -> bool) -> io::Result<()> {
+/// Writes all bytes, and counts those that the reader has taken. While the pipe is full, `stop` ends the waiting.
+/// The standard library ignores the error of a stdout that cannot be written to; this function returns it.
+pub(super) fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) -> io::Result<()> {
     let out = rustix::stdio::stdout();
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -29,7 +32,10 @@ pub(super) fn write(bytes: &[u8], stop: &dyn Fn() -> bool) -> io::Result<()> {
             Ok(_) | Err(_) => {}
         }
         match rustix::io::write(out, rest.get(..PIECE).unwrap_or(rest)) {
-            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+            Ok(written) => {
+                rest = rest.get(written..).unwrap_or_default();
+                taken.fetch_add(written, Ordering::Relaxed);
+            }
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(error.into()),
         }

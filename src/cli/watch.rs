@@ -7,7 +7,7 @@ use std::{
     process,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU8, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
     },
     thread,
     time::Duration,
@@ -46,6 +46,8 @@ pub(super) struct Watched {
     spoken: AtomicBool,
     /// The exit code of the answer that the run wrote.
     exit: AtomicU8,
+    /// How many bytes of the answer its reader has taken.
+    pub(super) taken: AtomicUsize,
 }
 
 impl Watched {
@@ -57,6 +59,7 @@ impl Watched {
             course: Course::default(),
             spoken: AtomicBool::new(false),
             exit: AtomicU8::new(1),
+            taken: AtomicUsize::new(0),
         }
     }
 
@@ -111,8 +114,12 @@ impl Watched {
             }
             process::exit(code.into());
         }
-        // The answer is being written, or servers are waited for that do not end.
-        thread::sleep(GRACE);
+        // A reader is taking the answer, or nothing happens any more.
+        let mut before = None;
+        while before != Some(self.taken.load(Ordering::Relaxed)) {
+            before = Some(self.taken.load(Ordering::Relaxed));
+            thread::sleep(GRACE);
+        }
         process::exit(self.exit.load(Ordering::Acquire).into());
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     os::fd::OwnedFd,
     process::{Child, Stdio},
     thread,
@@ -145,6 +145,29 @@ fn a_reader_that_comes_after_the_signal_gets_the_whole_envelope() {
 }
 
 #[test]
+fn a_slow_reader_gets_the_whole_envelope_after_a_signal() {
+    let root = Root::with_catalog(LINGERING);
+    let mut child = waiting_for_a_reader(&root);
+    signal_child(&child, Signal::TERM);
+    let mut stdout = child.stdout.take().unwrap();
+    let mut envelope = Vec::new();
+    for _ in 0..4 {
+        thread::sleep(Duration::from_secs(3)); // in all, longer than a reader that takes nothing is waited for
+        (&mut stdout)
+            .take(30_000)
+            .read_to_end(&mut envelope)
+            .unwrap();
+    }
+    stdout.read_to_end(&mut envelope).unwrap();
+    let envelope: serde_json::Value = serde_json::from_slice(&envelope).unwrap();
+    assert_eq!(
+        envelope.pointer("/output/content/oneact/state"),
+        Some(&json!("done"))
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_second_signal_ends_a_run_whose_envelope_has_no_reader_and_so_does_time() {
     for signals in [1, 2] {
         let root = Root::with_catalog(LINGERING);
@@ -236,8 +259,9 @@ fn a_failure_says_one_line_on_stderr_unless_it_is_to_be_quiet() {
 
 /// Runs a task that succeeds, with that stdout; answers exit code and stderr.
 fn printing_to(root: &Root, stdout: impl Into<Stdio>) -> (i32, String) {
-    let mut child = root.command().stdout(stdout).spawn().unwrap();
-    feed(&mut child, &download("good"));
+    fs::write(root.path.join("task.json"), download("good").to_string()).unwrap();
+    let task = fs::File::open(root.path.join("task.json")).unwrap(); // a run may end before it reads the task
+    let mut child = root.command().stdin(task).stdout(stdout).spawn().unwrap();
     let stderr = text(child.stderr.take().unwrap());
     (child.wait().unwrap().code().unwrap(), stderr)
 }
