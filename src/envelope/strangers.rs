@@ -164,7 +164,13 @@ const METADATA: Keys = Keys {
         "sequence_number",
         "parent_message_id",
     ]],
-    synonyms: &[("session_id", &["session"])],
+    synonyms: &[("session_id", &["session"]), ("--dry-run", DRY_RUN)],
+};
+/// What lies between a message and its task is others': only what asks for a dry run is refused.
+const BETWEEN: Keys = Keys {
+    of: "a message",
+    known: &[],
+    synonyms: &[("--dry-run", DRY_RUN)],
 };
 
 /// What says something of a task and of nothing else.
@@ -190,12 +196,15 @@ pub(super) fn look(
         .as_object()
         .filter(|whole| !std::ptr::eq(*whole, task));
     if let Some(around) = around.filter(|_| found.shape == Shape::Dispatch) {
-        let content = at(document, "output/content").and_then(Value::as_object);
-        [Some(around), content]
-            .into_iter()
-            .flatten()
-            .try_for_each(nothing_lost)?;
+        let [output, content] =
+            ["output", "output/content"].map(|path| at(document, path).and_then(Value::as_object));
+        for object in [Some(around), content].into_iter().flatten() {
+            nothing_lost(object)?;
+        }
         MESSAGE.refuse(around)?;
+        for object in [output, content].into_iter().flatten() {
+            BETWEEN.refuse(object)?;
+        }
     }
     if let Some(metadata) = document.get("metadata").and_then(Value::as_object) {
         METADATA.refuse(metadata)?;

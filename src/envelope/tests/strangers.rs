@@ -123,6 +123,15 @@ fn what_stands_around_the_task_is_looked_at_too() {
         "dry_run",
         "--dry-run",
     );
+    for message in [
+        json!({"dispatch": task(), "metadata": {"dry_run": true}}),
+        json!({"output": {"content": {"dispatch": task()}, "dry_run": true}}),
+        json!({"output": {"content": {"dispatch": task(), "dry_run": true}}}),
+        with(task(), "metadata", json!({"dry_run": true})),
+        json!({"task_plan": {"action_plan": []}, "metadata": {"dry_run": true}}),
+    ] {
+        means(&message, "dry_run", "--dry-run");
+    }
     let metadata = json!({"sesion_id": "s"});
     means(
         &with(task(), "metadata", metadata),
