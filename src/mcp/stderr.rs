@@ -57,8 +57,22 @@ impl Stderr {
     /// The tail without secrets, and the number of all bytes.
     pub(super) fn so_far(&self, secrets: &Secrets) -> (String, u64) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let tail = tail(&kept.bytes);
-        (secrets.cut_within(&kept.bytes, tail), kept.total)
+        (kept.shown(secrets), kept.total)
+    }
+}
+
+impl Kept {
+    /// The tail without secrets. In a line whose beginning is no longer kept, the end of a long secret could not be told
+    /// from other text.
+    fn shown(&self, secrets: &Secrets) -> String {
+        let tail = tail(&self.bytes);
+        let before = self.bytes.get(..tail.start).unwrap_or_default();
+        let begins = self.total == self.bytes.len() as u64 || before.contains(&b'\n');
+        if begins || secrets.is_empty() {
+            secrets.cut_within(&self.bytes, tail)
+        } else {
+            String::new()
+        }
     }
 }
 
@@ -83,6 +97,21 @@ fn tail(bytes: &[u8]) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_secret_that_is_longer_than_what_is_kept_is_not_shown() {
+        let secret = "some words ".repeat(30_000);
+        let secrets = Secrets::new([secret.clone()]);
+        let kept = |said: &str| Kept {
+            bytes: said.as_bytes()[said.len() - 200_000..].to_vec(),
+            total: said.len() as u64,
+        };
+        assert_eq!(kept(&format!("token {secret}bad")).shown(&secrets), "");
+        let last = kept(&format!("token {secret}bad\nlast line"));
+        assert_eq!(last.shown(&secrets), "last line");
+        let without = kept(&"word ".repeat(60_000)).shown(&Secrets::default());
+        assert!(without.starts_with("word "));
+    }
 
     fn shown(said: &str) -> &str {
         said.get(tail(said.as_bytes())).unwrap()
