@@ -6,6 +6,7 @@
 mod adl;
 mod answers;
 mod dispatch;
+mod fields;
 mod find;
 mod mcp_request;
 mod mcp_response;

@@ -8,15 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Elicited, Failure, Given, Input, Question, Response, ResponseKind};
 
-use super::dispatch::{optional, shape};
-
-/// The fields of a task that speak of questions.
-pub(super) const FIELDS: [&str; 4] = [
-    "accepts_input",
-    "input_responses",
-    "request_state",
-    "input_requests",
-];
+use super::fields::{optional, shape};
 
 /// Reads the four fields; null is as good as absent.
 pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {

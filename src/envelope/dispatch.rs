@@ -9,37 +9,17 @@ use serde_json::{Map, Value};
 
 use crate::task::{CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, RefId, RefStatus};
 
-use super::{answers, find::Found, plans};
-
-/// The fields this dialect knows, beside those of questions and plans.
-pub(super) const KNOWN: [&str; 14] = [
-    "task_id",
-    "action",
-    "capability_ids",
-    "input_refs_resolved",
-    "output_refs_expected",
-    "parameters",
-    "attempt",
-    "salt",
-    "idempotency_key",
-    // Known, and of no consequence for one task:
-    "execution_group",
-    "workflow_progress",
-    "metadata",
-    "resources",
-    "message_id",
-];
+use super::{
+    answers,
+    fields::{optional, required_text, shape},
+    plans,
+};
 
 /// The longest id of a capability, in bytes: it is looked for among others, and told.
 const LONGEST_ID: usize = 512;
 
-/// Reads the task. The first thing wrong is the answer.
-pub(super) fn read(found: &Found<'_>, notes: &mut Vec<String>) -> Result<CapabilityTask, Failure> {
-    task(found.object(), notes)
-}
-
-/// The task in an object of this shape.
-pub(super) fn task(
+/// Reads the task. The first thing that is wrong is the answer.
+pub(super) fn read(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Result<CapabilityTask, Failure> {
@@ -88,32 +68,6 @@ fn number(value: &Value) -> Option<u32> {
         .as_u64()
         .and_then(|attempt| u32::try_from(attempt).ok())
         .filter(|attempt| *attempt >= 1)
-}
-
-pub(super) fn shape(message: impl Into<String>) -> Failure {
-    Failure::new(Fault::InvalidShape, message)
-}
-
-fn required_text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
-    match object.get(key) {
-        Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
-        Some(_) => Err(shape(format!("`{key}` must be a string that is not empty"))),
-        None => Err(shape(format!("`{key}` is missing"))),
-    }
-}
-
-pub(super) fn optional<'o, T>(
-    object: &'o Map<String, Value>,
-    key: &str,
-    what: &str,
-    take: impl FnOnce(&'o Value) -> Option<T>,
-) -> Result<Option<T>, Failure> {
-    match object.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => take(value)
-            .map(Some)
-            .ok_or_else(|| shape(format!("`{key}` must be {what}"))),
-    }
 }
 
 /// R-000-109: no ids, no task.

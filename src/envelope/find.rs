@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault};
 
-use super::{mcp_request, plans};
+use super::fields::multiple;
 
 /// The one object that is the task, wherever the document holds it.
 #[derive(Clone, Copy)]
@@ -93,11 +93,11 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
         no_several(content, &LISTS)?;
     }
     let has = |key: &str| whole.contains_key(key);
-    let of_capabilities = has("capability_ids") || (has("task_id") && !plans::is_plan(whole));
+    let of_capabilities = has("capability_ids") || (has("task_id") && !is_plan(whole));
     let of_protocol = at(document, "envelope/message_type").is_some()
         || has("payload") && document.get("envelope").is_some_and(Value::is_object);
-    let bare_plan = plans::is_plan(whole) && !has("capability_ids");
-    let request = mcp_request::is(whole) && !of_protocol;
+    let bare_plan = is_plan(whole) && !has("capability_ids");
+    let request = is_request(whole) && !of_protocol;
     let places = [
         (
             Shape::Dispatch,
@@ -194,9 +194,22 @@ fn no_several(object: &Map<String, Value>, lists: &[&str]) -> Result<(), Failure
     }
 }
 
-pub(super) fn multiple(what: &str) -> Failure {
-    let message = format!(
-        "multiple tasks: found {what}; oneact performs exactly one task, so send them one at a time"
-    );
-    Failure::new(Fault::MultipleTasks, message)
+/// Whether an object is a plan, bare or wrapped.
+pub(super) fn is_plan(object: &Map<String, Value>) -> bool {
+    object.contains_key("task_plan") || object.contains_key("action_plan")
+}
+
+/// Whether an object is an `MCPRequest`.
+pub(super) fn is_request(object: &Map<String, Value>) -> bool {
+    let named = object.contains_key("actionId") || object.contains_key("action");
+    let other = [
+        "task_id",
+        "capability_ids",
+        "action_plan",
+        "task_plan",
+        "envelope",
+    ];
+    named
+        && (object.contains_key("args") || object.contains_key("actionId"))
+        && !other.iter().any(|key| object.contains_key(*key))
 }

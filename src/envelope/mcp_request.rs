@@ -8,33 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::task::{CapabilityTask, Failure};
 
-use super::dispatch::{self, shape};
-
-/// The fields that a dispatch has under the same name.
-pub(super) const SHARED: [&str; 7] = [
-    "input_refs_resolved",
-    "output_refs_expected",
-    "attempt",
-    "salt",
-    "idempotency_key",
-    "input_responses",
-    "request_state",
-];
-
-/// Whether an object is one.
-pub(super) fn is(object: &Map<String, Value>) -> bool {
-    let named = object.contains_key("actionId") || object.contains_key("action");
-    let other = [
-        "task_id",
-        "capability_ids",
-        "action_plan",
-        "task_plan",
-        "envelope",
-    ];
-    named
-        && (object.contains_key("args") || object.contains_key("actionId"))
-        && !other.iter().any(|key| object.contains_key(*key))
-}
+use super::{
+    dispatch,
+    fields::{OF_REQUEST_AND_DISPATCH, optional, shape},
+};
 
 /// The action, by its id.
 pub(super) fn action_id(object: &Map<String, Value>) -> Option<&str> {
@@ -61,13 +38,13 @@ pub(super) fn read(
         Some(_) => return Err(shape("`args` must be an object")),
     };
     let text = |value: &Value| value.as_str().map(|_| ());
-    dispatch::optional(object, "taskId", "a string", text)?;
+    optional(object, "taskId", "a string", text)?;
     let task_id = task_id(object).unwrap_or(id);
     let mut task = Map::new();
     task.insert("task_id".to_owned(), task_id.into());
     task.insert("capability_ids".to_owned(), Value::Array(vec![id.into()]));
     task.insert("parameters".to_owned(), Value::Object(args));
-    for key in SHARED {
+    for key in OF_REQUEST_AND_DISPATCH {
         if let Some(value) = object.get(key) {
             task.insert(key.to_owned(), value.clone());
         }
@@ -78,5 +55,5 @@ pub(super) fn read(
     {
         notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
     }
-    dispatch::task(&task, notes)
+    dispatch::read(&task, notes)
 }

@@ -8,31 +8,10 @@ use crate::task::{
 };
 
 use super::{
-    dispatch::{optional, shape},
-    find::multiple,
+    fields::{self, multiple, optional, shape},
+    find::is_plan,
     strangers, strict,
 };
-
-/// What may stand beside a plan, and is none of it.
-pub(super) const BESIDE: [&str; 9] = [
-    "system_config",
-    "protocol_validation",
-    "task_id",
-    "attempt",
-    "salt",
-    "idempotency_key",
-    "metadata",
-    "resources",
-    "message_id",
-];
-
-/// Of these three, a task of capabilities may have each.
-pub(super) const FIELDS: [&str; 3] = ["task_plan", "system_config", "protocol_validation"];
-
-/// Whether this is a plan, bare or wrapped.
-pub(super) fn is_plan(object: &Map<String, Value>) -> bool {
-    object.contains_key("task_plan") || object.contains_key("action_plan")
-}
 
 /// Reads a bare or wrapped plan.
 pub(super) fn read(
@@ -49,7 +28,7 @@ pub(super) fn read(
         }
         None => {
             let mut plan = object.clone();
-            plan.retain(|key, _| !BESIDE.contains(&key.as_str()));
+            plan.retain(|key, _| !fields::BESIDE_A_PLAN.contains(&key.as_str()));
             Value::Object(plan)
         }
     };
@@ -98,7 +77,9 @@ pub(super) fn carried(
             "`action_plan` stands beside `capability_ids`; put the whole plan under `task_plan`",
         ));
     }
-    let beside = FIELDS.iter().any(|key| given(task, key).is_some());
+    let beside = fields::OF_PLANS
+        .iter()
+        .any(|key| given(task, key).is_some());
     let within = ["task_plan", "plan"]
         .into_iter()
         .filter_map(|key| parameters.get(key))

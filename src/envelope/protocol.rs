@@ -10,8 +10,8 @@ use crate::task::{
 };
 
 use super::{
-    dispatch::{optional, shape},
-    find::{Found, at},
+    fields::{optional, shape},
+    find::{Found, at, is_plan},
     plans,
 };
 
@@ -54,7 +54,7 @@ pub(super) fn read(
             name(payload, content, Known::Name).map(Task::Cancel)
         }
         (Some("TASK_REQUEST"), _) => match content {
-            Some(content) if plans::is_plan(content) => {
+            Some(content) if is_plan(content) => {
                 let order = plans::read(content, notes)?;
                 Ok(Task::Plan(PlanOrder {
                     validation: order.validation.and(validation),

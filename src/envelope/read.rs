@@ -10,7 +10,8 @@ use crate::task::{Counted, Failure, Fault, Identity, Resources, Task};
 
 use super::{
     dispatch,
-    find::{Found, Shape, find, take},
+    fields::optional,
+    find::{Found, Shape, find, is_request, take},
     mcp_request, message, plans, protocol, strangers, strict,
 };
 
@@ -64,7 +65,9 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     let task = found.as_ref().map_err(Clone::clone).and_then(|found| {
         strangers::look(&document, found, &mut notes)?;
         let task = match found.shape {
-            Shape::Dispatch => Task::Capabilities(Box::new(dispatch::read(found, &mut notes)?)),
+            Shape::Dispatch => {
+                Task::Capabilities(Box::new(dispatch::read(found.object(), &mut notes)?))
+            }
             Shape::Request => {
                 let task = mcp_request::read(found.object(), &mut notes)?;
                 Task::Capabilities(Box::new(task))
@@ -146,7 +149,7 @@ fn task_id(shown: &Value) -> Option<&str> {
     let own = shown.get("task_id").and_then(Value::as_str);
     own.filter(|id| !id.is_empty()).or_else(|| {
         let object = shown.as_object()?;
-        if mcp_request::is(object) {
+        if is_request(object) {
             return mcp_request::task_id(object).or(mcp_request::action_id(object));
         }
         let content = shown.get("content").and_then(Value::as_object);
@@ -158,10 +161,10 @@ fn task_id(shown: &Value) -> Option<&str> {
 fn named(found: &Found<'_>) -> Result<(), Failure> {
     let text = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(|_| ());
     let what = "a string that is not empty";
-    dispatch::optional(found.object(), "task_id", what, text)?;
+    optional(found.object(), "task_id", what, text)?;
     let what = "a whole number of 1 or more";
     let number = |_: &Value| dispatch::attempt(found.value()).map(|_| ());
-    dispatch::optional(found.object(), "attempt", what, number)?;
+    optional(found.object(), "attempt", what, number)?;
     Ok(())
 }
 

@@ -6,10 +6,8 @@ use serde_json::{Map, Value};
 use crate::task::Failure;
 
 use super::{
-    answers,
-    dispatch::{self, shape},
+    fields::{self, shape},
     find::{Found, Shape, at},
-    mcp_request, plans,
 };
 
 /// The keys of one object.
@@ -82,7 +80,11 @@ const SESSION: &[&str] = &["session", "session_id"];
 
 const TASK: Keys = Keys {
     of: "a task",
-    known: &[&dispatch::KNOWN, &answers::FIELDS, &plans::FIELDS],
+    known: &[
+        &fields::OF_DISPATCH,
+        &fields::OF_QUESTIONS,
+        &fields::OF_PLANS,
+    ],
     synonyms: &[
         ("parameters", PARAMETERS),
         ("capability_ids", CAPABILITY_IDS),
@@ -113,7 +115,7 @@ const REQUEST: Keys = Keys {
             "resources",
             "message_id",
         ],
-        &mcp_request::SHARED,
+        &fields::OF_REQUEST_AND_DISPATCH,
     ],
     synonyms: &[
         ("args", PARAMETERS),
@@ -130,7 +132,10 @@ const REQUEST: Keys = Keys {
 
 const PLAN: Keys = Keys {
     of: "a plan's message",
-    known: &[&["task_plan", "sessionId", "requestId"], &plans::BESIDE],
+    known: &[
+        &["task_plan", "sessionId", "requestId"],
+        &fields::BESIDE_A_PLAN,
+    ],
     synonyms: &[
         ("system_config", &["config", "configuration"]),
         ("protocol_validation", &["validation"]),
@@ -240,7 +245,7 @@ pub(super) fn beside_plan(
 
 /// What belongs into the task and stands beside it would be lost.
 fn nothing_lost(around: &Map<String, Value>) -> Result<(), Failure> {
-    let own = OF_A_TASK.iter().chain(&answers::FIELDS);
+    let own = OF_A_TASK.iter().chain(&fields::OF_QUESTIONS);
     let mut lost = own.filter(|key| around.get(**key).is_some_and(|value| !value.is_null()));
     match lost.next() {
         None => Ok(()),

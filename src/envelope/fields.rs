@@ -1,0 +1,96 @@
+//! The fields of messages and tasks: their names, and how one of them is read.
+
+use serde_json::{Map, Value};
+
+use crate::task::{Failure, Fault};
+
+/// The fields of a dispatch, beside those of questions and plans.
+pub(super) const OF_DISPATCH: [&str; 14] = [
+    "task_id",
+    "action",
+    "capability_ids",
+    "input_refs_resolved",
+    "output_refs_expected",
+    "parameters",
+    "attempt",
+    "salt",
+    "idempotency_key",
+    // Known, and of no consequence for one task:
+    "execution_group",
+    "workflow_progress",
+    "metadata",
+    "resources",
+    "message_id",
+];
+
+/// The fields of a task that speak of questions.
+pub(super) const OF_QUESTIONS: [&str; 4] = [
+    "accepts_input",
+    "input_responses",
+    "request_state",
+    "input_requests",
+];
+
+/// A task of capabilities may have each of these three.
+pub(super) const OF_PLANS: [&str; 3] = ["task_plan", "system_config", "protocol_validation"];
+
+/// What may stand beside a plan and is no part of it.
+pub(super) const BESIDE_A_PLAN: [&str; 9] = [
+    "system_config",
+    "protocol_validation",
+    "task_id",
+    "attempt",
+    "salt",
+    "idempotency_key",
+    "metadata",
+    "resources",
+    "message_id",
+];
+
+/// The fields that a request and a dispatch have under the same name.
+pub(super) const OF_REQUEST_AND_DISPATCH: [&str; 7] = [
+    "input_refs_resolved",
+    "output_refs_expected",
+    "attempt",
+    "salt",
+    "idempotency_key",
+    "input_responses",
+    "request_state",
+];
+
+/// The task, or what holds it, has another shape than it must have.
+pub(super) fn shape(message: impl Into<String>) -> Failure {
+    Failure::new(Fault::InvalidShape, message)
+}
+
+/// The input holds several tasks (R-000-108).
+pub(super) fn multiple(what: &str) -> Failure {
+    let message = format!(
+        "multiple tasks: found {what}; oneact performs exactly one task, so send them one at a time"
+    );
+    Failure::new(Fault::MultipleTasks, message)
+}
+
+/// A text that must be there.
+pub(super) fn required_text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
+    match object.get(key) {
+        Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
+        Some(_) => Err(shape(format!("`{key}` must be a string that is not empty"))),
+        None => Err(shape(format!("`{key}` is missing"))),
+    }
+}
+
+/// What `take` makes of a value that may be absent or null; `what` names the expected type.
+pub(super) fn optional<'o, T>(
+    object: &'o Map<String, Value>,
+    key: &str,
+    what: &str,
+    take: impl FnOnce(&'o Value) -> Option<T>,
+) -> Result<Option<T>, Failure> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => take(value)
+            .map(Some)
+            .ok_or_else(|| shape(format!("`{key}` must be {what}"))),
+    }
+}
