@@ -46,10 +46,10 @@ pub(crate) use decide::{
 };
 pub(crate) use decision::{Decision, Difference, Fact};
 pub(crate) use home::home;
-pub(crate) use naming::{Alone, Name, Told};
+pub(crate) use naming::{Alone, Name, SCRATCH, Told};
 pub(crate) use place::Place;
 pub(crate) use prune::{Pruned, Wish as PruneWish};
-pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, SCRATCH, Step, Whole};
+pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, Step, Whole};
 pub(crate) use record::{Effects, Row, RowOutcome, RowState};
 pub(crate) use request::{Asked, AskedStep, Signatures};
 pub(crate) use signature::{KeyError, PublicKey, read_signers};

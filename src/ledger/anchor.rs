@@ -161,7 +161,7 @@ impl HeadFile {
     }
 
     /// What it has against the ledger, if anything.
-    pub(super) fn objects(&self, tx: &mut dyn Tx) -> Result<Option<Objection>, StoreError> {
+    pub(super) fn objects(&self, tx: &mut Tx<'_>) -> Result<Option<Objection>, StoreError> {
         let mut before = None;
         // Others may be writing it: what it says twice it says.
         loop {

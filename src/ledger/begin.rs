@@ -211,7 +211,7 @@ impl Ledger<'_> {
 }
 
 /// The key for secrets. Under another one everything with a secret in it would be done again.
-fn kept_key(tx: &mut dyn Tx) -> Result<Option<[u8; 32]>, StoreError> {
+fn kept_key(tx: &mut Tx<'_>) -> Result<Option<[u8; 32]>, StoreError> {
     let (key, keyed) = (tx.secret_key()?, tx.keyed()?);
     let said = keyed
         .as_ref()

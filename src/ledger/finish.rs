@@ -247,7 +247,7 @@ enum Absorbed {
 impl Letter {
     /// Whether it was taken in before. Other answers of its operation are none of its business: a person
     /// may have given one in the place of this.
-    fn is_in(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+    fn is_in(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
         let row = &self.row;
         let same = |other: &Row| {
             other.operation_id == row.operation_id
@@ -259,7 +259,7 @@ impl Letter {
         Ok(rows.iter().any(same))
     }
 
-    fn taken_in(&self, tx: &mut dyn Tx) -> Result<Head, StoreError> {
+    fn taken_in(&self, tx: &mut Tx<'_>) -> Result<Head, StoreError> {
         let key = ClaimKey {
             session_id: self.row.session_id.clone(),
             request_hash: self.claimed_hash.clone(),

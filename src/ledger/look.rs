@@ -80,8 +80,8 @@ impl Judged {
 }
 
 /// One look, inside a transaction.
-pub(super) struct Look<'t, 'a> {
-    pub(super) tx: &'t mut dyn Tx,
+pub(super) struct Look<'t, 'd, 'a> {
+    pub(super) tx: &'t mut Tx<'d>,
     pub(super) ask: &'t Ask<'a>,
     pub(super) hashes: &'t Hashes,
     pub(super) known: &'t Known,
@@ -105,7 +105,7 @@ pub(super) enum Found {
     Nothing,
 }
 
-impl Look<'_, '_> {
+impl Look<'_, '_, '_> {
     /// Whether the session was opened before: it belongs to the context it was opened in.
     pub(super) fn is_open(&mut self) -> Result<bool, LedgerError> {
         let who = &self.ask.who;

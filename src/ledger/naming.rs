@@ -1,7 +1,6 @@
 //! Which answer a person means: an operation's id, a row's, or a step of a session.
 
 use super::{
-    reading::last_session,
     record::{Row, RowState},
     store::{Begin, StoreError, Tx, Which},
 };
@@ -75,6 +74,9 @@ pub(crate) struct Told {
 /// So many of each kind of id are listed at most.
 pub(super) const CANDIDATES: usize = 10;
 
+/// How sessions are named that only try whether an answer comes out the same.
+pub(crate) const SCRATCH: &str = "replay-";
+
 impl Told {
     pub(super) fn of(row: &Row) -> Self {
         Self {
@@ -89,7 +91,7 @@ impl Told {
 }
 
 /// The one answer that is meant. An operation that was resolved has several: the newest.
-pub(super) fn find(tx: &mut dyn Tx, name: Name<'_>) -> Result<Row, NameError> {
+pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, NameError> {
     let text = name.text.strip_prefix('#').unwrap_or(name.text);
     if let Some(step) = number(text) {
         let last = match (name.session, name.alone) {
@@ -133,7 +135,25 @@ fn number(text: &str) -> Option<u64> {
     (number.to_string() == text).then_some(number)
 }
 
-fn at(tx: &mut dyn Tx, session_id: &str, step_index: u64) -> Result<Row, NameError> {
+/// The session of the newest answer that was not given to try something; else the one that was opened last.
+pub(super) fn last_session(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError> {
+    let mut newest = None;
+    for most in [1, 100] {
+        for row in tx.rows(&Which::Newest, most)? {
+            if !row.session_id.starts_with(SCRATCH) {
+                return Ok(Some(row.session_id));
+            }
+            newest.get_or_insert(row.session_id);
+        }
+    }
+    if newest.is_some() {
+        return Ok(newest);
+    }
+    let opened = tx.newest_session()?;
+    Ok(opened.map(|session| session.session_id))
+}
+
+fn at(tx: &mut Tx<'_>, session_id: &str, step_index: u64) -> Result<Row, NameError> {
     let which = Which::Step {
         session_id,
         step_index,

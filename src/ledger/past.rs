@@ -36,7 +36,7 @@ impl Past {
     /// Reads what a run has to know of a request. For what must not happen twice that is all of it, and
     /// among it is what [`examined`] has found.
     pub(super) fn of(
-        tx: &mut dyn Tx,
+        tx: &mut Tx<'_>,
         session_id: &str,
         request_hash: &str,
         (effects, examined): (Effects, &[Seq]),
@@ -53,7 +53,7 @@ impl Past {
         Self::from(tx, links)
     }
 
-    fn from(tx: &mut dyn Tx, links: Vec<Link>) -> Result<Self, StoreError> {
+    fn from(tx: &mut Tx<'_>, links: Vec<Link>) -> Result<Self, StoreError> {
         let mut past = Self::default();
         for link in links {
             match link.body().filter(|_| link.hash() == link.entry_hash) {
@@ -110,7 +110,7 @@ impl Past {
     /// Who has what `key` claims.
     pub(super) fn holder(
         &self,
-        tx: &mut dyn Tx,
+        tx: &mut Tx<'_>,
         key: &ClaimKey,
     ) -> Result<Option<Claim>, StoreError> {
         if let Some(claim) = self.opened.of(key) {
@@ -124,7 +124,7 @@ impl Past {
     }
 
     /// The row, where it is what its link says. Whether it was taken back is the links' word, too.
-    pub(super) fn believed(&self, tx: &mut dyn Tx, row: Row) -> Result<Option<Row>, StoreError> {
+    pub(super) fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
         let link = match row.seq {
             Some(seq) => tx.link(seq)?,
             None => None,
@@ -148,7 +148,7 @@ impl Past {
 /// the newest links is examined, whatever it tells of: that it is whole, follows the one before, and that none
 /// is missing. One that was changed or removed may have told of it.
 pub(super) fn examined(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     session_id: &str,
     request_hash: &str,
 ) -> Result<Vec<Seq>, StoreError> {
@@ -175,7 +175,7 @@ pub(super) fn examined(
 }
 
 /// A claim as the links have it; none where they say that it is not open.
-pub(super) fn linked(tx: &mut dyn Tx, said: &Claim) -> Result<Option<Claim>, StoreError> {
+pub(super) fn linked(tx: &mut Tx<'_>, said: &Claim) -> Result<Option<Claim>, StoreError> {
     let link = tx.link(said.seq)?;
     let Some(link) = link else {
         return Ok(None);
@@ -188,7 +188,7 @@ pub(super) fn linked(tx: &mut dyn Tx, said: &Claim) -> Result<Option<Claim>, Sto
 
 /// The claim that a link made, as the links from there on have it; none where they say that it is not open.
 pub(super) fn open(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     session_id: &str,
     request_hash: &str,
     seq: Seq,
@@ -199,7 +199,7 @@ pub(super) fn open(
 
 /// Ends a claim that is ours, and gives it; none where it was taken over.
 pub(super) fn settle(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     key: &ClaimKey,
     request_hash: &str,
     seq: Seq,
@@ -210,7 +210,7 @@ pub(super) fn settle(
 }
 
 /// The first of these rows that its link seals.
-pub(super) fn first_believed(tx: &mut dyn Tx, rows: Vec<Row>) -> Result<Option<Row>, StoreError> {
+pub(super) fn first_believed(tx: &mut Tx<'_>, rows: Vec<Row>) -> Result<Option<Row>, StoreError> {
     for row in rows {
         if let Some(row) = Past::default().believed(tx, row)? {
             return Ok(Some(row));

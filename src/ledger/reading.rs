@@ -9,7 +9,7 @@ use super::{
     Place,
     begin::lock_of,
     decision::Decision,
-    naming::{Alone, Name, NameError, find},
+    naming::{Alone, Name, NameError, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Event, Link, Row, RowState, Session},
     store::{PostgresStore, SqliteStore, Store, StoreError, Tx, Which, Wish, read},
@@ -97,9 +97,6 @@ pub(crate) enum Most {
     /// The newest so many.
     Newest(usize),
 }
-
-/// How sessions are named that only try whether an answer comes out the same.
-pub(crate) const SCRATCH: &str = "replay-";
 
 impl Reading {
     /// Opens what is there.
@@ -282,27 +279,9 @@ impl Reading {
     }
 }
 
-/// The session of the newest answer that was not given to try something; else the one that was opened last.
-pub(super) fn last_session(tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
-    let mut newest = None;
-    for most in [1, 100] {
-        for row in tx.rows(&Which::Newest, most)? {
-            if !row.session_id.starts_with(SCRATCH) {
-                return Ok(Some(row.session_id));
-            }
-            newest.get_or_insert(row.session_id);
-        }
-    }
-    if newest.is_some() {
-        return Ok(newest);
-    }
-    let opened = tx.newest_session()?;
-    Ok(opened.map(|session| session.session_id))
-}
-
 /// The newest `most` answers that fit, ascending.
 fn newest(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     session_id: &str,
     most: usize,
     fits: &dyn Fn(&Row) -> bool,
@@ -321,7 +300,7 @@ fn newest(
     }
 }
 
-fn from(tx: &mut dyn Tx, row: &Row) -> Result<Option<u64>, ReadError> {
+fn from(tx: &mut Tx<'_>, row: &Row) -> Result<Option<u64>, ReadError> {
     let Some(id) = &row.reused_from else {
         return Ok(None);
     };
@@ -329,7 +308,7 @@ fn from(tx: &mut dyn Tx, row: &Row) -> Result<Option<u64>, ReadError> {
 }
 
 /// The claims of a session as the links have them, and when each was made.
-fn open(tx: &mut dyn Tx, session_id: &str) -> Result<Vec<(Claim, String)>, ReadError> {
+fn open(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<(Claim, String)>, ReadError> {
     let claims = tx.claims()?.into_iter();
     let mut open = Vec::new();
     for claim in claims.filter(|claim| claim.key.session_id == session_id) {

@@ -1,12 +1,18 @@
 //! What the ledger keeps: links of the chain, rows of `agent_actions`, claims, sessions. Values only.
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Serialize,
+    de::{
+        IntoDeserializer as _,
+        value::{Error, StrDeserializer},
+    },
+};
 
 /// The number of a link: gapless, 0 is the first.
 pub(crate) type Seq = u64;
 
 /// One link of the chain: what happened, in hashes and names, never in payloads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
     pub(crate) seq: Seq,
     pub(crate) operation_id: String,
@@ -25,14 +31,15 @@ pub(crate) struct Link {
 }
 
 /// The last link: where the next one is added.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) seq: Seq,
     pub(crate) entry_hash: String,
 }
 
 /// The kinds of link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
     /// The first link of every chain.
     Genesis,
@@ -64,30 +71,6 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Every kind.
-    pub(crate) const ALL: [Self; 20] = [
-        Self::Genesis,
-        Self::Rejected,
-        Self::Pending,
-        Self::Reserved,
-        Self::Dispatched,
-        Self::TakenOver,
-        Self::Succeeded,
-        Self::Failed,
-        Self::RolledBack,
-        Self::Cancelled,
-        Self::Unknown,
-        Self::Resolved,
-        Self::Replayed,
-        Self::Reused,
-        Self::Suppressed,
-        Self::Late,
-        Self::Reviewed,
-        Self::Revoked,
-        Self::Pruned,
-        Self::Keyed,
-    ];
-
     /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -113,10 +96,15 @@ impl Event {
             Self::Keyed => "keyed",
         }
     }
+
+    /// What is stored, read back.
+    pub(crate) fn read(name: &str) -> Option<Self> {
+        word(name)
+    }
 }
 
 /// A row of `agent_actions`: one answer. The first thirteen columns are specification 004's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// A UUID.
     pub(crate) id: String,
@@ -174,10 +162,11 @@ pub(crate) struct Row {
 }
 
 /// Specification 004's two words (R-004-42).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowOutcome {
     Success,
+    #[default]
     Error,
     /// Neither of the two, in a row of ours: somebody else wrote it.
     Other,
@@ -190,16 +179,6 @@ impl RowOutcome {
             Self::Success => "success",
             Self::Error => "error",
             Self::Other => "other",
-        }
-    }
-
-    /// What is stored in a row of that link, read back; what rows of before oneact say otherwise was no
-    /// success.
-    pub(crate) fn read(name: &str, link: Option<Seq>) -> Self {
-        match (name, link) {
-            ("success", _) => Self::Success,
-            ("error", _) | (_, None) => Self::Error,
-            (_, Some(_)) => Self::Other,
         }
     }
 }
@@ -223,22 +202,6 @@ pub(crate) enum RowState {
 }
 
 impl RowState {
-    /// Every state.
-    pub(crate) const ALL: [Self; 12] = [
-        Self::Done,
-        Self::Partial,
-        Self::Failed,
-        Self::RolledBack,
-        Self::Cancelled,
-        Self::Unknown,
-        Self::Rejected,
-        Self::Pending,
-        Self::Reused,
-        Self::Suppressed,
-        Self::Replayed,
-        Self::Late,
-    ];
-
     /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -259,12 +222,12 @@ impl RowState {
 
     /// What is stored, read back.
     pub(crate) fn read(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name() == name)
+        word(name)
     }
 }
 
 /// Somebody at work on a request: the only rows that come and go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) key: ClaimKey,
     pub(crate) operation_id: String,
@@ -276,7 +239,7 @@ pub(crate) struct Claim {
 }
 
 /// What is claimed: a request of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ClaimKey {
     pub(crate) session_id: String,
     /// Where duplicates are to run, the operation id stands here, so that nothing collides.
@@ -284,9 +247,11 @@ pub(crate) struct ClaimKey {
 }
 
 /// How far its owner is known to have come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ClaimState {
     /// Nothing has happened yet.
+    #[default]
     Reserved,
     /// It may have happened.
     Dispatched,
@@ -306,19 +271,20 @@ impl ClaimState {
 
     /// What is stored, read back.
     pub(crate) fn read(name: &str) -> Option<Self> {
-        let all = [Self::Reserved, Self::Dispatched, Self::Unknown];
-        all.into_iter().find(|state| state.name() == name)
+        word(name)
     }
 }
 
 /// What doing it twice would mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Effects {
     /// It changes nothing.
     None,
     /// Twice is as good as once.
     Idempotent,
     /// Twice is once too often.
+    #[default]
     Once,
 }
 
@@ -334,13 +300,12 @@ impl Effects {
 
     /// What is stored, read back.
     pub(crate) fn read(name: &str) -> Option<Self> {
-        let all = [Self::None, Self::Idempotent, Self::Once];
-        all.into_iter().find(|effects| effects.name() == name)
+        word(name)
     }
 }
 
 /// A session: who may use it is fixed by whoever opened it, never by a payload (R-004-03).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[expect(
     clippy::struct_field_names,
     reason = "the name that it has everywhere else"
@@ -355,4 +320,10 @@ pub(crate) struct Session {
     /// `uid:1000`
     pub(crate) principal: String,
     pub(crate) opened_at: String,
+}
+
+/// The word of one of these lists that has that name.
+pub(super) fn word<'w, T: Deserialize<'w>>(name: &'w str) -> Option<T> {
+    let name: StrDeserializer<'w, Error> = name.into_deserializer();
+    T::deserialize(name).ok()
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Deserialize;
 
 use crate::task::{Failure, Fault};
 
@@ -10,7 +11,7 @@ pub(crate) use super::made::{Made, SeenInput};
 
 use super::{
     chain::Change,
-    record::{Effects, Head, Row, RowOutcome, RowState, Seq},
+    record::{Effects, Head, Row, RowOutcome, RowState, Seq, word},
     request::Asked,
     store::StoreError,
 };
@@ -176,8 +177,9 @@ pub(crate) enum Why {
     TakenOver,
 }
 
-/// Why an old answer is not good any more: the first of these that holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why an old answer is not good any more: the first of these that holds, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Miss {
     Disabled,
     NotSuccessful,
@@ -199,27 +201,6 @@ pub(crate) enum Miss {
 }
 
 impl Miss {
-    /// Every one, in the order in which they are looked for.
-    pub(crate) const ALL: [Self; 17] = [
-        Self::Disabled,
-        Self::NotSuccessful,
-        Self::Pruned,
-        Self::LedgerDamaged,
-        Self::Revoked,
-        Self::CatalogChanged,
-        Self::ToolChanged,
-        Self::OneactChanged,
-        Self::Expired,
-        Self::InputChanged,
-        Self::InputChangedDuringRun,
-        Self::InputUnknown,
-        Self::OutputMissing,
-        Self::OutputChanged,
-        Self::OutputExpiring,
-        Self::Degraded,
-        Self::StateMayHaveChanged,
-    ];
-
     /// As it is stored and printed.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -284,8 +265,8 @@ impl Why {
     /// What is stored, read back.
     pub(crate) fn read(name: &str) -> Option<Self> {
         let plain = [Self::New, Self::Retry, Self::Repeat, Self::TakenOver];
-        let mut all = plain.into_iter().chain(Miss::ALL.map(Self::Miss));
-        all.find(|why| why.name() == name)
+        let plain = plain.into_iter().find(|why| why.name() == name);
+        plain.or_else(|| word(name).map(Self::Miss))
     }
 
     /// For people: what is behind the name.

@@ -140,7 +140,7 @@ impl Ledger<'_> {
 }
 
 /// The open claim whose operation begins so.
-fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError> {
+fn find(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, DecisionError> {
     let mut claims = tx.claims()?;
     claims.retain(|claim| claim.operation_id.starts_with(name));
     // Also those that ended: an id is cut to a beginning that no other has.
@@ -195,7 +195,7 @@ fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError
 }
 
 /// Why an operation is not open: what came of it.
-fn closed(tx: &mut dyn Tx, operation: &str) -> Result<DecisionError, StoreError> {
+fn closed(tx: &mut Tx<'_>, operation: &str) -> Result<DecisionError, StoreError> {
     let ended = tx.rows(&Which::operation(operation), 1)?.into_iter().next();
     let ended = ended.and_then(|row| Some((row.operation_id, row.state?)));
     Ok(match ended {
@@ -226,13 +226,13 @@ fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
 /// What is known of a request whose owner died before it could record anything.
 fn unrecorded(found: &Found) -> Row {
     let hash = found.body.request_hash.clone();
-    let known = row::Known {
+    row::unrecorded(Row {
         operation_id: found.case.operation_id.clone(),
         session_id: found.case.session_id.clone(),
         task_id: found.case.task_id.clone(),
-        action: found.case.action.clone(),
+        action_type: found.case.action.clone(),
         request_hash: hash.unwrap_or_else(|| found.claim.key.request_hash.clone()),
         entry_digest: found.body.entry_digest.clone(),
-    };
-    row::of(known)
+        ..Row::default()
+    })
 }

@@ -9,7 +9,7 @@ use crate::ledger::{
     words::{Again, Ground, LedgerError, Miss, OnDuplicate, Why},
 };
 
-impl Look<'_, '_> {
+impl Look<'_, '_, '_> {
     /// Questions 2 and 3. A success of the same request in this session, by the links.
     pub(in crate::ledger) fn same_request(&mut self) -> Result<Found, LedgerError> {
         let ask = self.ask;

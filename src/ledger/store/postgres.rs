@@ -6,26 +6,23 @@
 
 mod line;
 mod migrate;
-mod rows;
 mod tls;
 mod trouble;
 mod tx;
 mod uri;
-mod value;
 
 #[cfg(test)]
 pub(super) mod tests;
 
 use std::any::Any;
 
-use super::{Durability, Store, StoreError, Tx, Wish};
+use super::{Durability, Store, StoreError, Tx, Wish, sql::Value};
 use crate::ledger::record::Seq;
 
 use line::Line;
 use trouble::{Failure, Trouble};
-use tx::PgTx;
+use tx::Inside;
 use uri::Target;
-use value::Value;
 
 /// The advisory lock of every writing transaction; the trigger of the chain names it, too.
 const WRITER: i64 = 0x2F62 << 48;
@@ -67,7 +64,7 @@ impl PostgresStore {
         (self.line, _) = Line::open(&self.target, "SELECT")?;
         for claim in &self.holds {
             // Whoever has it by now has found its owner gone, and the claim says so.
-            let _ = self.line.rows(TAKE, &[Value::int(lock(*claim))]);
+            let _ = self.line.rows(TAKE, &[Value::Int(lock(*claim))]);
         }
         ask(&self.line).map_err(|failure| Trouble::Working.of(&self.target.place, &failure))
     }
@@ -75,15 +72,16 @@ impl PostgresStore {
     fn transaction(
         &mut self,
         begin: &str,
-        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let begun = self.start(|line| line.batch(begin));
         if let Err(error) = begun {
             self.take_back();
             return Err(error);
         }
-        let mut tx = PgTx::new(&self.line, &self.target.place);
-        match work(&mut tx).and_then(|()| tx.sound()) {
+        let mut inside = Inside::new(&self.line, &self.target.place);
+        let worked = work(&mut Tx::new(&mut inside));
+        match worked.and_then(|()| inside.sound()) {
             Ok(()) => self
                 .line
                 .batch("COMMIT")
@@ -119,20 +117,20 @@ impl Store for PostgresStore {
     fn write(
         &mut self,
         durability: Durability,
-        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.transaction(&begin(durability), work)
     }
 
     fn read(
         &mut self,
-        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", work)
     }
 
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
-        let taken = self.start(|line| line.rows(TAKE, &[Value::int(lock(claim))]))?;
+        let taken = self.start(|line| line.rows(TAKE, &[Value::Int(lock(claim))]))?;
         let ours = taken
             .first()
             .is_some_and(|row| row.try_get::<_, bool>(0).unwrap_or_default());
@@ -150,12 +148,12 @@ impl Store for PostgresStore {
         self.holds.retain(|held| *held != claim);
         let give = "SELECT pg_catalog.pg_advisory_unlock($1)";
         // Where the connection is lost, so is the lock.
-        let _ = self.line.rows(give, &[Value::int(lock(claim))]);
+        let _ = self.line.rows(give, &[Value::Int(lock(claim))]);
     }
 
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
         let lock = lock(claim);
-        let halves = [Value::int(lock >> 32), Value::int(lock & 0xFFFF_FFFF)];
+        let halves = [Value::Int(lock >> 32), Value::Int(lock & 0xFFFF_FFFF)];
         Ok(!self.start(|line| line.rows(LOOK, &halves))?.is_empty())
     }
 

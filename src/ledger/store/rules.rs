@@ -1,4 +1,5 @@
-//! What a record must be, for stores whose database does not see to it: each gives what is wrong.
+//! What a record must be: each rule says what is wrong. PostgreSQL holds the same by constraints, for others may
+//! write to it.
 
 use serde::de::IgnoredAny;
 
@@ -28,14 +29,18 @@ pub(super) fn session(session: &Session) -> Rule {
 }
 
 /// A link that may come after the last one.
-pub(super) fn link(link: &Link, last: Option<&Head>) -> Rule {
+pub(super) fn next(link: &Link, last: Option<&Head>) -> Rule {
     let next = match last {
         Some(last) => link.seq == last.seq + 1 && link.prev_hash == last.entry_hash,
         None => link.seq == 0 && link.prev_hash == NOTHING,
     };
-    must(next, "it is not the next link")?;
-    let known = Event::ALL.iter().any(|event| event.name() == link.event);
-    must(known, "there is no such event")?;
+    must(next, "it is not the next link")
+}
+
+/// A link by itself.
+pub(super) fn link(link: &Link) -> Rule {
+    let known = Event::read(&link.event);
+    must(known.is_some(), "there is no such event")?;
     must(link.entry_hash.len() == 64, "a link has no such hash")?;
     must(link.body.len() <= MOST_BODY, "what a link says is too long")?;
     must(is_json(Some(&link.body)), "what a link says is no JSON")

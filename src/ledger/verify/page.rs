@@ -38,7 +38,7 @@ pub(super) struct End {
 
 impl Page {
     /// From that link on.
-    pub(super) fn load(tx: &mut dyn Tx, from: Seq) -> Result<Self, StoreError> {
+    pub(super) fn load(tx: &mut Tx<'_>, from: Seq) -> Result<Self, StoreError> {
         let mut links = tx.links(from, LINKS)?;
         let rows = tx.rows(&Which::From(from), ROWS)?;
         // As many as these links can have opened.
@@ -79,7 +79,7 @@ impl Page {
 }
 
 impl End {
-    fn load(tx: &mut dyn Tx) -> Result<Self, StoreError> {
+    fn load(tx: &mut Tx<'_>) -> Result<Self, StoreError> {
         if let Some(why) = tx.flaw()? {
             return Err(tx.damaged(why));
         }

@@ -10,11 +10,11 @@ use tokio_postgres::{
 };
 
 use super::{
-    super::StoreError,
+    super::{StoreError, sql::Value},
     tls,
     trouble::{Failure, Trouble},
+    tx::parameter,
     uri::Target,
-    value::Value,
 };
 
 /// Longer than the server may take for a statement: after that it does not answer at all.
@@ -97,8 +97,12 @@ impl Line {
     }
 
     /// Runs one statement, in one round trip.
-    pub(super) fn rows(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {
-        let values: Vec<_> = values.iter().map(Value::typed).collect();
+    pub(super) fn rows(&self, statement: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
+        let parameters: Vec<_> = values.iter().map(parameter).collect();
+        let values: Vec<_> = parameters
+            .iter()
+            .map(|(value, kind)| (&**value, kind.clone()))
+            .collect();
         self.wait(self.client.query_typed(statement, &values))
     }
 

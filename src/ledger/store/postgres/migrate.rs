@@ -4,13 +4,16 @@ use sha2::{Digest, Sha256};
 use tokio_postgres::{Row, error::SqlState};
 
 use super::{
-    super::{StoreError, Wish},
+    super::{
+        StoreError, Wish,
+        columns::{ALWAYS, Column, RENAMED, Record as _},
+        sql::Value,
+    },
     WRITER,
     line::Line,
     trouble::{Failure, Trouble},
-    value::Value,
 };
-use crate::task::hexadecimal;
+use crate::{ledger::record::Row as Actions, task::hexadecimal};
 
 /// Asked at every opening: all that has been applied.
 pub(super) const VERSIONS: &str =
@@ -161,10 +164,10 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         line.rows(
             "INSERT INTO public.oneact_migrations (version, name, checksum, oneact_version) VALUES ($1, $2, $3, $4)",
             &[
-                Value::int(migration.version),
-                Value::text(migration.name),
-                Value::text(&migration.checksum()),
-                Value::text(env!("CARGO_PKG_VERSION")),
+                Value::Int(migration.version),
+                migration.name.into(),
+                Value::Text(migration.checksum()),
+                env!("CARGO_PKG_VERSION").into(),
             ],
         )
         .map_err(trouble)?;
@@ -201,56 +204,18 @@ fn refused(place: &str, failure: &Failure) -> StoreError {
     Trouble::Working.of(&place, failure)
 }
 
-/// The columns of specification 004's two schemas that every `agent_actions` has.
-const ALWAYS: [(&str, &str); 9] = [
-    ("id", "uuid"),
-    ("agent_name", "text"),
-    ("action_type", "text"),
-    ("target_type", "text"),
-    ("target_id", "uuid"),
-    ("outcome", "text"),
-    ("confidence_score", "numeric"),
-    ("session_id", "uuid"),
-    ("timestamp", "timestamp with time zone"),
-];
-
-/// Those that one of them has, or that are ours. What is there under one of these names has that type.
-const SOMETIMES: [(&str, &str); 34] = [
-    ("payload", "jsonb"),
-    ("input", "jsonb"),
-    ("input_hash", "text"),
-    ("request", "jsonb"),
-    ("request_hash", "text"),
-    ("response", "jsonb"),
-    ("step_index", "integer"),
-    ("session_key", "text"),
-    ("target_key", "text"),
-    ("request_text", "text"),
-    ("response_text", "text"),
-    ("state", "text"),
-    ("operation_id", "text"),
-    ("request_id", "text"),
-    ("idempotency_key", "text"),
-    ("task_id", "text"),
-    ("attempt", "bigint"),
-    ("entry_version", "text"),
-    ("entry_digest", "text"),
-    ("tool_pin", "text"),
-    ("oneact_version", "text"),
-    ("inputs_hash", "text"),
-    ("input_ids", "text"),
-    ("output_ids", "text"),
-    ("adjusted", "text"),
-    ("reused_from", "uuid"),
-    ("reason", "text"),
-    ("fault", "text"),
-    ("started_at", "timestamp with time zone"),
-    ("duration_ms", "bigint"),
-    ("request_sha256", "text"),
-    ("response_sha256", "text"),
-    ("seq", "bigint"),
-    ("revoked_by", "bigint"),
-];
+/// The columns that a table `agent_actions` may have, and their types: ours, and those of specification 004's
+/// older schema.
+fn known() -> Vec<(String, &'static str)> {
+    let ours = Actions::COLUMNS.iter().flat_map(Column::in_postgres);
+    let mut known: Vec<_> = ours.collect();
+    for [newer, older] in RENAMED {
+        let kind = known.iter().find(|(name, _)| name == newer);
+        let older = kind.map(|(_, kind)| (older.to_owned(), *kind));
+        known.extend(older);
+    }
+    known
+}
 
 /// Whether a table `agent_actions` that was there before us is specification 004's.
 fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
@@ -272,6 +237,7 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
             why: format!("it has a table agent_actions that is not specification 004's: {why}"),
         })
     };
+    let known = known();
     let mut found = Vec::new();
     for row in &columns {
         let text = |at: usize| row.try_get::<_, String>(at).unwrap_or_default();
@@ -279,10 +245,7 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
         if text(3) != "r" && text(3) != "p" {
             return foreign("it is no table".to_owned());
         }
-        let wanted = ALWAYS
-            .iter()
-            .chain(&SOMETIMES)
-            .find(|(known, _)| *known == name);
+        let wanted = known.iter().find(|(known, _)| *known == name);
         match wanted {
             Some((_, wanted)) if *wanted != kind => {
                 return foreign(format!("{name} is {kind} and not {wanted}"));
@@ -295,9 +258,9 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
     }
     match ALWAYS
         .iter()
-        .find(|(name, _)| !found.iter().any(|found| found == name))
+        .find(|name| !found.iter().any(|found| found == *name))
     {
-        Some((missing, _)) => foreign(format!("it has no {missing}")),
+        Some(missing) => foreign(format!("it has no {missing}")),
         None => Ok(()),
     }
 }

@@ -44,7 +44,7 @@ fn filled(path: &Utf8Path, rows: u64) -> SqliteStore {
 }
 
 /// One more answer, as it is recorded.
-fn another(tx: &mut dyn Tx) -> Result<(), StoreError> {
+fn another(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let seq = link(tx, Event::Succeeded)?.seq;
     let step = tx.next_step(SESSION)?;
     tx.insert(&full(seq, step))

@@ -1,7 +1,7 @@
 //! Links, rows and sessions: what is kept, how it looks to specification 004's queries, what is refused.
 
 use super::{
-    super::super::{Delivery, Earlier, Which},
+    super::super::{Delivery, Earlier, Which, sql::Dialect},
     *,
 };
 
@@ -295,8 +295,9 @@ fn every_question_is_answered_by_an_index() {
         Which::ReusesOf(id),
         Which::Newest,
     ] {
-        let (condition, values) = rows::which(&which).unwrap();
-        let explain = format!("EXPLAIN SELECT * FROM public.agent_actions {condition} LIMIT 10");
+        let query = which.query(Dialect::Postgres).unwrap();
+        let (text, values) = query.statement("public.agent_actions", "*", 10);
+        let explain = format!("EXPLAIN {}", text.replace('?', "$"));
         let plan = store.line.rows(&explain, &values).unwrap();
         let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
         let plan = plan.join("\n");

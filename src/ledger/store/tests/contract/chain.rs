@@ -4,7 +4,8 @@ use std::thread;
 
 use super::Ledger;
 use super::given::{
-    SESSION, begun, claim, everything, full, link, open_session, refused, seen, session, written,
+    EVENTS, SESSION, begun, claim, everything, full, link, open_session, refused, seen, session,
+    written,
 };
 use crate::ledger::{
     chain::NOTHING,
@@ -16,14 +17,14 @@ pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {
     let mut store = ledger.open();
     assert_eq!(seen(&mut *store, |tx| tx.head()), None);
     let head = written(&mut *store, |tx| {
-        for event in Event::ALL {
+        for event in EVENTS {
             link(tx, event)?;
         }
         tx.head()
     });
     let links = seen(&mut *store, |tx| tx.links(0, 100));
     // The first one that is asked for brings the very first along.
-    assert_eq!(links.len(), Event::ALL.len() + 1);
+    assert_eq!(links.len(), EVENTS.len() + 1);
     let mut prev_hash = NOTHING.to_owned();
     for (link, seq) in links.iter().zip(0..) {
         assert_eq!((link.seq, &link.prev_hash), (seq, &prev_hash));
@@ -131,7 +132,7 @@ pub(crate) fn a_link_that_is_none_is_refused(ledger: &dyn Ledger) {
 pub(crate) fn steps_are_counted_without_gaps_and_by_session(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     written(&mut *store, |tx| open_session(tx, "other"));
-    let answer = |tx: &mut dyn Tx, id: &str| {
+    let answer = |tx: &mut Tx<'_>, id: &str| {
         let seq = link(tx, Event::Succeeded)?.seq;
         let step = tx.next_step(id)?;
         tx.insert(&Row {
