@@ -17,7 +17,7 @@ use super::{
     past::{FEW, Past, examined, first_believed},
     record::{Effects, Event, Link, Row, RowOutcome, Seq},
     request::Hashes,
-    store::{Durability, StoreError, Tx, Which, read, write},
+    store::{Durability, StoreError, Trouble, Tx, Which, read, write},
     validity::{World, judge},
     words::{Ask, Begun, LedgerError, Running},
 };
@@ -123,7 +123,7 @@ impl Ledger<'_> {
                 return Err(match objection {
                     Objection::Beyond(link) => LedgerError::Older { place, link, head },
                     Objection::Unreadable(why) => LedgerError::HeadUnreadable { place, head, why },
-                    Objection::Unopened(why) => StoreError::Unreachable { place: head, why }.into(),
+                    Objection::Unopened(why) => Trouble::Unreachable.with(&head, why).into(),
                 });
             }
             let session_id = ask.who.session_id;

@@ -10,7 +10,7 @@ use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
     home::MARK,
-    store::{PostgresStore, SqliteStore, Store, StoreError, Wish, read, real},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Wish, read, real},
 };
 
 /// Where the record lies.
@@ -81,7 +81,10 @@ impl Place {
             return Ok(None);
         }
         let mut store = match existing(self, Wish::Decide) {
-            Err(StoreError::NotYet { .. }) => return Ok(None),
+            Err(StoreError {
+                trouble: Trouble::NotYet,
+                ..
+            }) => return Ok(None),
             store => store?,
         };
         read::<_, StoreError>(&mut *store, |tx| tx.head())?;
@@ -142,10 +145,10 @@ impl<'a> Ledger<'a> {
 fn existing(place: &Place, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
     Ok(match place {
         Place::File(path) if !path.exists() => {
-            return Err(StoreError::NotYet {
-                place: path.to_string(),
-                why: "there is none: nothing was recorded here yet".to_owned(),
-            });
+            return Err(Trouble::NotYet.with(
+                path.as_str(),
+                "there is none: nothing was recorded here yet",
+            ));
         }
         Place::File(path) => Box::new(SqliteStore::open(path, wish)?),
         Place::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
@@ -154,8 +157,8 @@ fn existing(place: &Place, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
 }
 
 fn nowhere() -> StoreError {
-    StoreError::Unreachable {
-        place: "none".to_owned(),
-        why: "the catalog or $ONEACT_LEDGER says that there is none".to_owned(),
-    }
+    Trouble::Unreachable.with(
+        "none",
+        "the catalog or $ONEACT_LEDGER says that there is none",
+    )
 }

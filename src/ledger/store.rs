@@ -26,74 +26,104 @@ pub(crate) use which::{Begin, Delivery, Earlier, Which};
 
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StoreError {
+#[error("{}", self.sentence())]
+pub(crate) struct StoreError {
+    pub(crate) trouble: Trouble,
+    /// The ledger, for people.
+    pub(crate) place: String,
+    pub(crate) why: String,
+}
+
+/// What is wrong with a ledger that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
     /// Somebody else has held it for too long.
-    #[error("the ledger {place} is locked: {why}. Try again")]
-    Busy { place: String, why: String },
+    Busy,
     /// It cannot be reached or opened.
-    #[error("the ledger {place} cannot be opened: {why}")]
-    Unreachable { place: String, why: String },
+    Unreachable,
     /// There is none that could be used as it is, until a run makes it or brings it up to date.
-    #[error("the ledger {place} cannot be opened: {why}")]
-    NotYet { place: String, why: String },
+    NotYet,
     /// It may be read and not written.
-    #[error("the ledger {place} cannot be written: {why}")]
-    ReadOnly { place: String, why: String },
+    ReadOnly,
     /// A database of another program.
-    #[error("{place} is no ledger: {why}. Name another file, or move it away")]
-    Foreign { place: String, why: String },
+    Foreign,
     /// Written by a later program.
-    #[error(
-        "the ledger {place} has schema version {found}, and this program knows {known}: a newer oneact wrote it. Use that one"
-    )]
-    Newer {
-        place: String,
-        found: i64,
-        known: i64,
-    },
+    Newer,
     /// A migration that was changed after it was applied, or is not complete.
-    #[error(
-        "the ledger {place} cannot be used by this program: {why}. Use the oneact that wrote it, or restore it from its backup"
-    )]
-    HalfMigrated { place: String, why: String },
+    HalfMigrated,
     /// The file is damaged.
-    #[error(
-        "the ledger {place} is damaged: {why}. `oneact verify` says where; restore it from a backup"
-    )]
-    Corrupt { place: String, why: String },
-    #[error("no space is left for the ledger {place}")]
-    Full { place: String },
+    Corrupt,
+    Full,
     /// The connection ended before the transaction was asked to be kept: none of it was.
-    #[error(
-        "the connection to the ledger {place} was lost: {why}. Nothing was recorded; try again"
-    )]
-    Lost { place: String, why: String },
+    Lost,
     /// The connection ended after that and before the answer: it may have been kept.
-    #[error(
-        "the connection to the ledger {place} was lost while a record was being kept: {why}. Whether it was kept is not known: read it again"
-    )]
-    Unconfirmed { place: String, why: String },
+    Unconfirmed,
     /// The chain or a row would break a rule of the database.
-    #[error("the ledger {place} refused a record: {why}")]
-    Refused { place: String, why: String },
+    Refused,
+}
+
+impl Trouble {
+    /// That trouble with that ledger.
+    pub(crate) fn with(self, place: &str, why: impl Into<String>) -> StoreError {
+        StoreError {
+            trouble: self,
+            place: place.to_owned(),
+            why: why.into(),
+        }
+    }
 }
 
 impl StoreError {
+    fn sentence(&self) -> String {
+        let Self {
+            trouble,
+            place,
+            why,
+        } = self;
+        match trouble {
+            Trouble::Busy => format!("the ledger {place} is locked: {why}. Try again"),
+            Trouble::Unreachable | Trouble::NotYet => {
+                format!("the ledger {place} cannot be opened: {why}")
+            }
+            Trouble::ReadOnly => format!("the ledger {place} cannot be written: {why}"),
+            Trouble::Foreign => {
+                format!("{place} is no ledger: {why}. Name another file, or move it away")
+            }
+            Trouble::Newer => {
+                format!("the ledger {place} has {why}: a newer oneact wrote it. Use that one")
+            }
+            Trouble::HalfMigrated => format!(
+                "the ledger {place} cannot be used by this program: {why}. Use the oneact that wrote it, or restore it from its backup"
+            ),
+            Trouble::Corrupt => format!(
+                "the ledger {place} is damaged: {why}. `oneact verify` says where; restore it from a backup"
+            ),
+            Trouble::Full => format!("no space is left for the ledger {place}"),
+            Trouble::Lost => format!(
+                "the connection to the ledger {place} was lost: {why}. Nothing was recorded; try again"
+            ),
+            Trouble::Unconfirmed => format!(
+                "the connection to the ledger {place} was lost while a record was being kept: {why}. Whether it was kept is not known: read it again"
+            ),
+            Trouble::Refused => format!("the ledger {place} refused a record: {why}"),
+        }
+    }
+
     /// Whether it is the same until a person has done something about it.
     pub(crate) fn lasts(&self) -> bool {
-        match self {
-            Self::ReadOnly { .. }
-            | Self::Foreign { .. }
-            | Self::Newer { .. }
-            | Self::HalfMigrated { .. }
-            | Self::Corrupt { .. }
-            | Self::Refused { .. } => true,
-            Self::Busy { .. }
-            | Self::Unreachable { .. }
-            | Self::NotYet { .. }
-            | Self::Full { .. }
-            | Self::Lost { .. }
-            | Self::Unconfirmed { .. } => false,
+        match self.trouble {
+            Trouble::ReadOnly
+            | Trouble::Foreign
+            | Trouble::Newer
+            | Trouble::HalfMigrated
+            | Trouble::Corrupt
+            | Trouble::Refused => true,
+            Trouble::Busy
+            | Trouble::Unreachable
+            | Trouble::NotYet
+            | Trouble::Full
+            | Trouble::Lost
+            | Trouble::Unconfirmed => false,
         }
     }
 }
@@ -108,24 +138,25 @@ pub(crate) enum Durability {
     Process,
 }
 
+/// What a transaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It sees one unchanging view.
+    Read,
+    /// No other writer comes between.
+    Write(Durability),
+}
+
 /// A ledger's database. One transaction after the other; writers of other processes wait.
 pub(crate) trait Store {
     /// For people: a path, or a URI without its password.
     fn place(&self) -> &str;
 
-    /// Runs `work` in one transaction that no other writer comes between: all of it is kept or, where
-    /// it fails, nothing.
-    fn write(
-        &mut self,
-        durability: Durability,
-        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError>;
+    /// Begins a transaction. What it did is kept when it is committed; dropped before that, it leaves nothing.
+    fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError>;
 
-    /// Runs `work` on one unchanging view.
-    fn read(
-        &mut self,
-        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError>;
+    /// After a transaction in which something was written.
+    fn tidy(&mut self) {}
 
     /// Takes the lock of a claim, for as long as this process (or its connection) lives.
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError>;
@@ -148,62 +179,29 @@ pub(crate) enum Reach {
     From(Seq),
 }
 
-/// Runs `work` in a writing transaction and gives what it gave.
+/// Runs `work` in a writing transaction and gives what it gave: all of it is kept or, where it fails, nothing.
 pub(crate) fn write<T, E: From<StoreError>>(
     store: &mut dyn Store,
     durability: Durability,
-    mut work: impl FnMut(&mut Tx<'_>) -> Result<T, E>,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let mut came = None;
-    let done = store.write(durability, &mut |tx| match work(tx) {
-        Ok(value) => {
-            came = Some(Ok(value));
-            Ok(())
-        }
-        Err(error) => {
-            came = Some(Err(error));
-            Err(taken_back())
-        }
-    });
-    outcome(done, came)
+    let mut tx = store.begin(Access::Write(durability))?;
+    let value = work(&mut tx)?;
+    tx.commit()?;
+    store.tidy();
+    Ok(value)
 }
 
 /// Runs `work` on one unchanging view and gives what it gave.
 pub(crate) fn read<T, E: From<StoreError>>(
     store: &mut dyn Store,
-    mut work: impl FnMut(&mut Tx<'_>) -> Result<T, E>,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let mut came = None;
-    let done = store.read(&mut |tx| match work(tx) {
-        Ok(value) => {
-            came = Some(Ok(value));
-            Ok(())
-        }
-        Err(error) => {
-            came = Some(Err(error));
-            Err(taken_back())
-        }
-    });
-    outcome(done, came)
+    work(&mut store.begin(Access::Read)?)
 }
 
-/// What ends a transaction whose own error is told elsewhere.
-fn taken_back() -> StoreError {
-    StoreError::Refused {
-        place: String::new(),
-        why: "the work failed".to_owned(),
-    }
-}
-
-fn outcome<T, E: From<StoreError>>(
-    done: Result<(), StoreError>,
-    came: Option<Result<T, E>>,
-) -> Result<T, E> {
-    match (done, came) {
-        // An error of the work says more than that of the transaction it ended.
-        (_, Some(Err(error))) => Err(error),
-        (Err(error), _) => Err(error.into()),
-        (Ok(()), Some(Ok(value))) => Ok(value),
-        (Ok(()), None) => Err(taken_back().into()),
-    }
+/// The ledger is of a later version than this program knows.
+fn newer(place: &str, found: i64, known: i64) -> StoreError {
+    let why = format!("schema version {found}, and this program knows {known}");
+    Trouble::Newer.with(place, why)
 }

@@ -12,7 +12,7 @@ use super::{
     anchor::{Note, Written},
     record::Seq,
     signature::PublicKey,
-    store::{StoreError, read},
+    store::{StoreError, Trouble, read},
     verdict::{Broken, Damage, HeadSays, Verdict, Whose},
 };
 use page::Page;
@@ -50,7 +50,11 @@ impl Ledger<'_> {
             let from = walk.next();
             let page = read(&mut *self.store, |tx| Page::load(tx, from));
             let page = match page {
-                Err(StoreError::Corrupt { why, .. }) => break Some(stored(from, why)),
+                Err(StoreError {
+                    trouble: Trouble::Corrupt,
+                    why,
+                    ..
+                }) => break Some(stored(from, why)),
                 page => page?,
             };
             let ended = page.end.is_some();

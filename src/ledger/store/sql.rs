@@ -13,6 +13,9 @@ pub(super) trait Sql {
     /// Runs a statement, whose parameters are `?1`, `?2` …, and gives the rows that it finds.
     fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError>;
 
+    /// Ends the transaction, and keeps what it did. Dropped, it leaves nothing.
+    fn commit(self: Box<Self>) -> Result<(), StoreError>;
+
     /// What of the database is not as this program makes it, where that can be known.
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {
         Ok(None)

@@ -3,9 +3,7 @@
 //! It is opened by every run, so opening asks for little: whose file it is and of which version. Beside the
 //! file stand SQLite's own `-wal` and `-shm`, and `.lock`, whose locked bytes say which owners of claims live.
 
-mod errors;
 mod files;
-mod flaw;
 mod holds;
 mod migrate;
 mod open;
@@ -17,16 +15,15 @@ use std::{any::Any, mem, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rusqlite::{
-    Connection, ToSql, TransactionBehavior, params_from_iter,
+    Connection, ToSql, Transaction, TransactionBehavior, params_from_iter,
     types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef},
 };
 
 use super::{
-    Durability, Seq, Store, StoreError, Tx,
+    Access, Durability, Seq, Store, StoreError, Tx,
     sql::{Dialect, Sql, Value},
 };
-use errors::told;
-use files::Files;
+use files::{Files, told};
 use holds::Holds;
 
 pub(in crate::ledger) use files::real;
@@ -143,41 +140,25 @@ impl Store for SqliteStore {
         self.files.place()
     }
 
-    fn write(
-        &mut self,
-        durability: Durability,
-        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.set_for(durability)?;
-        let place = self.files.place();
-        let begun = self
-            .conn
-            .transaction_with_behavior(TransactionBehavior::Immediate);
-        let transaction = begun.map_err(|error| self.files.told(&error))?;
-        work(&mut Tx::new(&mut Inside {
-            conn: &transaction,
-            place,
-        }))?;
-        transaction.commit().map_err(|error| told(place, &error))?;
+    fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError> {
+        let behavior = match access {
+            Access::Read => TransactionBehavior::Deferred,
+            Access::Write(durability) => {
+                self.set_for(durability)?;
+                TransactionBehavior::Immediate
+            }
+        };
+        let begun = self.conn.transaction_with_behavior(behavior);
+        Ok(Tx::new(Inside {
+            transaction: begun.map_err(|error| self.files.told(&error))?,
+            place: self.files.place(),
+        }))
+    }
+
+    fn tidy(&mut self) {
         if self.files.write_ahead_length() > TOO_LONG {
             self.move_ahead("TRUNCATE");
         }
-        Ok(())
-    }
-
-    fn read(
-        &mut self,
-        work: &mut dyn FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let begun = self
-            .conn
-            .transaction_with_behavior(TransactionBehavior::Deferred);
-        // Its end takes back whatever it did.
-        let transaction = begun.map_err(|error| self.files.told(&error))?;
-        work(&mut Tx::new(&mut Inside {
-            conn: &transaction,
-            place: self.files.place(),
-        }))
     }
 
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
@@ -201,7 +182,7 @@ impl Store for SqliteStore {
 
 /// An open transaction.
 struct Inside<'a> {
-    conn: &'a Connection,
+    transaction: Transaction<'a>,
     place: &'a str,
 }
 
@@ -216,7 +197,7 @@ impl Sql for Inside<'_> {
 
     fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError> {
         let found = || {
-            let mut statement = self.conn.prepare_cached(statement)?;
+            let mut statement = self.transaction.prepare_cached(statement)?;
             let columns = 0..statement.column_count();
             let rows = statement.query_map(params_from_iter(values), |row| {
                 columns
@@ -229,8 +210,14 @@ impl Sql for Inside<'_> {
         found().map_err(|error| told(self.place, &error))
     }
 
+    fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        let place = self.place;
+        let done = self.transaction.commit();
+        done.map_err(|error| told(place, &error))
+    }
+
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {
-        flaw::flaw(self.conn).map_err(|error| told(self.place, &error))
+        migrate::flaw(&self.transaction).map_err(|error| told(self.place, &error))
     }
 }
 

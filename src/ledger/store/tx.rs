@@ -1,7 +1,7 @@
 //! The steps of a transaction. Each is one small question or change, written once for both databases.
 
 use super::{
-    Reach, StoreError, Which,
+    Reach, StoreError, Trouble, Which,
     columns::{self, Payloads, Record},
     rules::{self, Rule},
     sql::{Dialect, Sql, Value},
@@ -14,15 +14,19 @@ use crate::ledger::{
 
 /// A transaction.
 pub(crate) struct Tx<'a> {
-    db: &'a mut dyn Sql,
+    db: Box<dyn Sql + 'a>,
 }
 
 /// Links that decide something about a request; as the index has it, or it is not used.
 const DECIDES: &str = "event NOT IN ('replayed', 'reused', 'suppressed')";
 
 impl<'a> Tx<'a> {
-    pub(super) fn new(db: &'a mut dyn Sql) -> Self {
-        Self { db }
+    pub(super) fn new(db: impl Sql + 'a) -> Self {
+        Self { db: Box::new(db) }
+    }
+
+    pub(super) fn commit(self) -> Result<(), StoreError> {
+        self.db.commit()
     }
 
     // --- the chain ---
@@ -268,10 +272,7 @@ impl<'a> Tx<'a> {
 
     /// Something in it is not what was recorded.
     pub(crate) fn damaged(&self, why: String) -> StoreError {
-        StoreError::Corrupt {
-            place: self.db.place().to_owned(),
-            why,
-        }
+        Trouble::Corrupt.with(self.db.place(), why)
     }
 
     // --- claims ---
@@ -424,10 +425,7 @@ impl<'a> Tx<'a> {
     }
 
     fn refused(&self, why: &str) -> StoreError {
-        StoreError::Refused {
-            place: self.db.place().to_owned(),
-            why: why.to_owned(),
-        }
+        Trouble::Refused.with(self.db.place(), why)
     }
 }
 

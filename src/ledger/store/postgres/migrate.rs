@@ -5,13 +5,14 @@ use tokio_postgres::{Row, error::SqlState};
 
 use super::{
     super::{
-        StoreError, Wish,
+        StoreError, Trouble, Wish,
         columns::{ALWAYS, Column, RENAMED, Record as _},
+        newer,
         sql::Value,
     },
     WRITER,
     line::Line,
-    trouble::{Failure, Trouble},
+    trouble::{Failure, Stage},
 };
 use crate::{ledger::record::Row as Actions, task::hexadecimal};
 
@@ -62,14 +63,14 @@ pub(super) fn ensure(
 ) -> Result<(), StoreError> {
     match (standing(place, versions, wish)?, wish) {
         (Standing::Current, _) | (Standing::Older(_), Wish::Read) => Ok(()),
-        (Standing::Nothing, Wish::Read | Wish::Decide) => Err(StoreError::NotYet {
-            place: place.to_owned(),
-            why: "there is no ledger in it yet: the first run makes it".to_owned(),
-        }),
-        (Standing::Older(_), Wish::Decide) => Err(StoreError::NotYet {
-            place: place.to_owned(),
-            why: "it is of an earlier version. The next run migrates it".to_owned(),
-        }),
+        (Standing::Nothing, Wish::Read | Wish::Decide) => Err(Trouble::NotYet.with(
+            place,
+            "there is no ledger in it yet: the first run makes it",
+        )),
+        (Standing::Older(_), Wish::Decide) => Err(Trouble::NotYet.with(
+            place,
+            "it is of an earlier version. The next run migrates it",
+        )),
         (Standing::Nothing | Standing::Older(_), Wish::Write) => {
             let done = migrate(line, place);
             if done.is_err() {
@@ -89,19 +90,14 @@ fn standing(
     let rows = match versions {
         Ok(rows) => rows,
         Err(failure) if failure.is(&SqlState::UNDEFINED_TABLE) => return Ok(Standing::Nothing),
-        Err(failure) => return Err(Trouble::Working.of(place, &failure)),
+        Err(failure) => return Err(Stage::Working.trouble(place, &failure)),
     };
-    let half = |why: String| StoreError::HalfMigrated {
-        place: place.to_owned(),
-        why,
-    };
+    let half = |why: String| Trouble::HalfMigrated.with(place, why);
     let known = MIGRATIONS.last().map_or(0, |last| last.version);
     let mut found = 0;
     for row in rows {
-        let read = |_| StoreError::Foreign {
-            place: place.to_owned(),
-            why: "its table oneact_migrations is another program's".to_owned(),
-        };
+        let read =
+            |_| Trouble::Foreign.with(place, "its table oneact_migrations is another program's");
         found = row.try_get(0).map_err(read)?;
         let checksum: String = row.try_get(1).map_err(read)?;
         let migration = MIGRATIONS.iter().find(|known| known.version == found);
@@ -114,11 +110,7 @@ fn standing(
     if found > known {
         return match wish {
             Wish::Read => Ok(Standing::Current),
-            Wish::Write | Wish::Decide => Err(StoreError::Newer {
-                place: place.to_owned(),
-                found,
-                known,
-            }),
+            Wish::Write | Wish::Decide => Err(newer(place, found, known)),
         };
     }
     match found {
@@ -144,10 +136,7 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         .is_some_and(|row| row.try_get(0).unwrap_or_default());
     let encoding = asked.first().and_then(|row| row.try_get(1).ok());
     if encoding.is_some_and(|encoding: &str| encoding != "UTF8") {
-        return Err(StoreError::Foreign {
-            place: place.to_owned(),
-            why: "its encoding is not UTF8".to_owned(),
-        });
+        return Err(Trouble::Foreign.with(place, "its encoding is not UTF8"));
     }
     let from = if there {
         match standing(place, line.rows(VERSIONS, &[]), Wish::Write)? {
@@ -173,20 +162,17 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         .map_err(trouble)?;
     }
     line.batch("COMMIT")
-        .map_err(|failure| Trouble::Keeping.of(place, &failure))
+        .map_err(|failure| Stage::Keeping.trouble(place, &failure))
 }
 
 fn refused(place: &str, failure: &Failure) -> StoreError {
-    let place = place.to_owned();
+    let why = failure.words();
     if failure.is(&SqlState::INSUFFICIENT_PRIVILEGE) {
-        return StoreError::ReadOnly {
-            place,
-            why: format!(
-                "its tables are not there yet, and this user may not make them ({}). Run oneact once as the \
-                 owner of the database, or of the table agent_actions",
-                failure.words()
-            ),
-        };
+        let why = format!(
+            "its tables are not there yet, and this user may not make them ({why}). Run oneact once as the \
+             owner of the database, or of the table agent_actions"
+        );
+        return Trouble::ReadOnly.with(place, why);
     }
     let taken = [
         SqlState::DUPLICATE_TABLE,
@@ -196,12 +182,9 @@ fn refused(place: &str, failure: &Failure) -> StoreError {
         SqlState::DATATYPE_MISMATCH,
     ];
     if taken.iter().any(|code| failure.is(code)) {
-        return StoreError::Foreign {
-            place,
-            why: failure.words(),
-        };
+        return Trouble::Foreign.with(place, why);
     }
-    Trouble::Working.of(&place, failure)
+    Stage::Working.trouble(place, failure)
 }
 
 /// The columns that a table `agent_actions` may have, and their types: ours, and those of specification 004's
@@ -227,15 +210,15 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
              WHERE c.oid = to_regclass('public.agent_actions') AND a.attnum > 0 AND NOT a.attisdropped",
             &[],
         )
-        .map_err(|failure| Trouble::Working.of(place, &failure))?;
+        .map_err(|failure| Stage::Working.trouble(place, &failure))?;
     if columns.is_empty() {
         return Ok(());
     }
     let foreign = |why: String| {
-        Err(StoreError::Foreign {
-            place: place.to_owned(),
-            why: format!("it has a table agent_actions that is not specification 004's: {why}"),
-        })
+        Err(Trouble::Foreign.with(
+            place,
+            format!("it has a table agent_actions that is not specification 004's: {why}"),
+        ))
     };
     let known = known();
     let mut found = Vec::new();

@@ -12,6 +12,7 @@ use super::*;
 use crate::ledger::{
     chain::NOTHING,
     record::{Link, Row, RowOutcome, RowState, Session},
+    store::tests::given::seen,
 };
 use cluster::Cluster;
 
@@ -27,9 +28,9 @@ fn open(database: &str) -> PostgresStore {
 
 fn write(
     store: &mut PostgresStore,
-    mut work: impl FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    store.write(Durability::Disk, &mut |tx| work(tx))
+    super::super::write(store, Durability::Disk, work)
 }
 
 fn link(seq: Seq, before: &str) -> Link {
@@ -132,12 +133,5 @@ fn session(id: &str) -> Session {
 
 /// The rows that a question finds.
 fn ask(store: &mut PostgresStore, which: super::super::Which<'_>) -> Vec<Row> {
-    let mut found = Vec::new();
-    store
-        .read(&mut |tx| {
-            found = tx.rows(&which, 100)?;
-            Ok(())
-        })
-        .unwrap();
-    found
+    seen(store, |tx| tx.rows(&which, 100))
 }

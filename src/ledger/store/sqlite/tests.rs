@@ -17,8 +17,9 @@ use crate::ledger::{
     canonical::sha256,
     record::Event,
     store::{
-        Durability, Store, StoreError, Tx, Which,
+        Durability, Store, StoreError, Trouble, Tx, Which, read,
         tests::given::{SESSION, full, link, open_session, seen, session, written},
+        write,
     },
 };
 
@@ -41,6 +42,10 @@ fn filled(path: &Utf8Path, rows: u64) -> SqliteStore {
         (0..rows).try_for_each(|_| another(tx))
     });
     store
+}
+
+fn nothing(store: &mut SqliteStore, durability: Durability) -> Result<(), StoreError> {
+    write(store, durability, |_| Ok(()))
 }
 
 /// One more answer, as it is recorded.
@@ -162,7 +167,7 @@ fn only_what_must_outlive_the_machine_is_synced() {
     let (_dir, path) = nowhere();
     let mut store = opened(&path);
     let mut set = |durability| {
-        store.write(durability, &mut |_| Ok(())).unwrap();
+        nothing(&mut store, durability).unwrap();
         let read = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
         store
             .conn
@@ -174,7 +179,7 @@ fn only_what_must_outlive_the_machine_is_synced() {
     assert_eq!(set(Durability::Disk), 2);
     // Without a write-ahead file, a power failure could leave half of it.
     store.journal = Journal::Other;
-    store.write(Durability::Process, &mut |_| Ok(())).unwrap();
+    nothing(&mut store, Durability::Process).unwrap();
     assert_eq!(store.set_for, Durability::Disk);
 }
 
@@ -220,14 +225,12 @@ fn whoever_reads_keeps_no_writer_waiting() {
     let (_dir, path) = nowhere();
     let mut writer = filled(&path, 1);
     let mut reader = SqliteStore::open(&path, Wish::Read).unwrap();
-    reader
-        .read(&mut |tx| {
-            assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
-            written(&mut writer, |tx| another(tx));
-            // One unchanging view.
-            assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
-            Ok(())
-        })
-        .unwrap();
+    seen(&mut reader, |tx| {
+        assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
+        written(&mut writer, another);
+        // One unchanging view.
+        assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
+        Ok(())
+    });
     assert_eq!(count(&path), 2);
 }

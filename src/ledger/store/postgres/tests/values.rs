@@ -2,7 +2,7 @@
 
 use super::super::{
     super::columns::uuid,
-    tx::{given, kept},
+    line::{given, kept},
 };
 
 #[test]

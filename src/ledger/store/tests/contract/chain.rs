@@ -10,7 +10,7 @@ use super::given::{
 use crate::ledger::{
     chain::NOTHING,
     record::{Event, Link, Row, Session},
-    store::{Durability, Store, StoreError, Tx, read, write},
+    store::{Durability, Store, StoreError, Trouble, Tx, read, write},
 };
 
 pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {
@@ -195,11 +195,9 @@ pub(crate) fn a_transaction_that_fails_leaves_nothing(ledger: &dyn Ledger) {
         tx.insert(&full(head.seq, step))?;
         tx.put_claim(&claim("a", head.seq))?;
         tx.put_secret_key(&[1; 32])?;
-        Err(StoreError::Full {
-            place: "here".to_owned(),
-        })
+        Err(Trouble::Full.with("here", ""))
     });
-    assert!(matches!(failed, Err(StoreError::Full { .. })));
+    assert!(matches!(&failed, Err(error) if error.trouble == Trouble::Full));
     assert_eq!(everything(&mut *store), before);
     assert_eq!(everything(&mut *ledger.open()), before);
     assert_eq!(seen(&mut *store, |tx| tx.secret_key()), None);

@@ -9,7 +9,7 @@ use crate::ledger::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
         Session,
     },
-    store::{Durability, Store, StoreError, Tx, Which, read, write},
+    store::{Durability, Store, StoreError, Trouble, Tx, Which, read, write},
 };
 
 /// A row in the middle of everything, with a value in every column.
@@ -172,7 +172,7 @@ pub(crate) fn refused(
 ) {
     let before = everything(store);
     let error = write(store, Durability::Process, work).unwrap_err();
-    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    assert_eq!(error.trouble, Trouble::Refused, "{error:?}");
     assert_eq!(everything(store), before);
 }
 
