@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     canonical::{canonical, exact, sha256},
-    record::{Event, Head, Link, Row, Seq, Session},
+    record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Seq, Session},
     store::{Record as _, Sealed, StoreError, Tx},
 };
 
@@ -81,9 +81,6 @@ pub(super) fn changes(change: Change) -> Option<String> {
     }
 }
 
-/// By what a body says so, to be looked for in its text: no other text of a body can hold it unescaped.
-pub(super) const CHANGES_STATE: &str = r#""changes":"state""#;
-
 /// What a link seals of its row, in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,12 +108,6 @@ pub(crate) struct Stamp<'a> {
     pub(crate) at: Timestamp,
     pub(crate) actor: &'a str,
 }
-
-/// The hash that the first link holds of the one before.
-pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-
-/// A body larger than this is refused, in bytes.
-pub(super) const MOST_BODY: usize = 4096;
 
 /// Adds a link at the end, and the first one before it where there is none.
 pub(crate) fn append(

@@ -1,10 +1,10 @@
 //! Why something was done although it had been asked before, or why it was not: read back from the record.
 
 use super::{
-    record::{Row, RowState},
+    record::{Made, Row, RowState, SeenInput},
     store::{Earlier, StoreError, Tx, Which},
     validity::list,
-    words::{Again, Made, Miss, SeenInput, Why},
+    words::{Again, Miss, Why},
 };
 use crate::task::Sight;
 

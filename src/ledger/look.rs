@@ -4,8 +4,7 @@ mod same;
 
 use super::{
     chain::{self, Body, SessionSeal},
-    opened::claim_key,
-    past::{FEW, Past},
+    past::{FEW, Past, claim_key},
     record::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowOutcome, RowState, Seq, Session,
     },

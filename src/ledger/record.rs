@@ -1,4 +1,5 @@
-//! What the ledger keeps: links of the chain, rows of `agent_actions`, claims, sessions. Values only.
+//! What the ledger keeps: links of the chain, rows of `agent_actions` with what went in and came out, claims,
+//! sessions. Values only.
 
 use serde::{
     Deserialize, Serialize,
@@ -7,6 +8,8 @@ use serde::{
         value::{Error, StrDeserializer},
     },
 };
+
+use crate::task::{Print, Produced};
 
 /// The number of a link: gapless, 0 is the first.
 pub(crate) type Seq = u64;
@@ -29,6 +32,15 @@ pub(crate) struct Link {
     /// SHA-256 over everything above, in lower-case hexadecimal.
     pub(crate) entry_hash: String,
 }
+
+/// By what the body of a link says that it may change what later reads see, to be looked for in its text: no other text of a body can hold it unescaped.
+pub(super) const CHANGES_STATE: &str = r#""changes":"state""#;
+
+/// The hash that the first link holds of the one before.
+pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// A body larger than this is refused, in bytes.
+pub(super) const MOST_BODY: usize = 4096;
 
 /// The last link: where the next one is added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -320,6 +332,57 @@ pub(crate) struct Session {
     /// `uid:1000`
     pub(crate) principal: String,
     pub(crate) opened_at: String,
+}
+
+/// An input, as it was after the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SeenInput {
+    pub(crate) print: Print,
+    /// It was written to between the beginning of the run and its end.
+    pub(crate) changed_meanwhile: bool,
+}
+
+/// Something that was made, and what it was when it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Made {
+    pub(crate) ref_id: String,
+    pub(crate) storage_uri: String,
+    pub(crate) asset_type: String,
+    pub(crate) capability_id: String,
+    pub(crate) parent_ref_id: Option<String>,
+    pub(crate) print: Print,
+}
+
+impl Made {
+    /// An asset, with its fingerprint.
+    pub(crate) fn of(produced: &Produced, print: Print) -> Self {
+        Self {
+            ref_id: produced.ref_id.to_string(),
+            storage_uri: produced.storage_uri.clone(),
+            asset_type: produced.asset_type.clone(),
+            capability_id: produced.capability_id.clone(),
+            parent_ref_id: produced.parent_ref_id.as_ref().map(ToString::to_string),
+            print,
+        }
+    }
+
+    /// A file that is no asset is called by its place.
+    pub(crate) fn file(place: &str, asset_type: &str, capability_id: &str, print: Print) -> Self {
+        Self {
+            ref_id: place.to_owned(),
+            storage_uri: place.to_owned(),
+            asset_type: asset_type.to_owned(),
+            capability_id: capability_id.to_owned(),
+            parent_ref_id: None,
+            print,
+        }
+    }
+
+    pub(crate) fn is_asset(&self) -> bool {
+        self.ref_id != self.storage_uri
+    }
 }
 
 /// The word of one of these lists that has that name.

@@ -20,13 +20,13 @@ use serde_json::{Map, Value, json};
 use super::{
     Alone, Dependants, Ledger, Name,
     chain::Change,
-    record::{ClaimState, Effects, Row, RowOutcome, RowState},
+    record::{ClaimState, Effects, Made, Row, RowOutcome, RowState, SeenInput},
     request::{Asked, AskedStep, Signatures},
     store::{StoreError, Which, read, tests::InFile},
     validity::{RULES, World},
     words::{
-        Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Made, Miss, OnDuplicate, Reuse,
-        Running, SeenInput, Unless, Who, Why,
+        Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Miss, OnDuplicate, Reuse, Running,
+        Unless, Who, Why,
     },
 };
 use crate::{

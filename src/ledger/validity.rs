@@ -11,8 +11,8 @@ use crate::task::{Links, Print, Still, was_redacted};
 
 use super::{
     canonical::sha256,
-    record::{Link, Row, RowOutcome, RowState},
-    words::{Ask, Attempt, Ground, Made, Miss, OnDuplicate, Reuse, SeenInput, Unless},
+    record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
+    words::{Ask, Attempt, Ground, Miss, OnDuplicate, Reuse, Unless},
 };
 
 /// The version of the rules by which results are judged: an answer that was judged by others is not good

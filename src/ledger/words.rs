@@ -7,11 +7,9 @@ use serde::Deserialize;
 
 use crate::task::{Failure, Fault};
 
-pub(crate) use super::made::{Made, SeenInput};
-
 use super::{
     chain::Change,
-    record::{Effects, Head, Row, RowOutcome, RowState, Seq, word},
+    record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
     request::Asked,
     store::StoreError,
 };

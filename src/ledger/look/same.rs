@@ -2,8 +2,7 @@
 
 use super::{Found, Look, Step};
 use crate::ledger::{
-    opened::claim_key,
-    past::Success,
+    past::{Success, claim_key},
     record::{Effects, Row, RowOutcome, RowState},
     store::Which,
     words::{Again, Ground, LedgerError, Miss, OnDuplicate, Why},

@@ -3,10 +3,7 @@
 
 use serde::de::IgnoredAny;
 
-use crate::ledger::{
-    chain::{MOST_BODY, NOTHING},
-    record::{Event, Head, Link, Row, Session},
-};
+use crate::ledger::record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Session};
 
 pub(super) type Rule = Result<(), &'static str>;
 

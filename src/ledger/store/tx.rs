@@ -8,8 +8,7 @@ use super::{
 };
 use crate::ledger::{
     canonical::sha256,
-    chain::CHANGES_STATE,
-    record::{Claim, ClaimKey, Head, Link, Row, Seq, Session},
+    record::{CHANGES_STATE, Claim, ClaimKey, Head, Link, Row, Seq, Session},
 };
 
 /// A transaction.

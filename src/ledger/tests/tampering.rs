@@ -7,8 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::ledger::{
     Note, Place as Where, Signers, Wish,
-    chain::NOTHING,
-    record::Link,
+    record::{Link, NOTHING},
     verdict::{Broken, Damage, HeadSays, Part, Verdict},
 };
 

@@ -10,8 +10,7 @@ mod values;
 
 use super::*;
 use crate::ledger::{
-    chain::NOTHING,
-    record::{Link, Row, RowOutcome, RowState, Session},
+    record::{Link, NOTHING, Row, RowOutcome, RowState, Session},
     store::tests::given::seen,
 };
 use cluster::Cluster;

@@ -8,8 +8,7 @@ use super::given::{
     written,
 };
 use crate::ledger::{
-    chain::NOTHING,
-    record::{Event, Link, Row, Session},
+    record::{Event, Link, NOTHING, Row, Session},
     store::{Durability, Store, StoreError, Trouble, Tx, read, write},
 };
 

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::Ledger;
 use super::given::{SESSION, STATES, begun, full, hash, ids, link, open_session, seen, written};
 use crate::ledger::{
-    chain::{Body, CHANGES_STATE, Change, Stamp, append, changes},
-    record::{Event, Row, RowOutcome, RowState, Seq},
+    chain::{Body, Change, Stamp, append, changes},
+    record::{CHANGES_STATE, Event, Row, RowOutcome, RowState, Seq},
     store::{Begin, Delivery, Earlier, Tx, Which},
 };
 
