@@ -2,7 +2,7 @@
 //! request? Is the old answer still good? If not, it is claimed, so that nobody else does it
 //! (R-004-35 … R-004-40, R-004-58).
 
-use std::{thread, time::Duration};
+use std::{ops::ControlFlow, thread, time::Duration};
 
 use sha2::{Digest, Sha256};
 
@@ -13,7 +13,7 @@ use super::{
     anchor::Objection,
     canonical::sha256,
     chain::{self, Body, Stamp},
-    look::{Found, Judged, Known, Look, Step},
+    look::{Known, Look, Step},
     past::{FEW, Past, examined, first_believed},
     record::{Effects, Event, Link, Row, RowOutcome, Seq},
     request::Hashes,
@@ -81,7 +81,7 @@ impl Ledger<'_> {
                 Step::Answered(answered) => return Ok(Begun::Answered(answered)),
                 Step::Judge(row) => {
                     let verdict = judge(&row, ask, world);
-                    known.judged.push(Judged::new(*row, verdict));
+                    known.judged.push((*row, verdict));
                 }
                 Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),
                 Step::Claimed(claim) => {
@@ -148,9 +148,8 @@ impl Ledger<'_> {
                 return Ok(step);
             }
             match look.same_request()? {
-                Found::Step(step) => Ok(*step),
-                Found::Why(why) => look.claim(Some(why)),
-                Found::Nothing => look.claim(None),
+                ControlFlow::Break(step) => Ok(step),
+                ControlFlow::Continue(why) => look.claim(why),
             }
         })
     }

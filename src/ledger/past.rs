@@ -13,7 +13,7 @@ use super::{
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq},
     store::{Reach, StoreError, Tx},
     validity::sealed,
-    words::{Ask, Attempt, OnDuplicate},
+    words::{Ask, OnDuplicate},
 };
 
 /// What the links say of one request in its session.
@@ -294,10 +294,7 @@ pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
             (None, Some(task_id)) => delivery(&json!({
                 "request_id": who.request_id,
                 "task_id": task_id,
-                "attempt": match who.attempt {
-                    Attempt::Said(attempt) => Some(attempt),
-                    Attempt::Unsaid => None,
-                },
+                "attempt": who.attempt.said(),
             })),
         },
     };

@@ -12,7 +12,7 @@ use super::{
     naming::{Alone, Name, NameError, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Event, Link, Row, RowState, Session},
-    store::{PostgresStore, SqliteStore, Store, StoreError, Tx, Which, Wish, read},
+    store::{Store, StoreError, Tx, Which, Wish, read},
 };
 
 /// A ledger that is only looked at.
@@ -101,17 +101,15 @@ pub(crate) enum Most {
 impl Reading {
     /// Opens what is there.
     pub(crate) fn open(place: &Place) -> Result<Self, ReadError> {
-        let store: Box<dyn Store> = match place {
-            Place::File(path) if !path.exists() => {
-                return Err(ReadError::Missing {
-                    place: path.to_string(),
-                });
-            }
-            Place::File(path) => Box::new(SqliteStore::open(path, Wish::Read)?),
-            Place::Nowhere => return Err(ReadError::Off),
-            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Read)?),
-        };
-        Ok(Self { store })
+        match place {
+            Place::File(path) if !path.exists() => Err(ReadError::Missing {
+                place: path.to_string(),
+            }),
+            Place::Nowhere => Err(ReadError::Off),
+            Place::File(_) | Place::Postgres(_) => Ok(Self {
+                store: place.store(Wish::Read)?,
+            }),
+        }
     }
 
     #[cfg(test)]
@@ -241,11 +239,10 @@ impl Reading {
         session_id: &str,
         steps: Vec<Step>,
     ) -> Result<Vec<Whole>, ReadError> {
-        let mut steps = Some(steps);
         read(&mut *self.store, |tx| {
             let links = Links::of(tx.links_of(session_id)?);
             let mut all = Vec::new();
-            for step in steps.take().unwrap_or_default() {
+            for step in steps {
                 let decision = Decision::of(tx, &step.row)?;
                 let mut again = tx.steps(&Which::ReusesOf(&step.row.id), usize::MAX)?;
                 again.sort_unstable();

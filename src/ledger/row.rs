@@ -11,7 +11,7 @@ use super::{
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RULES,
-    words::{Ask, Attempt, Ended, Running},
+    words::{Ask, Ended, Running},
 };
 
 /// Who writes the rows (R-004-43).
@@ -50,20 +50,13 @@ pub(super) fn again(
         started_at: instant(at),
         state: Some(state),
         reason: Some(state.name().to_owned()),
-        attempt: match ask.who.attempt {
-            Attempt::Said(attempt) => attempt,
-            Attempt::Unsaid => original.attempt,
-        },
+        attempt: ask.who.attempt.said().unwrap_or(original.attempt),
         ..blank(ask, hashes)
     }
 }
 
 /// The row of something that was done.
 pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
-    let hashes = Hashes {
-        request_hash: running.request_hash.clone(),
-        inputs_hash: running.inputs_hash.clone(),
-    };
     Row {
         outcome: ended.outcome,
         response_sha256: sha256(&ended.response),
@@ -78,7 +71,7 @@ pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
         state: Some(ended.state),
         reason: Some(running.why.name().to_owned()),
         attempt: running.attempt,
-        ..blank(ask, &hashes)
+        ..blank(ask, &running.hashes)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::task::{Links, Print, Still, was_redacted};
 use super::{
     canonical::sha256,
     record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
-    words::{Ask, Attempt, Ground, Miss, OnDuplicate, Reuse, Unless},
+    words::{Ask, Ground, Miss, OnDuplicate, Reuse, Unless},
 };
 
 /// The version of the rules by which results are judged: an answer that was judged by others is not good
@@ -95,10 +95,7 @@ fn good(
     inputs(row, strangers, world)?;
     outputs(row, ask, world)?;
     holds(!has_cut_links(row), Miss::OutputExpiring)?;
-    let attempt = match ask.who.attempt {
-        Attempt::Said(attempt) => attempt,
-        Attempt::Unsaid => 1,
-    };
+    let attempt = ask.who.attempt.said().unwrap_or(1);
     holds(
         row.adjusted.is_none() || attempt >= row.attempt,
         Miss::Degraded,

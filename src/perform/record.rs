@@ -107,7 +107,7 @@ pub(super) fn recorded<'h>(
     }
     host::die_at("ledger:dispatched");
     let before = ended::inputs_before(&mut work, context.root);
-    let request_hash = running.request_hash.clone();
+    let request_hash = running.hashes.request_hash.clone();
     let why = running.why;
     let attempt = running.attempt;
     let mut executed = done(work, context);
@@ -204,7 +204,7 @@ fn left_behind(
         keeper,
         context,
     );
-    let request_hash = running.request_hash.clone();
+    let request_hash = running.hashes.request_hash.clone();
     let recorded = ledger.finish(ask, running, end);
     note(outcome, recorded, request_hash, Why::TakenOver);
     Ok(Left::Answer(Box::new(executed)))
@@ -249,7 +249,7 @@ fn refused(error: LedgerError) -> Executed {
 fn tell(running: &Running) {
     tracing::info!(
         "The request is {}; it is done: {}.",
-        running.request_hash,
+        running.hashes.request_hash,
         running.why.name()
     );
 }

@@ -381,11 +381,9 @@ trait Field {
 }
 
 impl Field for String {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        let mut text = None;
-        text.put(value, writer)?;
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
         // Rows of other programs may lack it.
-        *self = text.unwrap_or_default();
+        *self = text(value)?.unwrap_or_default();
         Ok(())
     }
 
@@ -396,11 +394,7 @@ impl Field for String {
 
 impl Field for Option<String> {
     fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = match value {
-            Value::Null => None,
-            Value::Text(text) => Some(text),
-            _ => return Err("is no text".to_owned()),
-        };
+        *self = text(value)?;
         Ok(())
     }
 
@@ -409,27 +403,20 @@ impl Field for Option<String> {
     }
 }
 
-impl Field for Option<u64> {
+impl Field for u64 {
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = match (value, writer) {
-            (Value::Null, _) => None,
-            (Value::Int(number), _) if number >= 0 => Some(number.unsigned_abs()),
-            (_, Writer::Another) => None,
-            (_, Writer::Oneact) => return Err("is no number from 0 on".to_owned()),
-        };
+        *self = number(&value, writer)?.unwrap_or_default();
         Ok(())
     }
 
     fn take(&mut self) -> Value {
-        Option::take(self).map_or(Value::Null, Value::from)
+        Value::from(*self)
     }
 }
 
-impl Field for u64 {
+impl Field for Option<u64> {
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        let mut number = None;
-        number.put(value, writer)?;
-        *self = number.unwrap_or_default();
+        *self = number(&value, writer)?;
         Ok(())
     }
 
@@ -440,8 +427,7 @@ impl Field for u64 {
 
 impl Field for u32 {
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        let mut number = 0_u64;
-        number.put(value, writer)?;
+        let number = number(&value, writer)?.unwrap_or_default();
         *self = Self::try_from(number).unwrap_or(Self::MAX);
         Ok(())
     }
@@ -457,8 +443,7 @@ impl Field for Option<f64> {
         let number = match value {
             Value::Null => return Ok(()),
             Value::Real(number) => Some(number),
-            Value::Text(text) => text.parse().ok(),
-            Value::Int(_) | Value::Bytes(_) => None,
+            other => text(other)?.and_then(|text| text.parse().ok()),
         };
         *self = number.filter(|number| number.is_finite());
         match (&self, writer) {
@@ -468,18 +453,16 @@ impl Field for Option<f64> {
     }
 
     fn take(&mut self) -> Value {
-        Option::take(self).map_or(Value::Null, Value::Real)
+        self.map_or(Value::Null, Value::Real)
     }
 }
 
 impl Field for RowOutcome {
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        let mut name = String::new();
-        name.put(value, writer)?;
-        *self = match (name.as_str(), writer) {
-            ("success", _) => Self::Success,
+        *self = match (text(value)?.as_deref(), writer) {
+            (Some("success"), _) => Self::Success,
             // What rows of another program say otherwise was no success.
-            ("error", _) | (_, Writer::Another) => Self::Error,
+            (Some("error"), _) | (_, Writer::Another) => Self::Error,
             (_, Writer::Oneact) => Self::Other,
         };
         Ok(())
@@ -492,9 +475,10 @@ impl Field for RowOutcome {
 
 impl Field for Option<RowState> {
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = match (word(value, RowState::read), writer) {
-            (Err(_), Writer::Another) => None,
-            (state, _) => state?,
+        *self = match (value, writer) {
+            (Value::Null, _) => None,
+            (value, Writer::Another) => word(value, RowState::read).ok(),
+            (value, Writer::Oneact) => Some(word(value, RowState::read)?),
         };
         Ok(())
     }
@@ -506,7 +490,7 @@ impl Field for Option<RowState> {
 
 impl Field for ClaimState {
     fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = word(value, Self::read)?.ok_or("is empty")?;
+        *self = word(value, Self::read)?;
         Ok(())
     }
 
@@ -517,7 +501,7 @@ impl Field for ClaimState {
 
 impl Field for Effects {
     fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = word(value, Self::read)?.ok_or("is empty")?;
+        *self = word(value, Self::read)?;
         Ok(())
     }
 
@@ -526,14 +510,26 @@ impl Field for Effects {
     }
 }
 
+fn text(value: Value) -> Result<Option<String>, String> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Text(text) => Ok(Some(text)),
+        Value::Int(_) | Value::Real(_) | Value::Bytes(_) => Err("is no text".to_owned()),
+    }
+}
+
+/// A number from 0 on.
+fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
+    match (value, writer) {
+        (Value::Null, _) => Ok(None),
+        (Value::Int(number @ 0..), _) => Ok(Some(number.unsigned_abs())),
+        (_, Writer::Another) => Ok(None),
+        (_, Writer::Oneact) => Err("is no number from 0 on".to_owned()),
+    }
+}
+
 /// A word of one of our lists.
-fn word<T>(value: Value, read: fn(&str) -> Option<T>) -> Result<Option<T>, String> {
-    let mut name = None::<String>;
-    name.put(value, Writer::Oneact)?;
-    let Some(name) = name else {
-        return Ok(None);
-    };
-    let word = read(&name);
-    word.map(Some)
-        .ok_or_else(|| format!("is `{name}`, which is none of its words"))
+fn word<T>(value: Value, read: fn(&str) -> Option<T>) -> Result<T, String> {
+    let name = text(value)?.unwrap_or_default();
+    read(&name).ok_or_else(|| format!("is `{name}`, which is none of its words"))
 }

@@ -115,6 +115,11 @@ pub(super) struct Query {
 }
 
 impl Query {
+    fn in_order(self, order: &str) -> Self {
+        let order = order.to_owned();
+        Self { order, ..self }
+    }
+
     /// The statement that reads `columns` of up to `most` rows, and its values.
     pub(super) fn statement(
         mut self,
@@ -145,133 +150,120 @@ impl Which<'_> {
             "seq DESC, rowid DESC",
             "seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC",
         );
-        // No text that begins so comes after it with the last character behind.
-        let last = dialect.choose("char(1114111)", "chr(1114111)");
-        let hint = match self {
-            Self::Delivery(Delivery::Key { .. }) => dialect.indexed_by("agent_actions_key"),
-            Self::Delivery(Delivery::Task { .. }) => dialect.indexed_by("agent_actions_delivery"),
-            _ => String::new(),
+        let by = |filter: String, values: Vec<Value>| Query {
+            hint: String::new(),
+            filter,
+            order: newest.to_owned(),
+            values,
         };
-        let (filter, order, values) = match *self {
-            Self::Delivery(delivery) => {
-                let (filter, values) = delivery.condition(dialect);
-                (filter, newest.to_owned(), values)
-            }
+        Some(match *self {
+            Self::Delivery(delivery) => Query {
+                hint: dialect.indexed_by(delivery.index()),
+                ..delivery.condition(dialect, by)
+            },
             Self::Task {
                 session_id,
                 task_id,
-            } => (
+            } => by(
                 format!("{session} = ?1 AND task_id = ?2"),
-                newest.to_owned(),
                 vec![session_id.into(), task_id.into()],
             ),
             Self::Runs {
                 session_id,
                 task_id,
-            } => (
+            } => by(
                 format!(
                     "{session} = ?1 AND task_id = ?2 \
                      AND state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled')"
                 ),
-                newest.to_owned(),
                 vec![session_id.into(), task_id.into()],
             ),
-            Self::Operation(begin) => (
-                format!(
+            Self::Operation(begin) => {
+                // No text that begins so comes after it with the last character behind.
+                let last = dialect.choose("char(1114111)", "chr(1114111)");
+                let filter = format!(
                     "operation_id >= ?1 AND operation_id < ?1 || {last} AND ({session} = ?2 OR ?2 IS NULL)"
-                ),
-                format!("operation_id <> ?1, {newest}"),
-                vec![begin.text.into(), begin.session_id.into()],
-            ),
+                );
+                Query {
+                    order: format!("operation_id <> ?1, {newest}"),
+                    ..by(filter, vec![begin.text.into(), begin.session_id.into()])
+                }
+            }
             Self::Id(begin) => {
-                let (first, last, range) = match dialect {
+                let (range, first, last) = match dialect {
                     Dialect::Sqlite => (
-                        begin.text.to_owned(),
-                        begin.text.to_owned(),
                         "id >= ?1 AND id < ?2 || char(1114111)",
+                        begin.text.to_owned(),
+                        begin.text.to_owned(),
                     ),
                     Dialect::Postgres => (
+                        "id BETWEEN ?1::uuid AND ?2::uuid",
                         filled(begin.text, '0')?,
                         filled(begin.text, 'f')?,
-                        "id BETWEEN ?1::uuid AND ?2::uuid",
                     ),
                 };
-                (
+                let values = vec![
+                    Value::Text(first),
+                    Value::Text(last),
+                    begin.session_id.into(),
+                ];
+                by(
                     format!("{range} AND ({session} = ?3 OR ?3 IS NULL)"),
-                    "id".to_owned(),
-                    vec![
-                        Value::Text(first),
-                        Value::Text(last),
-                        begin.session_id.into(),
-                    ],
+                    values,
                 )
+                .in_order("id")
             }
-            Self::Session(session_id) => (
-                format!("{session} = ?1"),
-                // Rows of other programs need no step.
-                dialect
-                    .choose("step_index", "step_index NULLS FIRST, timestamp, id")
-                    .to_owned(),
-                vec![session_id.into()],
-            ),
-            Self::Latest(session_id) => (
-                format!("{session} = ?1"),
-                dialect
-                    .choose(
-                        "step_index DESC",
-                        "step_index DESC NULLS LAST, timestamp DESC, id DESC",
-                    )
-                    .to_owned(),
-                vec![session_id.into()],
-            ),
+            // Rows of other programs need no step.
+            Self::Session(session_id) => by(format!("{session} = ?1"), vec![session_id.into()])
+                .in_order(dialect.choose("step_index", "step_index NULLS FIRST, timestamp, id")),
+            Self::Latest(session_id) => by(format!("{session} = ?1"), vec![session_id.into()])
+                .in_order(dialect.choose(
+                    "step_index DESC",
+                    "step_index DESC NULLS LAST, timestamp DESC, id DESC",
+                )),
             Self::Step {
                 session_id,
                 step_index,
-            } => (
+            } => by(
                 format!("{session} = ?1 AND step_index = ?2"),
-                newest.to_owned(),
                 vec![session_id.into(), step_index.into()],
             ),
-            Self::Seq(seq) => ("seq = ?1".to_owned(), "seq".to_owned(), vec![seq.into()]),
-            Self::From(seq) => (
-                "seq >= ?1".to_owned(),
-                dialect.choose("seq", "seq NULLS FIRST").to_owned(),
-                vec![Value::since(seq)],
-            ),
+            Self::Seq(seq) => by("seq = ?1".to_owned(), vec![seq.into()]).in_order("seq"),
+            Self::From(seq) => by("seq >= ?1".to_owned(), vec![Value::since(seq)])
+                .in_order(dialect.choose("seq", "seq NULLS FIRST")),
             Self::Earlier {
                 than,
                 session_id,
                 what,
             } => {
-                let (filter, mut values) = what.condition(dialect);
-                values.extend([session_id.into(), than.into()]);
-                (filter, newest.to_owned(), values)
+                let (filter, values) = what.condition(dialect);
+                let of = [session_id.into(), than.into()];
+                by(filter, values.into_iter().chain(of).collect())
             }
-            Self::ReusesOf(id) => (
-                match dialect {
-                    Dialect::Sqlite => "reused_from = ?1",
-                    Dialect::Postgres if Uuid::try_parse(id).is_err() => return None,
-                    Dialect::Postgres => "reused_from = ?1::uuid",
+            Self::ReusesOf(id) => {
+                if dialect == Dialect::Postgres && Uuid::try_parse(id).is_err() {
+                    return None;
                 }
-                .to_owned(),
-                newest.to_owned(),
-                vec![id.into()],
-            ),
-            Self::Newest => ("TRUE".to_owned(), newest.to_owned(), Vec::new()),
-        };
-        Some(Query {
-            hint,
-            filter,
-            order,
-            values,
+                let filter = dialect.choose("reused_from = ?1", "reused_from = ?1::uuid");
+                by(filter.to_owned(), vec![id.into()])
+            }
+            Self::Newest => by("TRUE".to_owned(), Vec::new()),
         })
     }
 }
 
 impl Delivery<'_> {
-    fn condition(self, dialect: Dialect) -> (String, Vec<Value>) {
+    /// The index in SQLite that has only what says something new of a delivery.
+    fn index(&self) -> &'static str {
+        match self {
+            Self::Key { .. } => "agent_actions_key",
+            Self::Task { .. } => "agent_actions_delivery",
+        }
+    }
+
+    fn condition(self, dialect: Dialect, by: impl Fn(String, Vec<Value>) -> Query) -> Query {
         let session = dialect.session();
-        // What says something new of a delivery: as the indexes have it, or they are not used.
+        // As the indexes have it, or they are not used.
         let told = dialect.choose(
             "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)",
             "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')",
@@ -280,7 +272,7 @@ impl Delivery<'_> {
             Self::Key {
                 session_id,
                 idempotency_key,
-            } => (
+            } => by(
                 format!("{session} = ?1 AND idempotency_key = ?2 AND {told}"),
                 vec![session_id.into(), idempotency_key.into()],
             ),
@@ -289,7 +281,7 @@ impl Delivery<'_> {
                 request_id,
                 task_id,
                 attempt,
-            } => (
+            } => by(
                 format!(
                     "{session} = ?1 AND task_id = ?2 AND request_id IS NOT DISTINCT FROM ?3 \
                      AND (attempt = ?4 OR ?4 IS NULL) AND {told}"

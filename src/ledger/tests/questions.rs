@@ -67,7 +67,12 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
 #[test]
 fn every_reason_not_to_reuse_is_named() {
     for wanted in MISSES {
-        assert_eq!(miss(wanted), Ok(Why::Miss(wanted)), "{}", wanted.name());
+        assert_eq!(
+            miss(wanted),
+            Ok(Why::Miss(wanted)),
+            "{}",
+            Why::Miss(wanted).name()
+        );
     }
     assert!(RULES.starts_with("rules."));
 }
