@@ -10,14 +10,13 @@ use crate::task::Failure;
 
 use super::{
     Ledger,
-    anchor::Objection,
     canonical::sha256,
     chain::{self, Body, Stamp},
     look::{Known, Look, Step},
     past::{FEW, Past, examined, first_believed},
     record::{Effects, Event, Link, Row, RowOutcome, Seq},
     request::Hashes,
-    store::{Durability, StoreError, Trouble, Tx, Which, read, write},
+    store::{Durability, StoreError, Tx, Which, read, write},
     validity::{World, judge},
     words::{Ask, Begun, LedgerError, Running},
 };
@@ -113,18 +112,11 @@ impl Ledger<'_> {
 
     fn look(&mut self, ask: &Ask<'_>, hashes: &Hashes, known: &Known) -> Result<Step, LedgerError> {
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
-        let (head, place) = (self.head.clone(), self.store.place().to_owned());
+        let head = &self.head;
         // What is decided here is only ever needed while this machine runs: nothing has happened yet.
         write(&mut *self.store, Durability::Process, |tx| {
-            if ask.effects != Effects::None
-                && let Some(objection) = head.objects(tx)?
-            {
-                let (place, head) = (place.clone(), head.path().to_string());
-                return Err(match objection {
-                    Objection::Beyond(link) => LedgerError::Older { place, link, head },
-                    Objection::Unreadable(why) => LedgerError::HeadUnreadable { place, head, why },
-                    Objection::Unopened(why) => Trouble::Unreachable.with(&head, why).into(),
-                });
+            if ask.effects != Effects::None {
+                head.agrees_with(tx)?;
             }
             let session_id = ask.who.session_id;
             let past = Past::of(

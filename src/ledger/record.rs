@@ -386,7 +386,7 @@ impl Made {
 }
 
 /// The word of one of these lists that has that name.
-pub(super) fn word<'w, T: Deserialize<'w>>(name: &'w str) -> Option<T> {
+pub(in crate::ledger) fn word<'w, T: Deserialize<'w>>(name: &'w str) -> Option<T> {
     let name: StrDeserializer<'w, Error> = name.into_deserializer();
     T::deserialize(name).ok()
 }

@@ -25,13 +25,13 @@ use super::{
     store::{StoreError, Which, read, tests::InFile},
     validity::{RULES, World},
     words::{
-        Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Miss, OnDuplicate, Reuse, Running,
-        Unless, Who, Why,
+        Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Miss, OnDuplicate, Running, Unless,
+        Who, Why,
     },
 };
 use crate::{
     host::{Host, Interrupts},
-    task::{Content, Fault, Links, Print, Sight, Still},
+    task::{Content, Fault, Links, Print, Reuse, Sight, Still},
 };
 
 const NOW: &str = "2026-02-24T02:00:00Z";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::task::{Failure, Fault};
+use crate::task::{Failure, Fault, Reuse};
 
 use super::{
     chain::Change,
@@ -115,14 +115,6 @@ pub(crate) enum Unless {
     InputsChanged,
     /// Its inputs, or the files it left: somebody has undone or gone on with what it did.
     FilesChanged,
-}
-
-/// Whether an old answer may stand for a new one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reuse {
-    Allowed,
-    /// `--no-reuse`, or `[ledger] reuse = false`.
-    Off,
 }
 
 /// What the ledger says.

@@ -3,26 +3,20 @@
 
 use serde::de::IgnoredAny;
 
-use crate::ledger::record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Session};
+use crate::{
+    ledger::record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Session, word},
+    task::CallContext,
+};
 
 pub(super) type Rule = Result<(), &'static str>;
-
-/// The invocation contexts (R-003-34).
-const CONTEXTS: [&str; 5] = [
-    "AGENT_CONVERSATION",
-    "AGENT_AUTONOMOUS",
-    "FSM_INTERNAL",
-    "ACTION_PROPOSAL",
-    "USER_INVOCATION",
-];
 
 fn must(holds: bool, why: &'static str) -> Rule {
     if holds { Ok(()) } else { Err(why) }
 }
 
 pub(super) fn session(session: &Session) -> Rule {
-    let known = CONTEXTS.contains(&session.context.as_str());
-    must(known, "a session has no such context")
+    let context: Option<CallContext> = word(&session.context);
+    must(context.is_some(), "a session has no such context")
 }
 
 /// A link that may come after the last one.

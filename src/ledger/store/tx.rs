@@ -264,6 +264,11 @@ impl<'a> Tx<'a> {
 
     // --- the database ---
 
+    /// For people.
+    pub(crate) fn place(&self) -> &str {
+        self.db.place()
+    }
+
     /// What of it is not as this program makes it, where that can be known.
     pub(crate) fn flaw(&mut self) -> Result<Option<String>, StoreError> {
         self.db.flaw()

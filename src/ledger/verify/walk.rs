@@ -303,72 +303,49 @@ impl Walk {
             return Err(tx.damaged(why).into());
         }
         let last = self.next.checked_sub(1);
-        let here = |what| Broken {
-            link: last,
-            good: last,
-            what,
+        let broken = |link: Option<Seq>, what: Damage| {
+            let good = last;
+            Err(Stop::Broken(Broken { link, good, what }))
         };
         if let Some((note, whose)) = self.remembered.get(self.met) {
             let (whose, seq) = (*whose, note.seq);
-            return Err(here(Damage::Cut { whose, seq }).into());
+            return broken(last, Damage::Cut { whose, seq });
         }
-        if let Some(row) = astray {
-            return Err(Broken {
-                link: row.seq,
-                ..here(Damage::RowAstray { row: row.id })
-            }
-            .into());
+        if let Some(Row { seq, id: row, .. }) = astray {
+            return broken(seq, Damage::RowAstray { row });
         }
         if let Some(row) = tx.unlinked()? {
-            return Err(Broken {
-                link: None,
-                ..here(Damage::RowUnlinked { row })
-            }
-            .into());
+            return broken(None, Damage::RowUnlinked { row });
         }
-        if let Some(session) = session {
-            return Err(Broken {
-                link: Some(session.seq),
-                ..here(Damage::SessionUnsealed {
-                    session: session.session_id,
-                })
-            }
-            .into());
+        if let Some(Session {
+            seq, session_id, ..
+        }) = session
+        {
+            let session = session_id;
+            return broken(Some(seq), Damage::SessionUnsealed { session });
         }
         if self.key != tx.secret_key_sha256()? {
-            return Err(Broken {
-                link: None,
-                ..here(Damage::KeyChanged)
-            }
-            .into());
+            return broken(None, Damage::KeyChanged);
         }
         let gone = self.bare.drain().min_by_key(|(_, (seq, _))| *seq);
         if let Some((row, (seq, part))) = gone {
-            return Err(Broken {
+            return Err(Stop::Broken(Broken {
                 link: Some(seq),
                 good: seq.checked_sub(1),
                 what: Damage::PayloadGone { row, part },
-            }
-            .into());
+            }));
         }
         for claim in tx.claims()? {
-            let wrong = match self.opened.take(claim.seq) {
-                Some(said) if said == claim => None,
-                Some(said) if said.operation_id == claim.operation_id => {
-                    let operation = said.operation_id;
-                    Some(Damage::ClaimChanged { operation })
-                }
-                Some(_) | None => {
-                    let operation = claim.operation_id.clone();
-                    Some(Damage::ClaimAstray { operation })
-                }
-            };
-            if let Some(what) = wrong {
-                return Err(Broken {
-                    link: Some(claim.seq),
-                    ..here(what)
-                }
-                .into());
+            let said = self.opened.take(claim.seq);
+            if said.as_ref() != Some(&claim) {
+                let operation = claim.operation_id;
+                let same = said.is_some_and(|said| said.operation_id == operation);
+                let what = if same {
+                    Damage::ClaimChanged { operation }
+                } else {
+                    Damage::ClaimAstray { operation }
+                };
+                return broken(Some(claim.seq), what);
             }
             match claim.state {
                 ClaimState::Unknown => self.verdict.unknown += 1,
@@ -377,11 +354,7 @@ impl Walk {
         }
         if let Some(claim) = self.opened.left() {
             let operation = claim.operation_id.clone();
-            return Err(Broken {
-                link: Some(claim.seq),
-                ..here(Damage::ClaimGone { operation })
-            }
-            .into());
+            return broken(Some(claim.seq), Damage::ClaimGone { operation });
         }
         self.verdict.outside = tx.outside()?;
         Ok(())
