@@ -10,7 +10,7 @@ use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
     home::MARK,
-    store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Wish, read, real},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Tx, Wish, read, real},
 };
 
 /// Where the record lies.
@@ -103,7 +103,7 @@ impl Place {
             }) => return Ok(None),
             store => store?,
         };
-        read::<_, StoreError>(&mut *store, |tx| tx.head())?;
+        read::<_, StoreError>(&mut *store, Tx::head)?;
         Ok(Some(store.place().to_owned()))
     }
 }

@@ -155,9 +155,6 @@ pub(crate) trait Store {
     /// Begins a transaction. What it did is kept when it is committed; dropped before that, it leaves nothing.
     fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError>;
 
-    /// After a transaction in which something was written.
-    fn tidy(&mut self) {}
-
     /// Takes the lock of a claim, for as long as this process (or its connection) lives.
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError>;
 
@@ -180,22 +177,21 @@ pub(crate) enum Reach {
 }
 
 /// Runs `work` in a writing transaction and gives what it gave: all of it is kept or, where it fails, nothing.
-pub(crate) fn write<T, E: From<StoreError>>(
-    store: &mut dyn Store,
+pub(crate) fn write<'s, T, E: From<StoreError>>(
+    store: &'s mut dyn Store,
     durability: Durability,
-    work: impl FnOnce(&mut Tx<'_>) -> Result<T, E>,
+    work: impl FnOnce(&mut Tx<'s>) -> Result<T, E>,
 ) -> Result<T, E> {
     let mut tx = store.begin(Access::Write(durability))?;
     let value = work(&mut tx)?;
     tx.commit()?;
-    store.tidy();
     Ok(value)
 }
 
 /// Runs `work` on one unchanging view and gives what it gave.
-pub(crate) fn read<T, E: From<StoreError>>(
-    store: &mut dyn Store,
-    work: impl FnOnce(&mut Tx<'_>) -> Result<T, E>,
+pub(crate) fn read<'s, T, E: From<StoreError>>(
+    store: &'s mut dyn Store,
+    work: impl FnOnce(&mut Tx<'s>) -> Result<T, E>,
 ) -> Result<T, E> {
     work(&mut store.begin(Access::Read)?)
 }

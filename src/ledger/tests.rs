@@ -22,7 +22,7 @@ use super::{
     chain::Change,
     record::{ClaimState, Effects, Made, Row, RowOutcome, RowState, SeenInput},
     request::{Asked, AskedStep, Signatures},
-    store::{StoreError, Which, read, tests::InFile},
+    store::{StoreError, Tx, Which, read, tests::InFile},
     validity::{RULES, World},
     words::{
         Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Miss, OnDuplicate, Running, Unless,

@@ -15,8 +15,11 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) name: &'static str,
     kind: Kind,
     pub(crate) sealed: Sealed,
-    field: fn(&mut R) -> &mut dyn Field,
+    field: Access<R>,
 }
+
+/// Leads to a field of a record.
+type Access<R> = fn(&mut R) -> &mut dyn Field;
 
 /// Whether the link of a row seals the column, so that nobody can change it unseen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,9 +100,9 @@ impl Record for Row {
         column("target_type", Kind::Text, |row| &mut row.target_type),
         column("target_id", ID, |row| &mut row.target_id),
         column("outcome", Kind::Text, |row| &mut row.outcome),
-        not_sealed(column("request", Kind::Payload, |row| &mut row.request)),
+        unsealed("request", Kind::Payload, |row| &mut row.request),
         column("request_hash", Kind::Text, |row| &mut row.request_hash),
-        not_sealed(column("response", Kind::Payload, |row| &mut row.response)),
+        unsealed("response", Kind::Payload, |row| &mut row.response),
         column("confidence_score", Kind::Score, |row| {
             &mut row.confidence_score
         }),
@@ -132,7 +135,7 @@ impl Record for Row {
             &mut row.response_sha256
         }),
         column(SEQ, Kind::Count, |row| &mut row.seq),
-        not_sealed(column("revoked_by", Kind::Count, |row| &mut row.revoked_by)),
+        unsealed("revoked_by", Kind::Count, |row| &mut row.revoked_by),
     ];
 
     fn table(dialect: Dialect) -> &'static str {
@@ -207,24 +210,21 @@ impl Record for Claim {
 const SEQ: &str = "seq";
 const ID: Kind = Kind::Id(Received::WhereItDiffers);
 
-const fn column<R>(
-    name: &'static str,
-    kind: Kind,
-    field: fn(&mut R) -> &mut dyn Field,
-) -> Column<R> {
-    let sealed = Sealed::Yes;
+const fn column<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column<R> {
     Column {
         name,
         kind,
-        sealed,
+        sealed: Sealed::Yes,
         field,
     }
 }
 
-const fn not_sealed<R>(column: Column<R>) -> Column<R> {
+const fn unsealed<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column<R> {
     Column {
+        name,
+        kind,
         sealed: Sealed::No,
-        ..column
+        field,
     }
 }
 
@@ -521,9 +521,8 @@ fn text(value: Value) -> Result<Option<String>, String> {
 /// A number from 0 on.
 fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
     match (value, writer) {
-        (Value::Null, _) => Ok(None),
         (Value::Int(number @ 0..), _) => Ok(Some(number.unsigned_abs())),
-        (_, Writer::Another) => Ok(None),
+        (Value::Null, _) | (_, Writer::Another) => Ok(None),
         (_, Writer::Oneact) => Err("is no number from 0 on".to_owned()),
     }
 }

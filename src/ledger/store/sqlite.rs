@@ -54,7 +54,7 @@ enum Journal {
 /// sooner than what is added.
 const LONG: u64 = 128;
 
-/// From this length on, in bytes, it is moved at once, and made empty.
+/// From this length on, in bytes, it is moved before the next transaction that writes, and made empty.
 const TOO_LONG: u64 = 8 << 20;
 
 /// How long others are waited for.
@@ -144,6 +144,9 @@ impl Store for SqliteStore {
         let behavior = match access {
             Access::Read => TransactionBehavior::Deferred,
             Access::Write(durability) => {
+                if self.files.write_ahead_length() > TOO_LONG {
+                    self.move_ahead("TRUNCATE");
+                }
                 self.set_for(durability)?;
                 TransactionBehavior::Immediate
             }
@@ -153,12 +156,6 @@ impl Store for SqliteStore {
             transaction: begun.map_err(|error| self.files.told(&error))?,
             place: self.files.place(),
         }))
-    }
-
-    fn tidy(&mut self) {
-        if self.files.write_ahead_length() > TOO_LONG {
-            self.move_ahead("TRUNCATE");
-        }
     }
 
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {

@@ -8,7 +8,8 @@ use tempfile::TempDir;
 
 pub(crate) use super::postgres::tests::cluster::Cluster;
 use super::{
-    Record as _, SqliteStore, Store, Which, Wish, columns, postgres::PostgresStore, sql::Dialect,
+    Record as _, SqliteStore, Store, Tx, Which, Wish, columns, postgres::PostgresStore,
+    sql::Dialect,
 };
 use crate::ledger::{
     canonical::canonical,
@@ -78,7 +79,7 @@ impl InFile {
 
     /// From now on no link can be added: the newest one is to be the only one of its kind.
     pub(crate) fn break_down(&self) {
-        let head = given::seen(&mut self.store(), |tx| tx.head()).unwrap();
+        let head = given::seen(&mut self.store(), Tx::head).unwrap();
         let index = format!(
             "CREATE UNIQUE INDEX broken ON ledger_events (length(prev_hash)) WHERE seq >= {}",
             head.seq

@@ -190,23 +190,8 @@ impl Which<'_> {
                 }
             }
             Self::Id(begin) => {
-                let (range, first, last) = match dialect {
-                    Dialect::Sqlite => (
-                        "id >= ?1 AND id < ?2 || char(1114111)",
-                        begin.text.to_owned(),
-                        begin.text.to_owned(),
-                    ),
-                    Dialect::Postgres => (
-                        "id BETWEEN ?1::uuid AND ?2::uuid",
-                        filled(begin.text, '0')?,
-                        filled(begin.text, 'f')?,
-                    ),
-                };
-                let values = vec![
-                    Value::Text(first),
-                    Value::Text(last),
-                    begin.session_id.into(),
-                ];
+                let (range, first, last) = begin.range(dialect)?;
+                let values = vec![first, last, begin.session_id.into()];
                 by(
                     format!("{range} AND ({session} = ?3 OR ?3 IS NULL)"),
                     values,
@@ -248,6 +233,24 @@ impl Which<'_> {
                 by(filter.to_owned(), vec![id.into()])
             }
             Self::Newest => by("TRUE".to_owned(), Vec::new()),
+        })
+    }
+}
+
+impl Begin<'_> {
+    /// The row ids that begin so: the condition, and the two values between which they are.
+    fn range(self, dialect: Dialect) -> Option<(&'static str, Value, Value)> {
+        Some(match dialect {
+            Dialect::Sqlite => (
+                "id >= ?1 AND id < ?2 || char(1114111)",
+                self.text.into(),
+                self.text.into(),
+            ),
+            Dialect::Postgres => (
+                "id BETWEEN ?1::uuid AND ?2::uuid",
+                Value::Text(filled(self.text, '0')?),
+                Value::Text(filled(self.text, 'f')?),
+            ),
         })
     }
 }

@@ -31,7 +31,7 @@ fn a_once_only_request_whose_owner_died_in_the_middle_is_nobodys() {
         let told = matches!(&asked, Err(LedgerError::Unknown { operation }) if operation == "op_1");
         assert!(told, "{asked:?}");
     }
-    let claims = read::<_, StoreError>(&mut *place.open().store, |tx| tx.claims()).unwrap();
+    let claims = read::<_, StoreError>(&mut *place.open().store, Tx::claims).unwrap();
     assert_eq!(claims[0].state, ClaimState::Unknown);
 }
 

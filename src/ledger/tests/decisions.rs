@@ -196,7 +196,7 @@ fn of_several_open_operations_one_has_to_be_named() {
     // A whole id is no beginning.
     place.open().resolve("op_1", Happened::No, None).unwrap();
     let mut ledger = place.open();
-    let claims = read::<_, StoreError>(&mut *ledger.store, |tx| tx.claims()).unwrap();
+    let claims = read::<_, StoreError>(&mut *ledger.store, Tx::claims).unwrap();
     assert_eq!(claims[0].operation_id, "op_12");
 }
 

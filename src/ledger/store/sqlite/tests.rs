@@ -112,7 +112,7 @@ fn many_who_open_what_is_not_there_make_one_ledger() {
             });
         }
     });
-    assert_eq!(seen(&mut opened(&path), |tx| tx.head()).unwrap().seq, 8);
+    assert_eq!(seen(&mut opened(&path), Tx::head).unwrap().seq, 8);
     let conn = by_hand(&path);
     let applied: i64 = conn
         .query_row("SELECT count(*) FROM schema_migrations", [], |row| {
@@ -189,7 +189,7 @@ fn what_is_written_ahead_never_grows_without_bound() {
     let mut store = filled(&path, 0);
     let mut longest = 0;
     for _ in 0..1500 {
-        written(&mut store, |tx| another(tx));
+        written(&mut store, another);
         longest = longest.max(store.files.write_ahead_length());
     }
     assert!(longest > TOO_LONG / 2, "{longest}");
@@ -207,7 +207,7 @@ fn the_write_ahead_file_is_written_from_its_beginning_again_by_a_later_process()
         let mut store = opened(&path);
         assert!(store.written_ahead() <= LONG + 300);
         for _ in 0..10 {
-            written(&mut store, |tx| another(tx));
+            written(&mut store, another);
         }
         lengths.push(store.files.write_ahead_length());
     }

@@ -191,7 +191,7 @@ fn a_transaction_one_of_whose_steps_was_refused_is_kept_by_nobody() {
         matches!(&done, Err(error) if error.trouble == Trouble::Refused),
         "{done:?}"
     );
-    let head = seen(&mut store, |tx| tx.head());
+    let head = seen(&mut store, Tx::head);
     assert_eq!(head.unwrap().seq, 0);
 }
 

@@ -14,7 +14,7 @@ use crate::ledger::{
 
 pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {
     let mut store = ledger.open();
-    assert_eq!(seen(&mut *store, |tx| tx.head()), None);
+    assert_eq!(seen(&mut *store, Tx::head), None);
     let head = written(&mut *store, |tx| {
         for event in EVENTS {
             link(tx, event)?;
@@ -176,7 +176,7 @@ pub(crate) fn a_session_is_opened_once_and_its_opener_stays(ledger: &dyn Ledger)
     refused(&mut *store, |tx| tx.open_session(&session("a second", 99)));
     written(&mut *store, |tx| open_session(tx, "a second"));
     let [first, second] = [session(SESSION, 1), session("a second", 10)];
-    let newest = seen(&mut *store, |tx| tx.newest_session());
+    let newest = seen(&mut *store, Tx::newest_session);
     assert_eq!(newest.as_ref(), Some(&second));
     let from = |from, most| seen(&mut *ledger.open(), |tx| tx.sessions(from, most));
     assert_eq!(from(0, 5), [first.clone(), second.clone()]);
@@ -199,7 +199,7 @@ pub(crate) fn a_transaction_that_fails_leaves_nothing(ledger: &dyn Ledger) {
     assert!(matches!(&failed, Err(error) if error.trouble == Trouble::Full));
     assert_eq!(everything(&mut *store), before);
     assert_eq!(everything(&mut *ledger.open()), before);
-    assert_eq!(seen(&mut *store, |tx| tx.secret_key()), None);
+    assert_eq!(seen(&mut *store, Tx::secret_key), None);
 }
 
 pub(crate) fn reading_leaves_nothing(ledger: &dyn Ledger) {
@@ -212,10 +212,10 @@ pub(crate) fn reading_leaves_nothing(ledger: &dyn Ledger) {
 
 pub(crate) fn the_key_for_secrets_is_made_once(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
-    assert_eq!(seen(&mut *store, |tx| tx.secret_key()), None);
+    assert_eq!(seen(&mut *store, Tx::secret_key), None);
     written(&mut *store, |tx| tx.put_secret_key(&[1; 32]));
     refused(&mut *store, |tx| tx.put_secret_key(&[2; 32]));
-    let kept = seen(&mut *ledger.open(), |tx| tx.secret_key());
+    let kept = seen(&mut *ledger.open(), Tx::secret_key);
     assert_eq!(kept, Some([1; 32]));
 }
 

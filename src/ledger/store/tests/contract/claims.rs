@@ -4,7 +4,7 @@ use super::Ledger;
 use super::given::{begun, claim, refused, seen, written};
 use crate::ledger::{
     record::{Claim, ClaimState, Effects},
-    store::{Store, Trouble},
+    store::{Store, Trouble, Tx},
 };
 
 pub(crate) fn a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number(
@@ -28,7 +28,7 @@ pub(crate) fn a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number(
     );
     written(&mut *second, |tx| tx.put_claim(&taken_over));
     assert_eq!(
-        seen(&mut *store, |tx| tx.claims()),
+        seen(&mut *store, Tx::claims),
         [other.clone(), taken_over.clone()]
     );
     let drop_it = |store: &mut dyn Store, seq| written(store, |tx| tx.drop_claim(&first.key, seq));
@@ -40,7 +40,7 @@ pub(crate) fn a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number(
     drop_it(&mut *second, 4);
     drop_it(&mut *second, 4);
     assert_eq!(seen(&mut *store, |tx| tx.claim(&first.key)), None);
-    assert_eq!(seen(&mut *store, |tx| tx.claims()), [other]);
+    assert_eq!(seen(&mut *store, Tx::claims), [other]);
 }
 
 pub(crate) fn two_claims_never_have_one_number(ledger: &dyn Ledger) {

@@ -151,16 +151,16 @@ pub(crate) fn saying(tx: &mut Tx<'_>, event: Event, body: &Body) -> Result<Head,
     append(tx, event, stamp, body)
 }
 
-pub(crate) fn written<T>(
-    store: &mut dyn Store,
-    work: impl FnMut(&mut Tx<'_>) -> Result<T, StoreError>,
+pub(crate) fn written<'s, T>(
+    store: &'s mut dyn Store,
+    work: impl FnOnce(&mut Tx<'s>) -> Result<T, StoreError>,
 ) -> T {
     write(store, Durability::Process, work).unwrap()
 }
 
-pub(crate) fn seen<T>(
-    store: &mut dyn Store,
-    work: impl FnMut(&mut Tx<'_>) -> Result<T, StoreError>,
+pub(crate) fn seen<'s, T>(
+    store: &'s mut dyn Store,
+    work: impl FnOnce(&mut Tx<'s>) -> Result<T, StoreError>,
 ) -> T {
     read(store, work).unwrap()
 }
