@@ -4,6 +4,7 @@
 //! steps of a transaction ([`tx`]). A database opens itself, runs statements, and holds the locks of claims.
 
 mod columns;
+mod field;
 mod postgres;
 mod rules;
 mod sql;

@@ -5,10 +5,11 @@
 
 use uuid::Uuid;
 
-use super::sql::{Dialect, Value};
-use crate::ledger::record::{
-    Claim, ClaimState, Effects, Head, Link, Row, RowOutcome, RowState, Session,
+use super::{
+    field::{Field, Writer},
+    sql::{Engine, Value},
 };
+use crate::ledger::record::{Claim, Head, Link, Row, Session};
 
 /// A column, and the field that it holds.
 pub(crate) struct Column<R: 'static> {
@@ -68,7 +69,7 @@ pub(super) enum Payloads {
 pub(crate) trait Record: Default + 'static {
     const COLUMNS: &'static [Column<Self>];
 
-    fn table(dialect: Dialect) -> &'static str;
+    fn table(engine: Engine) -> &'static str;
 }
 
 /// The columns that every table `agent_actions` of specification 004 has, whatever its version.
@@ -138,8 +139,8 @@ impl Record for Row {
         unsealed("revoked_by", Kind::Count, |row| &mut row.revoked_by),
     ];
 
-    fn table(dialect: Dialect) -> &'static str {
-        dialect.choose("agent_actions", "public.agent_actions")
+    fn table(engine: Engine) -> &'static str {
+        engine.choose("agent_actions", "public.agent_actions")
     }
 }
 
@@ -156,8 +157,8 @@ impl Record for Link {
         column("entry_hash", Kind::Text, |link| &mut link.entry_hash),
     ];
 
-    fn table(dialect: Dialect) -> &'static str {
-        dialect.choose("ledger_events", "public.ledger_events")
+    fn table(engine: Engine) -> &'static str {
+        engine.choose("ledger_events", "public.ledger_events")
     }
 }
 
@@ -167,8 +168,8 @@ impl Record for Head {
         column("entry_hash", Kind::Text, |head| &mut head.entry_hash),
     ];
 
-    fn table(dialect: Dialect) -> &'static str {
-        Link::table(dialect)
+    fn table(engine: Engine) -> &'static str {
+        Link::table(engine)
     }
 }
 
@@ -184,8 +185,8 @@ impl Record for Session {
         column("opened_at", Kind::Moment, |session| &mut session.opened_at),
     ];
 
-    fn table(dialect: Dialect) -> &'static str {
-        dialect.choose("sessions", "public.oneact_sessions")
+    fn table(engine: Engine) -> &'static str {
+        engine.choose("sessions", "public.oneact_sessions")
     }
 }
 
@@ -201,8 +202,8 @@ impl Record for Claim {
         column("effects", Kind::Text, |claim| &mut claim.effects),
     ];
 
-    fn table(dialect: Dialect) -> &'static str {
-        dialect.choose("claims", "public.oneact_claims")
+    fn table(engine: Engine) -> &'static str {
+        engine.choose("claims", "public.oneact_claims")
     }
 }
 
@@ -229,15 +230,15 @@ const fn unsealed<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column
 }
 
 /// The columns of a record, as a statement reads them.
-pub(super) fn list<R: Record>(dialect: Dialect, payloads: Payloads) -> String {
+pub(super) fn list<R: Record>(engine: Engine, payloads: Payloads) -> String {
     let read = R::COLUMNS
         .iter()
-        .map(|column| column.read(dialect, payloads));
+        .map(|column| column.read(engine, payloads));
     read.collect::<Vec<_>>().join(", ")
 }
 
 /// The record that a statement with this [`list`] found, or what is wrong with it.
-pub(super) fn record<R: Record>(dialect: Dialect, values: Vec<Value>) -> Result<R, String> {
+pub(super) fn record<R: Record>(engine: Engine, values: Vec<Value>) -> Result<R, String> {
     let number = R::COLUMNS.iter().position(|column| column.name == SEQ);
     let writer = match number.and_then(|at| values.get(at)) {
         None | Some(Value::Null) => Writer::Another,
@@ -245,7 +246,7 @@ pub(super) fn record<R: Record>(dialect: Dialect, values: Vec<Value>) -> Result<
     };
     let mut record = R::default();
     for (column, value) in R::COLUMNS.iter().zip(values) {
-        let value = column.received(dialect, value);
+        let value = column.received(engine, value);
         let put = (column.field)(&mut record).put(value, writer);
         put.map_err(|why| format!("{} {why}", column.name))?;
     }
@@ -253,21 +254,21 @@ pub(super) fn record<R: Record>(dialect: Dialect, values: Vec<Value>) -> Result<
 }
 
 /// The statement that adds a record, and its values.
-pub(super) fn insert<R: Record>(dialect: Dialect, mut record: R) -> (String, Vec<Value>) {
+pub(super) fn insert<R: Record>(engine: Engine, mut record: R) -> (String, Vec<Value>) {
     let (mut names, mut places, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for column in R::COLUMNS {
         let value = (column.field)(&mut record).take();
-        for (name, kind, value) in column.written(dialect, value) {
+        for (name, kind, value) in column.written(engine, value) {
             values.push(value);
-            places.push(match dialect {
-                Dialect::Sqlite => format!("?{}", values.len()),
-                Dialect::Postgres => format!("?{}::{kind}", values.len()),
+            places.push(match engine {
+                Engine::Sqlite => format!("?{}", values.len()),
+                Engine::Postgres => format!("?{}::{kind}", values.len()),
             });
             names.push(name);
         }
     }
     let (names, places) = (names.join(", "), places.join(", "));
-    let table = R::table(dialect);
+    let table = R::table(engine);
     (
         format!("INSERT INTO {table} ({names}) VALUES ({places})"),
         values,
@@ -296,11 +297,11 @@ impl<R> Column<R> {
     }
 
     /// The expression that reads it.
-    fn read(&self, dialect: Dialect, payloads: Payloads) -> String {
+    fn read(&self, engine: Engine, payloads: Payloads) -> String {
         let name = self.name;
-        match (dialect, self.kind, payloads) {
+        match (engine, self.kind, payloads) {
             (_, Kind::Payload, Payloads::Left) => "NULL".to_owned(),
-            (Dialect::Sqlite, _, _) | (_, Kind::Text | Kind::Count, _) => name.to_owned(),
+            (Engine::Sqlite, _, _) | (_, Kind::Text | Kind::Count, _) => name.to_owned(),
             (_, Kind::Uuid | Kind::Score, _) => format!("{name}::text"),
             (_, Kind::Step, _) => format!("{name}::bigint"),
             (_, Kind::Id(_), _) => {
@@ -319,9 +320,9 @@ impl<R> Column<R> {
 
     /// What was received for what was read. Where PostgreSQL's two columns of an id are not of one id, it is what
     /// the UUID says.
-    fn received(&self, dialect: Dialect, value: Value) -> Value {
-        match (dialect, self.kind, value) {
-            (Dialect::Postgres, Kind::Id(_), Value::Text(both)) => {
+    fn received(&self, engine: Engine, value: Value) -> Value {
+        match (engine, self.kind, value) {
+            (Engine::Postgres, Kind::Id(_), Value::Text(both)) => {
                 let (derived, key) = both.split_once(' ').unwrap_or((&both, &both));
                 let id = if uuid(key) == derived { key } else { derived };
                 id.into()
@@ -331,13 +332,13 @@ impl<R> Column<R> {
     }
 
     /// The columns that are written for it: name, PostgreSQL's type, value.
-    fn written(&self, dialect: Dialect, value: Value) -> Vec<(String, &'static str, Value)> {
-        let names = match dialect {
-            Dialect::Sqlite => vec![(self.name.to_owned(), "")],
-            Dialect::Postgres => self.in_postgres(),
+    fn written(&self, engine: Engine, value: Value) -> Vec<(String, &'static str, Value)> {
+        let names = match engine {
+            Engine::Sqlite => vec![(self.name.to_owned(), "")],
+            Engine::Postgres => self.in_postgres(),
         };
-        let values = match (dialect, self.kind, value) {
-            (Dialect::Postgres, Kind::Id(received), Value::Text(id)) => {
+        let values = match (engine, self.kind, value) {
+            (Engine::Postgres, Kind::Id(received), Value::Text(id)) => {
                 let derived = uuid(&id);
                 let differs = received == Received::Always || id != derived;
                 let key = if differs {
@@ -363,172 +364,4 @@ pub(super) fn uuid(id: &str) -> String {
     let own = (id.len() == 36).then(|| Uuid::try_parse(id).ok()).flatten();
     own.unwrap_or_else(|| Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("oneact:{id}").as_bytes()))
         .to_string()
-}
-
-/// Who wrote a row: rows of other programs, and of before oneact, have no link and may hold anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writer {
-    Oneact,
-    Another,
-}
-
-/// A field of a record that a column holds.
-trait Field {
-    /// Takes over what was read, or says what is wrong with it.
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String>;
-    /// Gives the value to be written, and leaves nothing.
-    fn take(&mut self) -> Value;
-}
-
-impl Field for String {
-    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        // Rows of other programs may lack it.
-        *self = text(value)?.unwrap_or_default();
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        Value::Text(std::mem::take(self))
-    }
-}
-
-impl Field for Option<String> {
-    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = text(value)?;
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        Option::take(self).map_or(Value::Null, Value::Text)
-    }
-}
-
-impl Field for u64 {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = number(&value, writer)?.unwrap_or_default();
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        Value::from(*self)
-    }
-}
-
-impl Field for Option<u64> {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = number(&value, writer)?;
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        Value::from(*self)
-    }
-}
-
-impl Field for u32 {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        let number = number(&value, writer)?.unwrap_or_default();
-        *self = Self::try_from(number).unwrap_or(Self::MAX);
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        Value::Int((*self).into())
-    }
-}
-
-/// A score is a number that JSON has. PostgreSQL gives it as text.
-impl Field for Option<f64> {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        let number = match value {
-            Value::Null => return Ok(()),
-            Value::Real(number) => Some(number),
-            other => text(other)?.and_then(|text| text.parse().ok()),
-        };
-        *self = number.filter(|number| number.is_finite());
-        match (&self, writer) {
-            (None, Writer::Oneact) => Err("is no number of JSON".to_owned()),
-            _ => Ok(()),
-        }
-    }
-
-    fn take(&mut self) -> Value {
-        self.map_or(Value::Null, Value::Real)
-    }
-}
-
-impl Field for RowOutcome {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = match (text(value)?.as_deref(), writer) {
-            (Some("success"), _) => Self::Success,
-            // What rows of another program say otherwise was no success.
-            (Some("error"), _) | (_, Writer::Another) => Self::Error,
-            (_, Writer::Oneact) => Self::Other,
-        };
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        self.name().into()
-    }
-}
-
-impl Field for Option<RowState> {
-    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
-        *self = match (value, writer) {
-            (Value::Null, _) => None,
-            (value, Writer::Another) => word(value, RowState::read).ok(),
-            (value, Writer::Oneact) => Some(word(value, RowState::read)?),
-        };
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        self.map(RowState::name).into()
-    }
-}
-
-impl Field for ClaimState {
-    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = word(value, Self::read)?;
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        self.name().into()
-    }
-}
-
-impl Field for Effects {
-    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = word(value, Self::read)?;
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        self.name().into()
-    }
-}
-
-fn text(value: Value) -> Result<Option<String>, String> {
-    match value {
-        Value::Null => Ok(None),
-        Value::Text(text) => Ok(Some(text)),
-        Value::Int(_) | Value::Real(_) | Value::Bytes(_) => Err("is no text".to_owned()),
-    }
-}
-
-/// A number from 0 on.
-fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
-    match (value, writer) {
-        (Value::Int(number @ 0..), _) => Ok(Some(number.unsigned_abs())),
-        (Value::Null, _) | (_, Writer::Another) => Ok(None),
-        (_, Writer::Oneact) => Err("is no number from 0 on".to_owned()),
-    }
-}
-
-/// A word of one of our lists.
-fn word<T>(value: Value, read: fn(&str) -> Option<T>) -> Result<T, String> {
-    let name = text(value)?.unwrap_or_default();
-    read(&name).ok_or_else(|| format!("is `{name}`, which is none of its words"))
 }

@@ -17,7 +17,7 @@ use std::any::Any;
 
 use super::{
     Access, Durability, Store, StoreError, Trouble, Tx, Wish,
-    sql::{Dialect, Sql, Value},
+    sql::{Engine, Sql, Value},
 };
 use crate::ledger::record::Seq;
 
@@ -165,8 +165,8 @@ struct Inside<'a> {
 }
 
 impl Sql for Inside<'_> {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
+    fn engine(&self) -> Engine {
+        Engine::Postgres
     }
 
     fn place(&self) -> &str {

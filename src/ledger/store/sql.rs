@@ -5,7 +5,7 @@ use super::StoreError;
 
 /// A database inside a transaction.
 pub(super) trait Sql {
-    fn dialect(&self) -> Dialect;
+    fn engine(&self) -> Engine;
 
     /// For people: a path, or a URI without its password.
     fn place(&self) -> &str;
@@ -24,12 +24,12 @@ pub(super) trait Sql {
 
 /// Whose SQL it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub(crate) enum Engine {
     Sqlite,
     Postgres,
 }
 
-impl Dialect {
+impl Engine {
     pub(super) const fn choose(self, sqlite: &'static str, postgres: &'static str) -> &'static str {
         match self {
             Self::Sqlite => sqlite,
@@ -68,6 +68,14 @@ impl Value {
         match number {
             0 => Self::Int(i64::MIN),
             number => number.into(),
+        }
+    }
+
+    /// The text that it is.
+    pub(super) fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Null | Self::Int(_) | Self::Real(_) | Self::Bytes(_) => None,
         }
     }
 

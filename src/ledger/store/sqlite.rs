@@ -21,7 +21,7 @@ use rusqlite::{
 
 use super::{
     Access, Durability, Seq, Store, StoreError, Tx,
-    sql::{Dialect, Sql, Value},
+    sql::{Engine, Sql, Value},
 };
 use files::{Files, told};
 use holds::Holds;
@@ -184,8 +184,8 @@ struct Inside<'a> {
 }
 
 impl Sql for Inside<'_> {
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
+    fn engine(&self) -> Engine {
+        Engine::Sqlite
     }
 
     fn place(&self) -> &str {

@@ -8,8 +8,7 @@ use tempfile::TempDir;
 
 pub(crate) use super::postgres::tests::cluster::Cluster;
 use super::{
-    Record as _, SqliteStore, Store, Tx, Which, Wish, columns, postgres::PostgresStore,
-    sql::Dialect,
+    Record as _, SqliteStore, Store, Tx, Which, Wish, columns, postgres::PostgresStore, sql::Engine,
 };
 use crate::ledger::{
     canonical::canonical,
@@ -93,7 +92,7 @@ impl InFile {
 }
 
 fn rewrite(conn: &Connection, row: &Row) {
-    let (_, values) = columns::insert(Dialect::Sqlite, row.clone());
+    let (_, values) = columns::insert(Engine::Sqlite, row.clone());
     let set: Vec<String> = Row::COLUMNS
         .iter()
         .zip(1..)

@@ -4,7 +4,7 @@ use super::{
     Reach, StoreError, Trouble, Which,
     columns::{self, Payloads, Record},
     rules::{self, Rule},
-    sql::{Dialect, Sql, Value},
+    sql::{Engine, Sql, Value},
 };
 use crate::ledger::{
     canonical::sha256,
@@ -36,7 +36,7 @@ impl<'a> Tx<'a> {
 
     /// Adds the next link; any other is refused.
     pub(crate) fn append(&mut self, link: &Link) -> Result<(), StoreError> {
-        if self.db.dialect() == Dialect::Sqlite {
+        if self.db.engine() == Engine::Sqlite {
             let last = self.head()?;
             self.keeps(rules::next(link, last.as_ref()))?;
         }
@@ -82,9 +82,9 @@ impl<'a> Tx<'a> {
             Reach::Newest(most) => (0, most),
             Reach::From(seq) => (seq, usize::MAX),
         };
-        let dialect = self.db.dialect();
-        let hint = dialect.indexed_by("ledger_events_request");
-        let request = dialect.choose("body ->> '$.request_hash'", "public.oneact_request(body)");
+        let engine = self.db.engine();
+        let hint = engine.indexed_by("ledger_events_request");
+        let request = engine.choose("body ->> '$.request_hash'", "public.oneact_request(body)");
         let mut links = self.all(
             &format!(
                 "{hint} WHERE session_id = ?1 AND {request} = ?2 AND seq >= ?3 AND {DECIDES} \
@@ -118,9 +118,9 @@ impl<'a> Tx<'a> {
         session_id: &str,
         but: &str,
     ) -> Result<Option<Seq>, StoreError> {
-        let dialect = self.db.dialect();
-        let hint = dialect.indexed_by("ledger_events_session");
-        let says_so = dialect.choose("instr(body, ?4)", "strpos(body, ?4) > 0");
+        let engine = self.db.engine();
+        let hint = engine.indexed_by("ledger_events_session");
+        let says_so = engine.choose("instr(body, ?4)", "strpos(body, ?4) > 0");
         let found: Option<Head> = self.one(
             &format!(
                 "{hint} WHERE session_id = ?1 AND seq > ?2 AND operation_id <> ?3 AND {says_so} \
@@ -139,7 +139,7 @@ impl<'a> Tx<'a> {
     // --- sessions ---
 
     pub(crate) fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
-        let key = self.db.dialect().choose("session_id", "session_key");
+        let key = self.db.engine().choose("session_id", "session_key");
         self.one(&format!("WHERE {key} = ?1"), &[id.into()])
     }
 
@@ -151,7 +151,7 @@ impl<'a> Tx<'a> {
 
     /// How many answers it has.
     pub(crate) fn answers(&mut self, session_id: &str) -> Result<u64, StoreError> {
-        let session = self.db.dialect().session();
+        let session = self.db.engine().session();
         self.count(&format!("{session} = ?1"), &[session_id.into()])
     }
 
@@ -159,7 +159,7 @@ impl<'a> Tx<'a> {
     pub(crate) fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
         // In PostgreSQL after our last; for the first of ours after those of before, but for numbers that nobody
         // can have counted to. Others may write rows of theirs at any time.
-        let next = self.db.dialect().choose(
+        let next = self.db.engine().choose(
             "SELECT max(step_index) + 1 FROM agent_actions WHERE session_id = ?1",
             "SELECT COALESCE((SELECT max(step_index) FROM public.agent_actions \
                WHERE COALESCE(session_key, session_id::text) = ?1 AND seq IS NOT NULL), \
@@ -188,10 +188,10 @@ impl<'a> Tx<'a> {
 
     pub(crate) fn insert(&mut self, row: &Row) -> Result<(), StoreError> {
         self.keeps(rules::row(row))?;
-        let at_home = match (row.state, self.db.dialect()) {
+        let at_home = match (row.state, self.db.engine()) {
             (None, _) => self.head()?.is_none(),
-            (Some(_), Dialect::Sqlite) => self.session(&row.session_id)?.is_some(),
-            (Some(_), Dialect::Postgres) => true,
+            (Some(_), Engine::Sqlite) => self.session(&row.session_id)?.is_some(),
+            (Some(_), Engine::Postgres) => true,
         };
         if !at_home {
             return Err(self.refused("a row is of a session, or of before the first link"));
@@ -200,14 +200,14 @@ impl<'a> Tx<'a> {
     }
 
     pub(crate) fn rows(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<Row>, StoreError> {
-        let dialect = self.db.dialect();
+        let engine = self.db.engine();
         let payloads = match which {
             Which::ReusesOf(_) => Payloads::Left,
             Which::From(_) => Payloads::Checked,
             _ => Payloads::Kept,
         };
-        let columns = columns::list::<Row>(dialect, payloads);
-        if dialect == Dialect::Postgres {
+        let columns = columns::list::<Row>(engine, payloads);
+        if engine == Engine::Postgres {
             let found = self.chosen(&columns, which, most)?;
             return self.records(found);
         }
@@ -224,7 +224,7 @@ impl<'a> Tx<'a> {
 
     /// Of the same rows in the same order nothing but their steps.
     pub(crate) fn steps(&mut self, which: &Which<'_>, most: usize) -> Result<Vec<u64>, StoreError> {
-        let step = self.db.dialect().choose("step_index", "step_index::bigint");
+        let step = self.db.engine().choose("step_index", "step_index::bigint");
         Ok(numbers(self.chosen(step, which, most)?))
     }
 
@@ -240,7 +240,7 @@ impl<'a> Tx<'a> {
 
     /// Removes request and response of a row; their hashes stay.
     pub(crate) fn prune(&mut self, row_id: &str) -> Result<(), StoreError> {
-        let nothing = self.db.dialect().choose(
+        let nothing = self.db.engine().choose(
             "request = NULL, response = NULL",
             "request = NULL, request_text = NULL, response = NULL, response_text = NULL",
         );
@@ -254,12 +254,12 @@ impl<'a> Tx<'a> {
 
     /// The id of a row that says it is ours and names no link.
     pub(crate) fn unlinked(&mut self) -> Result<Option<String>, StoreError> {
-        let dialect = self.db.dialect();
-        let (table, id) = (Row::table(dialect), dialect.choose("id", "id::text"));
+        let engine = self.db.engine();
+        let (table, id) = (Row::table(engine), engine.choose("id", "id::text"));
         let text =
             format!("SELECT {id} FROM {table} WHERE seq IS NULL AND state IS NOT NULL LIMIT 1");
         let found = self.db.run(&text, &[])?;
-        Ok(found.into_iter().flatten().find_map(text_of))
+        Ok(found.into_iter().flatten().find_map(Value::text))
     }
 
     // --- the database ---
@@ -298,7 +298,7 @@ impl<'a> Tx<'a> {
 
     /// Puts it in the place of the one with the same key, if there is one.
     pub(crate) fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError> {
-        let (text, values) = columns::insert(self.db.dialect(), claim.clone());
+        let (text, values) = columns::insert(self.db.engine(), claim.clone());
         let text = format!(
             "{text} ON CONFLICT (session_id, request_hash) DO UPDATE SET operation_id = excluded.operation_id, \
              seq = excluded.seq, state = excluded.state, effects = excluded.effects"
@@ -308,7 +308,7 @@ impl<'a> Tx<'a> {
 
     /// Removes it if it is still the one with that number.
     pub(crate) fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<(), StoreError> {
-        let table = Claim::table(self.db.dialect());
+        let table = Claim::table(self.db.engine());
         let text =
             format!("DELETE FROM {table} WHERE session_id = ?1 AND request_hash = ?2 AND seq = ?3");
         let (session, hash) = (key.session_id.as_str(), key.request_hash.as_str());
@@ -332,12 +332,12 @@ impl<'a> Tx<'a> {
 
     /// Its SHA-256. In PostgreSQL those who may not see the key may see that.
     pub(crate) fn secret_key_sha256(&mut self) -> Result<Option<String>, StoreError> {
-        if self.db.dialect() == Dialect::Sqlite {
+        if self.db.engine() == Engine::Sqlite {
             return Ok(self.secret_key()?.map(sha256));
         }
         let text = "SELECT sha256 FROM public.oneact_key_hashes WHERE name = 'secrets'";
         let found = self.db.run(text, &[])?;
-        Ok(found.into_iter().flatten().find_map(text_of))
+        Ok(found.into_iter().flatten().find_map(Value::text))
     }
 
     /// The first link that says which key there is.
@@ -353,17 +353,17 @@ impl<'a> Tx<'a> {
     }
 
     fn keys(&self) -> &'static str {
-        let dialect = self.db.dialect();
-        dialect.choose("ledger_keys", "public.oneact_keys")
+        let engine = self.db.engine();
+        engine.choose("ledger_keys", "public.oneact_keys")
     }
 
     // --- what the steps have in common ---
 
     /// The records of a table that a condition and an order name.
     fn all<R: Record>(&mut self, rest: &str, values: &[Value]) -> Result<Vec<R>, StoreError> {
-        let dialect = self.db.dialect();
-        let columns = columns::list::<R>(dialect, Payloads::Kept);
-        let table = R::table(dialect);
+        let engine = self.db.engine();
+        let columns = columns::list::<R>(engine, Payloads::Kept);
+        let table = R::table(engine);
         let text = format!("SELECT {columns} FROM {table} {rest}");
         let found = self.db.run(&text, values)?;
         self.records(found)
@@ -374,8 +374,8 @@ impl<'a> Tx<'a> {
     }
 
     fn records<R: Record>(&self, found: Vec<Vec<Value>>) -> Result<Vec<R>, StoreError> {
-        let dialect = self.db.dialect();
-        let record = |values| columns::record(dialect, values).map_err(|why| self.damaged(why));
+        let engine = self.db.engine();
+        let record = |values| columns::record(engine, values).map_err(|why| self.damaged(why));
         found.into_iter().map(record).collect()
     }
 
@@ -386,24 +386,24 @@ impl<'a> Tx<'a> {
         which: &Which<'_>,
         most: usize,
     ) -> Result<Vec<Vec<Value>>, StoreError> {
-        let dialect = self.db.dialect();
-        let Some(query) = which.query(dialect) else {
+        let engine = self.db.engine();
+        let Some(query) = which.query(engine) else {
             return Ok(Vec::new());
         };
-        let (text, values) = query.statement(Row::table(dialect), columns, most);
+        let (text, values) = query.statement(Row::table(engine), columns, most);
         self.db.run(&text, &values)
     }
 
     /// How many rows fulfil a condition.
     fn count(&mut self, condition: &str, values: &[Value]) -> Result<u64, StoreError> {
-        let table = Row::table(self.db.dialect());
+        let table = Row::table(self.db.engine());
         let text = format!("SELECT count(*) FROM {table} WHERE {condition}");
         let found = self.db.run(&text, values)?;
         Ok(numbers(found).into_iter().next().unwrap_or_default())
     }
 
     fn insert_record<R: Record>(&mut self, record: R) -> Result<(), StoreError> {
-        let (text, values) = columns::insert(self.db.dialect(), record);
+        let (text, values) = columns::insert(self.db.engine(), record);
         self.db.run(&text, &values).map(drop)
     }
 
@@ -415,8 +415,8 @@ impl<'a> Tx<'a> {
         condition: &str,
         values: &[Value],
     ) -> Result<(), StoreError> {
-        let dialect = self.db.dialect();
-        let (table, id) = (Row::table(dialect), dialect.choose("?1", "?1::uuid"));
+        let engine = self.db.engine();
+        let (table, id) = (Row::table(engine), engine.choose("?1", "?1::uuid"));
         let text = format!("UPDATE {table} SET {set} WHERE id = {id} AND {condition} RETURNING 1");
         if self.db.run(&text, values)?.is_empty() {
             return Err(self.refused(&format!("there is no row {row_id} that can be changed so")));
@@ -441,11 +441,4 @@ fn numbers(found: Vec<Vec<Value>>) -> Vec<u64> {
     };
     let first = found.into_iter().filter_map(|row| row.into_iter().next());
     first.map(number).collect()
-}
-
-fn text_of(value: Value) -> Option<String> {
-    match value {
-        Value::Text(text) => Some(text),
-        _ => None,
-    }
 }

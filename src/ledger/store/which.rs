@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::sql::{Dialect, Value};
+use super::sql::{Engine, Value};
 use crate::ledger::record::Seq;
 
 /// Which rows of `agent_actions`.
@@ -144,9 +144,9 @@ impl Query {
 
 impl Which<'_> {
     /// None where nothing can fit.
-    pub(super) fn query(&self, dialect: Dialect) -> Option<Query> {
-        let session = dialect.session();
-        let newest = dialect.choose(
+    pub(super) fn query(&self, engine: Engine) -> Option<Query> {
+        let session = engine.session();
+        let newest = engine.choose(
             "seq DESC, rowid DESC",
             "seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC",
         );
@@ -158,8 +158,8 @@ impl Which<'_> {
         };
         Some(match *self {
             Self::Delivery(delivery) => Query {
-                hint: dialect.indexed_by(delivery.index()),
-                ..delivery.condition(dialect, by)
+                hint: engine.indexed_by(delivery.index()),
+                ..delivery.condition(engine, by)
             },
             Self::Task {
                 session_id,
@@ -180,7 +180,7 @@ impl Which<'_> {
             ),
             Self::Operation(begin) => {
                 // No text that begins so comes after it with the last character behind.
-                let last = dialect.choose("char(1114111)", "chr(1114111)");
+                let last = engine.choose("char(1114111)", "chr(1114111)");
                 let filter = format!(
                     "operation_id >= ?1 AND operation_id < ?1 || {last} AND ({session} = ?2 OR ?2 IS NULL)"
                 );
@@ -190,7 +190,7 @@ impl Which<'_> {
                 }
             }
             Self::Id(begin) => {
-                let (range, first, last) = begin.range(dialect)?;
+                let (range, first, last) = begin.range(engine)?;
                 let values = vec![first, last, begin.session_id.into()];
                 by(
                     format!("{range} AND ({session} = ?3 OR ?3 IS NULL)"),
@@ -200,9 +200,9 @@ impl Which<'_> {
             }
             // Rows of other programs need no step.
             Self::Session(session_id) => by(format!("{session} = ?1"), vec![session_id.into()])
-                .in_order(dialect.choose("step_index", "step_index NULLS FIRST, timestamp, id")),
+                .in_order(engine.choose("step_index", "step_index NULLS FIRST, timestamp, id")),
             Self::Latest(session_id) => by(format!("{session} = ?1"), vec![session_id.into()])
-                .in_order(dialect.choose(
+                .in_order(engine.choose(
                     "step_index DESC",
                     "step_index DESC NULLS LAST, timestamp DESC, id DESC",
                 )),
@@ -215,21 +215,21 @@ impl Which<'_> {
             ),
             Self::Seq(seq) => by("seq = ?1".to_owned(), vec![seq.into()]).in_order("seq"),
             Self::From(seq) => by("seq >= ?1".to_owned(), vec![Value::since(seq)])
-                .in_order(dialect.choose("seq", "seq NULLS FIRST")),
+                .in_order(engine.choose("seq", "seq NULLS FIRST")),
             Self::Earlier {
                 than,
                 session_id,
                 what,
             } => {
-                let (filter, values) = what.condition(dialect);
+                let (filter, values) = what.condition(engine);
                 let of = [session_id.into(), than.into()];
                 by(filter, values.into_iter().chain(of).collect())
             }
             Self::ReusesOf(id) => {
-                if dialect == Dialect::Postgres && Uuid::try_parse(id).is_err() {
+                if engine == Engine::Postgres && Uuid::try_parse(id).is_err() {
                     return None;
                 }
-                let filter = dialect.choose("reused_from = ?1", "reused_from = ?1::uuid");
+                let filter = engine.choose("reused_from = ?1", "reused_from = ?1::uuid");
                 by(filter.to_owned(), vec![id.into()])
             }
             Self::Newest => by("TRUE".to_owned(), Vec::new()),
@@ -239,14 +239,14 @@ impl Which<'_> {
 
 impl Begin<'_> {
     /// The row ids that begin so: the condition, and the two values between which they are.
-    fn range(self, dialect: Dialect) -> Option<(&'static str, Value, Value)> {
-        Some(match dialect {
-            Dialect::Sqlite => (
+    fn range(self, engine: Engine) -> Option<(&'static str, Value, Value)> {
+        Some(match engine {
+            Engine::Sqlite => (
                 "id >= ?1 AND id < ?2 || char(1114111)",
                 self.text.into(),
                 self.text.into(),
             ),
-            Dialect::Postgres => (
+            Engine::Postgres => (
                 "id BETWEEN ?1::uuid AND ?2::uuid",
                 Value::Text(filled(self.text, '0')?),
                 Value::Text(filled(self.text, 'f')?),
@@ -264,10 +264,10 @@ impl Delivery<'_> {
         }
     }
 
-    fn condition(self, dialect: Dialect, by: impl Fn(String, Vec<Value>) -> Query) -> Query {
-        let session = dialect.session();
+    fn condition(self, engine: Engine, by: impl Fn(String, Vec<Value>) -> Query) -> Query {
+        let session = engine.session();
         // As the indexes have it, or they are not used.
-        let told = dialect.choose(
+        let told = engine.choose(
             "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)",
             "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')",
         );
@@ -302,8 +302,8 @@ impl Delivery<'_> {
 
 impl Earlier<'_> {
     /// The condition, and its values but for the session and the link.
-    fn condition(self, dialect: Dialect) -> (String, Vec<Value>) {
-        let session = dialect.session();
+    fn condition(self, engine: Engine) -> (String, Vec<Value>) {
+        let session = engine.session();
         match self {
             Self::Success {
                 action_type,

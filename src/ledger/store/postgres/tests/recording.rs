@@ -1,7 +1,7 @@
 //! Links, rows and sessions: what is kept, how it looks to specification 004's queries, what is refused.
 
 use super::{
-    super::super::{Delivery, Earlier, Which, sql::Dialect},
+    super::super::{Delivery, Earlier, Which, sql::Engine},
     *,
 };
 
@@ -287,7 +287,7 @@ fn every_question_is_answered_by_an_index() {
         Which::ReusesOf(id),
         Which::Newest,
     ] {
-        let query = which.query(Dialect::Postgres).unwrap();
+        let query = which.query(Engine::Postgres).unwrap();
         let (text, values) = query.statement("public.agent_actions", "*", 10);
         let explain = format!("EXPLAIN {}", text.replace('?', "$"));
         let plan = store.line.rows(&explain, &values).unwrap();

@@ -3,11 +3,11 @@
 use rusqlite::params_from_iter;
 
 use super::*;
-use crate::ledger::store::{Delivery, Earlier, sql::Dialect};
+use crate::ledger::store::{Delivery, Earlier, sql::Engine};
 
 /// How SQLite finds the answer, in its own words.
 fn plan(store: &SqliteStore, which: &Which<'_>) -> Vec<String> {
-    let query = which.query(Dialect::Sqlite).unwrap();
+    let query = which.query(Engine::Sqlite).unwrap();
     let (text, values) = query.statement("agent_actions", "*", 10);
     let mut statement = store
         .conn
