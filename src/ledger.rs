@@ -17,9 +17,7 @@ mod decision;
 mod finish;
 mod home;
 mod look;
-mod made;
 mod naming;
-mod opened;
 mod past;
 mod place;
 mod prune;
@@ -46,11 +44,11 @@ pub(crate) use decide::{
 };
 pub(crate) use decision::{Decision, Difference, Fact};
 pub(crate) use home::home;
-pub(crate) use naming::{Alone, Name, Told};
+pub(crate) use naming::{Alone, Name, SCRATCH, Told};
 pub(crate) use place::Place;
 pub(crate) use prune::{Pruned, Wish as PruneWish};
-pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, SCRATCH, Step, Whole};
-pub(crate) use record::{Effects, Row, RowOutcome, RowState};
+pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, Step, Whole};
+pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
 pub(crate) use signature::{KeyError, PublicKey, read_signers};
 pub(crate) use store::Wish;
@@ -58,8 +56,8 @@ pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, Ground, LedgerError, Made, OnDuplicate, Recorded,
-    Reuse, Running, SeenInput, Target, Unless, Who, Why,
+    Again, Answered, Ask, Attempt, Begun, Ended, Ground, LedgerError, OnDuplicate, Recorded,
+    Running, Target, Unless, Who, Why,
 };
 
 use anchor::HeadFile;

@@ -20,7 +20,7 @@ use super::{
     chain::instant,
     record::{Head, Seq},
     signature::{KeyError, PublicKey, SignatureError, SigningKey, check},
-    store::{StoreError, Tx, read},
+    store::{StoreError, Trouble, Tx, read},
 };
 
 /// A link that somebody noted: one line of JSON.
@@ -71,15 +71,6 @@ pub(super) enum Written {
     /// There is one, and why it is not read.
     Unreadable(String),
     /// It cannot be opened now, and why.
-    Unopened(String),
-}
-
-/// What the head file has against the ledger.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Objection {
-    /// It names a link that the ledger does not hold.
-    Beyond(Seq),
-    Unreadable(String),
     Unopened(String),
 }
 
@@ -160,35 +151,42 @@ impl HeadFile {
         )
     }
 
-    /// What it has against the ledger, if anything.
-    pub(super) fn objects(&self, tx: &mut dyn Tx) -> Result<Option<Objection>, StoreError> {
+    /// Refuses a ledger that does not hold the link that the file names.
+    pub(super) fn agrees_with(&self, tx: &mut Tx<'_>) -> Result<(), LedgerError> {
+        let (place, head) = (tx.place().to_owned(), self.path.to_string());
         let mut before = None;
         // Others may be writing it: what it says twice it says.
         loop {
             let written = self.read();
-            let objection = match &written {
-                Written::Nothing => return Ok(None),
+            match &written {
+                Written::Nothing => return Ok(()),
                 Written::Note(note) => {
                     let held = tx.entry_hash(note.seq)?;
                     if held.is_some_and(|held| held.eq_ignore_ascii_case(&note.entry_hash)) {
-                        return Ok(None);
+                        return Ok(());
                     }
-                    Some(Objection::Beyond(note.seq))
                 }
-                Written::Blank => None,
-                Written::Unreadable(why) => Some(Objection::Unreadable(why.clone())),
-                Written::Unopened(why) => Some(Objection::Unopened(why.clone())),
-            };
-            if before.as_ref() == Some(&written) {
-                if objection.is_none() {
-                    tracing::warn!(
-                        "{} is blank, as after a power failure: whether the ledger lost its newest links is not known",
-                        self.path
-                    );
-                }
-                return Ok(objection);
+                Written::Blank | Written::Unreadable(_) | Written::Unopened(_) => {}
             }
-            before = Some(written);
+            if before.as_ref() != Some(&written) {
+                before = Some(written);
+                continue;
+            }
+            return match written {
+                Written::Note(note) => Err(LedgerError::Older {
+                    place,
+                    link: note.seq,
+                    head,
+                }),
+                Written::Unreadable(why) => Err(LedgerError::HeadUnreadable { place, head, why }),
+                Written::Unopened(why) => Err(Trouble::Unreachable.with(&head, why).into()),
+                Written::Nothing | Written::Blank => {
+                    tracing::warn!(
+                        "{head} is blank, as after a power failure: whether the ledger lost its newest links is not known"
+                    );
+                    Ok(())
+                }
+            };
         }
     }
 

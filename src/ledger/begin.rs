@@ -2,7 +2,7 @@
 //! request? Is the old answer still good? If not, it is claimed, so that nobody else does it
 //! (R-004-35 … R-004-40, R-004-58).
 
-use std::{thread, time::Duration};
+use std::{ops::ControlFlow, thread, time::Duration};
 
 use sha2::{Digest, Sha256};
 
@@ -10,10 +10,9 @@ use crate::task::Failure;
 
 use super::{
     Ledger,
-    anchor::Objection,
     canonical::sha256,
     chain::{self, Body, Stamp},
-    look::{Found, Judged, Known, Look, Step},
+    look::{Known, Look, Step},
     past::{FEW, Past, examined, first_believed},
     record::{Effects, Event, Link, Row, RowOutcome, Seq},
     request::Hashes,
@@ -81,7 +80,7 @@ impl Ledger<'_> {
                 Step::Answered(answered) => return Ok(Begun::Answered(answered)),
                 Step::Judge(row) => {
                     let verdict = judge(&row, ask, world);
-                    known.judged.push(Judged::new(*row, verdict));
+                    known.judged.push((*row, verdict));
                 }
                 Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),
                 Step::Claimed(claim) => {
@@ -113,18 +112,11 @@ impl Ledger<'_> {
 
     fn look(&mut self, ask: &Ask<'_>, hashes: &Hashes, known: &Known) -> Result<Step, LedgerError> {
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
-        let (head, place) = (self.head.clone(), self.store.place().to_owned());
+        let head = &self.head;
         // What is decided here is only ever needed while this machine runs: nothing has happened yet.
         write(&mut *self.store, Durability::Process, |tx| {
-            if ask.effects != Effects::None
-                && let Some(objection) = head.objects(tx)?
-            {
-                let (place, head) = (place.clone(), head.path().to_string());
-                return Err(match objection {
-                    Objection::Beyond(link) => LedgerError::Older { place, link, head },
-                    Objection::Unreadable(why) => LedgerError::HeadUnreadable { place, head, why },
-                    Objection::Unopened(why) => StoreError::Unreachable { place: head, why }.into(),
-                });
+            if ask.effects != Effects::None {
+                head.agrees_with(tx)?;
             }
             let session_id = ask.who.session_id;
             let past = Past::of(
@@ -148,9 +140,8 @@ impl Ledger<'_> {
                 return Ok(step);
             }
             match look.same_request()? {
-                Found::Step(step) => Ok(*step),
-                Found::Why(why) => look.claim(Some(why)),
-                Found::Nothing => look.claim(None),
+                ControlFlow::Break(step) => Ok(step),
+                ControlFlow::Continue(why) => look.claim(why),
             }
         })
     }
@@ -211,7 +202,7 @@ impl Ledger<'_> {
 }
 
 /// The key for secrets. Under another one everything with a secret in it would be done again.
-fn kept_key(tx: &mut dyn Tx) -> Result<Option<[u8; 32]>, StoreError> {
+fn kept_key(tx: &mut Tx<'_>) -> Result<Option<[u8; 32]>, StoreError> {
     let (key, keyed) = (tx.secret_key()?, tx.keyed()?);
     let said = keyed
         .as_ref()

@@ -3,11 +3,12 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     canonical::{canonical, exact, sha256},
-    record::{Event, Head, Link, Row, Seq, Session},
-    store::{StoreError, Tx},
+    record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Seq, Session},
+    store::{Record as _, Sealed, StoreError, Tx},
 };
 
 /// What a link says beside who, what and when: hashes and names, never parameters. At most 4 KiB. The members
@@ -80,9 +81,6 @@ pub(super) fn changes(change: Change) -> Option<String> {
     }
 }
 
-/// By what a body says so, to be looked for in its text: no other text of a body can hold it unescaped.
-pub(super) const CHANGES_STATE: &str = r#""changes":"state""#;
-
 /// What a link seals of its row, in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,15 +109,9 @@ pub(crate) struct Stamp<'a> {
     pub(crate) actor: &'a str,
 }
 
-/// The hash that the first link holds of the one before.
-pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-
-/// A body larger than this is refused, in bytes.
-pub(super) const MOST_BODY: usize = 4096;
-
 /// Adds a link at the end, and the first one before it where there is none.
 pub(crate) fn append(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     event: Event,
     stamp: Stamp<'_>,
     body: &Body,
@@ -129,7 +121,7 @@ pub(crate) fn append(
 }
 
 /// The last link; the first one is made where there is none.
-pub(crate) fn last(tx: &mut dyn Tx, stamp: Stamp<'_>) -> Result<Head, StoreError> {
+pub(crate) fn last(tx: &mut Tx<'_>, stamp: Stamp<'_>) -> Result<Head, StoreError> {
     match tx.head()? {
         Some(head) => Ok(head),
         None => add(tx, None, Event::Genesis, stamp, &Body::default()),
@@ -138,7 +130,7 @@ pub(crate) fn last(tx: &mut dyn Tx, stamp: Stamp<'_>) -> Result<Head, StoreError
 
 /// Adds a link after the last one.
 pub(crate) fn append_to(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     last: Head,
     event: Event,
     stamp: Stamp<'_>,
@@ -148,7 +140,7 @@ pub(crate) fn append_to(
 }
 
 fn add(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     head: Option<Head>,
     event: Event,
     stamp: Stamp<'_>,
@@ -274,13 +266,14 @@ fn written(value: &impl Serialize) -> String {
 impl Row {
     /// What a link keeps of it.
     pub(crate) fn seal(&self) -> RowSeal {
-        let bare = Self {
-            request: None,
-            response: None,
-            revoked_by: None,
-            ..self.clone()
-        };
-        let value = serde_json::to_value(bare).unwrap_or_default();
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        for column in Self::COLUMNS {
+            if column.sealed == Sealed::No
+                && let Some(value) = value.get_mut(column.name)
+            {
+                *value = Value::Null;
+            }
+        }
         RowSeal {
             id: self.id.clone(),
             request_sha256: self.request_sha256.clone(),
@@ -292,7 +285,7 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -161,7 +161,7 @@ impl Ledger<'_> {
 }
 
 /// The link that took a row back.
-fn taken_back(tx: &mut dyn Tx, row: &Row) -> Result<Option<Seq>, StoreError> {
+fn taken_back(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
     let by = match row.revoked_by {
         Some(by) => tx.link(by)?,
         None => None,
@@ -172,7 +172,7 @@ fn taken_back(tx: &mut dyn Tx, row: &Row) -> Result<Option<Seq>, StoreError> {
 }
 
 fn take_back(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     row: &Row,
     actor: &str,
     at: jiff::Timestamp,
@@ -185,7 +185,7 @@ fn take_back(
 
 /// A link about a row.
 fn about(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     event: Event,
     row: &Row,
     actor: &str,

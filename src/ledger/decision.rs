@@ -1,11 +1,10 @@
 //! Why something was done although it had been asked before, or why it was not: read back from the record.
 
 use super::{
-    ReadError,
-    record::{Row, RowState},
-    store::{Earlier, Tx, Which},
+    record::{Made, Row, RowState, SeenInput},
+    store::{Earlier, StoreError, Tx, Which},
     validity::list,
-    words::{Again, Made, Miss, SeenInput, Why},
+    words::{Again, Miss, Why},
 };
 use crate::task::Sight;
 
@@ -49,7 +48,7 @@ pub(crate) enum Fact {
 
 impl Decision {
     /// What was decided on the request of a row.
-    pub(super) fn of(tx: &mut dyn Tx, row: &Row) -> Result<Self, ReadError> {
+    pub(super) fn of(tx: &mut Tx<'_>, row: &Row) -> Result<Self, StoreError> {
         let how = match row.state {
             None => return Ok(Self::History),
             Some(RowState::Reused) => Some(Again::Reused),
@@ -85,7 +84,7 @@ impl Decision {
 }
 
 /// The answer that was there already and did not do.
-fn before(tx: &mut dyn Tx, row: &Row, why: Why) -> Result<Option<Row>, ReadError> {
+fn before(tx: &mut Tx<'_>, row: &Row, why: Why) -> Result<Option<Row>, StoreError> {
     let what = match (why, &row.task_id, &row.action_type) {
         (Why::Miss(_) | Why::Repeat, _, Some(action_type)) => Earlier::Success {
             action_type,

@@ -13,8 +13,7 @@ use super::{
     Ledger,
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    opened::claim_key,
-    past::{open, settle},
+    past::{claim_key, open, settle},
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -46,10 +45,15 @@ impl Ledger<'_> {
         if ask.effects == Effects::None {
             return Ok(());
         }
-        let key = claim_key(ask, &running.request_hash);
+        let key = claim_key(ask, &running.hashes.request_hash);
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            let ours = open(tx, &key.session_id, &running.request_hash, running.claim)?;
+            let ours = open(
+                tx,
+                &key.session_id,
+                &running.hashes.request_hash,
+                running.claim,
+            )?;
             let Some(claim) = ours else {
                 return Err(LedgerError::InFlight {
                     operation: "of another run".to_owned(),
@@ -57,7 +61,7 @@ impl Ledger<'_> {
                 });
             };
             let body = Body {
-                request_hash: Some(running.request_hash.clone()),
+                request_hash: Some(running.hashes.request_hash.clone()),
                 entry_digest: Some(ask.entry_digest.clone()),
                 claim: Some(running.claim),
                 changes: chain::changes(ask.change),
@@ -81,7 +85,7 @@ impl Ledger<'_> {
             actor: self.actor.clone(),
             at: ended.at.as_millisecond(),
             row: row::done(ask, &running, ended),
-            claimed_hash: claim_key(ask, &running.request_hash).request_hash,
+            claimed_hash: claim_key(ask, &running.hashes.request_hash).request_hash,
             claim: running.claim,
             change: ask.change,
         };
@@ -128,8 +132,7 @@ impl Ledger<'_> {
             .into_iter()
             .find(|claim| claim.operation_id == operation_id && claim.state == ClaimState::Unknown);
         Ok(left.map(|claim| Running {
-            request_hash: hashes.request_hash,
-            inputs_hash: hashes.inputs_hash,
+            hashes,
             claim: claim.seq,
             why: Why::TakenOver,
             attempt: 1,
@@ -139,12 +142,12 @@ impl Ledger<'_> {
 
     /// Nothing came of it: it may be done again.
     pub(crate) fn undone(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
-        let key = claim_key(ask, &running.request_hash);
+        let key = claim_key(ask, &running.hashes.request_hash);
         let (actor, now) = (self.actor.clone(), self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            if let Some(claim) = settle(tx, &key, &running.request_hash, running.claim)? {
+            if let Some(claim) = settle(tx, &key, &running.hashes.request_hash, running.claim)? {
                 let body = Body {
-                    request_hash: Some(running.request_hash.clone()),
+                    request_hash: Some(running.hashes.request_hash.clone()),
                     reason: Some("undone".to_owned()),
                     about: Some(claim.operation_id),
                     claim: Some(claim.seq),
@@ -247,7 +250,7 @@ enum Absorbed {
 impl Letter {
     /// Whether it was taken in before. Other answers of its operation are none of its business: a person
     /// may have given one in the place of this.
-    fn is_in(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+    fn is_in(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
         let row = &self.row;
         let same = |other: &Row| {
             other.operation_id == row.operation_id
@@ -259,7 +262,7 @@ impl Letter {
         Ok(rows.iter().any(same))
     }
 
-    fn taken_in(&self, tx: &mut dyn Tx) -> Result<Head, StoreError> {
+    fn taken_in(&self, tx: &mut Tx<'_>) -> Result<Head, StoreError> {
         let key = ClaimKey {
             session_id: self.row.session_id.clone(),
             request_hash: self.claimed_hash.clone(),

@@ -4,8 +4,7 @@ mod same;
 
 use super::{
     chain::{self, Body, SessionSeal},
-    opened::claim_key,
-    past::{FEW, Past},
+    past::{FEW, Past, claim_key},
     record::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowOutcome, RowState, Seq, Session,
     },
@@ -32,56 +31,18 @@ pub(super) enum Step {
 /// What was found out between two looks.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The old answers that were judged. That of the same delivery need not be that of the same request.
-    pub(super) judged: Vec<Judged>,
+    /// The old answers that were judged, as they were then. That of the same delivery need not be that of the same
+    /// request.
+    pub(super) judged: Vec<(Row, Result<(), Miss>)>,
     /// A claim whose owner is dead.
     pub(super) dead: Option<Seq>,
     /// Those of the newest links that tell of the request.
     pub(super) examined: Vec<Seq>,
 }
 
-/// An old answer, as it was when it was judged, and how it was.
-pub(super) struct Judged {
-    id: String,
-    revoked_by: Option<Seq>,
-    answer: Answer,
-    verdict: Result<(), Miss>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    Kept,
-    Pruned,
-}
-
-impl Answer {
-    fn of(row: &Row) -> Self {
-        match row.response {
-            Some(_) => Self::Kept,
-            None => Self::Pruned,
-        }
-    }
-}
-
-impl Judged {
-    pub(super) fn new(row: Row, verdict: Result<(), Miss>) -> Self {
-        Self {
-            answer: Answer::of(&row),
-            id: row.id,
-            revoked_by: row.revoked_by,
-            verdict,
-        }
-    }
-
-    /// Whether it is that answer. What was taken back or pruned since is to be judged again.
-    fn is(&self, row: &Row) -> bool {
-        (&self.id, self.revoked_by, self.answer) == (&row.id, row.revoked_by, Answer::of(row))
-    }
-}
-
 /// One look, inside a transaction.
-pub(super) struct Look<'t, 'a> {
-    pub(super) tx: &'t mut dyn Tx,
+pub(super) struct Look<'t, 'd, 'a> {
+    pub(super) tx: &'t mut Tx<'d>,
     pub(super) ask: &'t Ask<'a>,
     pub(super) hashes: &'t Hashes,
     pub(super) known: &'t Known,
@@ -90,22 +51,7 @@ pub(super) struct Look<'t, 'a> {
     pub(super) stamp: chain::Stamp<'t>,
 }
 
-/// How a claim comes about.
-enum Start {
-    InNewSession(SessionSeal),
-    InSession,
-    TakenOver(Claim),
-}
-
-pub(super) enum Found {
-    Step(Box<Step>),
-    /// It is to be done, although there is an old answer.
-    Why(Why),
-    /// There is no old answer.
-    Nothing,
-}
-
-impl Look<'_, '_> {
+impl Look<'_, '_, '_> {
     /// Whether the session was opened before: it belongs to the context it was opened in.
     pub(super) fn is_open(&mut self) -> Result<bool, LedgerError> {
         let who = &self.ask.who;
@@ -154,10 +100,7 @@ impl Look<'_, '_> {
                     session_id: who.session_id,
                     request_id: who.request_id,
                     task_id,
-                    attempt: match who.attempt {
-                        Attempt::Said(attempt) => Some(attempt),
-                        Attempt::Unsaid => None,
-                    },
+                    attempt: who.attempt.said(),
                 },
                 format!("task `{task_id}`"),
             ),
@@ -167,7 +110,7 @@ impl Look<'_, '_> {
         let Some(row) = self.first_believed(rows)? else {
             return Ok(None);
         };
-        let counted = matches!(who.attempt, Attempt::Said(_)) || who.idempotency_key.is_some();
+        let counted = who.attempt.said().is_some() || who.idempotency_key.is_some();
         if row.outcome == RowOutcome::Error && !counted {
             return Ok(None);
         }
@@ -203,10 +146,12 @@ impl Look<'_, '_> {
         Ok(None)
     }
 
-    /// How that old answer was judged, if it was.
+    /// How that old answer was judged, if it was. What was taken back or pruned since is to be judged again.
     fn verdict(&self, row: &Row) -> Option<Result<(), Miss>> {
-        let judged = self.known.judged.iter().find(|judged| judged.is(row))?;
-        Some(judged.verdict)
+        let facts = |row: &Row| (row.id.clone(), row.revoked_by, row.response.is_some());
+        let mut judged = self.known.judged.iter();
+        let (_, verdict) = judged.find(|(judged, _)| facts(judged) == facts(row))?;
+        Some(*verdict)
     }
 
     /// Gives an old answer again: a row of its own, with the answer byte for byte (R-004-38, R-004-39,
@@ -236,7 +181,7 @@ impl Look<'_, '_> {
             profile: who.profile.to_owned(),
         };
         let turn = (Why::New, attempt);
-        let running = self.put(key, Start::InNewSession(seal.clone()), turn)?;
+        let running = self.put(key, Some(seal.clone()), None, turn)?;
         self.tx.open_session(&Session {
             seq: running.claim,
             session_id: who.session_id.to_owned(),
@@ -253,7 +198,7 @@ impl Look<'_, '_> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let Some(theirs) = self.past.holder(self.tx, &key)? else {
             let turn = self.turn(why)?;
-            return Ok(Step::Run(self.put(key, Start::InSession, turn)?));
+            return Ok(Step::Run(self.put(key, None, None, turn)?));
         };
         if self.tx.claim(&key)?.as_ref() != Some(&theirs) {
             self.tx.put_claim(&theirs)?;
@@ -282,20 +227,21 @@ impl Look<'_, '_> {
             return Ok(Step::Unknown { operation });
         }
         let turn = self.turn(Some(Why::TakenOver))?;
-        Ok(Step::Run(self.put(key, Start::TakenOver(theirs), turn)?))
+        Ok(Step::Run(self.put(key, None, Some(theirs), turn)?))
     }
 
+    /// Adds the claim and its link, which opens that session, or takes that claim over.
     fn put(
         &mut self,
         key: ClaimKey,
-        start: Start,
+        session: Option<SessionSeal>,
+        before: Option<Claim>,
         (why, attempt): (Why, u32),
     ) -> Result<Running, LedgerError> {
         let request_hash = &self.hashes.request_hash;
-        let (event, session, before) = match start {
-            Start::InNewSession(seal) => (Event::Reserved, Some(seal), None),
-            Start::InSession => (Event::Reserved, None, None),
-            Start::TakenOver(claim) => (Event::TakenOver, None, Some(claim)),
+        let event = match before {
+            None => Event::Reserved,
+            Some(_) => Event::TakenOver,
         };
         let body = Body {
             request_hash: Some(request_hash.clone()),
@@ -320,10 +266,11 @@ impl Look<'_, '_> {
             effects: self.ask.effects,
         })?;
         Ok(Running {
+            hashes: self.hashes.clone(),
             claim: seq,
             why,
             attempt,
-            ..self.nothing()
+            held: None,
         })
     }
 
@@ -350,20 +297,7 @@ impl Look<'_, '_> {
 
     /// As said, or the one after the last.
     fn attempt(&self, last: Option<&Row>) -> u32 {
-        match self.ask.who.attempt {
-            Attempt::Said(attempt) => attempt,
-            Attempt::Unsaid => last.map_or(1, |row| row.attempt.saturating_add(1)),
-        }
-    }
-
-    fn nothing(&self) -> Running {
-        Running {
-            request_hash: self.hashes.request_hash.clone(),
-            inputs_hash: self.hashes.inputs_hash.clone(),
-            claim: 0,
-            why: Why::New,
-            attempt: 1,
-            held: None,
-        }
+        let next = || last.map_or(1, |row| row.attempt.saturating_add(1));
+        self.ask.who.attempt.said().unwrap_or_else(next)
     }
 }

@@ -1,7 +1,6 @@
 //! Which answer a person means: an operation's id, a row's, or a step of a session.
 
 use super::{
-    reading::last_session,
     record::{Row, RowState},
     store::{Begin, StoreError, Tx, Which},
 };
@@ -75,6 +74,9 @@ pub(crate) struct Told {
 /// So many of each kind of id are listed at most.
 pub(super) const CANDIDATES: usize = 10;
 
+/// How sessions are named that only try whether an answer comes out the same.
+pub(crate) const SCRATCH: &str = "replay-";
+
 impl Told {
     pub(super) fn of(row: &Row) -> Self {
         Self {
@@ -89,7 +91,7 @@ impl Told {
 }
 
 /// The one answer that is meant. An operation that was resolved has several: the newest.
-pub(super) fn find(tx: &mut dyn Tx, name: Name<'_>) -> Result<Row, NameError> {
+pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, NameError> {
     let text = name.text.strip_prefix('#').unwrap_or(name.text);
     if let Some(step) = number(text) {
         let last = match (name.session, name.alone) {
@@ -114,17 +116,7 @@ pub(super) fn find(tx: &mut dyn Tx, name: Name<'_>) -> Result<Row, NameError> {
         };
         name.to_owned()
     };
-    match only(text, rows, called) {
-        Only::One(row) => Ok(*row),
-        Only::None => Err(NameError::Nothing {
-            text: text.to_owned(),
-            session: name.session.map(ToOwned::to_owned),
-        }),
-        Only::Several(candidates) => Err(NameError::Several {
-            text: text.to_owned(),
-            candidates,
-        }),
-    }
+    only(text, name.session, rows, called)
 }
 
 /// The number of a step as it is shown: with a zero before it, it is the beginning of an id.
@@ -133,7 +125,25 @@ fn number(text: &str) -> Option<u64> {
     (number.to_string() == text).then_some(number)
 }
 
-fn at(tx: &mut dyn Tx, session_id: &str, step_index: u64) -> Result<Row, NameError> {
+/// The session of the newest answer that was not given to try something; else the one that was opened last.
+pub(super) fn last_session(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError> {
+    let mut newest = None;
+    for most in [1, 100] {
+        for row in tx.rows(&Which::Newest, most)? {
+            if !row.session_id.starts_with(SCRATCH) {
+                return Ok(Some(row.session_id));
+            }
+            newest.get_or_insert(row.session_id);
+        }
+    }
+    if newest.is_some() {
+        return Ok(newest);
+    }
+    let opened = tx.newest_session()?;
+    Ok(opened.map(|session| session.session_id))
+}
+
+fn at(tx: &mut Tx<'_>, session_id: &str, step_index: u64) -> Result<Row, NameError> {
     let which = Which::Step {
         session_id,
         step_index,
@@ -148,37 +158,36 @@ fn at(tx: &mut dyn Tx, session_id: &str, step_index: u64) -> Result<Row, NameErr
     })
 }
 
-/// What a text means among things that have names which begin so.
-pub(super) enum Only<T> {
-    None,
-    One(Box<T>),
-    /// The names it may mean.
-    Several(Vec<String>),
-}
-
-/// The thing that has just this name; else the first, if all have the same.
-pub(super) fn only<T>(text: &str, found: Vec<T>, name: impl Fn(&T) -> String) -> Only<T> {
-    if text.is_empty() {
-        return Only::None;
-    }
-    let mut names: Vec<String> = Vec::new();
-    let mut first = None;
-    for thing in found {
+/// What a text means among things of a session whose names begin so: the one that has just this name; else the first,
+/// if all have the same.
+pub(super) fn only<T>(
+    text: &str,
+    session: Option<&str>,
+    found: Vec<T>,
+    name: impl Fn(&T) -> String,
+) -> Result<T, NameError> {
+    let mut named: Vec<(String, T)> = Vec::new();
+    for thing in found.into_iter().filter(|_| !text.is_empty()) {
         let name = name(&thing);
         if name == text {
-            return Only::One(Box::new(thing));
+            return Ok(thing);
         }
-        first.get_or_insert(thing);
-        if !names.contains(&name) {
-            names.push(name);
+        if !named.iter().any(|(other, _)| *other == name) {
+            named.push((name, thing));
         }
     }
-    match (first, names.len()) {
-        (Some(first), 1) => Only::One(Box::new(first)),
-        (None, _) => Only::None,
-        (Some(_), _) => {
-            names.sort_unstable();
-            Only::Several(names)
+    let text = text.to_owned();
+    match named.pop() {
+        Some((_, thing)) if named.is_empty() => Ok(thing),
+        None => Err(NameError::Nothing {
+            text,
+            session: session.map(ToOwned::to_owned),
+        }),
+        Some(last) => {
+            let names = named.into_iter().chain([last]).map(|(name, _)| name);
+            let mut candidates: Vec<String> = names.collect();
+            candidates.sort_unstable();
+            Err(NameError::Several { text, candidates })
         }
     }
 }

@@ -3,14 +3,17 @@
 //! Rows and claims are copies that are found quickly. Where they differ from the links, the links decide:
 //! nothing is answered, and nothing that must not happen twice is done, on the word of a row alone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
 
 use super::{
-    chain::{Body, NOTHING},
-    opened::Opened,
-    record::{Claim, ClaimKey, Effects, Event, Link, Row, Seq},
+    canonical::{canonical, sha256},
+    chain::Body,
+    record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq},
     store::{Reach, StoreError, Tx},
     validity::sealed,
+    words::{Ask, OnDuplicate},
 };
 
 /// What the links say of one request in its session.
@@ -36,7 +39,7 @@ impl Past {
     /// Reads what a run has to know of a request. For what must not happen twice that is all of it, and
     /// among it is what [`examined`] has found.
     pub(super) fn of(
-        tx: &mut dyn Tx,
+        tx: &mut Tx<'_>,
         session_id: &str,
         request_hash: &str,
         (effects, examined): (Effects, &[Seq]),
@@ -53,7 +56,7 @@ impl Past {
         Self::from(tx, links)
     }
 
-    fn from(tx: &mut dyn Tx, links: Vec<Link>) -> Result<Self, StoreError> {
+    fn from(tx: &mut Tx<'_>, links: Vec<Link>) -> Result<Self, StoreError> {
         let mut past = Self::default();
         for link in links {
             match link.body().filter(|_| link.hash() == link.entry_hash) {
@@ -110,7 +113,7 @@ impl Past {
     /// Who has what `key` claims.
     pub(super) fn holder(
         &self,
-        tx: &mut dyn Tx,
+        tx: &mut Tx<'_>,
         key: &ClaimKey,
     ) -> Result<Option<Claim>, StoreError> {
         if let Some(claim) = self.opened.of(key) {
@@ -124,7 +127,7 @@ impl Past {
     }
 
     /// The row, where it is what its link says. Whether it was taken back is the links' word, too.
-    pub(super) fn believed(&self, tx: &mut dyn Tx, row: Row) -> Result<Option<Row>, StoreError> {
+    pub(super) fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
         let link = match row.seq {
             Some(seq) => tx.link(seq)?,
             None => None,
@@ -148,7 +151,7 @@ impl Past {
 /// the newest links is examined, whatever it tells of: that it is whole, follows the one before, and that none
 /// is missing. One that was changed or removed may have told of it.
 pub(super) fn examined(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     session_id: &str,
     request_hash: &str,
 ) -> Result<Vec<Seq>, StoreError> {
@@ -175,7 +178,7 @@ pub(super) fn examined(
 }
 
 /// A claim as the links have it; none where they say that it is not open.
-pub(super) fn linked(tx: &mut dyn Tx, said: &Claim) -> Result<Option<Claim>, StoreError> {
+pub(super) fn linked(tx: &mut Tx<'_>, said: &Claim) -> Result<Option<Claim>, StoreError> {
     let link = tx.link(said.seq)?;
     let Some(link) = link else {
         return Ok(None);
@@ -188,7 +191,7 @@ pub(super) fn linked(tx: &mut dyn Tx, said: &Claim) -> Result<Option<Claim>, Sto
 
 /// The claim that a link made, as the links from there on have it; none where they say that it is not open.
 pub(super) fn open(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     session_id: &str,
     request_hash: &str,
     seq: Seq,
@@ -199,7 +202,7 @@ pub(super) fn open(
 
 /// Ends a claim that is ours, and gives it; none where it was taken over.
 pub(super) fn settle(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     key: &ClaimKey,
     request_hash: &str,
     seq: Seq,
@@ -210,13 +213,99 @@ pub(super) fn settle(
 }
 
 /// The first of these rows that its link seals.
-pub(super) fn first_believed(tx: &mut dyn Tx, rows: Vec<Row>) -> Result<Option<Row>, StoreError> {
+pub(super) fn first_believed(tx: &mut Tx<'_>, rows: Vec<Row>) -> Result<Option<Row>, StoreError> {
     for row in rows {
         if let Some(row) = Past::default().believed(tx, row)? {
             return Ok(Some(row));
         }
     }
     Ok(None)
+}
+
+/// What is being done, and what nobody knows the end of: the claims that there must be, by their number.
+#[derive(Debug, Default)]
+pub(super) struct Opened(BTreeMap<Seq, Claim>);
+
+impl Opened {
+    /// What becomes of them with that link.
+    pub(super) fn follow(&mut self, link: &Link, body: &Body) {
+        let moved = |state| move |claim: &mut Claim| claim.state = state;
+        if let Some(seq) = body.claim {
+            if link.is(Event::Dispatched) {
+                self.0.get_mut(&seq).map(moved(ClaimState::Dispatched));
+            } else if link.is(Event::Unknown) {
+                self.0.get_mut(&seq).map(moved(ClaimState::Unknown));
+            } else {
+                self.0.remove(&seq);
+            }
+        }
+        if link.is(Event::Reserved) || link.is(Event::TakenOver) {
+            let claimed = body.claimed.as_ref().or(body.request_hash.as_ref());
+            let claim = Claim {
+                key: ClaimKey {
+                    session_id: link.session_id.clone(),
+                    request_hash: claimed.cloned().unwrap_or_default(),
+                },
+                operation_id: link.operation_id.clone(),
+                seq: link.seq,
+                state: ClaimState::Reserved,
+                effects: effects(body),
+            };
+            self.0.insert(link.seq, claim);
+        }
+    }
+
+    /// The claim with that number.
+    pub(super) fn get(&self, seq: Seq) -> Option<&Claim> {
+        self.0.get(&seq)
+    }
+
+    /// The newest claim of that key.
+    pub(super) fn of(&self, key: &ClaimKey) -> Option<&Claim> {
+        self.0.values().rev().find(|claim| claim.key == *key)
+    }
+
+    /// What the chain says of the claim with that number; it is asked once.
+    pub(super) fn take(&mut self, seq: Seq) -> Option<Claim> {
+        self.0.remove(&seq)
+    }
+
+    /// The first that nobody asked for.
+    pub(super) fn left(&self) -> Option<&Claim> {
+        self.0.values().next()
+    }
+}
+
+/// What doing it twice would mean; the worst where nobody knows.
+fn effects(body: &Body) -> Effects {
+    let name = body.effects.as_deref();
+    name.and_then(Effects::read).unwrap_or(Effects::Once)
+}
+
+/// What is claimed: the request; where duplicates are repeated, the delivery, which is none, and the
+/// operation alone where the caller names neither.
+pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
+    let who = &ask.who;
+    let claimed = match ask.on_duplicate {
+        OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => request_hash.to_owned(),
+        OnDuplicate::Repeat => match (who.idempotency_key, who.task_id) {
+            (None, None) => who.operation_id.to_owned(),
+            (Some(key), _) => delivery(&json!({"idempotency_key": key})),
+            (None, Some(task_id)) => delivery(&json!({
+                "request_id": who.request_id,
+                "task_id": task_id,
+                "attempt": who.attempt.said(),
+            })),
+        },
+    };
+    ClaimKey {
+        session_id: who.session_id.to_owned(),
+        request_hash: claimed,
+    }
+}
+
+fn delivery(named: &Value) -> String {
+    format!("delivery:{}", sha256(canonical(named)))
 }
 
 /// So many of the newest links are examined for what must not happen twice.

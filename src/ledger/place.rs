@@ -10,7 +10,7 @@ use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
     home::MARK,
-    store::{PostgresStore, SqliteStore, Store, StoreError, Wish, read, real},
+    store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Tx, Wish, read, real},
 };
 
 /// Where the record lies.
@@ -74,17 +74,36 @@ impl Place {
         files
     }
 
+    /// Opens it. Only to write is anything made that is not there.
+    pub(super) fn store(&self, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
+        Ok(match self {
+            Self::File(path) if wish != Wish::Write && !path.exists() => {
+                let why = "there is none: nothing was recorded here yet";
+                return Err(Trouble::NotYet.with(path.as_str(), why));
+            }
+            Self::File(path) => Box::new(SqliteStore::open(path, wish)?),
+            Self::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
+            Self::Nowhere => {
+                let why = "the catalog or $ONEACT_LEDGER says that there is none";
+                return Err(Trouble::Unreachable.with("none", why));
+            }
+        })
+    }
+
     /// Whether a run could record there: its name for people; none where there is nothing yet, or is to
     /// be nothing. Nothing is made.
     pub(crate) fn usable(&self) -> Result<Option<String>, StoreError> {
         if *self == Self::Nowhere {
             return Ok(None);
         }
-        let mut store = match existing(self, Wish::Decide) {
-            Err(StoreError::NotYet { .. }) => return Ok(None),
+        let mut store = match self.store(Wish::Decide) {
+            Err(StoreError {
+                trouble: Trouble::NotYet,
+                ..
+            }) => return Ok(None),
             store => store?,
         };
-        read::<_, StoreError>(&mut *store, |tx| tx.head())?;
+        read::<_, StoreError>(&mut *store, Tx::head)?;
         Ok(Some(store.place().to_owned()))
     }
 }
@@ -96,12 +115,7 @@ impl<'a> Ledger<'a> {
         state_dir: &Utf8Path,
         host: &'a Host,
     ) -> Result<Self, LedgerError> {
-        let store: Box<dyn Store> = match place {
-            Place::File(path) => Box::new(SqliteStore::open(path, Wish::Write)?),
-            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Write)?),
-            Place::Nowhere => return Err(LedgerError::Store(nowhere())),
-        };
-        Ok(Self::of(store, place, state_dir, host))
+        Ok(Self::of(place.store(Wish::Write)?, place, state_dir, host))
     }
 
     /// What closes the record when it is dropped; for the end of the process.
@@ -116,7 +130,7 @@ impl<'a> Ledger<'a> {
         wish: Wish,
         host: &'a Host,
     ) -> Result<Self, LedgerError> {
-        Ok(Self::of(existing(place, wish)?, place, state_dir, host))
+        Ok(Self::of(place.store(wish)?, place, state_dir, host))
     }
 
     pub(super) fn of(
@@ -136,26 +150,5 @@ impl<'a> Ledger<'a> {
             actor: format!("uid:{}", host::user_id()),
             host,
         }
-    }
-}
-
-fn existing(place: &Place, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
-    Ok(match place {
-        Place::File(path) if !path.exists() => {
-            return Err(StoreError::NotYet {
-                place: path.to_string(),
-                why: "there is none: nothing was recorded here yet".to_owned(),
-            });
-        }
-        Place::File(path) => Box::new(SqliteStore::open(path, wish)?),
-        Place::Postgres(uri) => Box::new(PostgresStore::open(uri, wish)?),
-        Place::Nowhere => return Err(nowhere()),
-    })
-}
-
-fn nowhere() -> StoreError {
-    StoreError::Unreachable {
-        place: "none".to_owned(),
-        why: "the catalog or $ONEACT_LEDGER says that there is none".to_owned(),
     }
 }

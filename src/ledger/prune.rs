@@ -10,7 +10,7 @@ use super::{
     Ledger,
     chain::{self, Body, Stamp},
     record::{Event, Row, Seq},
-    store::{Durability, StoreError, Which, read, write},
+    store::{Durability, StoreError, Tx, Which, read, write},
 };
 
 /// Answers younger than this may be somebody's to reuse: no `ttl` of a catalog is longer.
@@ -46,7 +46,7 @@ impl Ledger<'_> {
     /// Removes requests and responses of rows that are older than `older`.
     pub(crate) fn prune(&mut self, older: Duration, wish: Wish) -> Result<Pruned, StoreError> {
         let now = self.host.timestamp();
-        let claims = read::<_, StoreError>(&mut *self.store, |tx| tx.claims())?;
+        let claims = read::<_, StoreError>(&mut *self.store, Tx::claims)?;
         let open: HashSet<String> = claims.into_iter().map(|claim| claim.operation_id).collect();
         let mut pruned = Pruned::default();
         let mut batch = Vec::new();

@@ -9,10 +9,10 @@ use super::{
     Place,
     begin::lock_of,
     decision::Decision,
-    naming::{Alone, Name, NameError, find},
+    naming::{Alone, Name, NameError, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Event, Link, Row, RowState, Session},
-    store::{PostgresStore, SqliteStore, Store, StoreError, Tx, Which, Wish, read},
+    store::{Store, StoreError, Tx, Which, Wish, read},
 };
 
 /// A ledger that is only looked at.
@@ -98,23 +98,18 @@ pub(crate) enum Most {
     Newest(usize),
 }
 
-/// How sessions are named that only try whether an answer comes out the same.
-pub(crate) const SCRATCH: &str = "replay-";
-
 impl Reading {
     /// Opens what is there.
     pub(crate) fn open(place: &Place) -> Result<Self, ReadError> {
-        let store: Box<dyn Store> = match place {
-            Place::File(path) if !path.exists() => {
-                return Err(ReadError::Missing {
-                    place: path.to_string(),
-                });
-            }
-            Place::File(path) => Box::new(SqliteStore::open(path, Wish::Read)?),
-            Place::Nowhere => return Err(ReadError::Off),
-            Place::Postgres(uri) => Box::new(PostgresStore::open(uri, Wish::Read)?),
-        };
-        Ok(Self { store })
+        match place {
+            Place::File(path) if !path.exists() => Err(ReadError::Missing {
+                place: path.to_string(),
+            }),
+            Place::Nowhere => Err(ReadError::Off),
+            Place::File(_) | Place::Postgres(_) => Ok(Self {
+                store: place.store(Wish::Read)?,
+            }),
+        }
     }
 
     #[cfg(test)]
@@ -244,11 +239,10 @@ impl Reading {
         session_id: &str,
         steps: Vec<Step>,
     ) -> Result<Vec<Whole>, ReadError> {
-        let mut steps = Some(steps);
         read(&mut *self.store, |tx| {
             let links = Links::of(tx.links_of(session_id)?);
             let mut all = Vec::new();
-            for step in steps.take().unwrap_or_default() {
+            for step in steps {
                 let decision = Decision::of(tx, &step.row)?;
                 let mut again = tx.steps(&Which::ReusesOf(&step.row.id), usize::MAX)?;
                 again.sort_unstable();
@@ -282,27 +276,9 @@ impl Reading {
     }
 }
 
-/// The session of the newest answer that was not given to try something; else the one that was opened last.
-pub(super) fn last_session(tx: &mut dyn Tx) -> Result<Option<String>, StoreError> {
-    let mut newest = None;
-    for most in [1, 100] {
-        for row in tx.rows(&Which::Newest, most)? {
-            if !row.session_id.starts_with(SCRATCH) {
-                return Ok(Some(row.session_id));
-            }
-            newest.get_or_insert(row.session_id);
-        }
-    }
-    if newest.is_some() {
-        return Ok(newest);
-    }
-    let opened = tx.newest_session()?;
-    Ok(opened.map(|session| session.session_id))
-}
-
 /// The newest `most` answers that fit, ascending.
 fn newest(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     session_id: &str,
     most: usize,
     fits: &dyn Fn(&Row) -> bool,
@@ -321,7 +297,7 @@ fn newest(
     }
 }
 
-fn from(tx: &mut dyn Tx, row: &Row) -> Result<Option<u64>, ReadError> {
+fn from(tx: &mut Tx<'_>, row: &Row) -> Result<Option<u64>, ReadError> {
     let Some(id) = &row.reused_from else {
         return Ok(None);
     };
@@ -329,7 +305,7 @@ fn from(tx: &mut dyn Tx, row: &Row) -> Result<Option<u64>, ReadError> {
 }
 
 /// The claims of a session as the links have them, and when each was made.
-fn open(tx: &mut dyn Tx, session_id: &str) -> Result<Vec<(Claim, String)>, ReadError> {
+fn open(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<(Claim, String)>, ReadError> {
     let claims = tx.claims()?.into_iter();
     let mut open = Vec::new();
     for claim in claims.filter(|claim| claim.key.session_id == session_id) {

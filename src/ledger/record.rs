@@ -1,12 +1,21 @@
-//! What the ledger keeps: links of the chain, rows of `agent_actions`, claims, sessions. Values only.
+//! What the ledger keeps: links of the chain, rows of `agent_actions` with what went in and came out, claims,
+//! sessions. Values only.
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Serialize,
+    de::{
+        IntoDeserializer as _,
+        value::{Error, StrDeserializer},
+    },
+};
+
+use crate::task::{Print, Produced};
 
 /// The number of a link: gapless, 0 is the first.
 pub(crate) type Seq = u64;
 
 /// One link of the chain: what happened, in hashes and names, never in payloads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
     pub(crate) seq: Seq,
     pub(crate) operation_id: String,
@@ -24,15 +33,25 @@ pub(crate) struct Link {
     pub(crate) entry_hash: String,
 }
 
+/// By what the body of a link says that it may change what later reads see, to be looked for in its text: no other text of a body can hold it unescaped.
+pub(super) const CHANGES_STATE: &str = r#""changes":"state""#;
+
+/// The hash that the first link holds of the one before.
+pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// A body larger than this is refused, in bytes.
+pub(super) const MOST_BODY: usize = 4096;
+
 /// The last link: where the next one is added.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) seq: Seq,
     pub(crate) entry_hash: String,
 }
 
 /// The kinds of link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
     /// The first link of every chain.
     Genesis,
@@ -64,30 +83,6 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Every kind.
-    pub(crate) const ALL: [Self; 20] = [
-        Self::Genesis,
-        Self::Rejected,
-        Self::Pending,
-        Self::Reserved,
-        Self::Dispatched,
-        Self::TakenOver,
-        Self::Succeeded,
-        Self::Failed,
-        Self::RolledBack,
-        Self::Cancelled,
-        Self::Unknown,
-        Self::Resolved,
-        Self::Replayed,
-        Self::Reused,
-        Self::Suppressed,
-        Self::Late,
-        Self::Reviewed,
-        Self::Revoked,
-        Self::Pruned,
-        Self::Keyed,
-    ];
-
     /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -113,10 +108,15 @@ impl Event {
             Self::Keyed => "keyed",
         }
     }
+
+    /// What is stored, read back.
+    pub(crate) fn read(name: &str) -> Option<Self> {
+        word(name)
+    }
 }
 
 /// A row of `agent_actions`: one answer. The first thirteen columns are specification 004's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// A UUID.
     pub(crate) id: String,
@@ -174,10 +174,11 @@ pub(crate) struct Row {
 }
 
 /// Specification 004's two words (R-004-42).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowOutcome {
     Success,
+    #[default]
     Error,
     /// Neither of the two, in a row of ours: somebody else wrote it.
     Other,
@@ -190,16 +191,6 @@ impl RowOutcome {
             Self::Success => "success",
             Self::Error => "error",
             Self::Other => "other",
-        }
-    }
-
-    /// What is stored in a row of that link, read back; what rows of before oneact say otherwise was no
-    /// success.
-    pub(crate) fn read(name: &str, link: Option<Seq>) -> Self {
-        match (name, link) {
-            ("success", _) => Self::Success,
-            ("error", _) | (_, None) => Self::Error,
-            (_, Some(_)) => Self::Other,
         }
     }
 }
@@ -223,22 +214,6 @@ pub(crate) enum RowState {
 }
 
 impl RowState {
-    /// Every state.
-    pub(crate) const ALL: [Self; 12] = [
-        Self::Done,
-        Self::Partial,
-        Self::Failed,
-        Self::RolledBack,
-        Self::Cancelled,
-        Self::Unknown,
-        Self::Rejected,
-        Self::Pending,
-        Self::Reused,
-        Self::Suppressed,
-        Self::Replayed,
-        Self::Late,
-    ];
-
     /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -259,12 +234,12 @@ impl RowState {
 
     /// What is stored, read back.
     pub(crate) fn read(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name() == name)
+        word(name)
     }
 }
 
 /// Somebody at work on a request: the only rows that come and go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) key: ClaimKey,
     pub(crate) operation_id: String,
@@ -276,7 +251,7 @@ pub(crate) struct Claim {
 }
 
 /// What is claimed: a request of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ClaimKey {
     pub(crate) session_id: String,
     /// Where duplicates are to run, the operation id stands here, so that nothing collides.
@@ -284,9 +259,11 @@ pub(crate) struct ClaimKey {
 }
 
 /// How far its owner is known to have come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ClaimState {
     /// Nothing has happened yet.
+    #[default]
     Reserved,
     /// It may have happened.
     Dispatched,
@@ -306,19 +283,20 @@ impl ClaimState {
 
     /// What is stored, read back.
     pub(crate) fn read(name: &str) -> Option<Self> {
-        let all = [Self::Reserved, Self::Dispatched, Self::Unknown];
-        all.into_iter().find(|state| state.name() == name)
+        word(name)
     }
 }
 
 /// What doing it twice would mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Effects {
     /// It changes nothing.
     None,
     /// Twice is as good as once.
     Idempotent,
     /// Twice is once too often.
+    #[default]
     Once,
 }
 
@@ -334,13 +312,12 @@ impl Effects {
 
     /// What is stored, read back.
     pub(crate) fn read(name: &str) -> Option<Self> {
-        let all = [Self::None, Self::Idempotent, Self::Once];
-        all.into_iter().find(|effects| effects.name() == name)
+        word(name)
     }
 }
 
 /// A session: who may use it is fixed by whoever opened it, never by a payload (R-004-03).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[expect(
     clippy::struct_field_names,
     reason = "the name that it has everywhere else"
@@ -355,4 +332,61 @@ pub(crate) struct Session {
     /// `uid:1000`
     pub(crate) principal: String,
     pub(crate) opened_at: String,
+}
+
+/// An input, as it was after the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SeenInput {
+    pub(crate) print: Print,
+    /// It was written to between the beginning of the run and its end.
+    pub(crate) changed_meanwhile: bool,
+}
+
+/// Something that was made, and what it was when it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Made {
+    pub(crate) ref_id: String,
+    pub(crate) storage_uri: String,
+    pub(crate) asset_type: String,
+    pub(crate) capability_id: String,
+    pub(crate) parent_ref_id: Option<String>,
+    pub(crate) print: Print,
+}
+
+impl Made {
+    /// An asset, with its fingerprint.
+    pub(crate) fn of(produced: &Produced, print: Print) -> Self {
+        Self {
+            ref_id: produced.ref_id.to_string(),
+            storage_uri: produced.storage_uri.clone(),
+            asset_type: produced.asset_type.clone(),
+            capability_id: produced.capability_id.clone(),
+            parent_ref_id: produced.parent_ref_id.as_ref().map(ToString::to_string),
+            print,
+        }
+    }
+
+    /// A file that is no asset is called by its place.
+    pub(crate) fn file(place: &str, asset_type: &str, capability_id: &str, print: Print) -> Self {
+        Self {
+            ref_id: place.to_owned(),
+            storage_uri: place.to_owned(),
+            asset_type: asset_type.to_owned(),
+            capability_id: capability_id.to_owned(),
+            parent_ref_id: None,
+            print,
+        }
+    }
+
+    pub(crate) fn is_asset(&self) -> bool {
+        self.ref_id != self.storage_uri
+    }
+}
+
+/// The word of one of these lists that has that name.
+pub(in crate::ledger) fn word<'w, T: Deserialize<'w>>(name: &'w str) -> Option<T> {
+    let name: StrDeserializer<'w, Error> = name.into_deserializer();
+    T::deserialize(name).ok()
 }

@@ -11,7 +11,7 @@ use super::{
     request::{Asked, Hashes},
     store::{StoreError, Tx},
     validity::RULES,
-    words::{Ask, Attempt, Ended, Running},
+    words::{Ask, Ended, Running},
 };
 
 /// Who writes the rows (R-004-43).
@@ -50,20 +50,13 @@ pub(super) fn again(
         started_at: instant(at),
         state: Some(state),
         reason: Some(state.name().to_owned()),
-        attempt: match ask.who.attempt {
-            Attempt::Said(attempt) => attempt,
-            Attempt::Unsaid => original.attempt,
-        },
+        attempt: ask.who.attempt.said().unwrap_or(original.attempt),
         ..blank(ask, hashes)
     }
 }
 
 /// The row of something that was done.
 pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
-    let hashes = Hashes {
-        request_hash: running.request_hash.clone(),
-        inputs_hash: running.inputs_hash.clone(),
-    };
     Row {
         outcome: ended.outcome,
         response_sha256: sha256(&ended.response),
@@ -78,7 +71,7 @@ pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
         state: Some(ended.state),
         reason: Some(running.why.name().to_owned()),
         attempt: running.attempt,
-        ..blank(ask, &hashes)
+        ..blank(ask, &running.hashes)
     }
 }
 
@@ -94,97 +87,31 @@ fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
     let who = &ask.who;
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
     Row {
-        id: String::new(),
         agent_name: Some(AGENT.to_owned()),
         action_type: Some(action_type(&ask.asked)),
         target_type: ask.target.as_ref().map(|target| target.kind.to_owned()),
         target_id: ask.target.as_ref().map(|target| target.id.clone()),
-        outcome: RowOutcome::Error,
         request: Some(ask.request.clone()),
         request_hash: hashes.request_hash.clone(),
-        response: None,
         confidence_score: ask.confidence,
         session_id: who.session_id.to_owned(),
-        step_index: 0,
-        timestamp: String::new(),
-        state: None,
         operation_id: who.operation_id.to_owned(),
         request_id: owned(who.request_id),
         idempotency_key: owned(who.idempotency_key),
         task_id: owned(who.task_id),
-        attempt: 1,
         entry_version: version(&ask.asked),
         entry_digest: Some(ask.entry_digest.clone()),
         tool_pin: ask.tool_pin.clone(),
-        oneact_version: format!("{}+{RULES}", env!("CARGO_PKG_VERSION")),
+        oneact_version: this_version(),
         inputs_hash: Some(hashes.inputs_hash.clone()),
-        input_ids: None,
-        output_ids: None,
-        adjusted: None,
-        reused_from: None,
-        reason: None,
-        fault: None,
-        started_at: String::new(),
-        duration_ms: 0,
         request_sha256: sha256(&ask.request),
-        response_sha256: String::new(),
-        seq: None,
-        revoked_by: None,
+        ..Row::default()
     }
 }
 
-/// What the chain alone knows of a request.
-pub(super) struct Known {
-    pub(super) operation_id: String,
-    pub(super) session_id: String,
-    pub(super) task_id: Option<String>,
-    pub(super) action: Option<String>,
-    pub(super) request_hash: String,
-    pub(super) entry_digest: Option<String>,
-}
-
-/// A row of that.
-pub(super) fn of(known: Known) -> Row {
-    // What was asked is not recorded: the chain holds its hash alone.
-    let request = "null";
-    Row {
-        id: String::new(),
-        agent_name: None,
-        action_type: known.action,
-        target_type: None,
-        target_id: None,
-        outcome: RowOutcome::Error,
-        request: Some(request.to_owned()),
-        request_hash: known.request_hash,
-        response: None,
-        confidence_score: None,
-        session_id: known.session_id,
-        step_index: 0,
-        timestamp: String::new(),
-        state: None,
-        operation_id: known.operation_id,
-        request_id: None,
-        idempotency_key: None,
-        task_id: known.task_id,
-        attempt: 1,
-        entry_version: None,
-        entry_digest: known.entry_digest,
-        tool_pin: None,
-        oneact_version: format!("{}+{RULES}", env!("CARGO_PKG_VERSION")),
-        inputs_hash: None,
-        input_ids: None,
-        output_ids: None,
-        adjusted: None,
-        reused_from: None,
-        reason: None,
-        fault: None,
-        started_at: String::new(),
-        duration_ms: 0,
-        request_sha256: sha256(request),
-        response_sha256: String::new(),
-        seq: None,
-        revoked_by: None,
-    }
+/// The version of the program and of the rules by which it judges.
+fn this_version() -> String {
+    format!("{}+{RULES}", env!("CARGO_PKG_VERSION"))
 }
 
 /// The row of an answer that a person gave in the place of one that never came: it was done.
@@ -207,6 +134,18 @@ pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
     }
 }
 
+/// The row of a request of which the chain alone knows: what was asked is not in it, but for its hash.
+pub(super) fn unrecorded(of: Row) -> Row {
+    let request = "null";
+    Row {
+        request: Some(request.to_owned()),
+        request_sha256: sha256(request),
+        oneact_version: this_version(),
+        attempt: 1,
+        ..of
+    }
+}
+
 fn version(asked: &Asked) -> Option<String> {
     match asked.steps.as_slice() {
         [step] => step.version.map(|version| version.to_string()),
@@ -226,7 +165,7 @@ pub(super) struct Beside<'a> {
 
 /// Records an answer: its number in the session, its link, its row.
 pub(super) fn record(
-    tx: &mut dyn Tx,
+    tx: &mut Tx<'_>,
     event: Event,
     stamp: Stamp<'_>,
     mut row: Row,

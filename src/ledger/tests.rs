@@ -1,4 +1,4 @@
-//! What the ledger promises, over one in memory: what its tests have in common.
+//! What the ledger promises, over one in SQLite: what its tests have in common.
 
 mod believed;
 mod beside;
@@ -14,26 +14,24 @@ mod tampering;
 
 use std::{cell::RefCell, collections::HashMap, time::Duration};
 
-use camino::Utf8Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use tempfile::TempDir;
 
 use super::{
     Alone, Dependants, Ledger, Name,
     chain::Change,
-    record::{ClaimState, Effects, Row, RowOutcome, RowState},
+    record::{ClaimState, Effects, Made, Row, RowOutcome, RowState, SeenInput},
     request::{Asked, AskedStep, Signatures},
-    store::{Memory, StoreError, Which, read},
+    store::{StoreError, Tx, Which, read, tests::InFile},
     validity::{RULES, World},
     words::{
-        Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Made, Miss, OnDuplicate, Reuse,
-        Running, SeenInput, Unless, Who, Why,
+        Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Miss, OnDuplicate, Running, Unless,
+        Who, Why,
     },
 };
 use crate::{
     host::{Host, Interrupts},
-    task::{Content, Fault, Links, Print, Sight, Still},
+    task::{Content, Fault, Links, Print, Reuse, Sight, Still},
 };
 
 const NOW: &str = "2026-02-24T02:00:00Z";
@@ -76,30 +74,28 @@ impl World for Around {
 
 /// A ledger that several processes have open.
 struct Place {
-    memory: Memory,
-    dir: TempDir,
+    file: InFile,
     host: Host,
 }
 
 impl Place {
     fn new() -> Self {
         Self {
-            memory: Memory::default(),
-            dir: tempfile::tempdir().unwrap(),
+            file: InFile::new(),
             host: host(),
         }
     }
 
     fn open(&self) -> Ledger<'_> {
-        let dir = Utf8Path::from_path(self.dir.path()).unwrap();
-        let store = Box::new(self.memory.open());
+        let dir = self.file.dir();
+        let store = Box::new(self.file.store());
         Ledger::of(store, &super::Place::default_in(dir), dir, &self.host)
     }
 
     /// Changes the newest row, and its link as if it had always been so.
     fn reseal(&self, change: impl FnOnce(&mut Row)) {
-        self.memory.reseal(change);
-        std::fs::remove_file(self.dir.path().join("ledger.head")).unwrap();
+        self.file.reseal(change);
+        std::fs::remove_file(self.file.dir().join("ledger.head")).unwrap();
     }
 
     fn rows(&self) -> Vec<Row> {
@@ -253,3 +249,24 @@ fn take_back(place: &Place, operation: &str) {
 fn again(place: &Place, ask: &Ask<'_>, world: &Around) -> Result<Why, Again> {
     said(begin(&mut place.open(), ask, world))
 }
+
+/// Every reason not to reuse an answer, in the order in which they are looked for.
+pub(super) const MISSES: [Miss; 17] = [
+    Miss::Disabled,
+    Miss::NotSuccessful,
+    Miss::Pruned,
+    Miss::LedgerDamaged,
+    Miss::Revoked,
+    Miss::CatalogChanged,
+    Miss::ToolChanged,
+    Miss::OneactChanged,
+    Miss::Expired,
+    Miss::InputChanged,
+    Miss::InputChangedDuringRun,
+    Miss::InputUnknown,
+    Miss::OutputMissing,
+    Miss::OutputChanged,
+    Miss::OutputExpiring,
+    Miss::Degraded,
+    Miss::StateMayHaveChanged,
+];

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 
 use serde_json::Value;
 
-use crate::task::{Links, Print, Still, was_redacted};
+use crate::task::{Links, Print, Reuse, Still, was_redacted};
 
 use super::{
     canonical::sha256,
-    record::{Link, Row, RowOutcome, RowState},
-    words::{Ask, Attempt, Ground, Made, Miss, OnDuplicate, Reuse, SeenInput, Unless},
+    record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
+    words::{Ask, Ground, Miss, OnDuplicate, Unless},
 };
 
 /// The version of the rules by which results are judged: an answer that was judged by others is not good
@@ -95,10 +95,7 @@ fn good(
     inputs(row, strangers, world)?;
     outputs(row, ask, world)?;
     holds(!has_cut_links(row), Miss::OutputExpiring)?;
-    let attempt = match ask.who.attempt {
-        Attempt::Said(attempt) => attempt,
-        Attempt::Unsaid => 1,
-    };
+    let attempt = ask.who.attempt.said().unwrap_or(1);
     holds(
         row.adjusted.is_none() || attempt >= row.attempt,
         Miss::Degraded,

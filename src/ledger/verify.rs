@@ -4,7 +4,6 @@
 //! It is read in pages, each in a transaction of its own: a long chain needs no more memory than a short
 //! one, and nobody who records waits for us. Kept are the ids of pruned rows and what is open.
 
-mod page;
 mod walk;
 
 use super::{
@@ -12,11 +11,10 @@ use super::{
     anchor::{Note, Written},
     record::Seq,
     signature::PublicKey,
-    store::{StoreError, read},
+    store::{Trouble, read},
     verdict::{Broken, Damage, HeadSays, Verdict, Whose},
 };
-use page::Page;
-use walk::Walk;
+use walk::{Progress, Stop, Walk};
 
 /// Who may sign.
 #[derive(Debug, Clone, Copy)]
@@ -47,17 +45,14 @@ impl Ledger<'_> {
         let forged = remembered.iter().find_map(|note| forged(note, signers));
         let mut walk = Walk::new(remembered);
         let broken = loop {
-            let from = walk.next();
-            let page = read(&mut *self.store, |tx| Page::load(tx, from));
-            let page = match page {
-                Err(StoreError::Corrupt { why, .. }) => break Some(stored(from, why)),
-                page => page?,
-            };
-            let ended = page.end.is_some();
-            match walk.take(page) {
-                Err(broken) => break Some(broken),
-                Ok(()) if ended => break None,
-                Ok(()) => {}
+            match read(&mut *self.store, |tx| walk.page(tx)) {
+                Ok(Progress::More) => {}
+                Ok(Progress::Ended) => break None,
+                Err(Stop::Broken(broken)) => break Some(broken),
+                Err(Stop::Store(error)) if error.trouble == Trouble::Corrupt => {
+                    break Some(stored(walk.next(), error.why));
+                }
+                Err(Stop::Store(error)) => return Err(error.into()),
             }
         };
         let mut verdict = walk.verdict();

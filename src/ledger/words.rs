@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Deserialize;
 
-use crate::task::{Failure, Fault};
-
-pub(crate) use super::made::{Made, SeenInput};
+use crate::task::{Failure, Fault, Reuse};
 
 use super::{
     chain::Change,
-    record::{Effects, Head, Row, RowOutcome, RowState, Seq},
-    request::Asked,
+    record::{Effects, Head, Made, Row, RowOutcome, RowState, SeenInput, Seq, word},
+    request::{Asked, Hashes},
     store::StoreError,
 };
 
@@ -65,6 +64,16 @@ pub(crate) enum Attempt {
     Unsaid,
 }
 
+impl Attempt {
+    /// The number that the caller says.
+    pub(super) fn said(self) -> Option<u32> {
+        match self {
+            Self::Said(attempt) => Some(attempt),
+            Self::Unsaid => None,
+        }
+    }
+}
+
 /// The first ref or file that is to be made or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
@@ -108,14 +117,6 @@ pub(crate) enum Unless {
     FilesChanged,
 }
 
-/// Whether an old answer may stand for a new one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reuse {
-    Allowed,
-    /// `--no-reuse`, or `[ledger] reuse = false`.
-    Off,
-}
-
 /// What the ledger says.
 #[derive(Debug)]
 pub(crate) enum Begun {
@@ -128,8 +129,7 @@ pub(crate) enum Begun {
 /// A request that is ours to do.
 #[derive(Debug)]
 pub(crate) struct Running {
-    pub(crate) request_hash: String,
-    pub(crate) inputs_hash: String,
+    pub(crate) hashes: Hashes,
     /// The number of our claim.
     pub(super) claim: u64,
     /// Why it is done.
@@ -176,8 +176,9 @@ pub(crate) enum Why {
     TakenOver,
 }
 
-/// Why an old answer is not good any more: the first of these that holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why an old answer is not good any more: the first of these that holds, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Miss {
     Disabled,
     NotSuccessful,
@@ -199,124 +200,108 @@ pub(crate) enum Miss {
 }
 
 impl Miss {
-    /// Every one, in the order in which they are looked for.
-    pub(crate) const ALL: [Self; 17] = [
-        Self::Disabled,
-        Self::NotSuccessful,
-        Self::Pruned,
-        Self::LedgerDamaged,
-        Self::Revoked,
-        Self::CatalogChanged,
-        Self::ToolChanged,
-        Self::OneactChanged,
-        Self::Expired,
-        Self::InputChanged,
-        Self::InputChangedDuringRun,
-        Self::InputUnknown,
-        Self::OutputMissing,
-        Self::OutputChanged,
-        Self::OutputExpiring,
-        Self::Degraded,
-        Self::StateMayHaveChanged,
-    ];
-
-    /// As it is stored and printed.
-    pub(crate) const fn name(self) -> &'static str {
+    /// Its name, as it is stored and printed; and for people what is behind it.
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Disabled => "disabled",
-            Self::NotSuccessful => "not_successful",
-            Self::Pruned => "pruned",
-            Self::LedgerDamaged => "ledger_damaged",
-            Self::Revoked => "revoked",
-            Self::CatalogChanged => "catalog_changed",
-            Self::ToolChanged => "tool_changed",
-            Self::OneactChanged => "oneact_changed",
-            Self::Expired => "expired",
-            Self::InputChanged => "input_changed",
-            Self::InputChangedDuringRun => "input_changed_during_run",
-            Self::InputUnknown => "input_unknown",
-            Self::OutputMissing => "output_missing",
-            Self::OutputChanged => "output_changed",
-            Self::OutputExpiring => "output_expiring",
-            Self::Degraded => "degraded",
-            Self::StateMayHaveChanged => "state_may_have_changed",
-        }
-    }
-
-    /// For people: what is behind the name.
-    pub(crate) const fn sentence(self) -> &'static str {
-        match self {
-            Self::Disabled => "reuse is switched off",
-            Self::NotSuccessful => "the old run did not succeed wholly",
-            Self::Pruned => "the old answer was pruned",
-            Self::LedgerDamaged => "the record of the old run does not agree with its link",
-            Self::Revoked => "the old answer was taken back",
-            Self::CatalogChanged => "the catalog's entry is another by now",
-            Self::ToolChanged => "the tool is pinned to another contract by now",
-            Self::OneactChanged => "this oneact judges results by other rules",
-            Self::Expired => "the old answer is older than the entry allows",
-            Self::InputChanged => "an input has changed since",
-            Self::InputChangedDuringRun => "an input changed while the old run was at work",
-            Self::InputUnknown => "whether an input has changed cannot be known",
-            Self::OutputMissing => "an output of the old run is gone",
-            Self::OutputChanged => "an output of the old run was changed",
-            Self::OutputExpiring => "the link to an output has nearly expired",
-            Self::Degraded => "the old run worked with lower demands",
-            Self::StateMayHaveChanged => {
-                "something with effects has been done in the session since"
-            }
+            Self::Disabled => ("disabled", "reuse is switched off"),
+            Self::NotSuccessful => ("not_successful", "the old run did not succeed wholly"),
+            Self::Pruned => ("pruned", "the old answer was pruned"),
+            Self::LedgerDamaged => (
+                "ledger_damaged",
+                "the record of the old run does not agree with its link",
+            ),
+            Self::Revoked => ("revoked", "the old answer was taken back"),
+            Self::CatalogChanged => ("catalog_changed", "the catalog's entry is another by now"),
+            Self::ToolChanged => (
+                "tool_changed",
+                "the tool is pinned to another contract by now",
+            ),
+            Self::OneactChanged => (
+                "oneact_changed",
+                "this oneact judges results by other rules",
+            ),
+            Self::Expired => ("expired", "the old answer is older than the entry allows"),
+            Self::InputChanged => ("input_changed", "an input has changed since"),
+            Self::InputChangedDuringRun => (
+                "input_changed_during_run",
+                "an input changed while the old run was at work",
+            ),
+            Self::InputUnknown => (
+                "input_unknown",
+                "whether an input has changed cannot be known",
+            ),
+            Self::OutputMissing => ("output_missing", "an output of the old run is gone"),
+            Self::OutputChanged => ("output_changed", "an output of the old run was changed"),
+            Self::OutputExpiring => (
+                "output_expiring",
+                "the link to an output has nearly expired",
+            ),
+            Self::Degraded => ("degraded", "the old run worked with lower demands"),
+            Self::StateMayHaveChanged => (
+                "state_may_have_changed",
+                "something with effects has been done in the session since",
+            ),
         }
     }
 }
 
 impl Why {
-    /// As it is stored.
-    pub(crate) const fn name(self) -> &'static str {
+    /// Its name, as it is stored and printed; and for people what is behind it.
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::New => "new",
-            Self::Retry => "retry",
-            Self::Repeat => "repeat",
-            Self::Miss(miss) => miss.name(),
-            Self::TakenOver => "taken_over",
+            Self::New => ("new", "nothing like it had been done in this session"),
+            Self::Retry => ("retry", "the attempt before it had failed"),
+            Self::Repeat => (
+                "repeat",
+                "the catalog has it done as often as it is asked for",
+            ),
+            Self::Miss(miss) => miss.words(),
+            Self::TakenOver => ("taken_over", "whoever was doing it had died"),
         }
+    }
+
+    /// As it is stored and printed.
+    pub(crate) const fn name(self) -> &'static str {
+        self.words().0
+    }
+
+    /// For people: what is behind the name.
+    pub(crate) const fn sentence(self) -> &'static str {
+        self.words().1
     }
 
     /// What is stored, read back.
     pub(crate) fn read(name: &str) -> Option<Self> {
         let plain = [Self::New, Self::Retry, Self::Repeat, Self::TakenOver];
-        let mut all = plain.into_iter().chain(Miss::ALL.map(Self::Miss));
-        all.find(|why| why.name() == name)
-    }
-
-    /// For people: what is behind the name.
-    pub(crate) const fn sentence(self) -> &'static str {
-        match self {
-            Self::New => "nothing like it had been done in this session",
-            Self::Retry => "the attempt before it had failed",
-            Self::Repeat => "the catalog has it done as often as it is asked for",
-            Self::Miss(miss) => miss.sentence(),
-            Self::TakenOver => "whoever was doing it had died",
-        }
+        let plain = plain.into_iter().find(|why| why.name() == name);
+        plain.or_else(|| word(name).map(Self::Miss))
     }
 }
 
 impl Again {
-    /// As it is stored.
-    pub(crate) const fn name(self) -> &'static str {
+    /// Its name, as it is stored and printed; and for people what is behind it.
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Replayed => "replayed",
-            Self::Reused => "reused",
-            Self::Suppressed => "suppressed",
+            Self::Replayed => ("replayed", "the same delivery had been answered before"),
+            Self::Reused => (
+                "reused",
+                "the same request had been answered, and the answer was still good",
+            ),
+            Self::Suppressed => (
+                "suppressed",
+                "it had been done already, and must not be done twice",
+            ),
         }
+    }
+
+    /// As it is stored and printed.
+    pub(crate) const fn name(self) -> &'static str {
+        self.words().0
     }
 
     /// For people: what is behind the name.
     pub(crate) const fn sentence(self) -> &'static str {
-        match self {
-            Self::Replayed => "the same delivery had been answered before",
-            Self::Reused => "the same request had been answered, and the answer was still good",
-            Self::Suppressed => "it had been done already, and must not be done twice",
-        }
+        self.words().1
     }
 }
 

@@ -7,13 +7,13 @@ mod kept;
 mod levels;
 
 use crate::{
-    catalog::{Need, ReuseRule},
+    catalog::Need,
     envelope::Received,
     executor::{self, Context, Executed, Fate, FileOrder, FileWork, Rejection},
     host,
-    ledger::{Ask, Begun, Effects, Ledger, LedgerError, Place, Recorded, Reuse, Running, Why},
+    ledger::{Ask, Begun, Effects, Ledger, LedgerError, Place, Recorded, Running, Why},
     task::{
-        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Record,
+        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Record, Reuse,
         ReuseReport, State, decided,
     },
 };
@@ -21,7 +21,7 @@ use crate::{
 use kept::Keeper;
 
 use super::{
-    Reuse as ReuseFlag, Settings,
+    Settings,
     book::{Book, sign_key},
     ids::Ids,
     prepare::{Prepared, Work},
@@ -107,7 +107,7 @@ pub(super) fn recorded<'h>(
     }
     host::die_at("ledger:dispatched");
     let before = ended::inputs_before(&mut work, context.root);
-    let request_hash = running.request_hash.clone();
+    let request_hash = running.hashes.request_hash.clone();
     let why = running.why;
     let attempt = running.attempt;
     let mut executed = done(work, context);
@@ -204,7 +204,7 @@ fn left_behind(
         keeper,
         context,
     );
-    let request_hash = running.request_hash.clone();
+    let request_hash = running.hashes.request_hash.clone();
     let recorded = ledger.finish(ask, running, end);
     note(outcome, recorded, request_hash, Why::TakenOver);
     Ok(Left::Answer(Box::new(executed)))
@@ -249,7 +249,7 @@ fn refused(error: LedgerError) -> Executed {
 fn tell(running: &Running) {
     tracing::info!(
         "The request is {}; it is done: {}.",
-        running.request_hash,
+        running.hashes.request_hash,
         running.why.name()
     );
 }
@@ -257,7 +257,7 @@ fn tell(running: &Running) {
 impl Book<'_> {
     fn reuse(&self, settings: &Settings) -> Reuse {
         match (settings.reuse, self.rule.reuse) {
-            (ReuseFlag::Allowed, ReuseRule::Allowed) => Reuse::Allowed,
+            (Reuse::Allowed, Reuse::Allowed) => Reuse::Allowed,
             _ => Reuse::Off,
         }
     }

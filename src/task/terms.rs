@@ -43,6 +43,15 @@ impl Effects {
     }
 }
 
+/// Whether an old answer may stand for a new one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reuse {
+    #[default]
+    Allowed,
+    /// `--no-reuse`, or `[ledger] reuse = false`.
+    Off,
+}
+
 /// The era of MCP that a server speaks (MCP, Versioning).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -7,9 +7,9 @@ use crate::ledger::{
     Ledger,
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
-    naming::{CANDIDATES, NameError, Only, only},
+    naming::{CANDIDATES, NameError, only},
     past::linked,
-    record::{Claim, ClaimState, Effects, Event, Head, Row},
+    record::{Claim, ClaimState, Effects, Event, Head, Link, Row},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
 };
@@ -140,7 +140,7 @@ impl Ledger<'_> {
 }
 
 /// The open claim whose operation begins so.
-fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError> {
+fn find(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, DecisionError> {
     let mut claims = tx.claims()?;
     claims.retain(|claim| claim.operation_id.starts_with(name));
     // Also those that ended: an id is cut to a beginning that no other has.
@@ -150,26 +150,15 @@ fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError
         let ended = tx.rows(&Which::operation(name), CANDIDATES)?;
         operations.extend(ended.into_iter().map(|row| row.operation_id));
     }
-    let operation = match only(name, operations, Clone::clone) {
-        Only::One(operation) => *operation,
-        Only::None => return Err(nothing(name)),
-        Only::Several(candidates) => {
-            return Err(DecisionError::Name(NameError::Several {
-                text: name.to_owned(),
-                candidates,
-            }));
-        }
-    };
+    let operation = only(name, None, operations, Clone::clone)?;
     // How it stands the links say.
     let claim = claims.iter().find(|claim| claim.operation_id == operation);
     let claim = claim.map(|claim| linked(tx, claim)).transpose()?;
     let Some(claim) = claim.flatten() else {
         return Err(closed(tx, &operation)?);
     };
-    let link = tx.links(claim.seq, 1)?.into_iter().next();
-    let link = link.filter(|link| link.seq == claim.seq);
-    let body = link.as_ref().and_then(super::super::record::Link::body);
-    let body = body.unwrap_or_default();
+    let link = tx.link(claim.seq)?;
+    let body = link.as_ref().and_then(Link::body).unwrap_or_default();
     let rows = tx.rows(&Which::operation(&claim.operation_id), 2)?;
     let row = rows
         .into_iter()
@@ -195,44 +184,39 @@ fn find(tx: &mut dyn Tx, name: &str, actor: &str) -> Result<Found, DecisionError
 }
 
 /// Why an operation is not open: what came of it.
-fn closed(tx: &mut dyn Tx, operation: &str) -> Result<DecisionError, StoreError> {
+fn closed(tx: &mut Tx<'_>, operation: &str) -> Result<DecisionError, StoreError> {
     let ended = tx.rows(&Which::operation(operation), 1)?.into_iter().next();
     let ended = ended.and_then(|row| Some((row.operation_id, row.state?)));
-    Ok(match ended {
-        Some((operation, state)) => DecisionError::Ended {
+    let nothing = || NameError::Nothing {
+        text: operation.to_owned(),
+        session: None,
+    };
+    Ok(ended.map_or_else(
+        || nothing().into(),
+        |(operation, state)| DecisionError::Ended {
             operation,
             state: state.name(),
         },
-        None => nothing(operation),
-    })
+    ))
 }
 
-fn nothing(name: &str) -> DecisionError {
-    DecisionError::Name(NameError::Nothing {
-        text: name.to_owned(),
-        session: None,
-    })
-}
-
-/// The row of an answer that a person vouches for.
+/// The row of an answer that a person vouches for. Where its owner died before it could record anything, it has what
+/// the chain knows.
 fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
-    let base = match &found.row {
-        Some(row) => row.clone(),
-        None => unrecorded(found),
-    };
-    row::resolved(base, answer, instant(at))
-}
-
-/// What is known of a request whose owner died before it could record anything.
-fn unrecorded(found: &Found) -> Row {
-    let hash = found.body.request_hash.clone();
-    let known = row::Known {
+    let hash = &found.body.request_hash;
+    let known = || Row {
         operation_id: found.case.operation_id.clone(),
         session_id: found.case.session_id.clone(),
         task_id: found.case.task_id.clone(),
-        action: found.case.action.clone(),
-        request_hash: hash.unwrap_or_else(|| found.claim.key.request_hash.clone()),
+        action_type: found.case.action.clone(),
+        request_hash: hash
+            .as_ref()
+            .unwrap_or(&found.claim.key.request_hash)
+            .clone(),
         entry_digest: found.body.entry_digest.clone(),
+        ..Row::default()
     };
-    row::of(known)
+    let recorded = found.row.clone();
+    let base = recorded.unwrap_or_else(|| row::unrecorded(known()));
+    row::resolved(base, answer, instant(at))
 }

@@ -1,30 +1,34 @@
 //! Questions 2 and 3: was the same request done in this session, and is its answer still good?
 
-use super::{Found, Look, Step};
+use std::ops::ControlFlow;
+
+use super::{Look, Step};
 use crate::ledger::{
-    opened::claim_key,
-    past::Success,
+    past::{Success, claim_key},
     record::{Effects, Row, RowOutcome, RowState},
     store::Which,
     words::{Again, Ground, LedgerError, Miss, OnDuplicate, Why},
 };
 
-impl Look<'_, '_> {
-    /// Questions 2 and 3. A success of the same request in this session, by the links.
-    pub(in crate::ledger) fn same_request(&mut self) -> Result<Found, LedgerError> {
+impl Look<'_, '_, '_> {
+    /// Questions 2 and 3. A success of the same request in this session, by the links: what comes of it, or why it
+    /// is done again; nothing where there is none.
+    pub(in crate::ledger) fn same_request(
+        &mut self,
+    ) -> Result<ControlFlow<Step, Option<Why>>, LedgerError> {
         let ask = self.ask;
         if ask.on_duplicate == OnDuplicate::Repeat {
             return self.repeated();
         }
         let Some(success) = self.newest_success()? else {
-            return Ok(Found::Nothing);
+            return Ok(ControlFlow::Continue(None));
         };
         let row = match success {
             Ok(row) => row,
             Err(success) => return self.damaged(&success),
         };
         let Some(verdict) = self.verdict(&row) else {
-            return Ok(Found::Step(Box::new(Step::Judge(Box::new(row)))));
+            return Ok(ControlFlow::Break(Step::Judge(Box::new(row))));
         };
         let verdict = match ask.on_duplicate {
             OnDuplicate::Reuse { ground, .. } if ground != Ground::Content => {
@@ -33,11 +37,11 @@ impl Look<'_, '_> {
             _ => verdict,
         };
         let how = match (ask.on_duplicate, verdict) {
-            (_, Err(miss)) => return Ok(Found::Why(Why::Miss(miss))),
+            (_, Err(miss)) => return Ok(ControlFlow::Continue(Some(Why::Miss(miss)))),
             (OnDuplicate::Reuse { .. }, Ok(())) => Again::Reused,
             (OnDuplicate::Suppress(_) | OnDuplicate::Repeat, Ok(())) => Again::Suppressed,
         };
-        Ok(Found::Step(Box::new(self.again(how, row)?)))
+        Ok(ControlFlow::Break(self.again(how, row)?))
     }
 
     /// Whether nothing that may change what it read was begun or ended in the session since the run of that
@@ -62,7 +66,7 @@ impl Look<'_, '_> {
     }
 
     /// What is done again as often as it is asked for is still done once for each delivery.
-    fn repeated(&mut self) -> Result<Found, LedgerError> {
+    fn repeated(&mut self) -> Result<ControlFlow<Step, Option<Why>>, LedgerError> {
         let who = &self.ask.who;
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let named = who.task_id.is_some() || who.idempotency_key.is_some();
@@ -70,13 +74,13 @@ impl Look<'_, '_> {
         if let Some(success) = delivered {
             // A person's word in the place of an answer does not name the delivery.
             return match self.row_of(&success)? {
-                Some(row) => Ok(Found::Step(Box::new(self.again(Again::Replayed, row)?))),
+                Some(row) => Ok(ControlFlow::Break(self.again(Again::Replayed, row)?)),
                 None => self.damaged(&success),
             };
         }
         Ok(match self.past.successes().next() {
-            Some(_) => Found::Why(Why::Repeat),
-            None => Found::Nothing,
+            Some(_) => ControlFlow::Continue(Some(Why::Repeat)),
+            None => ControlFlow::Continue(None),
         })
     }
 
@@ -101,16 +105,18 @@ impl Look<'_, '_> {
     }
 
     /// The links say that it was done, and its row is not what they say.
-    fn damaged(&self, success: &Success) -> Result<Found, LedgerError> {
+    fn damaged(&self, success: &Success) -> Result<ControlFlow<Step, Option<Why>>, LedgerError> {
         if self.past.revoked_by(&success.row_id).is_some() {
-            return Ok(Found::Why(Why::Miss(Miss::Revoked)));
+            return Ok(ControlFlow::Continue(Some(Why::Miss(Miss::Revoked))));
         }
         match self.ask.effects {
             Effects::Once => Err(LedgerError::Damaged {
                 operation: success.link.operation_id.clone(),
                 link: success.link.seq,
             }),
-            Effects::None | Effects::Idempotent => Ok(Found::Why(Why::Miss(Miss::LedgerDamaged))),
+            Effects::None | Effects::Idempotent => {
+                Ok(ControlFlow::Continue(Some(Why::Miss(Miss::LedgerDamaged))))
+            }
         }
     }
 }

@@ -6,9 +6,10 @@ use crate::{
         Fact,
         record::RowOutcome,
         store::{
-            Memory,
+            tests::InFile,
             tests::given::{SESSION, full, history, link, open_session, session, written},
         },
+        tests::MISSES,
         words::{Again, Miss, Why},
     },
     task::Sight,
@@ -16,8 +17,8 @@ use crate::{
 
 /// A ledger of these rows; each has its link. Sessions are opened.
 fn ledger(rows: &[Row]) -> Reading {
-    let memory = Memory::default();
-    let mut store = memory.open();
+    let file = InFile::new();
+    let mut store = file.store();
     written(&mut store, |tx| {
         for row in rows.iter().filter(|row| row.state.is_none()) {
             tx.insert(row)?;
@@ -34,7 +35,7 @@ fn ledger(rows: &[Row]) -> Reading {
         }
         Ok(())
     });
-    Reading::of(Box::new(memory.open()))
+    Reading::of(Box::new(file.store()))
 }
 
 fn row(seq: u64, step: u64) -> Row {
@@ -99,9 +100,9 @@ fn an_empty_ledger_says_so() {
 
 #[test]
 fn a_session_of_no_steps_is_shown_as_one() {
-    let memory = Memory::default();
-    written(&mut memory.open(), |tx| open_session(tx, "sess-0"));
-    let mut reading = Reading::of(Box::new(memory.open()));
+    let file = InFile::new();
+    written(&mut file.store(), |tx| open_session(tx, "sess-0"));
+    let mut reading = Reading::of(Box::new(file.store()));
     let last = reading.session(None).unwrap();
     let page = reading.page(&last, Most::All, &|_| true).unwrap();
     assert_eq!(
@@ -337,7 +338,7 @@ fn a_reason_of_a_later_oneact_is_told_as_it_stands() {
 #[test]
 fn every_reason_is_read_back_as_it_was_written() {
     let plain = [Why::New, Why::Retry, Why::Repeat, Why::TakenOver];
-    for why in plain.into_iter().chain(Miss::ALL.map(Why::Miss)) {
+    for why in plain.into_iter().chain(MISSES.map(Why::Miss)) {
         assert_eq!(Why::read(why.name()), Some(why));
     }
     assert_eq!(Why::read(""), None);

@@ -6,26 +6,24 @@
 
 mod line;
 mod migrate;
-mod rows;
 mod tls;
 mod trouble;
-mod tx;
 mod uri;
-mod value;
 
 #[cfg(test)]
 pub(super) mod tests;
 
 use std::any::Any;
 
-use super::{Durability, Store, StoreError, Tx, Wish};
+use super::{
+    Access, Durability, Store, StoreError, Trouble, Tx, Wish,
+    sql::{Engine, Sql, Value},
+};
 use crate::ledger::record::Seq;
 
-use line::Line;
-use trouble::{Failure, Trouble};
-use tx::PgTx;
+use line::{Line, values_of};
+use trouble::{Failure, Stage};
 use uri::Target;
-use value::Value;
 
 /// The advisory lock of every writing transaction; the trigger of the chain names it, too.
 const WRITER: i64 = 0x2F62 << 48;
@@ -62,42 +60,14 @@ impl PostgresStore {
             Err(failure) => failure,
         };
         if !failure.is_loss() {
-            return Err(Trouble::Working.of(&self.target.place, &failure));
+            return Err(Stage::Working.trouble(&self.target.place, &failure));
         }
         (self.line, _) = Line::open(&self.target, "SELECT")?;
         for claim in &self.holds {
             // Whoever has it by now has found its owner gone, and the claim says so.
-            let _ = self.line.rows(TAKE, &[Value::int(lock(*claim))]);
+            let _ = self.line.rows(TAKE, &[Value::Int(lock(*claim))]);
         }
-        ask(&self.line).map_err(|failure| Trouble::Working.of(&self.target.place, &failure))
-    }
-
-    fn transaction(
-        &mut self,
-        begin: &str,
-        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let begun = self.start(|line| line.batch(begin));
-        if let Err(error) = begun {
-            self.take_back();
-            return Err(error);
-        }
-        let mut tx = PgTx::new(&self.line, &self.target.place);
-        match work(&mut tx).and_then(|()| tx.sound()) {
-            Ok(()) => self
-                .line
-                .batch("COMMIT")
-                .map_err(|failure| Trouble::Keeping.of(&self.target.place, &failure)),
-            Err(error) => {
-                self.take_back();
-                Err(error)
-            }
-        }
-    }
-
-    /// Where this fails, the connection is lost and the transaction with it.
-    fn take_back(&self) {
-        let _ = self.line.batch("ROLLBACK");
+        ask(&self.line).map_err(|failure| Stage::Working.trouble(&self.target.place, &failure))
     }
 }
 
@@ -116,31 +86,27 @@ impl Store for PostgresStore {
         &self.target.place
     }
 
-    fn write(
-        &mut self,
-        durability: Durability,
-        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.transaction(&begin(durability), work)
-    }
-
-    fn read(
-        &mut self,
-        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", work)
+    fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError> {
+        let statements = begin(access);
+        let begun = self.start(|line| line.batch(&statements));
+        let inside = Inside {
+            line: &self.line,
+            place: &self.target.place,
+            failed: None,
+            is_open: true,
+        };
+        begun?;
+        Ok(Tx::new(inside))
     }
 
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
-        let taken = self.start(|line| line.rows(TAKE, &[Value::int(lock(claim))]))?;
+        let taken = self.start(|line| line.rows(TAKE, &[Value::Int(lock(claim))]))?;
         let ours = taken
             .first()
             .is_some_and(|row| row.try_get::<_, bool>(0).unwrap_or_default());
         if !ours {
-            return Err(StoreError::Busy {
-                place: self.target.place.clone(),
-                why: format!("somebody else has the lock of claim {claim}"),
-            });
+            let why = format!("somebody else has the lock of claim {claim}");
+            return Err(Trouble::Busy.with(&self.target.place, why));
         }
         self.holds.push(claim);
         Ok(())
@@ -150,12 +116,12 @@ impl Store for PostgresStore {
         self.holds.retain(|held| *held != claim);
         let give = "SELECT pg_catalog.pg_advisory_unlock($1)";
         // Where the connection is lost, so is the lock.
-        let _ = self.line.rows(give, &[Value::int(lock(claim))]);
+        let _ = self.line.rows(give, &[Value::Int(lock(claim))]);
     }
 
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
         let lock = lock(claim);
-        let halves = [Value::int(lock >> 32), Value::int(lock & 0xFFFF_FFFF)];
+        let halves = [Value::Int(lock >> 32), Value::Int(lock & 0xFFFF_FFFF)];
         Ok(!self.start(|line| line.rows(LOOK, &halves))?.is_empty())
     }
 
@@ -164,12 +130,13 @@ impl Store for PostgresStore {
     }
 }
 
-/// Begins a transaction that no other writer comes between. What it sees is as new as each statement, whatever
-/// the database's own habit: a view from before the lock was granted would not hold what the others wrote.
-fn begin(durability: Durability) -> String {
-    let wait = match durability {
-        Durability::Disk => "on",
-        Durability::Process => "off",
+/// Begins a transaction; to write, one that no other writer comes between. What it sees is as new as each statement,
+/// whatever the database's own habit: a view from before the lock was granted would not hold what the others wrote.
+fn begin(access: Access) -> String {
+    let wait = match access {
+        Access::Read => return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY".to_owned(),
+        Access::Write(Durability::Disk) => "on",
+        Access::Write(Durability::Process) => "off",
     };
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = {wait}; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
@@ -186,4 +153,54 @@ const LOOK: &str = "SELECT 1 FROM pg_catalog.pg_locks \
 /// The number of a claim's advisory lock.
 fn lock(claim: Seq) -> i64 {
     CLAIM | i64::try_from(claim & ((1 << 62) - 1)).unwrap_or_default()
+}
+
+/// An open transaction.
+struct Inside<'a> {
+    line: &'a Line,
+    place: &'a str,
+    /// What a step of it failed with: nothing can be kept after that.
+    failed: Option<String>,
+    is_open: bool,
+}
+
+impl Sql for Inside<'_> {
+    fn engine(&self) -> Engine {
+        Engine::Postgres
+    }
+
+    fn place(&self) -> &str {
+        self.place
+    }
+
+    fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError> {
+        let statement = statement.replace('?', "$");
+        let found = self.line.rows(&statement, values).map_err(|failure| {
+            let error = Stage::Working.trouble(self.place, &failure);
+            self.failed = Some(error.to_string());
+            error
+        })?;
+        let rows: Result<_, _> = found.iter().map(values_of).collect();
+        rows.map_err(|error| Trouble::Corrupt.with(self.place, error.to_string()))
+    }
+
+    /// A `COMMIT` after a step that failed takes all back without a word.
+    fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
+        if let Some(why) = &self.failed {
+            let why = format!("a step of it failed: {why}");
+            return Err(Trouble::Refused.with(self.place, why));
+        }
+        self.is_open = false;
+        let done = self.line.batch("COMMIT");
+        done.map_err(|failure| Stage::Keeping.trouble(self.place, &failure))
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            // Where this fails, the connection is lost and the transaction with it.
+            let _ = self.line.batch("ROLLBACK");
+        }
+    }
 }

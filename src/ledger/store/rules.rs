@@ -1,41 +1,37 @@
-//! What a record must be, for stores whose database does not see to it: each gives what is wrong.
+//! What a record must be: each rule says what is wrong. PostgreSQL holds the same by constraints, for others may
+//! write to it.
 
 use serde::de::IgnoredAny;
 
-use crate::ledger::{
-    chain::{MOST_BODY, NOTHING},
-    record::{Event, Head, Link, Row, Session},
+use crate::{
+    ledger::record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Session, word},
+    task::CallContext,
 };
 
 pub(super) type Rule = Result<(), &'static str>;
-
-/// The invocation contexts (R-003-34).
-const CONTEXTS: [&str; 5] = [
-    "AGENT_CONVERSATION",
-    "AGENT_AUTONOMOUS",
-    "FSM_INTERNAL",
-    "ACTION_PROPOSAL",
-    "USER_INVOCATION",
-];
 
 fn must(holds: bool, why: &'static str) -> Rule {
     if holds { Ok(()) } else { Err(why) }
 }
 
 pub(super) fn session(session: &Session) -> Rule {
-    let known = CONTEXTS.contains(&session.context.as_str());
-    must(known, "a session has no such context")
+    let context: Option<CallContext> = word(&session.context);
+    must(context.is_some(), "a session has no such context")
 }
 
 /// A link that may come after the last one.
-pub(super) fn link(link: &Link, last: Option<&Head>) -> Rule {
+pub(super) fn next(link: &Link, last: Option<&Head>) -> Rule {
     let next = match last {
         Some(last) => link.seq == last.seq + 1 && link.prev_hash == last.entry_hash,
         None => link.seq == 0 && link.prev_hash == NOTHING,
     };
-    must(next, "it is not the next link")?;
-    let known = Event::ALL.iter().any(|event| event.name() == link.event);
-    must(known, "there is no such event")?;
+    must(next, "it is not the next link")
+}
+
+/// A link by itself.
+pub(super) fn link(link: &Link) -> Rule {
+    let known = Event::read(&link.event);
+    must(known.is_some(), "there is no such event")?;
     must(link.entry_hash.len() == 64, "a link has no such hash")?;
     must(link.body.len() <= MOST_BODY, "what a link says is too long")?;
     must(is_json(Some(&link.body)), "what a link says is no JSON")

@@ -3,30 +3,28 @@
 //! It is opened by every run, so opening asks for little: whose file it is and of which version. Beside the
 //! file stand SQLite's own `-wal` and `-shm`, and `.lock`, whose locked bytes say which owners of claims live.
 
-mod columns;
-mod errors;
 mod files;
-mod flaw;
 mod holds;
 mod migrate;
 mod open;
-mod read;
-mod rows;
 mod seed;
 #[cfg(test)]
 mod tests;
-mod tx;
 
 use std::{any::Any, mem, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{
+    Connection, ToSql, Transaction, TransactionBehavior, params_from_iter,
+    types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef},
+};
 
-use super::{Durability, Seq, Store, StoreError, Tx};
-use errors::told;
-use files::Files;
+use super::{
+    Access, Durability, Seq, Store, StoreError, Tx,
+    sql::{Engine, Sql, Value},
+};
+use files::{Files, told};
 use holds::Holds;
-use tx::Inside;
 
 pub(in crate::ledger) use files::real;
 pub(crate) use open::Wish;
@@ -56,7 +54,7 @@ enum Journal {
 /// sooner than what is added.
 const LONG: u64 = 128;
 
-/// From this length on, in bytes, it is moved at once, and made empty.
+/// From this length on, in bytes, it is moved before the next transaction that writes, and made empty.
 const TOO_LONG: u64 = 8 << 20;
 
 /// How long others are waited for.
@@ -142,41 +140,22 @@ impl Store for SqliteStore {
         self.files.place()
     }
 
-    fn write(
-        &mut self,
-        durability: Durability,
-        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.set_for(durability)?;
-        let place = self.files.place();
-        let begun = self
-            .conn
-            .transaction_with_behavior(TransactionBehavior::Immediate);
-        let transaction = begun.map_err(|error| self.files.told(&error))?;
-        work(&mut Inside {
-            conn: &transaction,
-            place,
-        })?;
-        transaction.commit().map_err(|error| told(place, &error))?;
-        if self.files.write_ahead_length() > TOO_LONG {
-            self.move_ahead("TRUNCATE");
-        }
-        Ok(())
-    }
-
-    fn read(
-        &mut self,
-        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let begun = self
-            .conn
-            .transaction_with_behavior(TransactionBehavior::Deferred);
-        // Its end takes back whatever it did.
-        let transaction = begun.map_err(|error| self.files.told(&error))?;
-        work(&mut Inside {
-            conn: &transaction,
+    fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError> {
+        let behavior = match access {
+            Access::Read => TransactionBehavior::Deferred,
+            Access::Write(durability) => {
+                if self.files.write_ahead_length() > TOO_LONG {
+                    self.move_ahead("TRUNCATE");
+                }
+                self.set_for(durability)?;
+                TransactionBehavior::Immediate
+            }
+        };
+        let begun = self.conn.transaction_with_behavior(behavior);
+        Ok(Tx::new(Inside {
+            transaction: begun.map_err(|error| self.files.told(&error))?,
             place: self.files.place(),
-        })
+        }))
     }
 
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
@@ -195,5 +174,70 @@ impl Store for SqliteStore {
     fn closing(self: Box<Self>) -> Box<dyn Any> {
         mem::forget(self);
         Box::new(())
+    }
+}
+
+/// An open transaction.
+struct Inside<'a> {
+    transaction: Transaction<'a>,
+    place: &'a str,
+}
+
+impl Sql for Inside<'_> {
+    fn engine(&self) -> Engine {
+        Engine::Sqlite
+    }
+
+    fn place(&self) -> &str {
+        self.place
+    }
+
+    fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError> {
+        let found = || {
+            let mut statement = self.transaction.prepare_cached(statement)?;
+            let columns = 0..statement.column_count();
+            let rows = statement.query_map(params_from_iter(values), |row| {
+                columns
+                    .clone()
+                    .map(|at| row.get(at))
+                    .collect::<rusqlite::Result<_>>()
+            })?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        found().map_err(|error| told(self.place, &error))
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        let place = self.place;
+        let done = self.transaction.commit();
+        done.map_err(|error| told(place, &error))
+    }
+
+    fn flaw(&mut self) -> Result<Option<String>, StoreError> {
+        migrate::flaw(&self.transaction).map_err(|error| told(self.place, &error))
+    }
+}
+
+impl FromSql for Value {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Int(number),
+            ValueRef::Real(number) => Self::Real(number),
+            ValueRef::Text(_) => Self::Text(value.as_str()?.to_owned()),
+            ValueRef::Blob(bytes) => Self::Bytes(bytes.to_owned()),
+        })
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(number) => ValueRef::Integer(*number),
+            Self::Real(number) => ValueRef::Real(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
     }
 }

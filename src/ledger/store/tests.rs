@@ -2,26 +2,109 @@
 
 pub(crate) mod contract;
 
+use camino::{Utf8Path, Utf8PathBuf};
+use rusqlite::{Connection, params, params_from_iter};
 use tempfile::TempDir;
 
 pub(crate) use super::postgres::tests::cluster::Cluster;
-use super::{SqliteStore, Store, Wish, memory::Memory, postgres::PostgresStore};
+use super::{
+    Record as _, SqliteStore, Store, Tx, Which, Wish, columns, postgres::PostgresStore, sql::Engine,
+};
+use crate::ledger::{
+    canonical::canonical,
+    record::{Link, Row},
+};
 pub(crate) use contract::{Ledger, contract, given};
 
-impl Ledger for Memory {
-    fn open(&self) -> Box<dyn Store + Send> {
-        Box::new(Self::open(self))
+/// A ledger in a file of a directory that goes with it.
+pub(crate) struct InFile(TempDir);
+
+impl InFile {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn dir(&self) -> &Utf8Path {
+        self.0.path().try_into().unwrap()
+    }
+
+    fn path(&self) -> Utf8PathBuf {
+        self.dir().join("ledger.db")
+    }
+
+    pub(crate) fn store(&self) -> SqliteStore {
+        SqliteStore::open(&self.path(), Wish::Write).unwrap()
+    }
+
+    /// Writes as somebody does who minds no rule.
+    fn by_hand(&self) -> Connection {
+        let conn = Connection::open(self.path()).unwrap();
+        conn.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        conn
+    }
+
+    /// Changes the rows behind the ledger's back.
+    pub(crate) fn change(&self, mut change: impl FnMut(&mut Row)) {
+        let conn = self.by_hand();
+        let rows = given::seen(&mut self.store(), |tx| tx.rows(&Which::Newest, usize::MAX));
+        for row in rows.into_iter().rev() {
+            let mut changed = row.clone();
+            change(&mut changed);
+            if changed != row {
+                rewrite(&conn, &changed);
+            }
+        }
+    }
+
+    /// Changes the newest row, and its link as if it had always been so.
+    pub(crate) fn reseal(&self, change: impl FnOnce(&mut Row)) {
+        let newest = given::seen(&mut self.store(), |tx| tx.rows(&Which::Newest, 1));
+        let mut row = newest.into_iter().next().unwrap();
+        change(&mut row);
+        let link = given::seen(&mut self.store(), |tx| tx.link(row.seq.unwrap()));
+        let link = link.unwrap();
+        let mut body = link.body().unwrap();
+        body.row = Some(row.seal());
+        let body = canonical(&serde_json::to_value(body).unwrap());
+        let link = Link { body, ..link };
+        let conn = self.by_hand();
+        rewrite(&conn, &row);
+        conn.execute(
+            "UPDATE ledger_events SET body = ?2, entry_hash = ?3 WHERE seq = ?1",
+            params![row.seq.map(u64::cast_signed), link.body, link.hash()],
+        )
+        .unwrap();
+    }
+
+    /// From now on no link can be added: the newest one is to be the only one of its kind.
+    pub(crate) fn break_down(&self) {
+        let head = given::seen(&mut self.store(), Tx::head).unwrap();
+        let index = format!(
+            "CREATE UNIQUE INDEX broken ON ledger_events (length(prev_hash)) WHERE seq >= {}",
+            head.seq
+        );
+        self.by_hand().execute_batch(&index).unwrap();
+    }
+
+    pub(crate) fn mend(&self) {
+        self.by_hand().execute_batch("DROP INDEX broken").unwrap();
     }
 }
 
-/// A ledger in a file of a directory that goes with it.
-struct InFile(TempDir);
+fn rewrite(conn: &Connection, row: &Row) {
+    let (_, values) = columns::insert(Engine::Sqlite, row.clone());
+    let set: Vec<String> = Row::COLUMNS
+        .iter()
+        .zip(1..)
+        .map(|(column, at)| format!("{} = ?{at}", column.name))
+        .collect();
+    let text = format!("UPDATE agent_actions SET {} WHERE id = ?1", set.join(", "));
+    assert_eq!(conn.execute(&text, params_from_iter(values)).unwrap(), 1);
+}
 
 impl Ledger for InFile {
     fn open(&self) -> Box<dyn Store + Send> {
-        let path = self.0.path().join("ledger.db");
-        let path = path.as_path().try_into().unwrap();
-        Box::new(SqliteStore::open(path, Wish::Write).unwrap())
+        Box::new(self.store())
     }
 }
 
@@ -35,8 +118,7 @@ impl Ledger for InPostgres {
     }
 }
 
-contract!(in_memory, || Some(Memory::default()));
-contract!(in_sqlite, || Some(InFile(tempfile::tempdir().unwrap())));
+contract!(in_sqlite, || Some(InFile::new()));
 contract!(in_postgres, || Some(InPostgres(
     Cluster::shared().database()
 )));

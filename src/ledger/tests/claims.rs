@@ -31,7 +31,7 @@ fn a_once_only_request_whose_owner_died_in_the_middle_is_nobodys() {
         let told = matches!(&asked, Err(LedgerError::Unknown { operation }) if operation == "op_1");
         assert!(told, "{asked:?}");
     }
-    let claims = read::<_, StoreError>(&mut *place.open().store, |tx| tx.claims()).unwrap();
+    let claims = read::<_, StoreError>(&mut *place.open().store, Tx::claims).unwrap();
     assert_eq!(claims[0].state, ClaimState::Unknown);
 }
 
@@ -43,7 +43,7 @@ fn whoever_was_taken_over_is_late_and_loses_nothing() {
     let mut slow = place.open();
     let begun = running(begin(&mut slow, &first, &world));
     // Its connection is gone, and it does not know.
-    slow.store = Box::new(place.memory.open());
+    slow.store = Box::new(place.file.store());
     assert_eq!(again(&place, &ask("op_2"), &world), Ok(Why::TakenOver));
     assert!(slow.finish(&first, begun, ended()).head.is_some());
     assert_eq!(place.rows()[0].state, Some(RowState::Late));
@@ -70,20 +70,20 @@ fn what_could_not_be_recorded_waits_in_the_outbox_and_is_taken_in_once() {
     let first = once("op_1");
     let mut owner = place.open();
     let begun = running(begin(&mut owner, &first, &Around::default()));
-    place.memory.break_down();
+    place.file.break_down();
     let recorded = owner.finish(&first, begun, ended());
     assert!(
         recorded.head.is_none() && recorded.notes[0].contains("outbox"),
         "{recorded:?}"
     );
-    place.memory.mend();
+    place.file.mend();
     drop(owner);
     assert_eq!(
         again(&place, &once("op_2"), &Around::default()),
         Err(Again::Suppressed)
     );
     assert_eq!(place.rows().len(), 2);
-    let outbox = place.dir.path().join("outbox");
+    let outbox = place.file.dir().join("outbox");
     assert_eq!(outbox.read_dir().unwrap().count(), 0);
 }
 
@@ -113,15 +113,15 @@ fn posted() -> Place {
     let mut owner = place.open();
     let begun = running(begin(&mut owner, &first, &Around::default()));
     owner.dispatch(&first, &begun).unwrap();
-    place.memory.break_down();
+    place.file.break_down();
     assert!(owner.finish(&first, begun, ended()).head.is_none());
-    place.memory.mend();
+    place.file.mend();
     drop(owner);
     place
 }
 
-fn letter(place: &Place) -> std::path::PathBuf {
-    place.dir.path().join("outbox/op_1.json")
+fn letter(place: &Place) -> camino::Utf8PathBuf {
+    place.file.dir().join("outbox/op_1.json")
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn who_waits_gets_the_answer_that_its_owner_could_only_leave_in_the_outbox() {
         if *asked.borrow() == 2
             && let Some((mut owner, begun)) = owner.take()
         {
-            place.memory.break_down();
+            place.file.break_down();
             owner.finish(&first, begun, ended());
-            place.memory.mend();
+            place.file.mend();
         }
         Ok(())
     });
@@ -154,7 +154,7 @@ fn who_waits_gets_the_answer_that_its_owner_could_only_leave_in_the_outbox() {
 #[test]
 fn an_answer_that_comes_after_a_person_has_spoken_is_recorded_as_late() {
     let place = posted();
-    let away = place.dir.path().join("op_1.json");
+    let away = place.file.dir().join("op_1.json");
     std::fs::rename(letter(&place), &away).unwrap();
     let answer = |_: &crate::ledger::Case| "{}".to_owned();
     let happened = crate::ledger::Happened::Yes(&answer);
@@ -186,7 +186,7 @@ fn a_letter_to_another_ledger_waits_for_that_one() {
     let place = posted();
     let text = std::fs::read_to_string(letter(&place)).unwrap();
     let mut other: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(other["ledger"], "memory");
+    assert_eq!(other["ledger"], "ledger.db");
     other["ledger"] = json!("postgres://db.example.org/ledger");
     std::fs::write(letter(&place), other.to_string()).unwrap();
     place.open().absorb_outbox();

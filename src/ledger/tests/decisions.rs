@@ -196,7 +196,7 @@ fn of_several_open_operations_one_has_to_be_named() {
     // A whole id is no beginning.
     place.open().resolve("op_1", Happened::No, None).unwrap();
     let mut ledger = place.open();
-    let claims = read::<_, StoreError>(&mut *ledger.store, |tx| tx.claims()).unwrap();
+    let claims = read::<_, StoreError>(&mut *ledger.store, Tx::claims).unwrap();
     assert_eq!(claims[0].operation_id, "op_12");
 }
 
@@ -432,7 +432,7 @@ fn the_beginning_of_several_operations_names_none_of_them() {
 fn what_died_and_must_not_happen_twice_is_shown_as_the_next_run_will_find_it() {
     for (dead, wanted) in [(once("op_1"), How::Unknown), (ask("op_1"), How::Died)] {
         let place = died(&dead);
-        let mut reading = Reading::of(Box::new(place.memory.open()));
+        let mut reading = Reading::of(Box::new(place.file.store()));
         let page = reading.page("s", Most::All, &|_| true).unwrap();
         let how: Vec<How> = page.open.iter().map(|open| open.how).collect();
         assert_eq!(how, [wanted]);

@@ -1,6 +1,9 @@
 //! A ledger that others use, too: on PostgreSQL, where `agent_actions` may be another program's as well,
 //! and where whoever owns the database can change what its triggers keep.
 
+use camino::Utf8Path;
+use tempfile::TempDir;
+
 use super::{
     beside::secret,
     tampering::{other, record},

@@ -1,13 +1,13 @@
 //! Whatever is changed in the database behind the ledger's back is found, and where.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use rusqlite::Connection;
+use tempfile::TempDir;
 
 use super::*;
 use crate::ledger::{
     Note, Place as Where, Signers, Wish,
-    chain::NOTHING,
-    record::Link,
+    record::{Link, NOTHING},
     verdict::{Broken, Damage, HeadSays, Part, Verdict},
 };
 
@@ -338,9 +338,9 @@ fn a_long_ledger_is_read_in_pages_and_no_page_is_passed_over() {
                 row.attempt ^= 1;
             }
         };
-        place.memory.change(swap);
+        place.file.change(swap);
         let broken = ledger.verify(Vec::new(), Signers::Nobody).unwrap().broken;
         assert_eq!(broken.unwrap().link, seq);
-        place.memory.change(swap);
+        place.file.change(swap);
     }
 }

@@ -2,15 +2,45 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::page::{End, Page};
 use crate::ledger::{
     anchor::Note,
     canonical::sha256,
-    chain::{Body, NOTHING},
-    opened::Opened,
-    record::{ClaimState, Event, Head, Link, Row, Seq, Session},
+    chain::Body,
+    past::Opened,
+    record::{ClaimState, Event, Head, Link, NOTHING, Row, Seq, Session},
+    store::{StoreError, Tx, Which},
     verdict::{Broken, Damage, Part, Verdict, Whose},
 };
+
+/// Links that are looked at in one transaction, and rows, which may be large.
+const LINKS: usize = 512;
+const ROWS: usize = 32;
+
+/// Whether there are more links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    More,
+    Ended,
+}
+
+/// Why the walk ends early.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Broken(Broken),
+    Store(StoreError),
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
 
 /// How far it has come.
 #[derive(Debug)]
@@ -58,61 +88,78 @@ impl Walk {
         self.verdict
     }
 
-    pub(super) fn take(&mut self, page: Page) -> Result<(), Broken> {
-        let Page {
-            links,
-            rows,
-            sessions,
-            takers,
-            taken,
-            end,
-        } = page;
+    /// Walks along the next links, with their rows and what these name elsewhere.
+    pub(super) fn page(&mut self, tx: &mut Tx<'_>) -> Result<Progress, Stop> {
+        let mut links = tx.links(self.next, LINKS)?;
+        let rows = tx.rows(&Which::From(self.next), ROWS)?;
+        // As many as these links can have opened.
+        let sessions = tx.sessions(self.next, LINKS)?;
+        let ended = links.is_empty();
+        if rows.len() == ROWS {
+            // What is not loaded must not seem to be missing.
+            let last = rows.last().and_then(|row| row.seq);
+            let known = links.iter().take_while(|link| Some(link.seq) <= last);
+            links.truncate(known.count().max(1));
+        }
         let mut rows = rows.into_iter().peekable();
         let mut sessions = sessions.into_iter().peekable();
         for link in &links {
-            self.link(link)?;
-            self.recall(link)?;
-            let Some(body) = link.body() else {
-                return Err(self.here(Damage::Unreadable));
-            };
             let row = rows.next_if(|row| row.seq == Some(link.seq));
-            self.row(&body, row.as_ref())?;
             let session = sessions.next_if(|session| session.seq == link.seq);
-            self.session(link.opens(&body), session.as_ref())?;
-            if let Some(row) = &row {
-                self.taken_back(row, &takers)?;
-            }
-            let undone = taken
-                .iter()
-                .any(|(seq, by)| *seq == link.seq && *by != Some(link.seq));
-            if undone {
-                let row = body.about.unwrap_or_default();
-                return Err(self.here(Damage::RevocationUndone { row }));
-            }
-            self.opened.follow(link, &body);
-            if let Some(key) = body.key
-                && self.key.replace(key).is_some()
-            {
-                return Err(self.here(Damage::KeyChanged));
-            }
-            if link.is(Event::Pruned) {
-                for id in &body.rows {
-                    self.bare.remove(id);
-                }
-                self.pruned.extend(body.rows);
-            }
-            self.next = link.seq + 1;
-            self.prev_hash.clone_from(&link.entry_hash);
-            self.verdict.links = self.next;
-            self.verdict.last = Some(Head {
-                seq: link.seq,
-                entry_hash: link.entry_hash.clone(),
-            });
+            self.step(tx, link, row.as_ref(), session.as_ref())?;
         }
-        match end {
-            None => Ok(()),
-            Some(end) => self.end(rows.next(), sessions.next(), end),
+        if !ended {
+            return Ok(Progress::More);
         }
+        self.end(tx, rows.next(), sessions.next())?;
+        Ok(Progress::Ended)
+    }
+
+    fn step(
+        &mut self,
+        tx: &mut Tx<'_>,
+        link: &Link,
+        row: Option<&Row>,
+        session: Option<&Session>,
+    ) -> Result<(), Stop> {
+        self.link(link)?;
+        self.recall(link)?;
+        let Some(body) = link.body() else {
+            return Err(self.here(Damage::Unreadable).into());
+        };
+        self.row(&body, row)?;
+        self.session(link.opens(&body), session)?;
+        if let Some(row) = row {
+            self.taken_back(tx, row)?;
+        }
+        if link.is(Event::Revoked) {
+            let row = body.about.clone().unwrap_or_default();
+            let found = tx.rows(&Which::id(&row), 1)?.into_iter().next();
+            let found = found.filter(|found| found.id == row);
+            if found.and_then(|row| row.revoked_by) != Some(link.seq) {
+                return Err(self.here(Damage::RevocationUndone { row }).into());
+            }
+        }
+        self.opened.follow(link, &body);
+        if let Some(key) = body.key
+            && self.key.replace(key).is_some()
+        {
+            return Err(self.here(Damage::KeyChanged).into());
+        }
+        if link.is(Event::Pruned) {
+            for id in &body.rows {
+                self.bare.remove(id);
+            }
+            self.pruned.extend(body.rows);
+        }
+        self.next = link.seq + 1;
+        self.prev_hash.clone_from(&link.entry_hash);
+        self.verdict.links = self.next;
+        self.verdict.last = Some(Head {
+            seq: link.seq,
+            entry_hash: link.entry_hash.clone(),
+        });
+        Ok(())
     }
 
     /// Something is wrong with the link that comes next.
@@ -233,89 +280,72 @@ impl Walk {
         Err(self.here(damage))
     }
 
-    fn taken_back(&self, row: &Row, takers: &[(String, Option<Link>)]) -> Result<(), Broken> {
-        if row.revoked_by.is_none() {
+    /// A row that says that it was taken back was, by a link.
+    fn taken_back(&self, tx: &mut Tx<'_>, row: &Row) -> Result<(), Stop> {
+        let Some(by) = row.revoked_by else {
             return Ok(());
-        }
-        let taker = takers.iter().find(|(id, _)| *id == row.id);
-        let said = taker
-            .and_then(|(_, link)| link.as_ref())
-            .is_some_and(|link| link.takes_back(&row.id));
-        if said {
+        };
+        if tx.link(by)?.is_some_and(|link| link.takes_back(&row.id)) {
             return Ok(());
         }
         let row = row.id.clone();
-        Err(self.here(Damage::RevokedByNobody { row }))
+        Err(self.here(Damage::RevokedByNobody { row }).into())
     }
 
     /// Nothing is left over.
     fn end(
         &mut self,
+        tx: &mut Tx<'_>,
         astray: Option<Row>,
         session: Option<Session>,
-        end: End,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Stop> {
+        if let Some(why) = tx.flaw()? {
+            return Err(tx.damaged(why).into());
+        }
         let last = self.next.checked_sub(1);
-        let here = |what| Broken {
-            link: last,
-            good: last,
-            what,
+        let broken = |link: Option<Seq>, what: Damage| {
+            let good = last;
+            Err(Stop::Broken(Broken { link, good, what }))
         };
         if let Some((note, whose)) = self.remembered.get(self.met) {
             let (whose, seq) = (*whose, note.seq);
-            return Err(here(Damage::Cut { whose, seq }));
+            return broken(last, Damage::Cut { whose, seq });
         }
-        if let Some(row) = astray {
-            return Err(Broken {
-                link: row.seq,
-                ..here(Damage::RowAstray { row: row.id })
-            });
+        if let Some(Row { seq, id: row, .. }) = astray {
+            return broken(seq, Damage::RowAstray { row });
         }
-        if let Some(row) = end.unlinked {
-            return Err(Broken {
-                link: None,
-                ..here(Damage::RowUnlinked { row })
-            });
+        if let Some(row) = tx.unlinked()? {
+            return broken(None, Damage::RowUnlinked { row });
         }
-        if let Some(session) = session {
-            return Err(Broken {
-                link: Some(session.seq),
-                ..here(Damage::SessionUnsealed {
-                    session: session.session_id,
-                })
-            });
+        if let Some(Session {
+            seq, session_id, ..
+        }) = session
+        {
+            let session = session_id;
+            return broken(Some(seq), Damage::SessionUnsealed { session });
         }
-        if self.key != end.key {
-            return Err(Broken {
-                link: None,
-                ..here(Damage::KeyChanged)
-            });
+        if self.key != tx.secret_key_sha256()? {
+            return broken(None, Damage::KeyChanged);
         }
         let gone = self.bare.drain().min_by_key(|(_, (seq, _))| *seq);
         if let Some((row, (seq, part))) = gone {
-            return Err(Broken {
+            return Err(Stop::Broken(Broken {
                 link: Some(seq),
                 good: seq.checked_sub(1),
                 what: Damage::PayloadGone { row, part },
-            });
+            }));
         }
-        for claim in end.claims {
-            let wrong = match self.opened.take(claim.seq) {
-                Some(said) if said == claim => None,
-                Some(said) if said.operation_id == claim.operation_id => {
-                    let operation = said.operation_id;
-                    Some(Damage::ClaimChanged { operation })
-                }
-                Some(_) | None => {
-                    let operation = claim.operation_id.clone();
-                    Some(Damage::ClaimAstray { operation })
-                }
-            };
-            if let Some(what) = wrong {
-                return Err(Broken {
-                    link: Some(claim.seq),
-                    ..here(what)
-                });
+        for claim in tx.claims()? {
+            let said = self.opened.take(claim.seq);
+            if said.as_ref() != Some(&claim) {
+                let operation = claim.operation_id;
+                let same = said.is_some_and(|said| said.operation_id == operation);
+                let what = if same {
+                    Damage::ClaimChanged { operation }
+                } else {
+                    Damage::ClaimAstray { operation }
+                };
+                return broken(Some(claim.seq), what);
             }
             match claim.state {
                 ClaimState::Unknown => self.verdict.unknown += 1,
@@ -324,12 +354,9 @@ impl Walk {
         }
         if let Some(claim) = self.opened.left() {
             let operation = claim.operation_id.clone();
-            return Err(Broken {
-                link: Some(claim.seq),
-                ..here(Damage::ClaimGone { operation })
-            });
+            return broken(Some(claim.seq), Damage::ClaimGone { operation });
         }
-        self.verdict.outside = end.outside;
+        self.verdict.outside = tx.outside()?;
         Ok(())
     }
 }

@@ -1,20 +1,20 @@
-//! A connection: opened once, asked one thing after the other.
+//! A connection: opened once, asked one thing after the other; and how values are sent and received.
 
-use std::{future::Future, time::Duration};
+use std::{borrow::Cow, error::Error as StdError, future::Future, time::Duration};
 
 use tokio::{runtime, time};
 use tokio_postgres::{
     Client, Error, Row,
     config::{Config, SslMode},
     error::SqlState,
+    types::{FromSql, ToSql, Type, accepts},
 };
 
 use super::{
-    super::StoreError,
+    super::{StoreError, sql::Value},
     tls,
-    trouble::{Failure, Trouble},
+    trouble::{Failure, Stage},
     uri::Target,
-    value::Value,
 };
 
 /// Longer than the server may take for a statement: after that it does not answer at all.
@@ -41,7 +41,7 @@ impl Line {
         target: &Target,
         ask: &str,
     ) -> Result<(Self, Result<Vec<Row>, Failure>), StoreError> {
-        let trouble = |failure: &Failure| Trouble::Opening(target).of(&target.place, failure);
+        let trouble = |failure: &Failure| Stage::Opening(target).trouble(&target.place, failure);
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -97,8 +97,12 @@ impl Line {
     }
 
     /// Runs one statement, in one round trip.
-    pub(super) fn rows(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Failure> {
-        let values: Vec<_> = values.iter().map(Value::typed).collect();
+    pub(super) fn rows(&self, statement: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
+        let parameters: Vec<_> = values.iter().map(parameter).collect();
+        let values: Vec<_> = parameters
+            .iter()
+            .map(|(value, kind)| (&**value, kind.clone()))
+            .collect();
         self.wait(self.client.query_typed(statement, &values))
     }
 
@@ -131,4 +135,68 @@ fn worth_trying_plain(target: &Target, error: &Error) -> bool {
             Some(told) => *told.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
             None => error.to_string().contains("TLS"),
         }
+}
+
+/// The values of a row.
+pub(super) fn values_of(row: &Row) -> Result<Vec<Value>, Error> {
+    let columns = 0..row.len();
+    columns
+        .map(|at| Ok(row.try_get::<_, Option<Value>>(at)?.unwrap_or(Value::Null)))
+        .collect()
+}
+
+impl FromSql<'_> for Value {
+    fn from_sql(kind: &Type, raw: &[u8]) -> Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(match *kind {
+            Type::INT4 => Self::Int(i32::from_sql(kind, raw)?.into()),
+            Type::INT8 => Self::Int(i64::from_sql(kind, raw)?),
+            Type::BYTEA => Self::Bytes(raw.to_owned()),
+            _ => Self::Text(given(String::from_sql(kind, raw)?)),
+        })
+    }
+
+    accepts!(INT4, INT8, BYTEA, TEXT);
+}
+
+/// A value as it is sent. What is null has the type of its place.
+fn parameter(value: &Value) -> (Box<dyn ToSql + Sync + '_>, Type) {
+    match value {
+        Value::Null => (Box::new(None::<&str>), Type::UNKNOWN),
+        Value::Int(number) => (Box::new(number), Type::INT8),
+        Value::Real(number) => (Box::new(number.to_string()), Type::TEXT),
+        Value::Text(text) => (Box::new(kept(text)), Type::TEXT),
+        Value::Bytes(bytes) => (Box::new(bytes), Type::BYTEA),
+    }
+}
+
+/// Stands before `0` for U+0000, which PostgreSQL keeps in no text, and before `1` for itself.
+const MARK: &str = "\u{10FFFD}";
+
+/// A text as it is kept.
+pub(super) fn kept(text: &str) -> Cow<'_, str> {
+    if !text.contains('\0') && !text.contains(MARK) {
+        return Cow::Borrowed(text);
+    }
+    let kept = text
+        .replace(MARK, &format!("{MARK}1"))
+        .replace('\0', &format!("{MARK}0"));
+    Cow::Owned(kept)
+}
+
+/// A text as it was given.
+pub(super) fn given(kept: String) -> String {
+    if !kept.contains(MARK) {
+        return kept;
+    }
+    let mut parts = kept.split(MARK);
+    let mut given = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_at_checked(1) {
+            Some(("0", rest)) => given.extend(["\0", rest]),
+            Some(("1", rest)) => given.extend([MARK, rest]),
+            // Not of our making.
+            _ => given.extend([MARK, part]),
+        }
+    }
+    given
 }

@@ -4,13 +4,17 @@ use sha2::{Digest, Sha256};
 use tokio_postgres::{Row, error::SqlState};
 
 use super::{
-    super::{StoreError, Wish},
+    super::{
+        StoreError, Trouble, Wish,
+        columns::{ALWAYS, Column, RENAMED, Record as _},
+        newer,
+        sql::Value,
+    },
     WRITER,
     line::Line,
-    trouble::{Failure, Trouble},
-    value::Value,
+    trouble::{Failure, Stage},
 };
-use crate::task::hexadecimal;
+use crate::{ledger::record::Row as Actions, task::hexadecimal};
 
 /// Asked at every opening: all that has been applied.
 pub(super) const VERSIONS: &str =
@@ -59,14 +63,14 @@ pub(super) fn ensure(
 ) -> Result<(), StoreError> {
     match (standing(place, versions, wish)?, wish) {
         (Standing::Current, _) | (Standing::Older(_), Wish::Read) => Ok(()),
-        (Standing::Nothing, Wish::Read | Wish::Decide) => Err(StoreError::NotYet {
-            place: place.to_owned(),
-            why: "there is no ledger in it yet: the first run makes it".to_owned(),
-        }),
-        (Standing::Older(_), Wish::Decide) => Err(StoreError::NotYet {
-            place: place.to_owned(),
-            why: "it is of an earlier version. The next run migrates it".to_owned(),
-        }),
+        (Standing::Nothing, Wish::Read | Wish::Decide) => Err(Trouble::NotYet.with(
+            place,
+            "there is no ledger in it yet: the first run makes it",
+        )),
+        (Standing::Older(_), Wish::Decide) => Err(Trouble::NotYet.with(
+            place,
+            "it is of an earlier version. The next run migrates it",
+        )),
         (Standing::Nothing | Standing::Older(_), Wish::Write) => {
             let done = migrate(line, place);
             if done.is_err() {
@@ -86,19 +90,14 @@ fn standing(
     let rows = match versions {
         Ok(rows) => rows,
         Err(failure) if failure.is(&SqlState::UNDEFINED_TABLE) => return Ok(Standing::Nothing),
-        Err(failure) => return Err(Trouble::Working.of(place, &failure)),
+        Err(failure) => return Err(Stage::Working.trouble(place, &failure)),
     };
-    let half = |why: String| StoreError::HalfMigrated {
-        place: place.to_owned(),
-        why,
-    };
+    let half = |why: String| Trouble::HalfMigrated.with(place, why);
     let known = MIGRATIONS.last().map_or(0, |last| last.version);
     let mut found = 0;
     for row in rows {
-        let read = |_| StoreError::Foreign {
-            place: place.to_owned(),
-            why: "its table oneact_migrations is another program's".to_owned(),
-        };
+        let read =
+            |_| Trouble::Foreign.with(place, "its table oneact_migrations is another program's");
         found = row.try_get(0).map_err(read)?;
         let checksum: String = row.try_get(1).map_err(read)?;
         let migration = MIGRATIONS.iter().find(|known| known.version == found);
@@ -111,11 +110,7 @@ fn standing(
     if found > known {
         return match wish {
             Wish::Read => Ok(Standing::Current),
-            Wish::Write | Wish::Decide => Err(StoreError::Newer {
-                place: place.to_owned(),
-                found,
-                known,
-            }),
+            Wish::Write | Wish::Decide => Err(newer(place, found, known)),
         };
     }
     match found {
@@ -141,10 +136,7 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         .is_some_and(|row| row.try_get(0).unwrap_or_default());
     let encoding = asked.first().and_then(|row| row.try_get(1).ok());
     if encoding.is_some_and(|encoding: &str| encoding != "UTF8") {
-        return Err(StoreError::Foreign {
-            place: place.to_owned(),
-            why: "its encoding is not UTF8".to_owned(),
-        });
+        return Err(Trouble::Foreign.with(place, "its encoding is not UTF8"));
     }
     let from = if there {
         match standing(place, line.rows(VERSIONS, &[]), Wish::Write)? {
@@ -161,29 +153,26 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         line.rows(
             "INSERT INTO public.oneact_migrations (version, name, checksum, oneact_version) VALUES ($1, $2, $3, $4)",
             &[
-                Value::int(migration.version),
-                Value::text(migration.name),
-                Value::text(&migration.checksum()),
-                Value::text(env!("CARGO_PKG_VERSION")),
+                Value::Int(migration.version),
+                migration.name.into(),
+                Value::Text(migration.checksum()),
+                env!("CARGO_PKG_VERSION").into(),
             ],
         )
         .map_err(trouble)?;
     }
     line.batch("COMMIT")
-        .map_err(|failure| Trouble::Keeping.of(place, &failure))
+        .map_err(|failure| Stage::Keeping.trouble(place, &failure))
 }
 
 fn refused(place: &str, failure: &Failure) -> StoreError {
-    let place = place.to_owned();
+    let why = failure.words();
     if failure.is(&SqlState::INSUFFICIENT_PRIVILEGE) {
-        return StoreError::ReadOnly {
-            place,
-            why: format!(
-                "its tables are not there yet, and this user may not make them ({}). Run oneact once as the \
-                 owner of the database, or of the table agent_actions",
-                failure.words()
-            ),
-        };
+        let why = format!(
+            "its tables are not there yet, and this user may not make them ({why}). Run oneact once as the \
+             owner of the database, or of the table agent_actions"
+        );
+        return Trouble::ReadOnly.with(place, why);
     }
     let taken = [
         SqlState::DUPLICATE_TABLE,
@@ -193,64 +182,23 @@ fn refused(place: &str, failure: &Failure) -> StoreError {
         SqlState::DATATYPE_MISMATCH,
     ];
     if taken.iter().any(|code| failure.is(code)) {
-        return StoreError::Foreign {
-            place,
-            why: failure.words(),
-        };
+        return Trouble::Foreign.with(place, why);
     }
-    Trouble::Working.of(&place, failure)
+    Stage::Working.trouble(place, failure)
 }
 
-/// The columns of specification 004's two schemas that every `agent_actions` has.
-const ALWAYS: [(&str, &str); 9] = [
-    ("id", "uuid"),
-    ("agent_name", "text"),
-    ("action_type", "text"),
-    ("target_type", "text"),
-    ("target_id", "uuid"),
-    ("outcome", "text"),
-    ("confidence_score", "numeric"),
-    ("session_id", "uuid"),
-    ("timestamp", "timestamp with time zone"),
-];
-
-/// Those that one of them has, or that are ours. What is there under one of these names has that type.
-const SOMETIMES: [(&str, &str); 34] = [
-    ("payload", "jsonb"),
-    ("input", "jsonb"),
-    ("input_hash", "text"),
-    ("request", "jsonb"),
-    ("request_hash", "text"),
-    ("response", "jsonb"),
-    ("step_index", "integer"),
-    ("session_key", "text"),
-    ("target_key", "text"),
-    ("request_text", "text"),
-    ("response_text", "text"),
-    ("state", "text"),
-    ("operation_id", "text"),
-    ("request_id", "text"),
-    ("idempotency_key", "text"),
-    ("task_id", "text"),
-    ("attempt", "bigint"),
-    ("entry_version", "text"),
-    ("entry_digest", "text"),
-    ("tool_pin", "text"),
-    ("oneact_version", "text"),
-    ("inputs_hash", "text"),
-    ("input_ids", "text"),
-    ("output_ids", "text"),
-    ("adjusted", "text"),
-    ("reused_from", "uuid"),
-    ("reason", "text"),
-    ("fault", "text"),
-    ("started_at", "timestamp with time zone"),
-    ("duration_ms", "bigint"),
-    ("request_sha256", "text"),
-    ("response_sha256", "text"),
-    ("seq", "bigint"),
-    ("revoked_by", "bigint"),
-];
+/// The columns that a table `agent_actions` may have, and their types: ours, and those of specification 004's
+/// older schema.
+fn known() -> Vec<(String, &'static str)> {
+    let ours = Actions::COLUMNS.iter().flat_map(Column::in_postgres);
+    let mut known: Vec<_> = ours.collect();
+    for [newer, older] in RENAMED {
+        let kind = known.iter().find(|(name, _)| name == newer);
+        let older = kind.map(|(_, kind)| (older.to_owned(), *kind));
+        known.extend(older);
+    }
+    known
+}
 
 /// Whether a table `agent_actions` that was there before us is specification 004's.
 fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
@@ -262,16 +210,17 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
              WHERE c.oid = to_regclass('public.agent_actions') AND a.attnum > 0 AND NOT a.attisdropped",
             &[],
         )
-        .map_err(|failure| Trouble::Working.of(place, &failure))?;
+        .map_err(|failure| Stage::Working.trouble(place, &failure))?;
     if columns.is_empty() {
         return Ok(());
     }
     let foreign = |why: String| {
-        Err(StoreError::Foreign {
-            place: place.to_owned(),
-            why: format!("it has a table agent_actions that is not specification 004's: {why}"),
-        })
+        Err(Trouble::Foreign.with(
+            place,
+            format!("it has a table agent_actions that is not specification 004's: {why}"),
+        ))
     };
+    let known = known();
     let mut found = Vec::new();
     for row in &columns {
         let text = |at: usize| row.try_get::<_, String>(at).unwrap_or_default();
@@ -279,10 +228,7 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
         if text(3) != "r" && text(3) != "p" {
             return foreign("it is no table".to_owned());
         }
-        let wanted = ALWAYS
-            .iter()
-            .chain(&SOMETIMES)
-            .find(|(known, _)| *known == name);
+        let wanted = known.iter().find(|(known, _)| *known == name);
         match wanted {
             Some((_, wanted)) if *wanted != kind => {
                 return foreign(format!("{name} is {kind} and not {wanted}"));
@@ -295,9 +241,9 @@ fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
     }
     match ALWAYS
         .iter()
-        .find(|(name, _)| !found.iter().any(|found| found == name))
+        .find(|name| !found.iter().any(|found| found == *name))
     {
-        Some((missing, _)) => foreign(format!("it has no {missing}")),
+        Some(missing) => foreign(format!("it has no {missing}")),
         None => Ok(()),
     }
 }

@@ -10,8 +10,8 @@ mod values;
 
 use super::*;
 use crate::ledger::{
-    chain::NOTHING,
-    record::{Link, Row, RowOutcome, RowState, Session},
+    record::{Link, NOTHING, Row, RowOutcome, RowState, Session},
+    store::tests::given::seen,
 };
 use cluster::Cluster;
 
@@ -27,9 +27,9 @@ fn open(database: &str) -> PostgresStore {
 
 fn write(
     store: &mut PostgresStore,
-    mut work: impl FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    store.write(Durability::Disk, &mut |tx| work(tx))
+    super::super::write(store, Durability::Disk, work)
 }
 
 fn link(seq: Seq, before: &str) -> Link {
@@ -49,21 +49,21 @@ fn link(seq: Seq, before: &str) -> Link {
 }
 
 /// Adds a link that takes a row back.
-fn taken_back(tx: &mut dyn Tx, id: &str) -> Result<Seq, StoreError> {
+fn taken_back(tx: &mut Tx<'_>, id: &str) -> Result<Seq, StoreError> {
     saying(tx, "revoked", &format!(r#"{{"about":"{id}"}}"#))
 }
 
 /// Adds a link that says a row was pruned.
-fn pruned(tx: &mut dyn Tx, id: &str) -> Result<Seq, StoreError> {
+fn pruned(tx: &mut Tx<'_>, id: &str) -> Result<Seq, StoreError> {
     saying(tx, "pruned", &format!(r#"{{"rows":["{id}"]}}"#))
 }
 
 /// Adds a link and gives its number.
-fn append(tx: &mut dyn Tx) -> Result<Seq, StoreError> {
+fn append(tx: &mut Tx<'_>) -> Result<Seq, StoreError> {
     saying(tx, "succeeded", "{}")
 }
 
-fn saying(tx: &mut dyn Tx, event: &str, body: &str) -> Result<Seq, StoreError> {
+fn saying(tx: &mut Tx<'_>, event: &str, body: &str) -> Result<Seq, StoreError> {
     let (seq, before) = match tx.head()? {
         Some(head) => (head.seq + 1, head.entry_hash),
         None => (0, NOTHING.to_owned()),
@@ -132,12 +132,5 @@ fn session(id: &str) -> Session {
 
 /// The rows that a question finds.
 fn ask(store: &mut PostgresStore, which: super::super::Which<'_>) -> Vec<Row> {
-    let mut found = Vec::new();
-    store
-        .read(&mut |tx| {
-            found = tx.rows(&which, 100)?;
-            Ok(())
-        })
-        .unwrap();
-    found
+    seen(store, |tx| tx.rows(&which, 100))
 }

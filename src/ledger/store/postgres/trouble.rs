@@ -7,7 +7,10 @@ use tokio_postgres::{
     error::{DbError, SqlState},
 };
 
-use super::{super::StoreError, uri::Target};
+use super::{
+    super::{StoreError, Trouble},
+    uri::Target,
+};
 
 /// Why there was no answer, or not the one that was asked for.
 #[derive(Debug)]
@@ -68,7 +71,7 @@ fn chain(error: &Error) -> String {
 
 /// When it went wrong.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Trouble<'a> {
+pub(super) enum Stage<'a> {
     Opening(&'a Target),
     /// Before the transaction was asked to be kept.
     Working,
@@ -76,47 +79,44 @@ pub(super) enum Trouble<'a> {
     Keeping,
 }
 
-impl Trouble<'_> {
-    pub(super) fn of(self, place: &str, failure: &Failure) -> StoreError {
-        let place = place.to_owned();
+impl Stage<'_> {
+    pub(super) fn trouble(self, place: &str, failure: &Failure) -> StoreError {
         let why = failure.words();
         let Some(told) = failure.told() else {
             return match self {
                 Self::Opening(target) => target.unreachable(remedy(failure, why)),
-                Self::Working => StoreError::Lost { place, why },
-                Self::Keeping => StoreError::Unconfirmed { place, why },
+                Self::Working => Trouble::Lost.with(place, why),
+                Self::Keeping => Trouble::Unconfirmed.with(place, why),
             };
         };
         let code = told.code();
-        match code.code().get(..2).unwrap_or_default() {
+        let (trouble, why) = match code.code().get(..2).unwrap_or_default() {
             _ if is_loss(code) => match self {
-                Self::Opening(_) => StoreError::Busy { place, why },
+                Self::Opening(_) => (Trouble::Busy, why),
                 // Of what lies behind whoever said this, nothing is known.
-                Self::Keeping if code.code().starts_with("08") => {
-                    StoreError::Unconfirmed { place, why }
-                }
+                Self::Keeping if code.code().starts_with("08") => (Trouble::Unconfirmed, why),
                 // The server has told that it ends the connection and not that it has kept anything.
-                Self::Working | Self::Keeping => StoreError::Lost { place, why },
+                Self::Working | Self::Keeping => (Trouble::Lost, why),
             },
-            _ if *code == SqlState::DISK_FULL => StoreError::Full { place },
+            _ if *code == SqlState::DISK_FULL => (Trouble::Full, why),
             // Others were there first: locks, deadlocks, statements and connections that took too long.
-            "40" | "53" | "55" | "57" => StoreError::Busy { place, why },
+            "40" | "53" | "55" | "57" => (Trouble::Busy, why),
             _ if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) => {
-                StoreError::Corrupt { place, why }
+                (Trouble::Corrupt, why)
             }
-            _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::ReadOnly {
-                place,
-                why: format!("{why}. Name the primary server"),
-            },
-            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => StoreError::ReadOnly {
-                place,
-                why: format!("{why}. Its owner grants it: GRANT oneact_writer TO the user"),
-            },
+            _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+                (Trouble::ReadOnly, format!("{why}. Name the primary server"))
+            }
+            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => (
+                Trouble::ReadOnly,
+                format!("{why}. Its owner grants it: GRANT oneact_writer TO the user"),
+            ),
             _ => match self {
-                Self::Opening(target) => target.unreachable(denied(code, why)),
-                Self::Working | Self::Keeping => StoreError::Refused { place, why },
+                Self::Opening(target) => return target.unreachable(denied(code, why)),
+                Self::Working | Self::Keeping => (Trouble::Refused, why),
             },
-        }
+        };
+        trouble.with(place, why)
     }
 }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use percent_encoding::percent_decode_str;
 use tokio_postgres::config::{Config, Host, SslMode, SslNegotiation};
 
-use super::super::StoreError;
+use super::super::{StoreError, Trouble};
 
 const CONNECT: Duration = Duration::from_secs(5);
 /// Where PostgreSQL of Debian listens for those of this machine.
@@ -53,10 +53,7 @@ impl Target {
     /// Reads `postgres://user:password@host:port/name?key=value&…`.
     pub(super) fn parse(uri: &str) -> Result<Self, StoreError> {
         let place = place(uri);
-        let wrong = |why: String| StoreError::Unreachable {
-            place: place.clone(),
-            why,
-        };
+        let wrong = |why: String| Trouble::Unreachable.with(&place, why);
         if !["postgres://", "postgresql://"]
             .iter()
             .any(|scheme| uri.starts_with(scheme))
@@ -88,10 +85,7 @@ impl Target {
     }
 
     pub(super) fn unreachable(&self, why: String) -> StoreError {
-        StoreError::Unreachable {
-            place: self.place.clone(),
-            why,
-        }
+        Trouble::Unreachable.with(&self.place, why)
     }
 }
 

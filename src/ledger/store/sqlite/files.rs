@@ -1,4 +1,4 @@
-//! The files of a ledger, and what the file system says of them.
+//! The files of a ledger, and what the file system and SQLite say of them, in the ledger's words.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -7,11 +7,13 @@ use std::{
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rusqlite::ErrorCode;
+use rusqlite::{Error, ErrorCode, ffi};
 use rustix::fs::{Access, access, statfs};
 
-use super::errors::{is, told};
-use crate::{host, ledger::store::StoreError};
+use crate::{
+    host,
+    ledger::store::{StoreError, Trouble},
+};
 
 /// Where a ledger is.
 #[derive(Debug, Clone)]
@@ -56,9 +58,8 @@ impl Files {
     pub(super) fn are_plain(&self, named: &Utf8Path) -> Result<(), StoreError> {
         let files = self.all(0);
         for path in files.iter().map(Utf8PathBuf::as_path).chain([named]) {
-            host::is_plain_or_free(path).map_err(|error| StoreError::Unreachable {
-                place: self.place().to_owned(),
-                why: format!("{path}: {error}"),
+            host::is_plain_or_free(path).map_err(|error| {
+                Trouble::Unreachable.with(self.place(), format!("{path}: {error}"))
             })?;
         }
         Ok(())
@@ -114,19 +115,18 @@ impl Files {
 
     /// An error of the file system.
     pub(super) fn refused(&self, error: &io::Error) -> StoreError {
-        let place = self.place().to_owned();
-        let why = error.to_string();
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { place },
+        let trouble = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Trouble::Full,
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                StoreError::ReadOnly { place, why }
+                Trouble::ReadOnly
             }
-            _ => StoreError::Unreachable { place, why },
-        }
+            _ => Trouble::Unreachable,
+        };
+        trouble.with(self.place(), error.to_string())
     }
 
     /// An error of SQLite. It does not say why it could not open a file.
-    pub(super) fn told(&self, error: &rusqlite::Error) -> StoreError {
+    pub(super) fn told(&self, error: &Error) -> StoreError {
         if is(error, ErrorCode::CannotOpen) {
             let writable = |path: &Utf8Path| access(path.as_std_path(), Access::WRITE_OK);
             if let Err(refused) =
@@ -174,4 +174,56 @@ fn dir_of(path: &Utf8Path) -> &Utf8Path {
         Some(dir) if !dir.as_str().is_empty() => dir,
         _ => Utf8Path::new("."),
     }
+}
+
+/// An error of SQLite about the ledger at that place.
+pub(super) fn told(place: &str, error: &Error) -> StoreError {
+    trouble(error).with(place, said(error))
+}
+
+fn trouble(error: &Error) -> Trouble {
+    let Some(failure) = error.sqlite_error() else {
+        return match error {
+            // A value that a column of ours cannot hold.
+            Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::InvalidColumnType(..)
+            | Error::Utf8Error(..) => Trouble::Corrupt,
+            Error::ToSqlConversionFailure(_) => Trouble::Refused,
+            _ => Trouble::Unreachable,
+        };
+    };
+    match failure.code {
+        ErrorCode::DatabaseBusy
+        | ErrorCode::DatabaseLocked
+        | ErrorCode::FileLockingProtocolFailed => Trouble::Busy,
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Trouble::ReadOnly,
+        ErrorCode::DiskFull => Trouble::Full,
+        // The file that processes share could not be made longer.
+        ErrorCode::SystemIoFailure if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE => {
+            Trouble::Full
+        }
+        ErrorCode::DatabaseCorrupt => Trouble::Corrupt,
+        ErrorCode::NotADatabase => Trouble::Foreign,
+        ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch => {
+            Trouble::Refused
+        }
+        // No such table, no such column.
+        ErrorCode::Unknown => Trouble::HalfMigrated,
+        _ => Trouble::Unreachable,
+    }
+}
+
+/// Its words alone: not the statement, which nobody asked for.
+fn said(error: &Error) -> String {
+    match error {
+        Error::SqliteFailure(_, Some(message)) => message.clone(),
+        Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether it is of that kind.
+pub(super) fn is(error: &Error, code: ErrorCode) -> bool {
+    error.sqlite_error_code() == Some(code)
 }

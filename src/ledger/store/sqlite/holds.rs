@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, fs::File, io, os::unix::fs::OpenOptionsExt as _
 use super::files::Files;
 use crate::{
     host::{Locked, RangeLock, open_plain},
-    ledger::{record::Seq, store::StoreError},
+    ledger::{
+        record::Seq,
+        store::{StoreError, Trouble},
+    },
 };
 
 /// The locks of one store; they end with it.
@@ -39,10 +42,9 @@ impl Holds {
                 self.ours.insert(claim);
                 Ok(())
             }
-            Locked::Theirs => Err(StoreError::Busy {
-                place: files.place().to_owned(),
-                why: format!("the claim {claim} is another's"),
-            }),
+            Locked::Theirs => {
+                Err(Trouble::Busy.with(files.place(), format!("the claim {claim} is another's")))
+            }
         }
     }
 

@@ -1,8 +1,9 @@
-//! Schema versions: one text each, applied once, in one transaction, and never changed afterwards.
+//! Schema versions: one text each, applied once, in one transaction, and never changed afterwards; and whether a
+//! database is as they make it.
 
-use std::{fs, thread, time::Duration};
+use std::{collections::BTreeSet, fs, thread, time::Duration};
 
-use rusqlite::{Connection, Result, TransactionBehavior, params};
+use rusqlite::{Connection, Result, Row, TransactionBehavior, params};
 
 use super::{
     PATIENCE,
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::{
     host::{Locked, RangeLock},
-    ledger::store::StoreError,
+    ledger::store::{StoreError, Trouble},
 };
 
 /// What `file` shows of a ledger of ours, and what another program's database does not have: "ona1".
@@ -94,10 +95,7 @@ pub(super) fn readable(
     found: Found,
     files: &Files,
 ) -> std::result::Result<(), StoreError> {
-    let older = |why: &str| StoreError::NotYet {
-        place: files.place().to_owned(),
-        why: why.to_owned(),
-    };
+    let older = |why: &str| Trouble::NotYet.with(files.place(), why);
     match found {
         Found::Ours(version) if version >= VERSION => verify(conn, version, files),
         Found::Ours(1..) | Found::Seed => Err(older(
@@ -181,13 +179,9 @@ fn apply(conn: &Connection, from: i64) -> Result<()> {
 
 /// Whether exactly the texts were applied that this program knows, and as many as the version says.
 fn verify(conn: &Connection, version: i64, files: &Files) -> std::result::Result<(), StoreError> {
-    let applied = || {
-        let mut statement =
-            conn.prepare("SELECT version, checksum FROM schema_migrations ORDER BY version")?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect::<Result<Vec<(i64, String)>>>()
-    };
-    let applied = applied().map_err(|error| files.told(&error))?;
+    let text = "SELECT version, checksum FROM schema_migrations ORDER BY version";
+    let applied = all(conn, text, |row| Ok((row.get(0)?, row.get(1)?)));
+    let applied: Vec<(i64, String)> = applied.map_err(|error| files.told(&error))?;
     if applied.last().map(|(last, _)| *last) != Some(version) {
         return Err(half(
             files,
@@ -222,10 +216,7 @@ fn alone(files: &Files) -> std::result::Result<RangeLock, StoreError> {
         }
         thread::sleep(PAUSE);
     }
-    Err(StoreError::Busy {
-        place: files.place().to_owned(),
-        why: "another process migrates it".to_owned(),
-    })
+    Err(Trouble::Busy.with(files.place(), "another process migrates it"))
 }
 
 /// A whole copy beside it, whole or not there.
@@ -240,23 +231,74 @@ fn back_up(conn: &Connection, files: &Files, version: i64) -> std::result::Resul
 }
 
 fn foreign(files: &Files) -> StoreError {
-    StoreError::Foreign {
-        place: files.place().to_owned(),
-        why: "it is a database of another program".to_owned(),
-    }
+    Trouble::Foreign.with(files.place(), "it is a database of another program")
 }
 
 fn half(files: &Files, why: &str) -> StoreError {
-    StoreError::HalfMigrated {
-        place: files.place().to_owned(),
-        why: why.to_owned(),
-    }
+    Trouble::HalfMigrated.with(files.place(), why)
 }
 
 fn newer(files: &Files, found: i64) -> StoreError {
-    StoreError::Newer {
-        place: files.place().to_owned(),
-        found,
-        known: VERSION,
+    crate::ledger::store::newer(files.place(), found, VERSION)
+}
+
+/// A table, an index, a trigger or a view: its type, its name, and the text that made it.
+type Part = (String, String, Option<String>);
+
+/// The first thing of a database that is not as this program makes it: its pages and indexes, its tables, what was
+/// applied to it.
+pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
+    let said: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if said != "ok" {
+        return Ok(Some(said));
     }
+    let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version != VERSION {
+        // What a later program makes is not known here.
+        return Ok(None);
+    }
+    let (there, made) = (parts(conn)?, parts(&fresh()?)?);
+    let added = there
+        .difference(&made)
+        .map(|part| (part, "is not what oneact makes"));
+    let gone = made
+        .difference(&there)
+        .map(|part| (part, "is not what it was, or is gone"));
+    if let Some(((kind, name, _), what)) = added.chain(gone).next() {
+        return Ok(Some(format!("the {kind} `{name}` {what}")));
+    }
+    let applied = migrations(conn)?;
+    let known = STEPS.map(|step| (step.version, step.name.to_owned(), step.checksum.to_owned()));
+    let same = applied == known;
+    Ok((!same).then(|| "schema_migrations does not hold what was applied".to_owned()))
+}
+
+/// An empty ledger.
+fn fresh() -> Result<Connection> {
+    let conn = Connection::open_in_memory()?;
+    for step in &STEPS {
+        conn.execute_batch(step.text)?;
+    }
+    Ok(conn)
+}
+
+fn parts(conn: &Connection) -> Result<BTreeSet<Part>> {
+    all(conn, "SELECT type, name, sql FROM sqlite_schema", |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })
+}
+
+fn migrations(conn: &Connection) -> Result<Vec<(i64, String, String)>> {
+    let text = "SELECT version, name, checksum FROM schema_migrations ORDER BY version";
+    all(conn, text, |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })
+}
+
+fn all<T, C: FromIterator<T>>(
+    conn: &Connection,
+    text: &str,
+    read: impl FnMut(&Row<'_>) -> Result<T>,
+) -> Result<C> {
+    conn.prepare(text)?.query_map([], read)?.collect()
 }

@@ -3,8 +3,12 @@
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
-use super::{Journal, PATIENCE, errors::is, files::Files, migrate};
-use crate::ledger::store::StoreError;
+use super::{
+    Journal, PATIENCE,
+    files::{Files, is},
+    migrate,
+};
+use crate::ledger::store::{StoreError, Trouble};
 
 type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
 
@@ -62,10 +66,7 @@ fn writable(conn: Result<Connection>, files: &Files) -> Result<Connection, Store
     let conn = conn.map_err(told)?;
     // SQLite opens for reading what it may not write.
     if conn.is_readonly(rusqlite::MAIN_DB).map_err(told)? {
-        return Err(StoreError::ReadOnly {
-            place: files.place().to_owned(),
-            why: "the file may only be read".to_owned(),
-        });
+        return Err(Trouble::ReadOnly.with(files.place(), "the file may only be read"));
     }
     Ok(conn)
 }

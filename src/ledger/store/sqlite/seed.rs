@@ -6,27 +6,10 @@
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use rusqlite::{Connection, Result, Row, params, types::ValueRef};
 
-use crate::ledger::chain::instant;
-
-/// Columns that every version of the table has.
-const ALWAYS: [&str; 9] = [
-    "id",
-    "agent_name",
-    "action_type",
-    "target_type",
-    "target_id",
-    "outcome",
-    "confidence_score",
-    "session_id",
-    "timestamp",
-];
-
-/// Columns by their newer and their older name.
-const RENAMED: [[&str; 2]; 3] = [
-    ["response", "payload"],
-    ["request", "input"],
-    ["request_hash", "input_hash"],
-];
+use crate::ledger::{
+    chain::instant,
+    store::columns::{ALWAYS, RENAMED},
+};
 
 /// Whether there is nothing but that table and its indexes.
 pub(super) fn is_one(conn: &Connection) -> Result<bool> {

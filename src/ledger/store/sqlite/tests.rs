@@ -17,8 +17,9 @@ use crate::ledger::{
     canonical::sha256,
     record::Event,
     store::{
-        Durability, Store, StoreError, Tx, Which,
+        Durability, Store, StoreError, Trouble, Tx, Which, read,
         tests::given::{SESSION, full, link, open_session, seen, session, written},
+        write,
     },
 };
 
@@ -43,8 +44,12 @@ fn filled(path: &Utf8Path, rows: u64) -> SqliteStore {
     store
 }
 
+fn nothing(store: &mut SqliteStore, durability: Durability) -> Result<(), StoreError> {
+    write(store, durability, |_| Ok(()))
+}
+
 /// One more answer, as it is recorded.
-fn another(tx: &mut dyn Tx) -> Result<(), StoreError> {
+fn another(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let seq = link(tx, Event::Succeeded)?.seq;
     let step = tx.next_step(SESSION)?;
     tx.insert(&full(seq, step))
@@ -107,7 +112,7 @@ fn many_who_open_what_is_not_there_make_one_ledger() {
             });
         }
     });
-    assert_eq!(seen(&mut opened(&path), |tx| tx.head()).unwrap().seq, 8);
+    assert_eq!(seen(&mut opened(&path), Tx::head).unwrap().seq, 8);
     let conn = by_hand(&path);
     let applied: i64 = conn
         .query_row("SELECT count(*) FROM schema_migrations", [], |row| {
@@ -162,7 +167,7 @@ fn only_what_must_outlive_the_machine_is_synced() {
     let (_dir, path) = nowhere();
     let mut store = opened(&path);
     let mut set = |durability| {
-        store.write(durability, &mut |_| Ok(())).unwrap();
+        nothing(&mut store, durability).unwrap();
         let read = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
         store
             .conn
@@ -174,7 +179,7 @@ fn only_what_must_outlive_the_machine_is_synced() {
     assert_eq!(set(Durability::Disk), 2);
     // Without a write-ahead file, a power failure could leave half of it.
     store.journal = Journal::Other;
-    store.write(Durability::Process, &mut |_| Ok(())).unwrap();
+    nothing(&mut store, Durability::Process).unwrap();
     assert_eq!(store.set_for, Durability::Disk);
 }
 
@@ -184,7 +189,7 @@ fn what_is_written_ahead_never_grows_without_bound() {
     let mut store = filled(&path, 0);
     let mut longest = 0;
     for _ in 0..1500 {
-        written(&mut store, |tx| another(tx));
+        written(&mut store, another);
         longest = longest.max(store.files.write_ahead_length());
     }
     assert!(longest > TOO_LONG / 2, "{longest}");
@@ -202,7 +207,7 @@ fn the_write_ahead_file_is_written_from_its_beginning_again_by_a_later_process()
         let mut store = opened(&path);
         assert!(store.written_ahead() <= LONG + 300);
         for _ in 0..10 {
-            written(&mut store, |tx| another(tx));
+            written(&mut store, another);
         }
         lengths.push(store.files.write_ahead_length());
     }
@@ -220,14 +225,12 @@ fn whoever_reads_keeps_no_writer_waiting() {
     let (_dir, path) = nowhere();
     let mut writer = filled(&path, 1);
     let mut reader = SqliteStore::open(&path, Wish::Read).unwrap();
-    reader
-        .read(&mut |tx| {
-            assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
-            written(&mut writer, |tx| another(tx));
-            // One unchanging view.
-            assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
-            Ok(())
-        })
-        .unwrap();
+    seen(&mut reader, |tx| {
+        assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
+        written(&mut writer, another);
+        // One unchanging view.
+        assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
+        Ok(())
+    });
     assert_eq!(count(&path), 2);
 }

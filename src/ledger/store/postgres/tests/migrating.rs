@@ -167,7 +167,7 @@ fn a_table_of_another_program_is_left_alone() {
         let name = database(schema);
         let before = Cluster::shared().sql(&name, EVERYTHING);
         let refused = refusal(&name);
-        assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+        assert_eq!(refused.trouble, Trouble::Foreign, "{refused}");
         assert!(refused.to_string().contains(why), "{refused}");
         assert_eq!(Cluster::shared().sql(&name, EVERYTHING), before);
     }
@@ -188,7 +188,7 @@ fn a_database_that_is_not_utf8_is_refused() {
     let made = format!("CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0");
     Cluster::shared().sql("postgres", &made);
     let refused = refusal(name);
-    assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+    assert_eq!(refused.trouble, Trouble::Foreign, "{refused}");
 }
 
 #[test]
@@ -197,20 +197,12 @@ fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
     let newer = "INSERT INTO oneact_migrations VALUES (7, 'later', 'x', '9.0')";
     Cluster::shared().sql(&name, newer);
     let refused = refusal(&name);
-    assert!(
-        matches!(
-            refused,
-            StoreError::Newer {
-                found: 7,
-                known: 2,
-                ..
-            }
-        ),
-        "{refused}"
-    );
+    assert_eq!(refused.trouble, Trouble::Newer, "{refused}");
+    let versions = "has schema version 7, and this program knows 2:";
+    assert!(refused.to_string().contains(versions), "{refused}");
     let uri = Cluster::shared().uri(&name);
     let refused = PostgresStore::open(&uri, Wish::Decide).err().unwrap();
-    assert!(matches!(refused, StoreError::Newer { .. }), "{refused}");
+    assert_eq!(refused.trouble, Trouble::Newer, "{refused}");
     let mut store = PostgresStore::open(&uri, Wish::Read).unwrap();
     assert_eq!(ask(&mut store, Which::Newest), []);
 }
@@ -224,10 +216,7 @@ fn a_migration_that_was_changed_afterwards_is_found() {
         let (_, name) = fresh();
         Cluster::shared().sql(&name, change);
         let refused = refusal(&name);
-        assert!(
-            matches!(refused, StoreError::HalfMigrated { .. }),
-            "{refused}"
-        );
+        assert_eq!(refused.trouble, Trouble::HalfMigrated, "{refused}");
     }
 }
 
@@ -302,7 +291,7 @@ fn somebody_who_may_not_make_tables_is_told_who_has_to() {
     let refused = PostgresStore::open(&cluster.uri_of("guest", &name), Wish::Write)
         .err()
         .unwrap();
-    assert!(matches!(refused, StoreError::ReadOnly { .. }), "{refused}");
+    assert_eq!(refused.trouble, Trouble::ReadOnly, "{refused}");
     assert!(refused.to_string().contains("as the owner"), "{refused}");
     // Nor may a stranger look into one that is there.
     let (_, name) = fresh();

@@ -16,7 +16,7 @@ fn encrypted(cluster: &Cluster, host: &str, keys: &str) -> Result<bool, StoreErr
 
 fn refused(cluster: &Cluster, host: &str, keys: &str) -> String {
     let error = encrypted(cluster, host, keys).unwrap_err();
-    assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+    assert_eq!(error.trouble, Trouble::Unreachable, "{error}");
     error.to_string()
 }
 

@@ -1,8 +1,8 @@
 //! Texts that PostgreSQL cannot keep as they are, and the UUIDs of ids.
 
 use super::super::{
-    rows::uuid,
-    value::{given, kept},
+    super::columns::uuid,
+    line::{given, kept},
 };
 
 #[test]

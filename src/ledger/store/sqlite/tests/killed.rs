@@ -52,6 +52,6 @@ fn a_killed_process_holds_no_claim_and_left_no_half_of_a_transaction() {
     child.wait().unwrap();
     assert!(!store.held(1).unwrap());
     assert_eq!(count(&path), 1);
-    store.write(Durability::Disk, &mut another).unwrap();
+    write(&mut store, Durability::Disk, another).unwrap();
     assert_eq!(count(&path), 2);
 }

@@ -7,9 +7,7 @@ use super::*;
 fn refused(path: &Utf8Path, wish: Wish) -> StoreError {
     match SqliteStore::open(path, wish) {
         // Opening reads little; the rest is seen by whoever reads on.
-        Ok(mut store) => store
-            .read(&mut |tx| tx.rows(&Which::Newest, usize::MAX).map(drop))
-            .unwrap_err(),
+        Ok(mut store) => read(&mut store, |tx| tx.rows(&Which::Newest, usize::MAX)).unwrap_err(),
         Err(error) => error,
     }
 }
@@ -21,11 +19,11 @@ fn a_ledger_that_another_writes_for_too_long_is_busy() {
     let other = by_hand(&path);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     store.conn.busy_timeout(Duration::from_millis(20)).unwrap();
-    let busy = store.write(Durability::Disk, &mut |_| Ok(())).unwrap_err();
-    assert!(matches!(busy, StoreError::Busy { .. }), "{busy}");
+    let busy = nothing(&mut store, Durability::Disk).unwrap_err();
+    assert_eq!(busy.trouble, Trouble::Busy, "{busy}");
     assert_eq!(PATIENCE, Duration::from_secs(5));
     other.execute_batch("COMMIT").unwrap();
-    store.write(Durability::Disk, &mut |_| Ok(())).unwrap();
+    nothing(&mut store, Durability::Disk).unwrap();
 }
 
 #[test]
@@ -43,10 +41,7 @@ fn a_database_of_another_program_is_left_alone() {
         let before = fs::read(&path).unwrap();
         for wish in [Wish::Write, Wish::Read] {
             let error = refused(&path, wish);
-            assert!(
-                matches!(error, StoreError::Foreign { .. }),
-                "{text}: {error}"
-            );
+            assert_eq!(error.trouble, Trouble::Foreign, "{text}: {error}");
         }
         assert_eq!(fs::read(&path).unwrap(), before);
         fs::remove_file(&path).unwrap();
@@ -54,7 +49,7 @@ fn a_database_of_another_program_is_left_alone() {
     fs::write(&path, "Dear diary, ".repeat(1000)).unwrap();
     for wish in [Wish::Write, Wish::Read] {
         let error = refused(&path, wish);
-        assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+        assert_eq!(error.trouble, Trouble::Foreign, "{error}");
     }
 }
 
@@ -69,17 +64,9 @@ fn a_ledger_of_a_later_program_is_read_and_not_written() {
         )
         .unwrap();
     let error = refused(&path, Wish::Write);
-    assert!(
-        matches!(
-            error,
-            StoreError::Newer {
-                found: 3,
-                known: 2,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert_eq!(error.trouble, Trouble::Newer, "{error}");
+    let versions = "has schema version 3, and this program knows 2:";
+    assert!(error.to_string().contains(versions), "{error}");
     assert_eq!(count(&path), 3);
 }
 
@@ -100,10 +87,7 @@ fn a_ledger_whose_migrations_are_not_ours_is_half_migrated() {
             .unwrap();
         for wish in [Wish::Write, Wish::Read] {
             let error = refused(&path, wish);
-            assert!(
-                matches!(error, StoreError::HalfMigrated { .. }),
-                "{text}: {error}"
-            );
+            assert_eq!(error.trouble, Trouble::HalfMigrated, "{text}: {error}");
         }
     }
 }
@@ -124,7 +108,7 @@ fn a_damaged_file_is_told_from_another_programs() {
         fs::write(&path, damaged).unwrap();
         for wish in [Wish::Write, Wish::Read] {
             let error = refused(&path, wish);
-            assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+            assert_eq!(error.trouble, Trouble::Corrupt, "{error}");
         }
     }
 }
@@ -140,5 +124,5 @@ fn a_value_that_a_column_cannot_hold_is_damage() {
         )
         .unwrap();
     let error = refused(&path, Wish::Read);
-    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert_eq!(error.trouble, Trouble::Corrupt, "{error}");
 }

@@ -1,14 +1,14 @@
 //! A million rows are as fast as a thousand: every question of the hot path uses an index.
 
-use rusqlite::{params_from_iter, types::Value};
+use rusqlite::params_from_iter;
 
 use super::*;
-use crate::ledger::store::{Delivery, Earlier, sqlite::rows};
+use crate::ledger::store::{Delivery, Earlier, sql::Engine};
 
 /// How SQLite finds the answer, in its own words.
 fn plan(store: &SqliteStore, which: &Which<'_>) -> Vec<String> {
-    let (text, mut values) = rows::query("*", which);
-    values.push(Value::Integer(10));
+    let query = which.query(Engine::Sqlite).unwrap();
+    let (text, values) = query.statement("agent_actions", "*", 10);
     let mut statement = store
         .conn
         .prepare(&format!("EXPLAIN QUERY PLAN {text}"))

@@ -4,26 +4,26 @@ use std::thread;
 
 use super::Ledger;
 use super::given::{
-    SESSION, begun, claim, everything, full, link, open_session, refused, seen, session, written,
+    EVENTS, SESSION, begun, claim, everything, full, link, open_session, refused, seen, session,
+    written,
 };
 use crate::ledger::{
-    chain::NOTHING,
-    record::{Event, Link, Row, Session},
-    store::{Durability, Store, StoreError, Tx, read, write},
+    record::{Event, Link, NOTHING, Row, Session},
+    store::{Durability, Store, StoreError, Trouble, Tx, read, write},
 };
 
 pub(crate) fn links_follow_one_another(ledger: &dyn Ledger) {
     let mut store = ledger.open();
-    assert_eq!(seen(&mut *store, |tx| tx.head()), None);
+    assert_eq!(seen(&mut *store, Tx::head), None);
     let head = written(&mut *store, |tx| {
-        for event in Event::ALL {
+        for event in EVENTS {
             link(tx, event)?;
         }
         tx.head()
     });
     let links = seen(&mut *store, |tx| tx.links(0, 100));
     // The first one that is asked for brings the very first along.
-    assert_eq!(links.len(), Event::ALL.len() + 1);
+    assert_eq!(links.len(), EVENTS.len() + 1);
     let mut prev_hash = NOTHING.to_owned();
     for (link, seq) in links.iter().zip(0..) {
         assert_eq!((link.seq, &link.prev_hash), (seq, &prev_hash));
@@ -131,7 +131,7 @@ pub(crate) fn a_link_that_is_none_is_refused(ledger: &dyn Ledger) {
 pub(crate) fn steps_are_counted_without_gaps_and_by_session(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
     written(&mut *store, |tx| open_session(tx, "other"));
-    let answer = |tx: &mut dyn Tx, id: &str| {
+    let answer = |tx: &mut Tx<'_>, id: &str| {
         let seq = link(tx, Event::Succeeded)?.seq;
         let step = tx.next_step(id)?;
         tx.insert(&Row {
@@ -176,7 +176,7 @@ pub(crate) fn a_session_is_opened_once_and_its_opener_stays(ledger: &dyn Ledger)
     refused(&mut *store, |tx| tx.open_session(&session("a second", 99)));
     written(&mut *store, |tx| open_session(tx, "a second"));
     let [first, second] = [session(SESSION, 1), session("a second", 10)];
-    let newest = seen(&mut *store, |tx| tx.newest_session());
+    let newest = seen(&mut *store, Tx::newest_session);
     assert_eq!(newest.as_ref(), Some(&second));
     let from = |from, most| seen(&mut *ledger.open(), |tx| tx.sessions(from, most));
     assert_eq!(from(0, 5), [first.clone(), second.clone()]);
@@ -194,14 +194,12 @@ pub(crate) fn a_transaction_that_fails_leaves_nothing(ledger: &dyn Ledger) {
         tx.insert(&full(head.seq, step))?;
         tx.put_claim(&claim("a", head.seq))?;
         tx.put_secret_key(&[1; 32])?;
-        Err(StoreError::Full {
-            place: "here".to_owned(),
-        })
+        Err(Trouble::Full.with("here", ""))
     });
-    assert!(matches!(failed, Err(StoreError::Full { .. })));
+    assert!(matches!(&failed, Err(error) if error.trouble == Trouble::Full));
     assert_eq!(everything(&mut *store), before);
     assert_eq!(everything(&mut *ledger.open()), before);
-    assert_eq!(seen(&mut *store, |tx| tx.secret_key()), None);
+    assert_eq!(seen(&mut *store, Tx::secret_key), None);
 }
 
 pub(crate) fn reading_leaves_nothing(ledger: &dyn Ledger) {
@@ -214,10 +212,10 @@ pub(crate) fn reading_leaves_nothing(ledger: &dyn Ledger) {
 
 pub(crate) fn the_key_for_secrets_is_made_once(ledger: &dyn Ledger) {
     let mut store = begun(ledger);
-    assert_eq!(seen(&mut *store, |tx| tx.secret_key()), None);
+    assert_eq!(seen(&mut *store, Tx::secret_key), None);
     written(&mut *store, |tx| tx.put_secret_key(&[1; 32]));
     refused(&mut *store, |tx| tx.put_secret_key(&[2; 32]));
-    let kept = seen(&mut *ledger.open(), |tx| tx.secret_key());
+    let kept = seen(&mut *ledger.open(), Tx::secret_key);
     assert_eq!(kept, Some([1; 32]));
 }
 

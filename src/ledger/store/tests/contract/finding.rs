@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use super::Ledger;
-use super::given::{SESSION, begun, full, hash, ids, link, open_session, seen, written};
+use super::given::{SESSION, STATES, begun, full, hash, ids, link, open_session, seen, written};
 use crate::ledger::{
-    chain::{Body, CHANGES_STATE, Change, Stamp, append, changes},
-    record::{Event, Row, RowOutcome, RowState, Seq},
+    chain::{Body, Change, Stamp, append, changes},
+    record::{CHANGES_STATE, Event, Row, RowOutcome, RowState, Seq},
     store::{Begin, Delivery, Earlier, Tx, Which},
 };
 
@@ -82,7 +82,7 @@ pub(crate) fn a_delivery_is_found_by_its_key_or_its_task(ledger: &dyn Ledger) {
 pub(crate) fn only_what_says_something_new_is_an_answer_to_a_delivery(ledger: &dyn Ledger) {
     use RowState::{Cancelled, Done, Failed, Partial, Reused, RolledBack, Suppressed};
     let mut store = begun(ledger);
-    let states = RowState::ALL.into_iter().zip(1..);
+    let states = STATES.into_iter().zip(1..);
     // There are more of them than links so far.
     written(&mut *store, |tx| {
         for _ in 0..9 {
@@ -365,7 +365,7 @@ pub(crate) fn a_change_of_state_is_found_by_session_after_a_link_and_not_of_the_
         ..Body::default()
     };
     let link =
-        |tx: &mut dyn Tx, session, body: &Body| append(tx, Event::Dispatched, stamp(session), body);
+        |tx: &mut Tx<'_>, session, body: &Body| append(tx, Event::Dispatched, stamp(session), body);
     let head = written(&mut *store, |tx| {
         link(tx, SESSION, &told)?;
         link(tx, "other", &changed)?;

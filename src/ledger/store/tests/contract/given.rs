@@ -9,7 +9,7 @@ use crate::ledger::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Link, Row, RowOutcome, RowState, Seq,
         Session,
     },
-    store::{Durability, Store, StoreError, Tx, Which, read, write},
+    store::{Durability, Store, StoreError, Trouble, Tx, Which, read, write},
 };
 
 /// A row in the middle of everything, with a value in every column.
@@ -119,7 +119,7 @@ pub(crate) fn session(id: &str, seq: Seq) -> Session {
 pub(crate) const SESSION: &str = "sess-20260224-1000";
 
 /// Opens a session with a link of its own.
-pub(crate) fn open_session(tx: &mut dyn Tx, id: &str) -> Result<(), StoreError> {
+pub(crate) fn open_session(tx: &mut Tx<'_>, id: &str) -> Result<(), StoreError> {
     let seq = link(tx, Event::Reserved)?.seq;
     tx.open_session(&session(id, seq))
 }
@@ -137,11 +137,11 @@ pub(crate) fn begun(ledger: &dyn Ledger) -> Box<dyn Store + Send> {
     store
 }
 
-pub(crate) fn link(tx: &mut dyn Tx, event: Event) -> Result<Head, StoreError> {
+pub(crate) fn link(tx: &mut Tx<'_>, event: Event) -> Result<Head, StoreError> {
     saying(tx, event, &Body::default())
 }
 
-pub(crate) fn saying(tx: &mut dyn Tx, event: Event, body: &Body) -> Result<Head, StoreError> {
+pub(crate) fn saying(tx: &mut Tx<'_>, event: Event, body: &Body) -> Result<Head, StoreError> {
     let stamp = Stamp {
         operation_id: "op_1",
         session_id: SESSION,
@@ -151,16 +151,16 @@ pub(crate) fn saying(tx: &mut dyn Tx, event: Event, body: &Body) -> Result<Head,
     append(tx, event, stamp, body)
 }
 
-pub(crate) fn written<T>(
-    store: &mut dyn Store,
-    work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError>,
+pub(crate) fn written<'s, T>(
+    store: &'s mut dyn Store,
+    work: impl FnOnce(&mut Tx<'s>) -> Result<T, StoreError>,
 ) -> T {
     write(store, Durability::Process, work).unwrap()
 }
 
-pub(crate) fn seen<T>(
-    store: &mut dyn Store,
-    work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError>,
+pub(crate) fn seen<'s, T>(
+    store: &'s mut dyn Store,
+    work: impl FnOnce(&mut Tx<'s>) -> Result<T, StoreError>,
 ) -> T {
     read(store, work).unwrap()
 }
@@ -168,11 +168,11 @@ pub(crate) fn seen<T>(
 /// That it is refused as breaking a rule, and nothing is left of it.
 pub(crate) fn refused(
     store: &mut dyn Store,
-    work: impl FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    work: impl FnMut(&mut Tx<'_>) -> Result<(), StoreError>,
 ) {
     let before = everything(store);
     let error = write(store, Durability::Process, work).unwrap_err();
-    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    assert_eq!(error.trouble, Trouble::Refused, "{error:?}");
     assert_eq!(everything(store), before);
 }
 
@@ -207,3 +207,43 @@ pub(crate) fn claim(request_hash: &str, seq: Seq) -> Claim {
         effects: Effects::Once,
     }
 }
+
+/// Every kind of link.
+pub(crate) const EVENTS: [Event; 20] = [
+    Event::Genesis,
+    Event::Rejected,
+    Event::Pending,
+    Event::Reserved,
+    Event::Dispatched,
+    Event::TakenOver,
+    Event::Succeeded,
+    Event::Failed,
+    Event::RolledBack,
+    Event::Cancelled,
+    Event::Unknown,
+    Event::Resolved,
+    Event::Replayed,
+    Event::Reused,
+    Event::Suppressed,
+    Event::Late,
+    Event::Reviewed,
+    Event::Revoked,
+    Event::Pruned,
+    Event::Keyed,
+];
+
+/// Every state of a row.
+pub(crate) const STATES: [RowState; 12] = [
+    RowState::Done,
+    RowState::Partial,
+    RowState::Failed,
+    RowState::RolledBack,
+    RowState::Cancelled,
+    RowState::Unknown,
+    RowState::Rejected,
+    RowState::Pending,
+    RowState::Reused,
+    RowState::Suppressed,
+    RowState::Replayed,
+    RowState::Late,
+];

@@ -7,7 +7,7 @@ use super::given::{
 use crate::ledger::{
     chain::Body,
     record::{Event, Row, RowState},
-    store::Which,
+    store::{Tx, Which},
 };
 
 pub(crate) fn a_row_comes_back_as_it_was_written(ledger: &dyn Ledger) {
@@ -188,6 +188,6 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
     let [first, second] = &rows;
     assert_eq!(newest, [&full(1, 2).id, &second.id, &first.id]);
     // A walk along the chain does not meet it, but it can be counted.
-    assert_eq!(seen(&mut *store, |tx| tx.outside()), 2);
+    assert_eq!(seen(&mut *store, Tx::outside), 2);
     assert_eq!(ids(&mut *store, &Which::From(0), 5), [1]);
 }

@@ -1,0 +1,367 @@
+//! The columns of the ledger's tables: the one place that says which there are, of which type they are, and which
+//! field of a record each holds. Every list of columns of a statement is made from these tables.
+//!
+//! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration.
+
+use uuid::Uuid;
+
+use super::{
+    field::{Field, Writer},
+    sql::{Engine, Value},
+};
+use crate::ledger::record::{Claim, Head, Link, Row, Session};
+
+/// A column, and the field that it holds.
+pub(crate) struct Column<R: 'static> {
+    pub(crate) name: &'static str,
+    kind: Kind,
+    pub(crate) sealed: Sealed,
+    field: Access<R>,
+}
+
+/// Leads to a field of a record.
+type Access<R> = fn(&mut R) -> &mut dyn Field;
+
+/// Whether the link of a row seals the column, so that nobody can change it unseen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sealed {
+    Yes,
+    /// It is changed later: by pruning or by revoking.
+    No,
+}
+
+/// What a column holds. In SQLite each is what it looks like; PostgreSQL has types of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Uuid,
+    /// A received id that need not be a UUID. PostgreSQL has a UUID that is derived from it, and beside it in
+    /// `…_key` the id as it was received.
+    Id(Received),
+    /// JSON as it was given. PostgreSQL has it as `…_text`, and for queries as `jsonb`.
+    Payload,
+    Moment,
+    Count,
+    /// A count of 32 bits in PostgreSQL.
+    Step,
+    Score,
+}
+
+/// When PostgreSQL keeps an id as it was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Received {
+    Always,
+    /// Where the id is no UUID itself.
+    WhereItDiffers,
+}
+
+/// What is read of requests and answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Payloads {
+    Kept,
+    /// Where PostgreSQL's two copies differ, the one that is not the answer.
+    Checked,
+    /// Nothing: they may be large.
+    Left,
+}
+
+/// A record that is one row of a table.
+pub(crate) trait Record: Default + 'static {
+    const COLUMNS: &'static [Column<Self>];
+
+    fn table(engine: Engine) -> &'static str;
+}
+
+/// The columns that every table `agent_actions` of specification 004 has, whatever its version.
+pub(super) const ALWAYS: [&str; 9] = [
+    "id",
+    "agent_name",
+    "action_type",
+    "target_type",
+    "target_id",
+    "outcome",
+    "confidence_score",
+    "session_id",
+    "timestamp",
+];
+
+/// Columns of specification 004 by their newer and their older name.
+pub(super) const RENAMED: [[&str; 2]; 3] = [
+    ["response", "payload"],
+    ["request", "input"],
+    ["request_hash", "input_hash"],
+];
+
+impl Record for Row {
+    /// In the order of the table. The first thirteen are specification 004's.
+    const COLUMNS: &'static [Column<Self>] = &[
+        column("id", Kind::Uuid, |row| &mut row.id),
+        column("agent_name", Kind::Text, |row| &mut row.agent_name),
+        column("action_type", Kind::Text, |row| &mut row.action_type),
+        column("target_type", Kind::Text, |row| &mut row.target_type),
+        column("target_id", ID, |row| &mut row.target_id),
+        column("outcome", Kind::Text, |row| &mut row.outcome),
+        unsealed("request", Kind::Payload, |row| &mut row.request),
+        column("request_hash", Kind::Text, |row| &mut row.request_hash),
+        unsealed("response", Kind::Payload, |row| &mut row.response),
+        column("confidence_score", Kind::Score, |row| {
+            &mut row.confidence_score
+        }),
+        column("session_id", ID, |row| &mut row.session_id),
+        column("step_index", Kind::Step, |row| &mut row.step_index),
+        column("timestamp", Kind::Moment, |row| &mut row.timestamp),
+        column("state", Kind::Text, |row| &mut row.state),
+        column("operation_id", Kind::Text, |row| &mut row.operation_id),
+        column("request_id", Kind::Text, |row| &mut row.request_id),
+        column("idempotency_key", Kind::Text, |row| {
+            &mut row.idempotency_key
+        }),
+        column("task_id", Kind::Text, |row| &mut row.task_id),
+        column("attempt", Kind::Count, |row| &mut row.attempt),
+        column("entry_version", Kind::Text, |row| &mut row.entry_version),
+        column("entry_digest", Kind::Text, |row| &mut row.entry_digest),
+        column("tool_pin", Kind::Text, |row| &mut row.tool_pin),
+        column("oneact_version", Kind::Text, |row| &mut row.oneact_version),
+        column("inputs_hash", Kind::Text, |row| &mut row.inputs_hash),
+        column("input_ids", Kind::Text, |row| &mut row.input_ids),
+        column("output_ids", Kind::Text, |row| &mut row.output_ids),
+        column("adjusted", Kind::Text, |row| &mut row.adjusted),
+        column("reused_from", Kind::Uuid, |row| &mut row.reused_from),
+        column("reason", Kind::Text, |row| &mut row.reason),
+        column("fault", Kind::Text, |row| &mut row.fault),
+        column("started_at", Kind::Moment, |row| &mut row.started_at),
+        column("duration_ms", Kind::Count, |row| &mut row.duration_ms),
+        column("request_sha256", Kind::Text, |row| &mut row.request_sha256),
+        column("response_sha256", Kind::Text, |row| {
+            &mut row.response_sha256
+        }),
+        column(SEQ, Kind::Count, |row| &mut row.seq),
+        unsealed("revoked_by", Kind::Count, |row| &mut row.revoked_by),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        engine.choose("agent_actions", "public.agent_actions")
+    }
+}
+
+impl Record for Link {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column(SEQ, Kind::Count, |link| &mut link.seq),
+        column("operation_id", Kind::Text, |link| &mut link.operation_id),
+        column("session_id", Kind::Text, |link| &mut link.session_id),
+        column("event", Kind::Text, |link| &mut link.event),
+        column("at", Kind::Text, |link| &mut link.at),
+        column("actor", Kind::Text, |link| &mut link.actor),
+        column("body", Kind::Text, |link| &mut link.body),
+        column("prev_hash", Kind::Text, |link| &mut link.prev_hash),
+        column("entry_hash", Kind::Text, |link| &mut link.entry_hash),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        engine.choose("ledger_events", "public.ledger_events")
+    }
+}
+
+impl Record for Head {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column(SEQ, Kind::Count, |head| &mut head.seq),
+        column("entry_hash", Kind::Text, |head| &mut head.entry_hash),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        Link::table(engine)
+    }
+}
+
+impl Record for Session {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column(SEQ, Kind::Count, |session| &mut session.seq),
+        column("session_id", Kind::Id(Received::Always), |session| {
+            &mut session.session_id
+        }),
+        column("context", Kind::Text, |session| &mut session.context),
+        column("profile", Kind::Text, |session| &mut session.profile),
+        column("principal", Kind::Text, |session| &mut session.principal),
+        column("opened_at", Kind::Moment, |session| &mut session.opened_at),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        engine.choose("sessions", "public.oneact_sessions")
+    }
+}
+
+impl Record for Claim {
+    const COLUMNS: &'static [Column<Self>] = &[
+        column("session_id", Kind::Text, |claim| &mut claim.key.session_id),
+        column("request_hash", Kind::Text, |claim| {
+            &mut claim.key.request_hash
+        }),
+        column("operation_id", Kind::Text, |claim| &mut claim.operation_id),
+        column(SEQ, Kind::Count, |claim| &mut claim.seq),
+        column("state", Kind::Text, |claim| &mut claim.state),
+        column("effects", Kind::Text, |claim| &mut claim.effects),
+    ];
+
+    fn table(engine: Engine) -> &'static str {
+        engine.choose("claims", "public.oneact_claims")
+    }
+}
+
+/// The number of the link that a record belongs to.
+const SEQ: &str = "seq";
+const ID: Kind = Kind::Id(Received::WhereItDiffers);
+
+const fn column<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column<R> {
+    Column {
+        name,
+        kind,
+        sealed: Sealed::Yes,
+        field,
+    }
+}
+
+const fn unsealed<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column<R> {
+    Column {
+        name,
+        kind,
+        sealed: Sealed::No,
+        field,
+    }
+}
+
+/// The columns of a record, as a statement reads them.
+pub(super) fn list<R: Record>(engine: Engine, payloads: Payloads) -> String {
+    let read = R::COLUMNS
+        .iter()
+        .map(|column| column.read(engine, payloads));
+    read.collect::<Vec<_>>().join(", ")
+}
+
+/// The record that a statement with this [`list`] found, or what is wrong with it.
+pub(super) fn record<R: Record>(engine: Engine, values: Vec<Value>) -> Result<R, String> {
+    let number = R::COLUMNS.iter().position(|column| column.name == SEQ);
+    let writer = match number.and_then(|at| values.get(at)) {
+        None | Some(Value::Null) => Writer::Another,
+        Some(_) => Writer::Oneact,
+    };
+    let mut record = R::default();
+    for (column, value) in R::COLUMNS.iter().zip(values) {
+        let value = column.received(engine, value);
+        let put = (column.field)(&mut record).put(value, writer);
+        put.map_err(|why| format!("{} {why}", column.name))?;
+    }
+    Ok(record)
+}
+
+/// The statement that adds a record, and its values.
+pub(super) fn insert<R: Record>(engine: Engine, mut record: R) -> (String, Vec<Value>) {
+    let (mut names, mut places, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for column in R::COLUMNS {
+        let value = (column.field)(&mut record).take();
+        for (name, kind, value) in column.written(engine, value) {
+            values.push(value);
+            places.push(match engine {
+                Engine::Sqlite => format!("?{}", values.len()),
+                Engine::Postgres => format!("?{}::{kind}", values.len()),
+            });
+            names.push(name);
+        }
+    }
+    let (names, places) = (names.join(", "), places.join(", "));
+    let table = R::table(engine);
+    (
+        format!("INSERT INTO {table} ({names}) VALUES ({places})"),
+        values,
+    )
+}
+
+impl<R> Column<R> {
+    /// What PostgreSQL has of it: names and types.
+    pub(super) fn in_postgres(&self) -> Vec<(String, &'static str)> {
+        let name = self.name.to_owned();
+        match self.kind {
+            Kind::Text => vec![(name, "text")],
+            Kind::Uuid => vec![(name, "uuid")],
+            Kind::Id(_) => vec![(name, "uuid"), (self.key(), "text")],
+            Kind::Payload => vec![(format!("{name}_text"), "text"), (name, "jsonb")],
+            Kind::Moment => vec![(name, "timestamp with time zone")],
+            Kind::Count => vec![(name, "bigint")],
+            Kind::Step => vec![(name, "integer")],
+            Kind::Score => vec![(name, "numeric")],
+        }
+    }
+
+    /// The name of PostgreSQL's column for an id as it was received.
+    fn key(&self) -> String {
+        format!("{}_key", self.name.trim_end_matches("_id"))
+    }
+
+    /// The expression that reads it.
+    fn read(&self, engine: Engine, payloads: Payloads) -> String {
+        let name = self.name;
+        match (engine, self.kind, payloads) {
+            (_, Kind::Payload, Payloads::Left) => "NULL".to_owned(),
+            (Engine::Sqlite, _, _) | (_, Kind::Text | Kind::Count, _) => name.to_owned(),
+            (_, Kind::Uuid | Kind::Score, _) => format!("{name}::text"),
+            (_, Kind::Step, _) => format!("{name}::bigint"),
+            (_, Kind::Id(_), _) => {
+                format!("{name}::text || COALESCE(' ' || {}, '')", self.key())
+            }
+            (_, Kind::Moment, _) => {
+                format!("to_char({name} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
+            }
+            (_, Kind::Payload, Payloads::Kept) => format!("COALESCE({name}_text, {name}::text)"),
+            (_, Kind::Payload, Payloads::Checked) => format!(
+                "CASE WHEN {name} IS DISTINCT FROM public.oneact_jsonb({name}_text) \
+                 THEN {name}::text ELSE {name}_text END"
+            ),
+        }
+    }
+
+    /// What was received for what was read. Where PostgreSQL's two columns of an id are not of one id, it is what
+    /// the UUID says.
+    fn received(&self, engine: Engine, value: Value) -> Value {
+        match (engine, self.kind, value) {
+            (Engine::Postgres, Kind::Id(_), Value::Text(both)) => {
+                let (derived, key) = both.split_once(' ').unwrap_or((&both, &both));
+                let id = if uuid(key) == derived { key } else { derived };
+                id.into()
+            }
+            (_, _, value) => value,
+        }
+    }
+
+    /// The columns that are written for it: name, PostgreSQL's type, value.
+    fn written(&self, engine: Engine, value: Value) -> Vec<(String, &'static str, Value)> {
+        let names = match engine {
+            Engine::Sqlite => vec![(self.name.to_owned(), "")],
+            Engine::Postgres => self.in_postgres(),
+        };
+        let values = match (engine, self.kind, value) {
+            (Engine::Postgres, Kind::Id(received), Value::Text(id)) => {
+                let derived = uuid(&id);
+                let differs = received == Received::Always || id != derived;
+                let key = if differs {
+                    Value::Text(id)
+                } else {
+                    Value::Null
+                };
+                vec![Value::Text(derived), key]
+            }
+            // What is derived from it a trigger fills in.
+            (_, _, value) => vec![value],
+        };
+        let written = names.into_iter().zip(values);
+        written
+            .map(|((name, kind), value)| (name, kind, value))
+            .collect()
+    }
+}
+
+/// The UUID of an id: itself if it is one, else version 5 of `oneact:` and the id under the namespace of
+/// URLs, as `uuid_generate_v5(uuid_ns_url(), 'oneact:' || id)` gives it.
+pub(super) fn uuid(id: &str) -> String {
+    let own = (id.len() == 36).then(|| Uuid::try_parse(id).ok()).flatten();
+    own.unwrap_or_else(|| Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("oneact:{id}").as_bytes()))
+        .to_string()
+}

@@ -1,0 +1,172 @@
+//! The fields of records that columns hold: how each takes over what was read, and gives what is written.
+
+use super::sql::Value;
+use crate::ledger::record::{ClaimState, Effects, RowOutcome, RowState};
+
+/// Who wrote a row: rows of other programs, and of before oneact, have no link and may hold anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    Oneact,
+    Another,
+}
+
+/// A field of a record that a column holds.
+pub(super) trait Field {
+    /// Takes over what was read, or says what is wrong with it.
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String>;
+    /// Gives the value to be written, and leaves nothing.
+    fn take(&mut self) -> Value;
+}
+
+impl Field for String {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        // Rows of other programs may lack it.
+        *self = text(value)?.unwrap_or_default();
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::Text(std::mem::take(self))
+    }
+}
+
+impl Field for Option<String> {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        *self = text(value)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Option::take(self).map_or(Value::Null, Value::Text)
+    }
+}
+
+impl Field for u64 {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        *self = number(&value, writer)?.unwrap_or_default();
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::from(*self)
+    }
+}
+
+impl Field for Option<u64> {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        *self = number(&value, writer)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::from(*self)
+    }
+}
+
+impl Field for u32 {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        let number = number(&value, writer)?.unwrap_or_default();
+        *self = Self::try_from(number).unwrap_or(Self::MAX);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::Int((*self).into())
+    }
+}
+
+/// A score is a number that JSON has. PostgreSQL gives it as text.
+impl Field for Option<f64> {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        let number = match value {
+            Value::Null => return Ok(()),
+            Value::Real(number) => Some(number),
+            other => text(other)?.and_then(|text| text.parse().ok()),
+        };
+        *self = number.filter(|number| number.is_finite());
+        match (&self, writer) {
+            (None, Writer::Oneact) => Err("is no number of JSON".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn take(&mut self) -> Value {
+        self.map_or(Value::Null, Value::Real)
+    }
+}
+
+impl Field for RowOutcome {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        *self = match (text(value)?.as_deref(), writer) {
+            (Some("success"), _) => Self::Success,
+            // What rows of another program say otherwise was no success.
+            (Some("error"), _) | (_, Writer::Another) => Self::Error,
+            (_, Writer::Oneact) => Self::Other,
+        };
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        self.name().into()
+    }
+}
+
+impl Field for Option<RowState> {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        *self = match (value, writer) {
+            (Value::Null, _) => None,
+            (value, Writer::Another) => word(value, RowState::read).ok(),
+            (value, Writer::Oneact) => Some(word(value, RowState::read)?),
+        };
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        self.map(RowState::name).into()
+    }
+}
+
+impl Field for ClaimState {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        *self = word(value, Self::read)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        self.name().into()
+    }
+}
+
+impl Field for Effects {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        *self = word(value, Self::read)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        self.name().into()
+    }
+}
+
+fn text(value: Value) -> Result<Option<String>, String> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Text(text) => Ok(Some(text)),
+        Value::Int(_) | Value::Real(_) | Value::Bytes(_) => Err("is no text".to_owned()),
+    }
+}
+
+/// A number from 0 on.
+fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
+    match (value, writer) {
+        (Value::Int(number @ 0..), _) => Ok(Some(number.unsigned_abs())),
+        (Value::Null, _) | (_, Writer::Another) => Ok(None),
+        (_, Writer::Oneact) => Err("is no number from 0 on".to_owned()),
+    }
+}
+
+/// A word of one of our lists.
+fn word<T>(value: Value, read: fn(&str) -> Option<T>) -> Result<T, String> {
+    let name = text(value)?.unwrap_or_default();
+    read(&name).ok_or_else(|| format!("is `{name}`, which is none of its words"))
+}
