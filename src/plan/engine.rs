@@ -5,7 +5,6 @@ mod entry;
 mod folder;
 mod journal;
 mod recover;
-mod rules;
 mod stage;
 mod transaction;
 mod undo;
@@ -18,6 +17,7 @@ pub(crate) use journal::{Account, Origin, State, account};
 pub(crate) use recover::{Believe, Consent, End, Recovered, Settling, recover, recover_one};
 pub(crate) use stage::{Seen, Stage, Written, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
+pub(crate) use undo::Conflict;
 
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ struct Place {
 fn place() -> Place {
     let dir = tempfile::tempdir().unwrap();
     let path = Utf8PathBuf::try_from(dir.path().canonicalize().unwrap()).unwrap();
-    let root = Root::open(&path, Arc::new(Faults::default())).unwrap();
+    let root = Root::open(&path).unwrap();
     Place {
         _dir: dir,
         path,

@@ -27,7 +27,12 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    pub(crate) fn open(path: &Utf8Path, faults: Arc<Faults>) -> Result<Self, FileError> {
+    /// Opens one where nothing is to go wrong.
+    pub(crate) fn open(path: &Utf8Path) -> Result<Self, FileError> {
+        Self::open_with(path, Arc::default())
+    }
+
+    pub(crate) fn open_with(path: &Utf8Path, faults: Arc<Faults>) -> Result<Self, FileError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, path.as_std_path(), flags, Mode::empty())
             .map_err(FileError::of("open the root", path))?;

@@ -36,7 +36,7 @@ fn the_rules_end_when_the_plan_has_to_stop() {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), "a").unwrap();
     let path = Utf8Path::from_path(dir.path()).unwrap();
-    let root = Root::open(path, Arc::new(Faults::default())).unwrap();
+    let root = Root::open(path).unwrap();
     let asked = Cell::new(0);
     let stopped = || {
         asked.set(asked.get() + 1);
