@@ -1,6 +1,6 @@
 //! Single changes, made and taken back.
 
-use std::{fs, os::unix::fs::MetadataExt, sync::Arc};
+use std::{fs, os::unix::fs::MetadataExt};
 
 use camino::Utf8PathBuf;
 use tempfile::TempDir;
@@ -11,10 +11,7 @@ use super::{
     folder::Folder,
     undo::{Undone, is_between, undo},
 };
-use crate::{
-    plan::files::{Faults, Root},
-    task::RelPath,
-};
+use crate::{plan::files::Root, task::RelPath};
 
 struct Place {
     _dir: TempDir,

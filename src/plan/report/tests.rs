@@ -12,10 +12,10 @@ use super::*;
 use crate::{
     plan::{
         diff::{Pair, Side, summary},
-        model::ActionId,
+        model::{ActionId, ChangeKind},
         record::{
-            ActionEnd, Change, ChangeKind, ChangeRecord, Checkpoint, Durability, Fidelity,
-            FileState, Jail, Rollback, Trouble, Undo, Verdict,
+            ActionEnd, Change, ChangeRecord, Checkpoint, Durability, Fidelity, FileState, Jail,
+            Rollback, Trouble, Undo, Verdict,
         },
     },
     task::{ActionType, Failure, Fault, RelPath, hexadecimal},

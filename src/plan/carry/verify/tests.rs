@@ -1,6 +1,6 @@
 //! What is asked between two rules, and how a text is looked for.
 
-use std::{cell::Cell, fs, sync::Arc};
+use std::{cell::Cell, fs};
 
 use camino::Utf8Path;
 use serde_json::json;
@@ -8,7 +8,7 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::{
-    plan::{files::Faults, read},
+    plan::read,
     task::{Bounds, PlanOrder, Validation},
 };
 
