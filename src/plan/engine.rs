@@ -1,7 +1,6 @@
 //! The changes themselves: made ready, made, or taken back.
 
 mod apply;
-mod entry;
 mod folder;
 mod journal;
 mod recover;
@@ -9,11 +8,10 @@ mod stage;
 mod transaction;
 mod undo;
 
-pub(crate) use entry::{Entry, Way};
 pub(crate) use folder::{
     Folder, REPORTS, finished, interrupted, mark_of, never_planned, unfinished,
 };
-pub(crate) use journal::{Account, Origin, State, account};
+pub(crate) use journal::{Account, Entry, Origin, State, Way, account};
 pub(crate) use recover::{Believe, Consent, End, Recovered, Settling, recover, recover_one};
 pub(crate) use stage::{Seen, Stage, Written, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};

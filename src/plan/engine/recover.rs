@@ -14,8 +14,8 @@ use crate::{
 };
 
 use super::{
-    entry::Entry,
     folder::{self, Folder},
+    journal::Entry,
     journal::{Account, Journal, Origin, State},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,

@@ -17,8 +17,8 @@ use crate::{
 
 use super::{
     apply::{ApplyError, apply},
-    entry::{Entry, Way},
     folder::{Folder, REPORTS},
+    journal::{Entry, Way},
     journal::{Event, JOURNAL, Journal},
     stage::Stage,
     undo::{Conflict, Undone, undo},

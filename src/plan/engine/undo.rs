@@ -13,7 +13,7 @@ use crate::{
     task::{RelPath, hexadecimal},
 };
 
-use super::entry::{Entry, Post, Pre, Way};
+use super::journal::{Entry, Post, Pre, Way};
 
 /// Read at a time, in bytes.
 const BLOCK: usize = 256 * 1024;

@@ -12,9 +12,9 @@ use std::{
 use rustix::{
     buffer::spare_capacity,
     fs::{
-        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps,
-        UTIME_OMIT, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate, futimens,
-        ioctl_ficlone, linkat, mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
+        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, ResolveFlags, Timespec,
+        Timestamps, UTIME_OMIT, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate,
+        futimens, linkat, mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
     },
     io::Errno,
 };
@@ -22,7 +22,7 @@ use rustix::{
 use crate::task::RelPath;
 
 use super::{
-    Attributes, Facts, FileError, Kind,
+    Facts, FileError, Kind,
     facts::{mount_of, timespec},
     faults::Call,
     root::Root,
@@ -44,8 +44,32 @@ pub(crate) struct New {
     pub(crate) facts: Facts,
 }
 
+impl Root {
+    /// Opens a directory below the root; no link on the way is followed.
+    pub(crate) fn dir(&self, path: Option<&RelPath>) -> Result<Dir<'_>, FileError> {
+        let name = path.map_or(".", RelPath::as_str);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = self.open_beneath(name, flags, ResolveFlags::NO_SYMLINKS)?;
+        Ok(Dir::new(self, fd, path.cloned()))
+    }
+
+    /// The directory a path is in.
+    pub(crate) fn parent(&self, path: &RelPath) -> Result<Dir<'_>, FileError> {
+        self.dir(path.parent().as_ref())
+    }
+
+    /// What is at a path without links; `None` where nothing is.
+    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
+        match self.parent(path) {
+            Ok(dir) => dir.look(path.name()),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl<'a> Dir<'a> {
-    pub(super) fn new(root: &'a Root, fd: OwnedFd, path: Option<RelPath>) -> Self {
+    fn new(root: &'a Root, fd: OwnedFd, path: Option<RelPath>) -> Self {
         Self { root, fd, path }
     }
 
@@ -57,7 +81,12 @@ impl<'a> Dir<'a> {
         }
     }
 
-    fn gate(&self, call: Call, operation: &'static str, name: &str) -> Result<(), FileError> {
+    pub(super) fn gate(
+        &self,
+        call: Call,
+        operation: &'static str,
+        name: &str,
+    ) -> Result<(), FileError> {
         self.root
             .faults
             .before(call)
@@ -292,38 +321,6 @@ impl<'a> Dir<'a> {
             last_modification: timespec(mtime),
         };
         futimens(&file, &times).map_err(FileError::of("set the times of", self.name(name)))
-    }
-
-    /// Copies a file with its times; blocks are shared where the file system can.
-    pub(crate) fn copy(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<New, FileError> {
-        let (mut from, facts) = self.open(name)?;
-        let mut copy = to.create(new, 0o600)?;
-        to.gate(Call::Write, "write", new)?;
-        if ioctl_ficlone(&copy.file, &from).is_err() {
-            std::io::copy(&mut from, &mut copy.file)
-                .map_err(FileError::io("write", to.name(new)))?;
-        }
-        let attributes = Attributes::of(self, name, &from, &facts)?;
-        // What a backup cannot have of its original, the manifest still tells.
-        attributes.give(to, new, &copy.file, &copy.facts)?;
-        let stat = fstat(&from).map_err(FileError::of("look at", self.name(name)))?;
-        let time = |seconds, nanoseconds| Timespec {
-            tv_sec: seconds,
-            tv_nsec: nanoseconds,
-        };
-        let times = Timestamps {
-            last_access: time(
-                stat.st_atime,
-                i64::try_from(stat.st_atime_nsec).unwrap_or_default(),
-            ),
-            last_modification: time(
-                stat.st_mtime,
-                i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
-            ),
-        };
-        to.gate(Call::Attributes, "set the times of", new)?;
-        futimens(&copy.file, &times).map_err(FileError::of("set the times of", to.name(new)))?;
-        Ok(copy)
     }
 
     /// A second name for a file.

@@ -1,7 +1,7 @@
 //! Journals that are whole, torn, moved and forged.
 
 use super::{
-    super::entry::{Post, Pre, Way},
+    super::journal::{Post, Pre, Way},
     *,
 };
 use std::os::unix::fs::PermissionsExt;
