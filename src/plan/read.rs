@@ -62,9 +62,9 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     let limits = Limits::of(bounds, own, config.constraints.as_ref(), &mut notes)
         .map_err(|failure| findings.failure(failure))
         .ok();
-    notes
-        .into_iter()
-        .for_each(|note| findings.note_in_any_case(note));
+    for note in notes {
+        findings.note_in_any_case(note);
+    }
     let instructions = document.asked.under(&config, &findings);
 
     if let Some(limits) = &limits {

@@ -360,7 +360,7 @@ pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
     let of_no_action = std::iter::once(&*error.first)
         .chain(&error.others)
         .filter(|problem| problem.subject.action.is_none());
-    let Ok(directory) = RelPath::parse(&format!("{}/none", REPORTS)) else {
+    let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
         return Finished::refused(error.failure());
     };
     let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
