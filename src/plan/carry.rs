@@ -132,13 +132,12 @@ impl<'a> Carrier<'a> {
         let stopped = || self.stopped();
         let checked = check::check(self.plan, self.root, self.desk.host, &stopped, &mut staging);
         let foreseen = std::mem::take(&mut staging.foreseen);
-        let (stage, undo) = staging.ready();
         let Checked { verdicts } = match checked {
             Ok(checked) => checked,
             Err(Broken::Failed(failure) | Broken::Stopped(failure)) => {
                 teller.none_tried(self.plan);
                 teller.trouble(failure);
-                return unchanged(stage, teller);
+                return unchanged(staging.stage, teller);
             }
         };
         teller.story.verdicts = verdicts;
@@ -148,14 +147,15 @@ impl<'a> Carrier<'a> {
                 Fault::PreviewChanged,
                 format!("the plan would now come to {}, not to {expected}: a file or the plan has changed since the preview. Look at a new one (--dry-run)", hash.as_str()),
             ));
-            return unchanged(stage, teller);
+            return unchanged(staging.stage, teller);
         }
         teller.story.preview = Some(hash);
         let failed = teller.failure().is_some();
         let undone_on_failure = self.plan.instructions.on_failure == OnFailure::RollBack;
-        if undo.changes.is_empty() || (failed && undone_on_failure) {
-            return unchanged(stage, teller);
+        if staging.changes.is_empty() || (failed && undone_on_failure) {
+            return unchanged(staging.stage, teller);
         }
+        let (stage, undo) = staging.ready();
         let mut verified =
             |entries: &[Entry], teller: &mut Teller<'_>| self.verified(entries, teller);
         let made = make(

@@ -113,13 +113,13 @@ fn undo(
             .rev()
             .try_for_each(|dir| staging.stage.remove_dir(dir.clone()))
     });
-    let (stage, undo) = staging.ready();
     if let Err(error) = staged {
         teller.trouble(error.into());
-        let folder = stage.abandon()?;
+        let folder = staging.stage.abandon()?;
         teller.leave(&folder);
         return Ok(teller.finish(&folder));
     }
+    let (stage, undo) = staging.ready();
     let mut as_it_is = |_: &[Entry], _: &mut Teller<'_>| Ok(());
     let threads = limits.max_concurrency;
     let made = make(stage, &mut teller, undo, threads, &stopped, &mut as_it_is);

@@ -23,7 +23,7 @@ const KEPT_DAYS: i64 = 30;
 /// Stages every change, and keeps its record.
 pub(in crate::plan) struct Staging<'a> {
     pub(in crate::plan) stage: Stage<'a>,
-    changes: Vec<record::Change>,
+    pub(in crate::plan) changes: Vec<record::Change>,
     /// The outermost first.
     pub(in crate::plan) directories: Vec<RelPath>,
     pub(in crate::plan) foreseen: Vec<Foreseen>,
