@@ -4,11 +4,14 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::{fd::AsFd, unix::fs::OpenOptionsExt as _},
     path::Path,
 };
 
-use rustix::{fs::OFlags, io::Errno};
+use rustix::{
+    fs::{FileType, Mode, OFlags, Stat, fstat, openat},
+    io::Errno,
+};
 
 /// Opens a regular file with these options.
 pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Result<File> {
@@ -20,6 +23,23 @@ pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Resu
         Ok(file)
     } else {
         Err(no_plain_file())
+    }
+}
+
+/// The same for a name in an open directory, with a look at what was opened. What is no regular file is
+/// answered with `EISDIR`.
+pub fn open_plain_at(
+    dir: impl AsFd,
+    name: &str,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<(File, Stat), Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(dir, name, flags, mode)?;
+    let stat = fstat(&file)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok((File::from(file), stat)),
+        _ => Err(Errno::ISDIR),
     }
 }
 
@@ -81,6 +101,9 @@ mod tests {
             let options = &mut File::options();
             assert!(open_plain(at(odd), options.write(true)).is_err(), "{odd}");
             assert!(is_plain_or_free(at(odd)).is_err(), "{odd}");
+            let dir = File::open(keep.path()).unwrap();
+            let opened = open_plain_at(&dir, odd, OFlags::RDONLY, Mode::empty());
+            assert!(opened.is_err(), "{odd}");
         }
         for good in ["file", "none"] {
             is_plain_or_free(at(good)).unwrap();

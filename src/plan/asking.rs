@@ -1,6 +1,6 @@
-//! Questions about plans: how far one came, and whether one would please stop.
+//! Questions about plans: how far one came, whether it would stop, what became of it.
 
-use std::{fs, sync::Arc};
+use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
@@ -8,14 +8,15 @@ use serde_json::Value;
 
 use crate::{
     host,
-    task::{Failure, Fault, PlanName, ReportFiles},
+    task::{Failure, Fault, PlanName, RelPath, ReportFiles},
 };
 
 use super::{
     Desk, Finished,
-    carry::refused,
-    engine::{Folder, REPORTS, finished, mark_of, unfinished},
-    files::{Faults, Root},
+    engine::{
+        Account, Entry, Folder, Origin, REPORTS, State, account, finished, mark_of, unfinished,
+    },
+    files::Root,
     report::{CHANGE_LOG, EXECUTION_REPORT, MANIFEST},
 };
 
@@ -33,7 +34,7 @@ struct Mark {
 /// Tells how far a plan came.
 pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
     let told = || -> Result<Finished, Failure> {
-        let root = Root::open(desk.root, Arc::new(Faults::default()))?;
+        let root = Root::open(desk.root)?;
         if let Some((name, mark)) = under_way(&root, plan)? {
             let sentence = format!(
                 "Plan {} is under way in process {} ({REPORTS}/{name}).",
@@ -66,13 +67,13 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
             ..Finished::nothing_done(sentence)
         })
     };
-    told().unwrap_or_else(refused)
+    told().unwrap_or_else(Finished::refused)
 }
 
 /// Asks the process that is at work on a plan to stop and undo.
 pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
     let asked = || -> Result<Finished, Failure> {
-        let root = Root::open(desk.root, Arc::new(Faults::default()))?;
+        let root = Root::open(desk.root)?;
         let none = || {
             let message = "no such plan is under way below this root; nothing was cancelled";
             Failure::new(Fault::InputUnresolved, message)
@@ -85,7 +86,7 @@ pub(crate) fn cancel(plan: &PlanName, desk: Desk<'_>) -> Finished {
             mark.pid, mark.plan_id
         )))
     };
-    asked().unwrap_or_else(refused)
+    asked().unwrap_or_else(Finished::refused)
 }
 
 /// The plan of that name, if a living process of ours is at work on it.
@@ -157,4 +158,66 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
     let rest = below.strip_prefix(REPORTS)?.strip_prefix('/')?;
     let name = rest.split('/').next()?;
     (!name.is_empty() && !name.starts_with('.')).then_some(name)
+}
+
+/// What became of a plan whose run died before it could say so: what the journal says, after everything that was interrupted has been settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// All of it was made, and stands.
+    Made {
+        /// The report directory, below the root.
+        directory: String,
+        changed: Vec<RelPath>,
+    },
+    /// Nothing of it was made, or nothing is left.
+    NotMade,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// The fate of the plan that this run carried out.
+pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
+    let Ok(root) = Root::open(desk.root) else {
+        return Fate::Unknown;
+    };
+    let Ok(names) = finished(&root) else {
+        return Fate::Unknown;
+    };
+    for name in names {
+        let Ok(folder) = Folder::open(&root, &name) else {
+            continue;
+        };
+        let Ok(account) = account(folder.dir()) else {
+            continue;
+        };
+        if account.operation == operation_id {
+            return fate_by(&folder, account);
+        }
+    }
+    // A journal is there before anything is changed.
+    Fate::NotMade
+}
+
+/// A journal that was not written here tells nothing.
+fn fate_by(folder: &Folder<'_>, account: Account) -> Fate {
+    match (account.origin, account.state) {
+        (Origin::Here, State::Done(entries)) => Fate::Made {
+            directory: folder.path().to_string(),
+            changed: entries.iter().flat_map(changed_by).collect(),
+        },
+        (Origin::Here, State::Empty | State::Ready(_) | State::RolledBack(_)) => Fate::NotMade,
+        (Origin::Here, State::Applying(_) | State::Foreign) | (Origin::Unproven, _) => {
+            Fate::Unknown
+        }
+    }
+}
+
+fn changed_by(entry: &Entry) -> Vec<RelPath> {
+    match entry {
+        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Vec::new(),
+        Entry::Rename { path, to, .. } => vec![path.clone(), to.clone()],
+        Entry::Create { path, .. } | Entry::Modify { path, .. } | Entry::Delete { path, .. } => {
+            vec![path.clone()]
+        }
+    }
 }

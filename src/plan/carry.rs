@@ -1,18 +1,14 @@
 //! Carrying a plan out, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
-mod lock;
 mod preview;
 mod settle;
 mod staging;
 mod telling;
 mod verify;
 
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, thread, time::Duration};
 
-use crate::{
-    host,
-    task::{Bounds, Failure, Fault, PlanOrder, Reach},
-};
+use crate::task::{Bounds, Failure, Fault, PlanOrder, Reach};
 
 use super::{
     Desk, Finished,
@@ -21,16 +17,15 @@ use super::{
     files::{Faults, Root, jailed},
     model::{ActionId, OnFailure, Plan},
     read,
-    record::{Durability, Jail, Undo, uuid_v4},
-    report::{Manifest, PreviewHash},
+    record::{Durability, Jail, PreviewHash, Undo},
+    report::{self, MANIFEST, Manifest, SCRIPT},
 };
 
-pub(super) use lock::locked;
 pub(crate) use preview::preview;
 pub(super) use settle::settle_others;
 pub(crate) use settle::{Settled, clear_expired, recover, recover_named};
 pub(super) use staging::Staging;
-pub(super) use telling::{Teller, broken, directory, expiry, refused};
+pub(super) use telling::Teller;
 use verify::verify;
 
 /// How often a plan is tried, when somebody changes a file between the check and the exchange.
@@ -43,9 +38,7 @@ pub(crate) fn execute(
     expect: Option<&str>,
     desk: Desk<'_>,
 ) -> Finished {
-    let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
-    let faults = Arc::new(Faults::parse(&faults));
-    execute_with(order, bounds, expect, desk, faults)
+    execute_with(order, bounds, expect, desk, Faults::asked())
 }
 
 fn execute_with(
@@ -59,23 +52,32 @@ fn execute_with(
         Ok(plan) => plan,
         Err(error) => return telling::unread(&error, desk),
     };
+    in_the_root(desk, faults, |root, jail| {
+        let carrier = Carrier {
+            plan: &plan,
+            order,
+            expect,
+            desk,
+            jail,
+            root,
+        };
+        carrier.carry()
+    })
+}
+
+/// Does the work in the root, out of which the kernel lets no write. `Err`: nothing was begun.
+pub(super) fn in_the_root(
+    desk: Desk<'_>,
+    faults: Arc<Faults>,
+    work: impl FnOnce(&Root, Jail) -> Result<Finished, Failure> + Send,
+) -> Finished {
     let work = |jail| {
-        Root::open(desk.root, faults)
+        Root::open_with(desk.root, faults)
             .map_err(Failure::from)
-            .and_then(|root| {
-                let carrier = Carrier {
-                    plan: &plan,
-                    order,
-                    expect,
-                    desk,
-                    jail,
-                    root: &root,
-                };
-                carrier.carry()
-            })
-            .unwrap_or_else(refused)
+            .and_then(|root| work(&root, jail))
+            .unwrap_or_else(Finished::refused)
     };
-    jailed(desk.root, work).unwrap_or_else(broken)
+    jailed(desk.root, work).unwrap_or_else(Finished::broken)
 }
 
 /// One plan at work.
@@ -101,8 +103,7 @@ impl<'a> Carrier<'a> {
         let stopped = || self.stopped();
         let _lock = locked(self.root, &stopped)?;
         let notes = settle_others(self.root, self.desk, self.threads())?;
-        let name = directory(self.desk);
-        let mut folder = Folder::create(self.root, &name)?;
+        let mut folder = Folder::create(self.root, &self.desk.report_name())?;
         let mut tries = 1;
         loop {
             match self.attempt(folder, tries < TRIES) {
@@ -125,48 +126,36 @@ impl<'a> Carrier<'a> {
             .map(Stage::open);
         let stage = match stage {
             Ok(Ok(stage)) => stage,
-            Ok(Err(error)) | Err(error) => return done(refused(error.into())),
+            Ok(Err(error)) | Err(error) => return done(Finished::refused(error.into())),
         };
         let mut staging = Staging::new(stage, self.desk.host);
         let stopped = || self.stopped();
         let checked = check::check(self.plan, self.root, self.desk.host, &stopped, &mut staging);
-        let Staging {
-            stage,
-            changes,
-            directories,
-            foreseen,
-            ..
-        } = staging;
+        let foreseen = std::mem::take(&mut staging.foreseen);
         let Checked { verdicts } = match checked {
             Ok(checked) => checked,
             Err(Broken::Failed(failure) | Broken::Stopped(failure)) => {
                 teller.none_tried(self.plan);
                 teller.trouble(failure);
-                return unchanged(stage, teller);
+                return unchanged(staging.stage, teller);
             }
         };
-        teller.verdicts = verdicts;
-        let hash = PreviewHash::of(&telling::canonical(&self.order.plan), foreseen);
+        teller.story.verdicts = verdicts;
+        let hash = PreviewHash::of(&self.order.plan, foreseen);
         if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
             teller.trouble(Failure::new(
                 Fault::PreviewChanged,
-                format!("the plan would now come to {hash}, not to {expected}: a file or the plan has changed since the preview. Look at a new one (--dry-run)"),
+                format!("the plan would now come to {}, not to {expected}: a file or the plan has changed since the preview. Look at a new one (--dry-run)", hash.as_str()),
             ));
-            return unchanged(stage, teller);
+            return unchanged(staging.stage, teller);
         }
-        teller.preview = Some(hash);
+        teller.story.preview = Some(hash);
         let failed = teller.failure().is_some();
         let undone_on_failure = self.plan.instructions.on_failure == OnFailure::RollBack;
-        if changes.is_empty() || (failed && undone_on_failure) {
-            return unchanged(stage, teller);
+        if staging.changes.is_empty() || (failed && undone_on_failure) {
+            return unchanged(staging.stage, teller);
         }
-        let undo = Undo {
-            id: uuid_v4(self.desk.host.random_bytes()),
-            created: self.desk.host.now(),
-            expires: expiry(self.desk),
-            changes,
-            directories,
-        };
+        let (stage, undo) = staging.ready();
         let mut verified =
             |entries: &[Entry], teller: &mut Teller<'_>| self.verified(entries, teller);
         let made = make(
@@ -189,7 +178,7 @@ impl<'a> Carrier<'a> {
         let findings = verify(self.plan, self.root, entries, &completed, &|| {
             self.stopped()
         })?;
-        teller.warnings.extend(findings.warnings);
+        teller.story.warnings.extend(findings.warnings);
         let first = match self.plan.instructions.on_failure {
             OnFailure::RollBack => findings.failed.first().cloned(),
             OnFailure::Keep => None,
@@ -254,9 +243,13 @@ pub(super) fn make<'a>(
     stopped: &dyn Fn() -> Option<Failure>,
     verified: Verify<'_>,
 ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
-    let manifest = Manifest::of(teller.run(), &undo);
-    let documents = telling::checkpoint(&manifest);
-    teller.undo = Some(undo);
+    let manifest = Manifest::of(&teller.story.run, &undo);
+    // Written before the first change: how it is taken back.
+    let documents = vec![
+        (MANIFEST, report::bytes(&manifest)),
+        (SCRIPT, report::script(&manifest).into_bytes()),
+    ];
+    teller.story.undo = Some(undo);
     let armed = stage.arm(&documents, threads, teller.operation())?;
     teller.course().set(Reach::Changing);
     let made = armed.apply(stopped).and_then(|applied| {
@@ -278,10 +271,10 @@ pub(super) fn make<'a>(
 
 /// The end of a plan that is done.
 pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Finished {
-    teller.durability = committed.durability;
-    teller.warnings.extend(committed.notes);
+    teller.story.durability = committed.durability;
+    teller.story.warnings.extend(committed.notes);
     if committed.durability == Durability::Unconfirmed {
-        teller.warnings.push(
+        teller.story.warnings.push(
             "The plan is applied, but the disk did not confirm it: after a power failure it may be undone.".to_owned(),
         );
     }
@@ -318,6 +311,40 @@ fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> Tried<'a> {
 
 fn done<'a>(finished: Finished) -> Tried<'a> {
     Tried::Finished(Box::new(finished))
+}
+
+/// How often a held lock is asked for.
+const POLL: Duration = Duration::from_millis(2);
+
+/// The root's lock; free again when dropped, and when the process ends however it does.
+#[must_use]
+pub(super) struct Lock<'a>(&'a Root);
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
+}
+
+/// Waits for its turn, as long as `stopped` lets it.
+pub(super) fn locked<'a>(
+    root: &'a Root,
+    stopped: &dyn Fn() -> Option<Failure>,
+) -> Result<Lock<'a>, Failure> {
+    while !root.try_lock()? {
+        if let Some(failure) = stopped() {
+            if failure.fault == Fault::Cancelled {
+                return Err(failure);
+            }
+            let message = format!(
+                "another plan was at work below {} all the time; send this one again later",
+                root.path()
+            );
+            return Err(Failure::new(Fault::InFlight, message));
+        }
+        thread::sleep(POLL);
+    }
+    Ok(Lock(root))
 }
 
 #[cfg(test)]

@@ -5,25 +5,28 @@
 //! never holds them all.
 
 mod mounts;
-mod original;
 mod overlay;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    thread,
+    time::Duration,
+};
 
 use crate::{
-    host::{Host, Moment},
+    host::{self, Host, Moment},
     task::{Failure, Fault, RelPath},
 };
 
 use super::{
-    files::{Attributes, FileError, Inherited, Located, Root, View},
+    engine::{Seen, hash},
+    files::{Attributes, Dir, Facts, FileError, Inherited, Located, Root, View},
     graph,
     model::{Action, ActionId, OnError, Operation, Plan},
     record::{ActionEnd, Verdict},
 };
 
 use mounts::Mounts;
-pub(crate) use original::Original;
 use overlay::Overlay;
 
 /// What takes the changes a plan comes to.
@@ -332,5 +335,46 @@ impl Groups {
 
     fn ending_at(&self, turn: usize) -> impl Iterator<Item = &BTreeSet<RelPath>> {
         self.ends.get(&turn).into_iter().flatten()
+    }
+}
+
+/// A file as it is before the plan: everything of it, read through one handle.
+#[derive(Debug)]
+pub(crate) struct Original {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) seen: Seen,
+    pub(crate) attributes: Attributes,
+}
+
+/// Longer than the clock of any file system stands still, in nanoseconds.
+const TICK: i64 = 20_000_000;
+
+impl Original {
+    /// Reads a file of at most so many bytes.
+    pub(crate) fn read(dir: &Dir<'_>, name: &str, most: u64) -> Result<Self, FileError> {
+        if let Some(facts) = dir.look(name)? {
+            settle(&facts);
+        }
+        let (bytes, facts, file) = dir.read_open(name, most)?;
+        let attributes = Attributes::of(dir, name, &file, &facts)?;
+        Ok(Self {
+            seen: Seen {
+                facts,
+                mount: dir.mount_of(name, &file)?,
+                sha256: hash(&bytes),
+            },
+            bytes,
+            attributes,
+        })
+    }
+}
+
+/// A file that was written a moment ago could be written again without its time changing: it is waited
+/// for until it could not.
+fn settle(facts: &Facts) {
+    let age = host::file_time().saturating_sub(facts.mtime);
+    if (0..TICK).contains(&age) {
+        let rest = u64::try_from(TICK - age).unwrap_or_default();
+        thread::sleep(Duration::from_nanos(rest));
     }
 }

@@ -1,15 +1,16 @@
-//! What a plan is carried out with.
+//! What a plan is carried out with, and what it comes to for whoever answers the caller.
 
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
 
 use crate::{
     host::{Host, Moment},
-    task::{Bounds, Course, Failure, RelPath},
+    task::{Bounds, Course, Effect, Failure, Fault, Preview, RelPath, ReportFiles},
 };
 
-use super::model::Limits;
+use super::{model::Limits, record::Status};
 
 /// The surroundings of one plan.
 #[derive(Clone, Copy)]
@@ -48,8 +49,111 @@ impl Desk<'_> {
         own
     }
 
+    /// The name of the report directory, `{timestamp}_{task_id}` (C-20): the task's name, as far as the name of
+    /// a file can say it.
+    pub(crate) fn report_name(&self) -> String {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let task: String = self
+            .task_id
+            .chars()
+            .map(|c| if fits(c) { c } else { '_' })
+            .take(40)
+            .collect();
+        format!("{}_{task}", self.host.now().strftime("%Y%m%d-%H%M%S"))
+    }
+
     /// The rules for whatever no catalog entry bounds: undoing and recovery.
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
         Limits::of(&Bounds::default(), &self.own(), None, &mut Vec::new())
+    }
+}
+
+/// The end of a plan, of its preview, its rollback, or of a question about it.
+#[derive(Debug, Clone)]
+pub(crate) struct Finished {
+    /// `None` where no plan was at work: a preview, a question.
+    pub(crate) status: Option<Status>,
+    /// Nothing was changed, because the request is wrong: fix it and send it again.
+    pub(crate) rejected: Rejected,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) effect: Effect,
+    /// `execution_report.json` as a value; null before there is a plan to report on.
+    pub(crate) report: Value,
+    /// Paths below the root, where they were written.
+    pub(crate) files: Option<ReportFiles>,
+    /// What would be done: only of a preview.
+    pub(crate) preview: Option<Preview>,
+    /// Every path that is another now than before the plan.
+    pub(crate) changed: Vec<RelPath>,
+    /// For `audit.reasoning` and `audit.compliance_notes`.
+    pub(crate) reasoning: Vec<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Finished {
+    /// Nothing was done; a sentence says what there is to say.
+    pub(super) fn nothing_done(sentence: String) -> Self {
+        Self {
+            reasoning: vec![sentence],
+            ..Self::nothing()
+        }
+    }
+
+    /// A plan that was not even begun.
+    pub(super) fn refused(failure: Failure) -> Self {
+        Self {
+            rejected: Rejected::by(&failure),
+            failure: Some(failure),
+            ..Self::nothing()
+        }
+    }
+
+    /// A defect of ours: how far the plan came, the next start finds out.
+    pub(super) fn broken() -> Self {
+        let message = "internal error: oneact broke while carrying out the plan; the next run, or `oneact recover`, settles it";
+        Self {
+            effect: Effect::Unknown,
+            ..Self::refused(Failure::new(Fault::Internal, message))
+        }
+    }
+
+    fn nothing() -> Self {
+        Self {
+            status: None,
+            rejected: Rejected::No,
+            failure: None,
+            effect: Effect::None,
+            report: Value::Null,
+            files: None,
+            preview: None,
+            changed: Vec::new(),
+            reasoning: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Whether the request was refused before anything was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rejected {
+    Yes,
+    No,
+}
+
+impl Rejected {
+    /// By whether the request is to be mended, rather than the world it met.
+    pub(super) fn by(failure: &Failure) -> Self {
+        match failure.fault {
+            Fault::DiskFull
+            | Fault::FileSystem
+            | Fault::HashMismatch
+            | Fault::Cancelled
+            | Fault::ToolTimeout
+            | Fault::InFlight
+            | Fault::Stuck
+            | Fault::RollbackConflict
+            | Fault::Internal => Self::No,
+            _ => Self::Yes,
+        }
     }
 }

@@ -6,7 +6,6 @@
 
 mod draft;
 mod json;
-mod lines;
 mod path;
 mod pattern;
 mod schema;
@@ -276,8 +275,8 @@ pub(crate) fn edit(
             replacement,
             count,
         } => pattern::replace(text, pattern, replacement, *count, budget)?,
-        Edit::LineInsert { line, content } => lines::insert(text, *line, content)?,
-        Edit::LineDelete { first, last } => lines::delete(text, *first, *last)?,
+        Edit::LineInsert { line, content } => text::insert(text, *line, content)?,
+        Edit::LineDelete { first, last } => text::delete(text, *first, *last)?,
         Edit::JsonAdd { .. } | Edit::JsonUpdate { .. } => {
             must_not_be(Language::Yaml, name, "use yaml_update")?;
             return json::edit(text, edit, budget);

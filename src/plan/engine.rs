@@ -1,23 +1,21 @@
 //! The changes themselves: made ready, made, or taken back.
 
 mod apply;
-mod entry;
 mod folder;
 mod journal;
 mod recover;
-mod rules;
 mod stage;
 mod transaction;
 mod undo;
 
-pub(crate) use entry::{Entry, Way};
 pub(crate) use folder::{
     Folder, REPORTS, finished, interrupted, mark_of, never_planned, unfinished,
 };
-pub(crate) use journal::{Account, Origin, State, account};
+pub(crate) use journal::{Account, Entry, Origin, State, Way, account};
 pub(crate) use recover::{Believe, Consent, End, Recovered, Settling, recover, recover_one};
 pub(crate) use stage::{Seen, Stage, Written, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
+pub(crate) use undo::Conflict;
 
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,6 @@ mod barrier;
 mod dir;
 mod facts;
 mod faults;
-mod inherited;
-mod jail;
 mod root;
 mod view;
 
@@ -19,14 +17,12 @@ use rustix::io::Errno;
 
 use crate::task::{Failure, Fault};
 
-pub(crate) use attributes::{Attributes, Kept};
+pub(crate) use attributes::{Attributes, Inherited, Kept};
 pub(crate) use barrier::{Barrier, durable};
 pub(crate) use dir::Dir;
 pub(crate) use facts::{Birth, Facts, Kind};
 pub(crate) use faults::Faults;
-pub(crate) use inherited::Inherited;
-pub(crate) use jail::jailed;
-pub(crate) use root::Root;
+pub(crate) use root::{Root, jailed};
 pub(crate) use view::{Located, View};
 
 /// What the file system answered, with the operation and the path.

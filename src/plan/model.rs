@@ -131,6 +131,16 @@ pub(crate) enum Count {
     All,
 }
 
+/// 001 §4.2's operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum ChangeKind {
+    Create,
+    Modify,
+    Delete,
+    Rename,
+}
+
 /// A condition on the tree after the plan, by path; `on_failure` says what a broken one means.
 #[derive(Debug)]
 pub(crate) struct Rule {

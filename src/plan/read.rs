@@ -6,13 +6,11 @@
 //! All that is wrong is told at once; the first decides.
 
 mod action;
-mod config;
 mod conflicts;
 mod fields;
 mod findings;
 mod instructions;
 mod operation;
-mod paths;
 mod rules;
 mod synonyms;
 
@@ -31,9 +29,9 @@ use super::{
 };
 
 use self::{
-    fields::{Fields, Shape, quoted},
+    fields::{Found, Shape, quoted},
     findings::{Findings, Subject},
-    instructions::Asked,
+    instructions::{Asked, Config},
     rules::Files,
 };
 
@@ -42,40 +40,39 @@ pub(crate) use findings::{PlanError, Problem};
 /// Reads a plan within the bounds of its catalog entry. Pure, but for a warning of unknown keys.
 /// `own` is what oneact keeps for itself below the root.
 pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Result<Plan, PlanError> {
-    let mut findings = Findings::default();
+    let findings = Findings::default();
     let plan_id = order.plan.get("plan_id").and_then(action::short_id);
     let plan_id = plan_id.map(str::to_owned);
     let items = order.plan.get("action_plan").and_then(Value::as_array);
     if let Some(actions) = items.map(Vec::len).filter(|actions| *actions > MAX_ACTIONS) {
         findings.failure(too_many_actions(actions));
-        return Err(rejected(findings, plan_id, Vec::new()));
+        return Err(rejected(findings.ended().0, plan_id, Vec::new()));
     }
     let names = names(&order.plan);
 
-    validated(&order.validation, bounds.validation, &mut findings);
+    validated(&order.validation, bounds.validation, &findings);
     if !findings.is_clean() {
-        return Err(rejected(findings, plan_id, names));
+        return Err(rejected(findings.ended().0, plan_id, names));
     }
     let files = files(&order.plan);
-    let document = document(&order.plan, &files, &mut findings);
-    findings.subject = Subject::default();
-    let config = config::read(order.system_config.as_ref(), &files, &mut findings);
-    let limits = Limits::of(
-        bounds,
-        own,
-        config.constraints.as_ref(),
-        &mut findings.notes,
-    )
-    .map_err(|failure| findings.failure(failure))
-    .ok();
-    let instructions = document.asked.under(&config, &mut findings);
+    let document = document(&order.plan, &files, &findings);
+    findings.about(Subject::default());
+    let config = Config::read(order.system_config.as_ref(), &files, &findings);
+    let mut notes = Vec::new();
+    let limits = Limits::of(bounds, own, config.constraints.as_ref(), &mut notes)
+        .map_err(|failure| findings.failure(failure))
+        .ok();
+    for note in notes {
+        findings.note_in_any_case(note);
+    }
+    let instructions = document.asked.under(&config, &findings);
 
     if let Some(limits) = &limits {
         for (at, action) in &document.actions {
-            within(limits, *at, action, &mut findings);
+            within(limits, *at, action, &findings);
         }
     }
-    dependencies(&document.actions, &names, &mut findings);
+    dependencies(&document.actions, &names, &findings);
     let all = document.actions.len() == names.len();
     let mut actions: Vec<Action> = document
         .actions
@@ -83,7 +80,7 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
         .map(|(_, action)| action)
         .collect();
     if let (true, Some(limits)) = (all, &limits) {
-        together(&actions, limits, &mut findings);
+        together(&actions, limits, &findings);
     }
     for rule in config.rules {
         let last = actions
@@ -98,27 +95,28 @@ pub(crate) fn read(order: &PlanOrder, bounds: &Bounds, own: &[RelPath]) -> Resul
     if let Some(risk) = actions.iter().map(|action| action.risk).max()
         && risk >= Risk::High
     {
-        findings.notes.push(format!(
+        findings.note_in_any_case(format!(
             "By the words of its author, the risk of this plan is {risk}."
         ));
     }
     if let Some(strangers) = findings.strangers().filter(|_| findings.is_clean()) {
         tracing::warn!("{strangers}");
     }
-    match (findings.is_clean(), plan_id, limits) {
+    let (problems, notes) = findings.ended();
+    match (problems.is_empty(), plan_id, limits) {
         (true, Some(plan_id), Some(limits)) => Ok(Plan {
             plan_id,
             actions,
             instructions,
             limits,
-            notes: findings.notes,
+            notes,
         }),
-        (_, plan_id, _) => Err(rejected(findings, plan_id, names)),
+        (_, plan_id, _) => Err(rejected(problems, plan_id, names)),
     }
 }
 
-fn rejected(findings: Findings, plan_id: Option<String>, actions: Vec<ActionId>) -> PlanError {
-    let mut problems = findings.problems.into_iter();
+fn rejected(problems: Vec<Problem>, plan_id: Option<String>, actions: Vec<ActionId>) -> PlanError {
+    let mut problems = problems.into_iter();
     PlanError {
         plan_id,
         actions,
@@ -128,7 +126,7 @@ fn rejected(findings: Findings, plan_id: Option<String>, actions: Vec<ActionId>)
 }
 
 /// Whether the plan may run at all. What the protocol layer refused, no catalog entry lets pass.
-fn validated(said: &Validation, rule: ValidationRule, findings: &mut Findings) {
+fn validated(said: &Validation, rule: ValidationRule, findings: &Findings) {
     match (said, rule) {
         (Validation::Approved, _) | (Validation::Unsaid, ValidationRule::None) => {}
         (Validation::Unsaid, ValidationRule::Required) => findings.problem(
@@ -151,52 +149,53 @@ struct Document {
     asked: Asked,
 }
 
-fn document(plan: &Value, files: &Files<'_>, findings: &mut Findings) -> Document {
-    let Value::Object(_) = plan else {
-        findings.wrong("task_plan", "an object", plan);
+fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
+    if !plan.is_object() {
+        Found::new("task_plan", plan, findings).wrong::<()>("an object");
+        return Document::default();
+    }
+    let Some(mut fields) = Found::new("", plan, findings).fields() else {
         return Document::default();
     };
-    let Some(mut fields) = Fields::of("", plan, findings) else {
-        return Document::default();
-    };
-    action::id(&mut fields, "plan_id", "a name for the plan", findings);
+    action::id(&mut fields, "plan_id", "a name for the plan");
     let mut document = Document::default();
-    fields.need("action_plan", "the array of actions", findings);
-    if let Some((_, items)) = fields.list("action_plan", findings) {
+    let list = fields.need("action_plan", "the array of actions");
+    if let Some(items) = list.and_then(|list| list.list()) {
         document.actions = actions(items, files, findings);
     }
-    findings.subject = Subject::default();
-    if let Some(inner) = fields.inner("execution_instructions", findings) {
-        document.asked = instructions::read(inner, findings);
+    findings.about(Subject::default());
+    if let Some(inner) = fields.inner("execution_instructions") {
+        document.asked = Asked::read(inner);
     }
     // Read before this, with the envelope.
     fields.get("protocol_validation");
-    fields.descriptive(
-        &[
-            ("version", Shape::Text),
-            ("created_at", Shape::Text),
-            ("inspector_version", Shape::Text),
-            ("task_summary", Shape::Text),
-            ("context_files_used", Shape::List),
-            ("decisions", Shape::List),
-            ("task_decomposition", Shape::List),
-            ("risk_assessment", Shape::Object),
-        ],
-        findings,
-    );
-    fields.finish(findings);
+    fields.descriptive(&[
+        ("version", Shape::Text),
+        ("created_at", Shape::Text),
+        ("inspector_version", Shape::Text),
+        ("task_summary", Shape::Text),
+        ("context_files_used", Shape::List),
+        ("decisions", Shape::List),
+        ("task_decomposition", Shape::List),
+        ("risk_assessment", Shape::Object),
+    ]);
+    fields.finish();
     document
 }
 
-fn actions(items: &[Value], files: &Files<'_>, findings: &mut Findings) -> Vec<(usize, Action)> {
-    if items.is_empty() {
+fn actions<'a>(
+    items: impl ExactSizeIterator<Item = Found<'a>>,
+    files: &Files<'_>,
+    findings: &Findings,
+) -> Vec<(usize, Action)> {
+    if items.len() == 0 {
         findings.invalid("`action_plan` is empty; a plan has at least one action");
     }
     let mut actions = Vec::with_capacity(items.len());
     let mut places: HashMap<&str, usize> = HashMap::new();
-    for (at, item) in items.iter().enumerate() {
-        let action = action::read(at, item, files, findings);
-        if let Some(id) = item.get("action_id").and_then(Value::as_str) {
+    for (at, item) in items.enumerate() {
+        let action = action::read(&item, files);
+        if let Some(id) = item.value.get("action_id").and_then(Value::as_str) {
             if let Some(first) = places.get(id) {
                 findings.invalid(format!(
                     "`action_plan[{at}].action_id` is {}, as `action_plan[{first}].action_id` is; give each action \
@@ -213,8 +212,8 @@ fn actions(items: &[Value], files: &Files<'_>, findings: &mut Findings) -> Vec<(
 }
 
 /// What the limits say of one action.
-fn within(limits: &Limits, at: usize, action: &Action, findings: &mut Findings) {
-    findings.about(action);
+fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
+    findings.about(Subject::of(action));
     let place = action::place(at);
     let kind = action.operation.action_type();
     findings.within(&place, "action_type", limits.allows(kind));
@@ -230,14 +229,14 @@ fn within(limits: &Limits, at: usize, action: &Action, findings: &mut Findings) 
         }
         Operation::Modify(_) | Operation::SchemaUpdate(_) | Operation::Delete => {}
     }
-    findings.subject = Subject::default();
+    findings.about(Subject::default());
 }
 
 /// Whether what the actions wait for is there.
-fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &mut Findings) {
+fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Findings) {
     let names: HashSet<&ActionId> = names.iter().collect();
     for (at, action) in actions {
-        findings.about(action);
+        findings.about(Subject::of(action));
         for id in action.depends_on.iter().filter(|id| !names.contains(id)) {
             findings.problem(
                 Fault::UnknownDependency,
@@ -248,15 +247,15 @@ fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &mut 
             );
         }
     }
-    findings.subject = Subject::default();
+    findings.about(Subject::default());
 }
 
 /// What can only be said of all actions together.
-fn together(actions: &[Action], limits: &Limits, findings: &mut Findings) {
+fn together(actions: &[Action], limits: &Limits, findings: &Findings) {
     match graph::order(actions) {
         Ok(order) => {
             let files = conflicts::check(actions, &order, findings);
-            findings.subject = Subject::default();
+            findings.about(Subject::default());
             if let Err(failure) = limits.fits_files(files) {
                 findings.failure(failure);
             }
@@ -266,7 +265,7 @@ fn together(actions: &[Action], limits: &Limits, findings: &mut Findings) {
                 .iter()
                 .find(|action| Some(&action.id) == cycle.0.first());
             if let Some(first) = first {
-                findings.about(first);
+                findings.about(Subject::of(first));
             }
             findings.problem(
                 Fault::PlanCycle,
@@ -276,7 +275,7 @@ fn together(actions: &[Action], limits: &Limits, findings: &mut Findings) {
             );
         }
     }
-    findings.subject = Subject::default();
+    findings.about(Subject::default());
 }
 
 /// Every action's id, or its place.

@@ -1,12 +1,14 @@
 //! What happened to a plan: the facts that every report is made from.
 
 use jiff::Zoned;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::task::{ActionType, Failure, Fault, RelPath};
+use crate::task::{ActionType, Failure, Fault, RelPath, canonical, hexadecimal};
 
-use super::{model::ActionId, report::PreviewHash};
+use super::model::{ActionId, ChangeKind};
 
 /// What is known of a run before anything is done.
 #[derive(Debug, Clone)]
@@ -98,6 +100,23 @@ pub(crate) struct Trouble {
 }
 
 impl Story {
+    /// What there is to tell before anything happened.
+    pub(crate) fn begun(run: Run, jail: Jail) -> Self {
+        Self {
+            ended: run.began.clone(),
+            run,
+            duration_ms: 0,
+            verdicts: Vec::new(),
+            undo: None,
+            rollback: Rollback::NotDone,
+            troubles: Vec::new(),
+            warnings: Vec::new(),
+            durability: Durability::Confirmed,
+            jail,
+            preview: None,
+        }
+    }
+
     /// 001 §4.1's status: a function of what happened.
     pub(crate) fn status(&self) -> Status {
         let failures = || {
@@ -128,6 +147,44 @@ impl Story {
     /// The changes that were made, whether or not they were taken back.
     pub(crate) fn changes(&self) -> &[Change] {
         self.undo.as_ref().map_or(&[], |undo| &undo.changes)
+    }
+}
+
+/// SHA-256 over the plan and over every file before and after it, printed `sha256:…`. The same hash is
+/// the same change: of a tree that has moved since, or by a plan that differs, it is another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct PreviewHash(String);
+
+/// What a plan would do to one file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Foreseen {
+    pub(crate) path: RelPath,
+    /// Where a renamed file comes from.
+    pub(crate) from: Option<RelPath>,
+    pub(crate) kind: ChangeKind,
+    /// SHA-256 in lower-case hexadecimal; none where no file is.
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+    /// Permission bits afterwards; none for a deletion.
+    pub(crate) mode: Option<u32>,
+}
+
+impl PreviewHash {
+    /// How the plan is written (RFC 8785) and the order of the files do not matter.
+    pub(crate) fn of(plan: &Value, mut files: Vec<Foreseen>) -> Self {
+        files.sort();
+        let plan = canonical(plan).unwrap_or_else(|_| plan.to_string());
+        let plan = hexadecimal(&Sha256::digest(plan));
+        let text = canonical(&json!({"plan_sha256": plan, "files": files}));
+        // Texts and small numbers alone: it cannot fail. Were it to, no hash given to `--expect` fits.
+        let hash = hexadecimal(&Sha256::digest(text.unwrap_or_default()));
+        Self(format!("sha256:{hash}"))
+    }
+
+    /// The text, `sha256:…`.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -200,16 +257,6 @@ impl ChangeRecord {
     }
 }
 
-/// 001 §4.2's operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum ChangeKind {
-    Create,
-    Modify,
-    Delete,
-    Rename,
-}
-
 /// A file as it was seen (001 §4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileState {
@@ -225,8 +272,8 @@ pub(crate) enum FileState {
     },
 }
 
-/// What changed between two texts (001 §4.2).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What changed between two texts (001 §4.2, R-001-58).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct DiffSummary {
     pub(crate) lines_added: u64,
     pub(crate) lines_removed: u64,
@@ -287,4 +334,56 @@ pub(crate) enum Jail {
     Enforced,
     /// This kernel has no Landlock.
     Unavailable,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str) -> Foreseen {
+        Foreseen {
+            path: RelPath::parse(path).unwrap(),
+            from: None,
+            kind: ChangeKind::Modify,
+            before: Some("00".repeat(32)),
+            after: Some("11".repeat(32)),
+            mode: Some(0o644),
+        }
+    }
+
+    #[test]
+    fn the_hash_is_the_sha_256_of_canonical_json() {
+        let plan = hexadecimal(&Sha256::digest(b"{}"));
+        let (zero, one) = ("00".repeat(32), "11".repeat(32));
+        let text = format!(
+            r#"{{"files":[{{"after":"{one}","before":"{zero}","from":null,"kind":"MODIFY","mode":420,"path":"a"}}],"plan_sha256":"{plan}"}}"#
+        );
+        let expected = format!("sha256:{}", hexadecimal(&Sha256::digest(text)));
+        assert_eq!(
+            PreviewHash::of(&json!({}), vec![file("a")]).as_str(),
+            expected
+        );
+    }
+
+    #[test]
+    fn every_part_counts_and_the_order_of_files_does_not() {
+        let hash = |plan: &Value, files| PreviewHash::of(plan, files);
+        let (plan, other_plan) = (&json!({}), &json!([]));
+        let first = hash(plan, vec![file("a"), file("b")]);
+        assert_eq!(first, hash(plan, vec![file("b"), file("a")]));
+        let changed: [fn(&mut Foreseen); 6] = [
+            |file| file.path = RelPath::parse("c").unwrap(),
+            |file| file.from = Some(RelPath::parse("c").unwrap()),
+            |file| file.kind = ChangeKind::Delete,
+            |file| file.before = None,
+            |file| file.after = None,
+            |file| file.mode = Some(0o600),
+        ];
+        for change in changed {
+            let mut other = file("b");
+            change(&mut other);
+            assert_ne!(first, hash(plan, vec![file("a"), other]));
+        }
+        assert_ne!(first, hash(other_plan, vec![file("a"), file("b")]));
+    }
 }

@@ -4,28 +4,25 @@
 
 mod vouched;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::{
-    host,
-    task::{ActionType, Failure, Fault, RelPath, RollbackOrder},
-};
+use crate::task::{ActionType, Failure, Fault, RelPath, RollbackOrder};
 
 use super::{
     Desk, Finished,
     asking::find,
     carry::{
-        Staging, Teller, broken, committed_end, directory, expiry, locked, make, refused,
-        settle_others, stopped, undone_end,
+        Staging, Teller, committed_end, in_the_root, locked, make, settle_others, stopped,
+        undone_end,
     },
     check::{Change, Original, Sink, What},
     engine::{Entry, Folder, Stage},
-    files::{Attributes, Faults, FileError, Inherited, Kind, Root, jailed},
-    model::{ActionId, Limits},
-    record::{ActionEnd, ChangeKind, Jail, Run, Undo, Verdict, uuid_v4},
+    files::{Attributes, Faults, FileError, Inherited, Kind, Root},
+    model::{ActionId, ChangeKind, Limits},
+    record::{ActionEnd, Jail, Run, Verdict},
     report::{MANIFEST, Manifest, ManifestError, Point, bytes},
 };
 
@@ -40,15 +37,9 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 /// Undoes a finished plan, wholly or by checkpoint with all that rests on it (R-001-105, R-001-109,
 /// R-001-110).
 pub(crate) fn rollback(order: &RollbackOrder, desk: Desk<'_>) -> Finished {
-    let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
-    let faults = Arc::new(Faults::parse(&faults));
-    let work = |jail| {
-        Root::open(desk.root, faults)
-            .map_err(Failure::from)
-            .and_then(|root| undo(order, desk, jail, &root))
-            .unwrap_or_else(refused)
-    };
-    jailed(desk.root, work).unwrap_or_else(broken)
+    in_the_root(desk, Faults::asked(), |root, jail| {
+        undo(order, desk, jail, root)
+    })
 }
 
 /// `Err`: nothing was begun.
@@ -74,8 +65,7 @@ fn undo(
     let (already, points) = left_to_do(&manifest, order, root)?;
     if points.is_empty() {
         manifest.restored(&already, &desk.host.now());
-        let text = bytes(&manifest).unwrap_or_default();
-        finished.put(&[(MANIFEST, text)])?;
+        finished.put(&[(MANIFEST, bytes(&manifest))])?;
         return Ok(Finished::nothing_done(
             "Every file is already as it was before the plan.".to_owned(),
         ));
@@ -85,7 +75,7 @@ fn undo(
         .iter()
         .map(|point| Inverse::of(point, &entries, root, &limits))
         .collect::<Result<Vec<_>, _>>()?;
-    let own = Folder::create(root, &directory(desk))?;
+    let own = Folder::create(root, &desk.report_name())?;
     let run = Run {
         // Not the plan's own: who names that means the plan, not what undid it.
         plan_id: format!("rollback-{}", manifest.plan_id),
@@ -99,12 +89,13 @@ fn undo(
     };
     let mut teller = Teller::new(desk, jail, run, notes);
     teller
+        .story
         .warnings
         .extend(inverses.iter().filter_map(Inverse::note));
     own.mark(&teller.mark())?;
     let mut staging = Staging::new(Stage::open(own)?, desk.host);
     let staged = inverses.iter().try_for_each(|inverse| {
-        teller.verdicts.push(inverse.verdict(desk));
+        teller.story.verdicts.push(inverse.verdict(desk));
         inverse.stage(&mut staging)
     });
     // Directories that the plan had made go with the last of their files.
@@ -122,25 +113,13 @@ fn undo(
             .rev()
             .try_for_each(|dir| staging.stage.remove_dir(dir.clone()))
     });
-    let Staging {
-        stage,
-        changes,
-        directories,
-        ..
-    } = staging;
     if let Err(error) = staged {
         teller.trouble(error.into());
-        let folder = stage.abandon()?;
+        let folder = staging.stage.abandon()?;
         teller.leave(&folder);
         return Ok(teller.finish(&folder));
     }
-    let undo = Undo {
-        id: uuid_v4(desk.host.random_bytes()),
-        created: desk.host.now(),
-        expires: expiry(desk),
-        changes,
-        directories,
-    };
+    let (stage, undo) = staging.ready();
     let mut as_it_is = |_: &[Entry], _: &mut Teller<'_>| Ok(());
     let threads = limits.max_concurrency;
     let made = make(stage, &mut teller, undo, threads, &stopped, &mut as_it_is);
@@ -151,14 +130,13 @@ fn undo(
     let done = points.iter().map(|point| point.checkpoint_id);
     let ids: Vec<Uuid> = done.chain(already).collect();
     manifest.restored(&ids, &desk.host.now());
-    let text = bytes(&manifest).unwrap_or_default();
-    if let Err(error) = finished.put(&[(MANIFEST, text)]) {
+    if let Err(error) = finished.put(&[(MANIFEST, bytes(&manifest))]) {
         let told = format!("The manifest of the undone plan does not tell of it: {error}.");
-        teller.warnings.push(told);
+        teller.story.warnings.push(told);
     }
     if last {
         let left = without_directories(root, &manifest.created_directories);
-        teller.warnings.extend(left);
+        teller.story.warnings.extend(left);
     }
     Ok(committed_end(committed, teller))
 }

@@ -1,22 +1,20 @@
 //! What a plan would do: found out in memory, shown as a diff, bound to a hash.
 
-use std::sync::Arc;
-
 use crate::{
     plan::{
         Desk, Finished,
         check::{self, Broken, Change, Sink, What},
         diff,
         engine::hash,
-        files::{Faults, FileError, Inherited, Root},
+        files::{FileError, Inherited, Root},
+        model::ChangeKind,
         read,
-        record::ChangeKind,
-        report::{Foreseen, PreviewHash},
+        record::{Foreseen, PreviewHash},
     },
     task::{Bounds, Failure, PlanOrder, Preview, RelPath},
 };
 
-use super::{refused, staging, stopped, telling};
+use super::{staging, stopped, telling};
 
 /// Finds out what a plan would do; writes nothing.
 pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Finished {
@@ -25,7 +23,7 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
         Err(error) => return telling::unread(&error, desk),
     };
     let foresee = || -> Result<Foresight, Failure> {
-        let root = Root::open(desk.root, Arc::new(Faults::default()))?;
+        let root = Root::open(desk.root)?;
         let mut foresight = Foresight::default();
         let stopped = || stopped(desk, plan.instructions.timeout);
         let checked = check::check(&plan, &root, desk.host, &stopped, &mut foresight);
@@ -43,7 +41,7 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
     match foresee() {
         Err(failure) => Finished {
             notes: plan.notes.clone(),
-            ..refused(failure)
+            ..Finished::refused(failure)
         },
         Ok(Foresight { foreseen, diff }) => {
             let reasoning = format!(
@@ -51,10 +49,10 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
                 plan.plan_id,
                 telling::counted(foreseen.len(), "file")
             );
-            let hash = PreviewHash::of(&telling::canonical(&order.plan), foreseen);
+            let hash = PreviewHash::of(&order.plan, foreseen);
             Finished {
                 preview: Some(Preview {
-                    hash: hash.to_string(),
+                    hash: hash.as_str().to_owned(),
                     diff,
                 }),
                 notes: plan.notes,

@@ -1,27 +1,22 @@
 //! What a crash left, and what has expired.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    host,
     plan::{
         Desk,
         asking::find,
         engine::{
-            self, Account, Believe, Consent, End, Folder, Origin, REPORTS, Recovered, Settling,
-            State,
+            self, Account, Believe, Conflict, Consent, End, Folder, Origin, REPORTS, Recovered,
+            Settling, State,
         },
         files::{Faults, FileError, Root},
         record::{Status, uuid_v4},
-        report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus},
+        report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus, bytes},
     },
     task::{Failure, Fault, PlanName, Reach},
 };
-
-use super::telling::{bytes, in_conflict};
 
 /// Threads that wait for the disk, where no plan says how many.
 const THREADS: usize = 4;
@@ -81,8 +76,7 @@ fn settled_under_lock(
     desk: Desk<'_>,
     settle: impl FnOnce(&Root) -> Result<Vec<(String, End)>, Failure>,
 ) -> Settled {
-    let faults = host::variable("ONEACT_FAULTS").unwrap_or_default();
-    let root = Root::open(desk.root, Arc::new(Faults::parse(&faults))).map_err(Failure::from);
+    let root = Root::open_with(desk.root, Faults::asked()).map_err(Failure::from);
     // The lock, if it was taken, ends with the root.
     match root.and_then(|root| settle(&root)) {
         Ok(ends) => Settled {
@@ -143,7 +137,7 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
 /// (R-001-139). A sentence for each.
 pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
     let cleared = || -> Result<Vec<String>, Failure> {
-        let root = Root::open(desk.root, Arc::new(Faults::default()))?;
+        let root = Root::open(desk.root)?;
         if !root.try_lock()? {
             return Ok(Vec::new());
         }
@@ -197,7 +191,7 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
 /// What became of a plan that a crash had interrupted. Its report tells it too.
 fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
     let name = &settled.name;
-    let conflicts: &[String] = match &settled.end {
+    let conflicts: &[Conflict] = match &settled.end {
         End::RolledBack(conflicts) => conflicts,
         _ => &[],
     };
@@ -215,7 +209,7 @@ fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
         }
         End::RolledBack(conflicts) => format!(
             "The plan {name} had been interrupted: what it had changed was taken back, but for what others changed since: {}.",
-            conflicts.join("; ")
+            Conflict::told(conflicts)
         ),
         End::Done => format!("The plan {name} had been finished before it was interrupted."),
         End::Stuck(obstacles) => format!(
@@ -245,7 +239,7 @@ fn amend(
     name: &str,
     status: Status,
     what: &str,
-    conflicts: &[String],
+    conflicts: &[Conflict],
 ) -> Result<(), FileError> {
     let folder = Folder::open(root, name)?;
     let now = desk.host.now();
@@ -282,7 +276,7 @@ fn amend(
         let restored: Vec<Uuid> = manifest
             .checkpoints
             .iter()
-            .filter(|point| !in_conflict(conflicts, &point.file_path, point.new_path.as_ref()))
+            .filter(|point| !Conflict::any_at(conflicts, &point.file_path, point.new_path.as_ref()))
             .map(|point| point.checkpoint_id)
             .collect();
         manifest.restored(&restored, &now);

@@ -1,6 +1,6 @@
 //! What a plan comes to, made ready and written down as it comes.
 
-use jiff::Timestamp;
+use jiff::{Timestamp, ToSpan};
 
 use crate::{
     host::Host,
@@ -8,14 +8,17 @@ use crate::{
         check::{Change, Original, Sink, What},
         diff::{self, Pair, Side},
         engine::{Stage, Way, Written},
-        files::{FileError, Inherited, Kept},
+        files::{Facts, FileError, Inherited, Kept},
+        model::ChangeKind,
         record::{
-            self, Atomicity, ChangeKind, ChangeRecord, Checkpoint, Fidelity, FileState, uuid_v4,
+            self, Atomicity, ChangeRecord, Checkpoint, Fidelity, FileState, Foreseen, Undo, uuid_v4,
         },
-        report::Foreseen,
     },
     task::RelPath,
 };
+
+/// How long backups are kept before `oneact recover` may clear them away.
+const KEPT_DAYS: i64 = 30;
 
 /// Stages every change, and keeps its record.
 pub(in crate::plan) struct Staging<'a> {
@@ -39,6 +42,19 @@ impl<'a> Staging<'a> {
             lost: Kept::new(),
             host,
         }
+    }
+
+    /// What is staged, and what takes it back.
+    pub(in crate::plan) fn ready(self) -> (Stage<'a>, Undo) {
+        let created = self.host.now();
+        let undo = Undo {
+            id: uuid_v4(self.host.random_bytes()),
+            expires: created.checked_add(KEPT_DAYS.days()).ok(),
+            created,
+            changes: self.changes,
+            directories: self.directories,
+        };
+        (self.stage, undo)
     }
 }
 
@@ -195,7 +211,7 @@ fn state_of(written: &Written) -> FileState {
     state(&written.post.sha256, &written.facts)
 }
 
-fn state(hash: &str, facts: &crate::plan::files::Facts) -> FileState {
+fn state(hash: &str, facts: &Facts) -> FileState {
     FileState::Present {
         hash: hash.to_owned(),
         bytes: facts.bytes,

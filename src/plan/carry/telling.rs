@@ -1,48 +1,32 @@
 //! What is told of a plan: to its report directory, to the log, and to whoever asked.
 
-mod refusal;
 mod verdicts;
 
-use jiff::{ToSpan, Zoned};
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
     host::Moment,
     plan::{
         Desk, Finished, Rejected,
-        engine::{Documents, Entry, Folder, UndoEnd},
+        engine::{Conflict, Documents, Entry, Folder, REPORTS, UndoEnd},
         files::{FileError, Root},
-        model::{Action, Plan},
+        model::{Action, ActionId, Plan},
+        read::PlanError,
         record::{
-            ActionEnd, Capture, Change, Durability, Jail, Rollback, Run, Story, Trouble, Undo,
-            Verdict, uuid_v4,
+            ActionEnd, Capture, Change, Jail, Rollback, Run, Status, Story, Trouble, Verdict,
+            uuid_v4,
         },
-        report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, Manifest, PreviewHash, SCRIPT},
+        report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
     },
-    task::{self, Course, Effect, Failure, Fault, RelPath, ReportFiles},
+    task::{Course, Effect, Failure, Fault, RelPath, ReportFiles},
 };
-
-pub(in crate::plan) use refusal::{broken, refused, unread};
-
-use refusal::of_the_request;
-
-/// How long backups are kept before `oneact recover` may clear them away.
-const KEPT_DAYS: i64 = 30;
 
 /// Everything that is told of one plan, as it becomes known.
 pub(in crate::plan) struct Teller<'a> {
     desk: Desk<'a>,
-    run: Run,
     clock: Moment,
-    pub(in crate::plan) verdicts: Vec<Verdict>,
-    pub(in crate::plan) undo: Option<Undo>,
-    pub(in crate::plan) rollback: Rollback,
-    pub(in crate::plan) troubles: Vec<Trouble>,
-    pub(in crate::plan) warnings: Vec<String>,
-    pub(in crate::plan) durability: Durability,
-    jail: Jail,
-    pub(in crate::plan) preview: Option<PreviewHash>,
+    pub(in crate::plan) story: Story,
     /// Drawn once, so that a report that is written twice is the same report.
     ids: Vec<Uuid>,
 }
@@ -56,16 +40,11 @@ impl<'a> Teller<'a> {
     ) -> Self {
         Self {
             desk,
-            run,
             clock: desk.host.moment(),
-            verdicts: Vec::new(),
-            undo: None,
-            rollback: Rollback::NotDone,
-            troubles: Vec::new(),
-            warnings,
-            durability: Durability::Confirmed,
-            jail,
-            preview: None,
+            story: Story {
+                warnings,
+                ..Story::begun(run, jail)
+            },
             ids: Vec::new(),
         }
     }
@@ -74,17 +53,13 @@ impl<'a> Teller<'a> {
         self.desk.course
     }
 
-    pub(in crate::plan) fn run(&self) -> &Run {
-        &self.run
-    }
-
     /// What a plan under way says of itself, for those who ask or cancel.
     pub(in crate::plan) fn mark(&self) -> Vec<u8> {
         let mark = json!({
-            "plan_id": self.run.plan_id,
-            "task_id": self.run.task_id,
+            "plan_id": self.story.run.plan_id,
+            "task_id": self.story.run.task_id,
             "pid": rustix::process::getpid().as_raw_nonzero().get(),
-            "began": self.run.began.timestamp().to_string(),
+            "began": self.story.run.began.timestamp().to_string(),
         });
         mark.to_string().into_bytes()
     }
@@ -97,17 +72,21 @@ impl<'a> Teller<'a> {
     /// Something failed that belongs to no single action.
     pub(in crate::plan) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();
-        self.troubles.push(Trouble { at, failure });
+        self.story.troubles.push(Trouble { at, failure });
     }
 
     /// The failure that decided: that it is stuck, else an action's, or the plan's.
     pub(in crate::plan) fn failure(&self) -> Option<&Failure> {
-        let of_action = self.verdicts.iter().find_map(|verdict| match &verdict.end {
-            ActionEnd::Failed(failure) => Some(failure),
-            ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
-        });
-        let first = self.troubles.first().map(|trouble| &trouble.failure);
-        match self.rollback {
+        let of_action = self
+            .story
+            .verdicts
+            .iter()
+            .find_map(|verdict| match &verdict.end {
+                ActionEnd::Failed(failure) => Some(failure),
+                ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
+            });
+        let first = self.story.troubles.first().map(|trouble| &trouble.failure);
+        match self.story.rollback {
             // Being stuck is told first.
             Rollback::Stuck { .. } => first,
             Rollback::NotDone | Rollback::Done { .. } => of_action.or(first),
@@ -116,7 +95,9 @@ impl<'a> Teller<'a> {
 
     /// How each change was made.
     pub(in crate::plan) fn captured(&mut self, entries: &[Entry], captures: &[Capture]) {
-        let Some(undo) = &mut self.undo else { return };
+        let Some(undo) = &mut self.story.undo else {
+            return;
+        };
         let files = entries
             .iter()
             .zip(captures)
@@ -130,31 +111,31 @@ impl<'a> Teller<'a> {
     pub(in crate::plan) fn undone(&mut self, why: Failure, at: Option<&RelPath>, end: UndoEnd) {
         let now = self.desk.host.now();
         match end {
-            UndoEnd::NothingChanged => self.undo = None,
+            UndoEnd::NothingChanged => self.story.undo = None,
             UndoEnd::RolledBack(conflicts) => {
-                let changes = self.undo.iter().flat_map(|undo| &undo.changes);
+                let changes = self.story.undo.iter().flat_map(|undo| &undo.changes);
                 let left = changes
                     .filter(|change| {
                         let record = &change.record;
-                        in_conflict(&conflicts, &record.path, record.from.as_ref())
+                        Conflict::any_at(&conflicts, &record.path, record.from.as_ref())
                     })
                     .map(|change| change.checkpoint.id)
                     .collect();
-                self.rollback = Rollback::Done { at: now, left };
+                self.story.rollback = Rollback::Done { at: now, left };
                 for conflict in conflicts {
-                    self.trouble(Failure::new(Fault::RollbackConflict, conflict));
+                    self.trouble(Failure::new(Fault::RollbackConflict, conflict.to_string()));
                 }
             }
             UndoEnd::Stuck(obstacles) => {
-                let left = self.undo.iter().flat_map(|undo| &undo.changes);
+                let left = self.story.undo.iter().flat_map(|undo| &undo.changes);
                 let left = left.map(|change| change.checkpoint.id).collect();
-                self.rollback = Rollback::Stuck { at: now, left };
+                self.story.rollback = Rollback::Stuck { at: now, left };
                 let message = format!(
                     "undoing did not come to its end: {}. Mend that, then `oneact recover` goes on; originals are in {}/backups",
                     obstacles.join("; "),
-                    self.run.directory
+                    self.story.run.directory
                 );
-                self.troubles.insert(
+                self.story.troubles.insert(
                     0,
                     Trouble {
                         at: self.desk.host.now(),
@@ -168,51 +149,37 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn story(&self) -> Story {
-        Story {
-            run: self.run.clone(),
-            ended: self.desk.host.now(),
-            duration_ms: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
-            verdicts: self.verdicts.clone(),
-            undo: self.undo.clone(),
-            rollback: self.rollback.clone(),
-            troubles: self.troubles.clone(),
-            warnings: self.warnings.clone(),
-            durability: self.durability,
-            jail: self.jail,
-            preview: self.preview.clone(),
-        }
+    /// The story ends now.
+    fn ended(&mut self) -> &Story {
+        self.story.ended = self.desk.host.now();
+        let passed = self.clock.elapsed().as_millis();
+        self.story.duration_ms = u64::try_from(passed).unwrap_or(u64::MAX);
+        &self.story
     }
 
-    fn reports(&mut self, story: &Story) -> report::Reports {
+    /// The reports, as they stand now.
+    fn reports(&mut self) -> report::Reports {
+        self.ended();
+        let (host, ids) = (self.desk.host, &mut self.ids);
         let mut drawn = 0;
-        let host = self.desk.host;
-        let ids = &mut self.ids;
-        report::tell(story, &mut || {
+        report::tell(&self.story, &mut || {
             drawn += 1;
-            if let Some(id) = ids.get(drawn - 1) {
-                return *id;
+            if ids.len() < drawn {
+                ids.push(uuid_v4(host.random_bytes()));
             }
-            let id = uuid_v4(host.random_bytes());
-            ids.push(id);
-            id
+            ids.get(drawn - 1).copied().unwrap_or_default()
         })
     }
 
-    /// The reports as they stand.
+    /// The same as files of the report directory.
     pub(in crate::plan) fn documents(&mut self) -> Documents {
-        let story = self.story();
-        let reports = self.reports(&story);
+        let reports = self.reports();
         let mut documents = vec![
             (EXECUTION_REPORT, bytes(&reports.execution)),
-            (CHANGE_LOG, bytes(&reports.changes)),
+            (CHANGE_LOG, bytes(&reports.change_log)),
         ];
-        documents.extend(
-            reports
-                .manifest
-                .iter()
-                .map(|manifest| (MANIFEST, bytes(manifest))),
-        );
+        let manifest = reports.manifest.iter();
+        documents.extend(manifest.map(|manifest| (MANIFEST, bytes(manifest))));
         documents
     }
 
@@ -221,31 +188,32 @@ impl<'a> Teller<'a> {
     pub(in crate::plan) fn leave(&mut self, folder: &Folder<'_>) {
         let documents = self.documents();
         let mut written = folder.put(&documents);
-        if self.undo.is_none() {
+        if self.story.undo.is_none() {
             let left = [MANIFEST, SCRIPT]
                 .iter()
                 .try_for_each(|name| folder.dir().remove(name));
             written = written.and(left);
         }
-        let stuck = matches!(self.rollback, Rollback::Stuck { .. });
+        let stuck = matches!(self.story.rollback, Rollback::Stuck { .. });
         if !stuck {
             written = written.and_then(|()| folder.unmark());
         }
         if let Err(error) = written {
-            self.warnings
+            self.story
+                .warnings
                 .push(format!("The reports are not complete: {error}."));
         }
     }
 
     /// The end: the log is written, and the caller told.
     pub(in crate::plan) fn finish(mut self, folder: &Folder<'_>) -> Finished {
-        let story = self.story();
-        if let Err(error) = log(folder.root(), &story) {
-            self.warnings
+        if let Err(error) = log(folder.root(), self.ended()) {
+            self.story
+                .warnings
                 .push(format!("The executor's log is not complete: {error}."));
         }
-        let has_manifest = self.undo.is_some();
-        let run = &self.run;
+        let has_manifest = self.story.undo.is_some();
+        let run = &self.story.run;
         let files = ReportFiles {
             directory: run.directory.to_string(),
             execution_report: run.file(EXECUTION_REPORT),
@@ -260,21 +228,21 @@ impl<'a> Teller<'a> {
 
     /// The same where nothing could be written down.
     pub(in crate::plan) fn unwritten(mut self) -> Finished {
-        let story = self.story();
-        let reports = self.reports(&story);
+        let reports = self.reports();
+        let story = &self.story;
         let status = story.status();
         let failure = self.failure().cloned();
-        let conflicts = self
+        let conflicts = story
             .troubles
             .iter()
             .any(|trouble| trouble.failure.fault == Fault::RollbackConflict);
-        let effect = match (&self.rollback, &self.undo) {
+        let effect = match (&story.rollback, &story.undo) {
             (Rollback::Stuck { .. }, _) => Effect::Unknown,
             (Rollback::Done { .. }, _) if conflicts => Effect::Unknown,
             (Rollback::Done { .. }, _) | (Rollback::NotDone, None) => Effect::None,
             (Rollback::NotDone, Some(_)) => Effect::Done,
         };
-        let untouched = self.undo.is_none();
+        let untouched = story.undo.is_none();
         let changed = match effect {
             Effect::Done => story.changes().iter().flat_map(paths).collect(),
             Effect::None | Effect::Unknown => Vec::new(),
@@ -282,17 +250,17 @@ impl<'a> Teller<'a> {
         Finished {
             status: Some(status),
             rejected: match &failure {
-                Some(failure) if untouched && of_the_request(failure.fault) => Rejected::Yes,
+                Some(failure) if untouched => Rejected::by(failure),
                 _ => Rejected::No,
             },
             failure,
             effect,
-            report: serde_json::to_value(&reports.execution).unwrap_or(Value::Null),
+            report: reports.execution,
             files: None,
             preview: None,
             changed,
-            reasoning: reasoning(&story),
-            notes: self.warnings,
+            reasoning: reasoning(story),
+            notes: self.story.warnings,
         }
     }
 }
@@ -347,36 +315,12 @@ fn reasoning(story: &Story) -> Vec<String> {
     told
 }
 
-/// Whether one of these conflicts is about that file.
-pub(super) fn in_conflict(conflicts: &[String], path: &RelPath, other: Option<&RelPath>) -> bool {
-    let about = |path: &RelPath| {
-        let start = format!("{path}: ");
-        conflicts
-            .iter()
-            .any(|conflict| conflict.starts_with(&start))
-    };
-    about(path) || other.is_some_and(about)
-}
-
 /// `1 file`, `2 files`.
 pub(in crate::plan) fn counted(number: usize, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
     }
-}
-
-/// Written before the first change: how it is taken back.
-pub(in crate::plan) fn checkpoint(manifest: &Manifest) -> Documents {
-    vec![
-        (MANIFEST, bytes(manifest)),
-        (SCRIPT, report::script(manifest).into_bytes()),
-    ]
-}
-
-pub(super) fn bytes(report: &impl serde::Serialize) -> Vec<u8> {
-    // Strings, numbers and lists of ours: writing them to memory cannot fail.
-    report::bytes(report).unwrap_or_default()
 }
 
 fn log(root: &Root, story: &Story) -> Result<(), FileError> {
@@ -391,25 +335,62 @@ fn log(root: &Root, story: &Story) -> Result<(), FileError> {
         .append(path.name(), report::log::lines(story).as_bytes())
 }
 
-/// `{timestamp}_{task_id}` (C-20): the task's name, as far as a file's name can say it.
-pub(in crate::plan) fn directory(desk: Desk<'_>) -> String {
-    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let task: String = desk
-        .task_id
-        .chars()
-        .map(|c| if fits(c) { c } else { '_' })
-        .take(40)
-        .collect();
-    format!("{}_{task}", desk.host.now().strftime("%Y%m%d-%H%M%S"))
-}
-
-/// When backups may be cleared away.
-pub(in crate::plan) fn expiry(desk: Desk<'_>) -> Option<Zoned> {
-    desk.host.now().checked_add(KEPT_DAYS.days()).ok()
-}
-
-/// The plan as bytes that do not depend on how it was written (RFC 8785).
-pub(in crate::plan) fn canonical(plan: &Value) -> Vec<u8> {
-    let text = task::canonical(plan).unwrap_or_else(|_| plan.to_string());
-    text.into_bytes()
+/// A plan that could not be read: nothing was touched, not even a report.
+pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
+    let now = desk.host.now();
+    let failed = |id: &ActionId| {
+        let problems = std::iter::once(&*error.first).chain(&error.others);
+        let mut problems = problems.filter(|problem| problem.subject.action.as_ref() == Some(id));
+        problems.next()
+    };
+    let verdict = |id: &ActionId| {
+        let problem = failed(id);
+        Verdict {
+            action: id.clone(),
+            action_type: problem.and_then(|problem| problem.subject.operation),
+            target: problem.and_then(|problem| problem.subject.target.clone()),
+            began: now.clone(),
+            ended: now.clone(),
+            end: match problem {
+                Some(problem) => ActionEnd::Failed(problem.failure.clone()),
+                None => ActionEnd::Skipped("Not tried: the plan was rejected".to_owned()),
+            },
+        }
+    };
+    let of_no_action = std::iter::once(&*error.first)
+        .chain(&error.others)
+        .filter(|problem| problem.subject.action.is_none());
+    let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
+        return Finished::refused(error.failure());
+    };
+    let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
+    let run = Run {
+        plan_id: error.plan_id.clone().unwrap_or_default(),
+        task_id: desk.task_id.to_owned(),
+        directory,
+        began: now.clone(),
+        actions: actions.collect(),
+    };
+    let troubles = of_no_action.map(|problem| Trouble {
+        at: now.clone(),
+        failure: problem.failure.clone(),
+    });
+    let story = Story {
+        verdicts: error.actions.iter().map(verdict).collect(),
+        troubles: troubles.collect(),
+        ..Story::begun(run, Jail::Unavailable)
+    };
+    let mut report = report::tell(&story, &mut || uuid_v4(desk.host.random_bytes())).execution;
+    if let Some(fields) = report.as_object_mut() {
+        // Nothing was written, and nothing promised.
+        for absent in ["change_log", "rollback_manifest", "guarantees"] {
+            fields.remove(absent);
+        }
+    }
+    Finished {
+        status: Some(Status::Failed),
+        rejected: Rejected::Yes,
+        report,
+        ..Finished::refused(error.failure())
+    }
 }

@@ -65,14 +65,14 @@ impl<'a> Hunks<'a> {
     pub(super) fn between(before: &'a str, after: &'a str) -> Self {
         let window = Window::of(before, after);
         let too_many = |text: &str| newlines(text) > MOST_LINES;
-        let mut middles = [window.old, window.new].into_iter();
-        let (old, new, operations) = if middles.any(|text| text.is_empty() || too_many(text)) {
-            window.replaced()
+        let middle = if too_many(window.old) || too_many(window.new) {
+            Middle::InOnePiece
         } else {
-            let (old, new) = (window.lines(window.old), window.lines(window.new));
-            let operations = operations(&old, &new);
-            (old, new, operations)
+            Middle::InLines
         };
+        let old = window.pieces(window.old, middle);
+        let new = window.pieces(window.new, middle);
+        let operations = operations(&old, &new);
         Self {
             skipped: newlines(window.skipped),
             old,
@@ -186,6 +186,13 @@ fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline)
 }
 
+/// How what lies between the first and the last difference is compared.
+#[derive(Debug, Clone, Copy)]
+enum Middle {
+    InLines,
+    InOnePiece,
+}
+
 /// Two texts, taken apart.
 struct Window<'a> {
     /// What both begin with.
@@ -225,43 +232,17 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The middle with the lines around it, line by line.
-    fn lines(&self, middle: &'a str) -> Vec<&'a str> {
-        let parts = [self.lead, middle, self.tail].into_iter();
-        parts.flat_map(|part| part.split_inclusive('\n')).collect()
-    }
-
-    /// The whole middle replaced in one piece.
-    fn replaced(&self) -> (Vec<&'a str>, Vec<&'a str>, Vec<DiffOp>) {
-        let lead: Vec<&str> = self.lead.split_inclusive('\n').collect();
-        let tail: Vec<&str> = self.tail.split_inclusive('\n').collect();
-        let around = |middle: &'a str| {
-            let middle = Some(middle).filter(|middle| !middle.is_empty());
-            let all = lead.iter().copied().chain(middle);
-            all.chain(tail.iter().copied()).collect::<Vec<&str>>()
-        };
-        let at = lead.len();
-        let old_len = usize::from(!self.old.is_empty());
-        let new_len = usize::from(!self.new.is_empty());
-        let operations = vec![
-            DiffOp::Equal {
-                old_index: 0,
-                new_index: 0,
-                len: at,
-            },
-            DiffOp::Replace {
-                old_index: at,
-                old_len,
-                new_index: at,
-                new_len,
-            },
-            DiffOp::Equal {
-                old_index: at + old_len,
-                new_index: at + new_len,
-                len: tail.len(),
-            },
-        ];
-        (around(self.old), around(self.new), operations)
+    /// The middle with the lines around it.
+    fn pieces(&self, middle: &'a str, how: Middle) -> Vec<&'a str> {
+        let lines = |text: &'a str| text.split_inclusive('\n');
+        let all = lines(self.lead);
+        match how {
+            Middle::InLines => all.chain(lines(middle)).chain(lines(self.tail)).collect(),
+            Middle::InOnePiece => {
+                let whole = Some(middle).filter(|middle| !middle.is_empty());
+                all.chain(whole).chain(lines(self.tail)).collect()
+            }
+        }
     }
 }
 

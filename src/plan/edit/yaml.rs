@@ -8,7 +8,6 @@ mod draft;
 mod layout;
 mod model;
 mod place;
-mod scalar;
 mod splice;
 mod write;
 
@@ -21,7 +20,8 @@ use super::{
 pub(super) use draft::Draft;
 use model::{Content, Node, Style};
 use place::Place;
-use splice::{Form, Splice, Spot};
+use splice::{Splice, Spot};
+use write::Form;
 
 /// Sets the value at a path of one document. The last key is made if its parent is a mapping without it.
 ///

@@ -11,8 +11,8 @@ use crate::{
 };
 
 use super::{
-    entry::{Entry, Post, Pre, Way},
     folder::Folder,
+    journal::{Entry, Post, Pre, Way},
     undo::{give_back, sha256},
 };
 

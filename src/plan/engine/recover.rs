@@ -5,17 +5,20 @@
 
 use rustix::io::Errno;
 
-use crate::plan::{
-    files::{FileError, Root},
-    model::Limits,
+use crate::{
+    plan::{
+        files::{FileError, Root},
+        model::Limits,
+    },
+    task::RelPath,
 };
 
 use super::{
-    entry::Entry,
     folder::{self, Folder},
+    journal::Entry,
     journal::{Account, Journal, Origin, State},
-    rules::keeps_rules,
     transaction::{UndoEnd, take_back, tidy},
+    undo::Conflict,
 };
 
 /// A plan that was found unfinished.
@@ -32,7 +35,7 @@ pub(crate) enum End {
     /// It had not changed anything yet.
     NothingChanged,
     /// It was half applied; nothing of it is left, but for these conflicts.
-    RolledBack(Vec<String>),
+    RolledBack(Vec<Conflict>),
     /// It had been finished.
     Done,
     /// It could not be settled: what stands in the way.
@@ -202,4 +205,59 @@ fn would_undo(entry: &Entry) -> String {
 fn nothing_changed(folder: &Folder<'_>) -> Result<End, FileError> {
     folder.clear(&[])?;
     Ok(End::NothingChanged)
+}
+
+/// Whether a journal names only what a plan may change, and slots and backups of its own report directory.
+/// Answers with the sentence that says which path breaks the rules.
+fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<(), String> {
+    let (entries, spared): (&[Entry], &[RelPath]) = match state {
+        State::Ready(entries) | State::Applying(entries) | State::Done(entries) => (entries, &[]),
+        State::RolledBack(spared) => (&[], spared),
+        State::Empty | State::Foreign => (&[], &[]),
+    };
+    let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
+    let places = entries.iter().flat_map(|entry| {
+        let to = match entry {
+            Entry::Rename { to, .. } => Some(to),
+            _ => None,
+        };
+        [Some(entry.path()), to].into_iter().flatten()
+    });
+    for path in places {
+        limits.admits(path).map_err(|failure| failure.message)?;
+    }
+    let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);
+    for slot in slots {
+        slot_keeps_rules(folder, slot, limits)?;
+    }
+    let backups = entries.iter().filter_map(Entry::pre).map(|pre| &pre.backup);
+    for backup in backups {
+        if !folder.is_backup(backup) {
+            return Err(foreign(folder, backup));
+        }
+    }
+    for path in spared {
+        if !folder.is_backup(path) {
+            slot_keeps_rules(folder, path, limits)?;
+        }
+    }
+    Ok(())
+}
+
+/// A slot lies in the report directory, or beside a file that a plan may change.
+fn slot_keeps_rules(folder: &Folder<'_>, slot: &RelPath, limits: &Limits) -> Result<(), String> {
+    if !folder.is_slot(slot) {
+        return Err(foreign(folder, slot));
+    }
+    if slot.as_path().starts_with(folder.path().as_path()) {
+        return Ok(());
+    }
+    limits.admits(slot).map_err(|failure| failure.message)
+}
+
+fn foreign(folder: &Folder<'_>, path: &RelPath) -> String {
+    format!(
+        "`{path}` is neither a slot nor a backup of {}",
+        folder.path()
+    )
 }

@@ -8,8 +8,8 @@ use crate::{
 };
 
 use super::{
-    entry::{Entry, Post, Pre, Way},
     folder::{BackupNames, Folder},
+    journal::{Entry, Post, Pre, Way},
 };
 
 /// The entries of a plan, collected while their content is made.

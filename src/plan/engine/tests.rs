@@ -1,20 +1,17 @@
 //! Single changes, made and taken back.
 
-use std::{fs, os::unix::fs::MetadataExt, sync::Arc};
+use std::{fs, os::unix::fs::MetadataExt};
 
 use camino::Utf8PathBuf;
 use tempfile::TempDir;
 
 use super::{
     apply,
-    entry::{Entry, Post, Pre, Way},
     folder::Folder,
+    journal::{Entry, Post, Pre, Way},
     undo::{Undone, is_between, undo},
 };
-use crate::{
-    plan::files::{Faults, Root},
-    task::RelPath,
-};
+use crate::{plan::files::Root, task::RelPath};
 
 struct Place {
     _dir: TempDir,
@@ -25,7 +22,7 @@ struct Place {
 fn place() -> Place {
     let dir = tempfile::tempdir().unwrap();
     let path = Utf8PathBuf::try_from(dir.path().canonicalize().unwrap()).unwrap();
-    let root = Root::open(&path, Arc::new(Faults::default())).unwrap();
+    let root = Root::open(&path).unwrap();
     Place {
         _dir: dir,
         path,

@@ -17,11 +17,11 @@ use crate::{
 
 use super::{
     apply::{ApplyError, apply},
-    entry::{Entry, Way},
     folder::{Folder, REPORTS},
+    journal::{Entry, Way},
     journal::{Event, JOURNAL, Journal},
     stage::Stage,
-    undo::{Undone, undo},
+    undo::{Conflict, Undone, undo},
 };
 
 /// Everything is ready and on the disk: the new content, the originals, the manifest, the journal
@@ -64,8 +64,8 @@ pub(crate) struct Undoing<'a> {
 pub(crate) enum UndoEnd {
     /// Nothing was changed yet.
     NothingChanged,
-    /// The tree is as before, but for what others have changed meanwhile: sentences.
-    RolledBack(Vec<String>),
+    /// The tree is as before, but for what others have changed meanwhile.
+    RolledBack(Vec<Conflict>),
     /// It could not be finished; the next start tries again. What stands in the way: sentences.
     Stuck(Vec<String>),
 }
@@ -282,8 +282,8 @@ pub(super) fn take_back(
     for entry in entries.iter().rev() {
         match undo(folder.root(), entry) {
             Ok(Undone::Restored) => {}
-            Ok(Undone::Conflict(sentence)) => {
-                conflicts.push(sentence);
+            Ok(Undone::Conflict(conflict)) => {
+                conflicts.push(conflict);
                 spared.extend(entry.slot().cloned());
                 spared.extend(entry.pre().map(|pre| pre.backup.clone()));
             }
@@ -304,7 +304,7 @@ pub(super) fn take_back(
     if obstacles.is_empty() {
         UndoEnd::RolledBack(conflicts)
     } else {
-        obstacles.extend(conflicts);
+        obstacles.extend(conflicts.iter().map(Conflict::to_string));
         UndoEnd::Stuck(obstacles)
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     task::{RelPath, hexadecimal},
 };
 
-use super::entry::{Entry, Post, Pre, Way};
+use super::journal::{Entry, Post, Pre, Way};
 
 /// Read at a time, in bytes.
 const BLOCK: usize = 256 * 1024;
@@ -26,8 +26,31 @@ const PAGE: usize = 4096;
 pub(crate) enum Undone {
     /// It is as before the plan, or never was otherwise.
     Restored,
-    /// Somebody has changed it since: it stays as it is. The sentence is for people.
-    Conflict(String),
+    /// Somebody has changed it since: it stays as it is.
+    Conflict(Conflict),
+}
+
+/// What somebody else has changed, so that it was not taken back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {what}")]
+pub(crate) struct Conflict {
+    pub(crate) path: RelPath,
+    /// For people.
+    what: String,
+}
+
+impl Conflict {
+    /// Whether one of these is about that file, which may have had another path.
+    pub(crate) fn any_at(conflicts: &[Self], path: &RelPath, other: Option<&RelPath>) -> bool {
+        let about = |conflict: &Self| conflict.path == *path || Some(&conflict.path) == other;
+        conflicts.iter().any(about)
+    }
+
+    /// All of them in one sentence.
+    pub(crate) fn told(conflicts: &[Self]) -> String {
+        let each: Vec<String> = conflicts.iter().map(Self::to_string).collect();
+        each.join("; ")
+    }
 }
 
 /// Takes one change back.
@@ -52,10 +75,10 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
 }
 
 fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Undone, FileError> {
-    if look(root, slot)?.is_some() {
+    if root.look(slot)?.is_some() {
         return Ok(Undone::Restored);
     }
-    match look(root, path)? {
+    match root.look(path)? {
         Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
             Ok(()) => Ok(Undone::Restored),
             Err(error) if error.errno == Errno::NOTEMPTY => Ok(conflict(
@@ -78,10 +101,10 @@ fn undo_create(
     slot: &RelPath,
     post: &Post,
 ) -> Result<Undone, FileError> {
-    if look(root, slot)?.is_some() {
+    if root.look(slot)?.is_some() {
         return Ok(Undone::Restored);
     }
-    if look(root, path)?.is_none() {
+    if root.look(path)?.is_none() {
         return Ok(Undone::Restored);
     }
     let Some(ours) = ours(root, path, post)? else {
@@ -110,7 +133,7 @@ fn undo_modify(
     pre: &Pre,
     post: &Post,
 ) -> Result<Undone, FileError> {
-    match look(root, slot)? {
+    match root.look(slot)? {
         Some(aside) if aside.ino == post.ino => Ok(Undone::Restored),
         Some(original) => {
             let Some(ours) = ours(root, path, post)? else {
@@ -134,7 +157,7 @@ fn undo_modify(
             ))
         }
         // Made by a rename over it: the original is in its backup alone.
-        None => match look(root, path)? {
+        None => match root.look(path)? {
             Some(_) if ours(root, path, post)?.is_some() => {
                 let (from, aside) = (root.parent(&pre.backup)?, root.parent(slot)?);
                 from.link(pre.backup.name(), &aside, slot.name())?;
@@ -203,8 +226,8 @@ fn undo_delete(
     slot: &RelPath,
     pre: &Pre,
 ) -> Result<Undone, FileError> {
-    if look(root, slot)?.is_none() {
-        return Ok(match look(root, path)? {
+    if root.look(slot)?.is_none() {
+        return Ok(match root.look(path)? {
             Some(_) => Undone::Restored,
             None => conflict(
                 path,
@@ -227,7 +250,7 @@ fn undo_delete(
         Ok(()) => Ok(Undone::Restored),
         Err(error) if error.errno == Errno::EXIST => Ok(conflict(
             path,
-            &format!(
+            format!(
                 "another file was put there; the deleted one is kept as {}",
                 pre.backup
             ),
@@ -237,10 +260,13 @@ fn undo_delete(
 }
 
 fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
-    if look(root, path)?.is_some_and(|facts| facts.ino == pre.facts.ino) {
+    if root
+        .look(path)?
+        .is_some_and(|facts| facts.ino == pre.facts.ino)
+    {
         return Ok(Undone::Restored);
     }
-    let (here, there) = (look(root, path)?, look(root, to)?);
+    let (here, there) = (root.look(path)?, root.look(to)?);
     if there.is_none() && here.is_some() {
         // It was never made: somebody else has exchanged the file before.
         return Ok(Undone::Restored);
@@ -256,14 +282,14 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
         Ok(()) => Ok(Undone::Restored),
         Err(error) if error.errno == Errno::EXIST => Ok(conflict(
             path,
-            &format!("another file was put there; the renamed one stays as {to}"),
+            format!("another file was put there; the renamed one stays as {to}"),
         )),
         Err(error) => Err(error),
     }
 }
 
 fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
-    if look(root, slot)?.is_none() {
+    if root.look(slot)?.is_none() {
         return Ok(Undone::Restored);
     }
     let (aside, dir) = (root.parent(slot)?, root.parent(path)?);
@@ -276,15 +302,12 @@ fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone
     }
 }
 
-fn look(root: &Root, path: &RelPath) -> Result<Option<Facts>, FileError> {
-    root.look(path)
-}
-
 /// What is at a path, if it is what the plan put there, to the byte. As it was looked at before it was
 /// read: what has other facts later was written to meanwhile.
 fn ours(root: &Root, path: &RelPath, post: &Post) -> Result<Option<Facts>, FileError> {
-    let facts =
-        look(root, path)?.filter(|facts| (facts.ino, facts.bytes) == (post.ino, post.bytes));
+    let facts = root
+        .look(path)?
+        .filter(|facts| (facts.ino, facts.bytes) == (post.ino, post.bytes));
     let Some(facts) = facts else {
         return Ok(None);
     };
@@ -336,6 +359,9 @@ pub(crate) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     }
 }
 
-fn conflict(path: &RelPath, what: &str) -> Undone {
-    Undone::Conflict(format!("{path}: {what}"))
+fn conflict(path: &RelPath, what: impl Into<String>) -> Undone {
+    Undone::Conflict(Conflict {
+        path: path.clone(),
+        what: what.into(),
+    })
 }

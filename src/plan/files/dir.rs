@@ -12,17 +12,17 @@ use std::{
 use rustix::{
     buffer::spare_capacity,
     fs::{
-        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps,
-        UTIME_OMIT, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate, futimens,
-        ioctl_ficlone, linkat, mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
+        Access, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, ResolveFlags, Timespec,
+        Timestamps, UTIME_OMIT, accessat, fallocate, fchmod, fdatasync, fstat, fsync, ftruncate,
+        futimens, linkat, mkdirat, readlinkat, renameat_with, statat, unlinkat,
     },
     io::Errno,
 };
 
-use crate::task::RelPath;
+use crate::{host, task::RelPath};
 
 use super::{
-    Attributes, Facts, FileError, Kind,
+    Facts, FileError,
     facts::{mount_of, timespec},
     faults::Call,
     root::Root,
@@ -44,8 +44,32 @@ pub(crate) struct New {
     pub(crate) facts: Facts,
 }
 
+impl Root {
+    /// Opens a directory below the root; no link on the way is followed.
+    pub(crate) fn dir(&self, path: Option<&RelPath>) -> Result<Dir<'_>, FileError> {
+        let name = path.map_or(".", RelPath::as_str);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = self.open_beneath(name, flags, ResolveFlags::NO_SYMLINKS)?;
+        Ok(Dir::new(self, fd, path.cloned()))
+    }
+
+    /// The directory a path is in.
+    pub(crate) fn parent(&self, path: &RelPath) -> Result<Dir<'_>, FileError> {
+        self.dir(path.parent().as_ref())
+    }
+
+    /// What is at a path without links; `None` where nothing is.
+    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
+        match self.parent(path) {
+            Ok(dir) => dir.look(path.name()),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl<'a> Dir<'a> {
-    pub(super) fn new(root: &'a Root, fd: OwnedFd, path: Option<RelPath>) -> Self {
+    fn new(root: &'a Root, fd: OwnedFd, path: Option<RelPath>) -> Self {
         Self { root, fd, path }
     }
 
@@ -57,7 +81,12 @@ impl<'a> Dir<'a> {
         }
     }
 
-    fn gate(&self, call: Call, operation: &'static str, name: &str) -> Result<(), FileError> {
+    pub(super) fn gate(
+        &self,
+        call: Call,
+        operation: &'static str,
+        name: &str,
+    ) -> Result<(), FileError> {
         self.root
             .faults
             .before(call)
@@ -103,14 +132,19 @@ impl<'a> Dir<'a> {
 
     /// Opens a regular file; a link, a pipe or a device is not opened, and nothing waits.
     pub(crate) fn open(&self, name: &str) -> Result<(File, Facts), FileError> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let failed = || FileError::of("open", self.name(name));
-        let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(failed())?;
-        let facts = Facts::of(&fstat(&fd).map_err(failed())?);
-        if facts.kind != Kind::File {
-            return Err(failed()(Errno::ISDIR));
-        }
-        Ok((File::from(fd), facts))
+        self.opened("open", name, OFlags::RDONLY, 0)
+    }
+
+    fn opened(
+        &self,
+        operation: &'static str,
+        name: &str,
+        flags: OFlags,
+        mode: u32,
+    ) -> Result<(File, Facts), FileError> {
+        host::open_plain_at(&self.fd, name, flags, Mode::from_raw_mode(mode))
+            .map(|(file, stat)| (file, Facts::of(&stat)))
+            .map_err(FileError::of(operation, self.name(name)))
     }
 
     /// A whole regular file, and what it was while it was read.
@@ -182,15 +216,9 @@ impl<'a> Dir<'a> {
     /// Makes a file that was not there, with these permission bits under the umask.
     pub(crate) fn create(&self, name: &str, mode: u32) -> Result<New, FileError> {
         self.gate(Call::Create, "create", name)?;
-        let flags =
-            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let failed = || FileError::of("create", self.name(name));
-        let fd = openat(&self.fd, name, flags, Mode::from_raw_mode(mode)).map_err(failed())?;
-        let facts = Facts::of(&fstat(&fd).map_err(failed())?);
-        Ok(New {
-            file: File::from(fd),
-            facts,
-        })
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let (file, facts) = self.opened("create", name, flags, mode)?;
+        Ok(New { file, facts })
     }
 
     /// Makes a file with that content.
@@ -225,27 +253,15 @@ impl<'a> Dir<'a> {
 
     /// Opens a file of ours to write to it.
     pub(crate) fn open_to_write(&self, name: &str) -> Result<File, FileError> {
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        openat(&self.fd, name, flags, Mode::empty())
-            .map(File::from)
-            .map_err(FileError::of("open", self.name(name)))
+        let (file, _) = self.opened("open", name, OFlags::RDWR, 0)?;
+        Ok(file)
     }
 
     /// Adds to the end of a log of ours, in one write.
     pub(crate) fn append(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         self.gate(Call::Write, "append to", name)?;
-        let flags = OFlags::WRONLY
-            | OFlags::APPEND
-            | OFlags::CREATE
-            | OFlags::NOFOLLOW
-            | OFlags::NONBLOCK
-            | OFlags::CLOEXEC;
-        let mut log = openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
-            .map(File::from)
-            .map_err(FileError::of("open", self.name(name)))?;
-        if self.facts_of(name, &log)?.kind != Kind::File {
-            return Err(FileError::of("append to", self.name(name))(Errno::ISDIR));
-        }
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let (mut log, _) = self.opened("open", name, flags, 0o600)?;
         log.write_all(bytes)
             .map_err(FileError::io("append to", self.name(name)))
     }
@@ -266,10 +282,8 @@ impl<'a> Dir<'a> {
     /// Writes over an existing file, from its first byte on: where no rename is possible.
     pub(crate) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         self.gate(Call::Write, "write over", name)?;
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let failed = || FileError::of("write over", self.name(name));
-        let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(failed())?;
-        let mut file = File::from(fd);
+        let (mut file, _) = self.opened("write over", name, OFlags::WRONLY, 0)?;
         file.write_all(bytes)
             .map_err(FileError::io("write over", self.name(name)))?;
         ftruncate(&file, bytes.len() as u64).map_err(failed())?;
@@ -292,38 +306,6 @@ impl<'a> Dir<'a> {
             last_modification: timespec(mtime),
         };
         futimens(&file, &times).map_err(FileError::of("set the times of", self.name(name)))
-    }
-
-    /// Copies a file with its times; blocks are shared where the file system can.
-    pub(crate) fn copy(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<New, FileError> {
-        let (mut from, facts) = self.open(name)?;
-        let mut copy = to.create(new, 0o600)?;
-        to.gate(Call::Write, "write", new)?;
-        if ioctl_ficlone(&copy.file, &from).is_err() {
-            std::io::copy(&mut from, &mut copy.file)
-                .map_err(FileError::io("write", to.name(new)))?;
-        }
-        let attributes = Attributes::of(self, name, &from, &facts)?;
-        // What a backup cannot have of its original, the manifest still tells.
-        attributes.give(to, new, &copy.file, &copy.facts)?;
-        let stat = fstat(&from).map_err(FileError::of("look at", self.name(name)))?;
-        let time = |seconds, nanoseconds| Timespec {
-            tv_sec: seconds,
-            tv_nsec: nanoseconds,
-        };
-        let times = Timestamps {
-            last_access: time(
-                stat.st_atime,
-                i64::try_from(stat.st_atime_nsec).unwrap_or_default(),
-            ),
-            last_modification: time(
-                stat.st_mtime,
-                i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
-            ),
-        };
-        to.gate(Call::Attributes, "set the times of", new)?;
-        futimens(&copy.file, &times).map_err(FileError::of("set the times of", to.name(new)))?;
-        Ok(copy)
     }
 
     /// A second name for a file.

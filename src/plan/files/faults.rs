@@ -1,7 +1,10 @@
 //! Faults on demand: every call that changes a file or waits for the disk can be the last one.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
 };
 
@@ -9,6 +12,8 @@ use rustix::{
     io::Errno,
     process::{Signal, getpid, kill_process},
 };
+
+use crate::host;
 
 /// The calls that matter for what is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +82,12 @@ enum Span {
 }
 
 impl Faults {
+    /// What `ONEACT_FAULTS` asks for.
+    pub(crate) fn asked() -> Arc<Self> {
+        let text = host::variable("ONEACT_FAULTS").unwrap_or_default();
+        Arc::new(Self::parse(&text))
+    }
+
     /// Reads `kill@12`, `hang@12`, `stop@12`, `ENOSPC@12`, `EIO@12+` (from there on), `no-barriers` and
     /// `each-barrier`, several of them with commas between; anything else is no fault.
     pub(crate) fn parse(text: &str) -> Self {

@@ -1,11 +1,16 @@
-//! The directory no plan gets out of.
+//! The directory no plan gets out of. The kernel itself is a second wall, where it has Landlock.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Arc,
+    thread,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
+use landlock::{
+    ABI, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    RulesetStatus,
+};
 use rustix::{
     fs::{
         AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, openat, openat2,
@@ -14,9 +19,9 @@ use rustix::{
     io::Errno,
 };
 
-use crate::task::RelPath;
+use crate::{plan::record::Jail, task::RelPath};
 
-use super::{Dir, Facts, FileError, faults::Faults};
+use super::{FileError, faults::Faults};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -27,7 +32,12 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    pub(crate) fn open(path: &Utf8Path, faults: Arc<Faults>) -> Result<Self, FileError> {
+    /// Opens one where nothing is to go wrong.
+    pub(crate) fn open(path: &Utf8Path) -> Result<Self, FileError> {
+        Self::open_with(path, Arc::default())
+    }
+
+    pub(crate) fn open_with(path: &Utf8Path, faults: Arc<Faults>) -> Result<Self, FileError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, path.as_std_path(), flags, Mode::empty())
             .map_err(FileError::of("open the root", path))?;
@@ -69,28 +79,6 @@ impl Root {
     pub(crate) fn unlock(&self) {
         // The lock ends with the handle at the latest.
         let _ = flock(&self.fd, FlockOperation::Unlock);
-    }
-
-    /// Opens a directory below the root; no link on the way is followed.
-    pub(crate) fn dir(&self, path: Option<&RelPath>) -> Result<Dir<'_>, FileError> {
-        let name = path.map_or(".", RelPath::as_str);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let fd = self.open_beneath(name, flags, ResolveFlags::NO_SYMLINKS)?;
-        Ok(Dir::new(self, fd, path.cloned()))
-    }
-
-    /// The directory a path is in.
-    pub(crate) fn parent(&self, path: &RelPath) -> Result<Dir<'_>, FileError> {
-        self.dir(path.parent().as_ref())
-    }
-
-    /// What is at a path without links; `None` where nothing is.
-    pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
-        match self.parent(path) {
-            Ok(dir) => dir.look(path.name()),
-            Err(error) if error.errno == Errno::NOENT => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     /// The path with the directories on its way resolved, as far as there are some.
@@ -194,7 +182,7 @@ impl Root {
         RelPath::parse(&parts.join("/")).map_err(|_| outside(()))
     }
 
-    fn open_beneath(
+    pub(super) fn open_beneath(
         &self,
         name: &str,
         flags: OFlags,
@@ -214,4 +202,32 @@ impl Root {
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Does the work on a thread that can write below `root` alone; so can the threads it starts. Where the
+/// kernel has no Landlock, the work is done without, and told so.
+pub(crate) fn jailed<T: Send>(root: &Utf8Path, work: impl FnOnce(Jail) -> T + Send) -> Option<T> {
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let jail = restrict(root).unwrap_or(Jail::Unavailable);
+            work(jail)
+        });
+        worker.join().ok()
+    })
+}
+
+fn restrict(root: &Utf8Path) -> Result<Jail, RulesetError> {
+    let writing = AccessFs::from_write(ABI::V5);
+    let Ok(root) = PathFd::new(root.as_std_path()) else {
+        return Ok(Jail::Unavailable);
+    };
+    let status = Ruleset::default()
+        .handle_access(writing)?
+        .create()?
+        .add_rule(PathBeneath::new(root, writing))?
+        .restrict_self()?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Jail::Enforced,
+        RulesetStatus::NotEnforced => Jail::Unavailable,
+    })
 }

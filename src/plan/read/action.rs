@@ -8,15 +8,13 @@ use crate::plan::{
     limits::action_timeout,
     model::{Action, ActionId, Operation},
 };
-
 use crate::task::ActionType;
 
 use super::{
-    config::RISKS,
-    fields::{Fields, Shape, quoted},
-    findings::{Findings, Subject},
-    instructions::seconds,
-    operation, paths,
+    fields::{Fields, Found, Shape, quoted},
+    findings::Subject,
+    instructions::{RISKS, seconds},
+    operation,
     rules::{self, Files},
 };
 
@@ -32,63 +30,47 @@ pub(super) fn short_id(id: &Value) -> Option<&str> {
 }
 
 /// Reads an action. `None` if it is wrong, which was told.
-pub(super) fn read(
-    at: usize,
-    item: &Value,
-    files: &Files<'_>,
-    findings: &mut Findings,
-) -> Option<Action> {
-    findings.subject = subject(item);
-    let place = place(at);
-    let mut fields = Fields::of(&place, item, findings)?;
+pub(super) fn read(item: &Found<'_>, files: &Files<'_>) -> Option<Action> {
+    let findings = item.findings;
+    findings.about(subject(item.value));
+    let place = &item.place;
+    let mut fields = item.fields()?;
     let id = id(
         &mut fields,
         "action_id",
         "a name of its own, such as `a001`",
-        findings,
     );
     let types = ActionType::ALL.map(|kind| (kind.name(), kind));
-    let kind = fields
-        .need("action_type", "what to do, such as `FILE_MODIFY`", findings)
-        .and_then(|_| fields.word("action_type", &types, findings));
-    let target = fields
-        .need("target", "the file, relative to the root", findings)
-        .and_then(|(place, value)| paths::read(&place, value, findings));
-    let operation = fields
-        .need(
-            "operation",
-            "an object with `type` and its parameters",
-            findings,
-        )
-        .and_then(|(place, value)| operation::read(kind?, &place, value, findings));
-    let depends_on = fields.texts("depends_on", findings).unwrap_or_default();
-    if fields.flag("reversible", findings) == Some(false) {
+    let kind = fields.need("action_type", "what to do, such as `FILE_MODIFY`");
+    let kind = kind.and_then(|kind| kind.word(&types));
+    let target = fields.need("target", "the file, relative to the root");
+    let target = target.and_then(|target| target.path());
+    let operation = fields.need("operation", "an object with `type` and its parameters");
+    let operation = operation.and_then(|operation| operation::read(kind?, &operation));
+    let depends_on = fields.texts("depends_on").unwrap_or_default();
+    if fields.flag("reversible") == Some(false) {
         findings.note(format!(
             "`{place}.reversible` is false; a checkpoint is made all the same, and the action can be undone"
         ));
     }
-    let risk = fields.word("risk_level", &RISKS, findings);
-    let said = fields.whole("timeout_seconds", findings);
+    let risk = fields.word("risk_level", &RISKS);
+    let said = fields.whole("timeout_seconds");
     let stays_at = match &operation {
         Some(Operation::Rename { to }) => Some(to),
         _ => target.as_ref(),
     };
-    let rules = fields.list("validation_rules", findings);
-    let rules = rules.map(|(place, items)| rules::read(&place, items, stays_at, files, findings));
-    fields.descriptive(
-        &[
-            ("estimated_duration_ms", Shape::Number),
-            ("description", Shape::Text),
-        ],
-        findings,
-    );
-    fields.finish(findings);
+    let rules = fields.get("validation_rules");
+    let rules = rules.map(|list| rules::read(&list, stays_at, files));
+    fields.descriptive(&[
+        ("estimated_duration_ms", Shape::Number),
+        ("description", Shape::Text),
+    ]);
+    fields.finish();
     let (id, target, operation) = (id?, target?, operation?);
     if let Operation::Rename { to } = &operation
         && *to == target
     {
-        findings.invalid(format!("`{place}` renames `{target}` to itself"));
-        return None;
+        return item.invalid(format!("renames `{target}` to itself"));
     }
     let (default, most) = action_timeout(operation.action_type());
     let what = format!("`{place}.timeout_seconds`");
@@ -125,14 +107,9 @@ fn subject(item: &Value) -> Subject {
 }
 
 /// A name that can be printed.
-pub(super) fn id(
-    fields: &mut Fields<'_>,
-    key: &'static str,
-    meaning: &str,
-    findings: &mut Findings,
-) -> Option<String> {
-    let place = fields.place(key);
-    let id = fields.need_text(key, meaning, findings)?;
+pub(super) fn id(fields: &mut Fields<'_>, key: &'static str, meaning: &str) -> Option<String> {
+    let found = fields.need(key, meaning)?;
+    let id = found.text()?;
     let problem = if id.is_empty() {
         "is empty".to_owned()
     } else if id.len() > LONGEST_ID {
@@ -142,8 +119,7 @@ pub(super) fn id(
     } else {
         return Some(id.to_owned());
     };
-    findings.invalid(format!("`{place}` {problem}; give {meaning}"));
-    None
+    found.invalid(format!("{problem}; give {meaning}"))
 }
 
 fn unique(ids: &[&str]) -> Vec<ActionId> {

@@ -9,18 +9,21 @@ use crate::{
     task::{Fault, RelPath},
 };
 
-use super::{action, findings::Findings};
+use super::{
+    action,
+    findings::{Findings, Subject},
+};
 
 /// Goes through the actions in their order and tells what cannot be. Answers how many files the plan
 /// touches; one that is renamed on the way is one file.
-pub(super) fn check(actions: &[Action], order: &[usize], findings: &mut Findings) -> usize {
+pub(super) fn check(actions: &[Action], order: &[usize], findings: &Findings) -> usize {
     let mut tree = Tree::default();
     for at in order {
         let Some(action) = actions.get(*at) else {
             continue;
         };
         if let Err(problem) = tree.take(action) {
-            findings.about(action);
+            findings.about(Subject::of(action));
             findings.problem(
                 Fault::PlanConflict,
                 format!("`{}` ({}) {problem}", action::place(*at), action.id),

@@ -1,9 +1,128 @@
 //! Strict reading of one object: every known key has its type, what is missing is told, what is unknown
 //! is noted, and what looks like a slip of the pen is refused.
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value};
 
+use crate::task::{Fault, RelPath};
+
 use super::{findings::Findings, synonyms};
+
+/// A value of the plan and where it is. A method that gives no answer has told why.
+#[derive(Debug, Clone)]
+pub(super) struct Found<'a> {
+    /// `action_plan[2].operation.pattern`
+    pub(super) place: String,
+    pub(super) value: &'a Value,
+    pub(super) findings: &'a Findings,
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn new(place: &str, value: &'a Value, findings: &'a Findings) -> Self {
+        Self {
+            place: place.to_owned(),
+            value,
+            findings,
+        }
+    }
+
+    /// The plan does not have its schema's shape here.
+    pub(super) fn invalid<T>(&self, problem: impl Display) -> Option<T> {
+        let message = format!("`{}` {problem}", self.place);
+        self.findings.invalid(message);
+        None
+    }
+
+    /// The value is not of its type. The value itself is not told: it may be a secret.
+    pub(super) fn wrong<T>(&self, expected: &str) -> Option<T> {
+        self.invalid(format!("must be {expected}, and is {}", kind(self.value)))
+    }
+
+    /// What is made of the value, or what that says is wrong.
+    pub(super) fn good<T, E: Display>(&self, made: Result<T, E>) -> Option<T> {
+        let told = |error| {
+            let message = format!("`{}`: {error}", self.place);
+            self.findings.invalid(message);
+        };
+        made.map_err(told).ok()
+    }
+
+    pub(super) fn text(&self) -> Option<&'a str> {
+        self.value.as_str().or_else(|| self.wrong("a text"))
+    }
+
+    pub(super) fn flag(&self) -> Option<bool> {
+        self.value.as_bool().or_else(|| self.wrong("true or false"))
+    }
+
+    /// A whole number from 1 on.
+    pub(super) fn whole(&self) -> Option<u64> {
+        let number = self.value.as_u64().filter(|number| *number >= 1);
+        number.or_else(|| self.wrong("a whole number from 1 on"))
+    }
+
+    /// The items of a list.
+    pub(super) fn list(&self) -> Option<impl ExactSizeIterator<Item = Self> + use<'a>> {
+        let Value::Array(items) = self.value else {
+            return self.wrong("an array");
+        };
+        let (place, findings) = (self.place.clone(), self.findings);
+        let item = move |(at, value)| Self {
+            place: format!("{place}[{at}]"),
+            value,
+            findings,
+        };
+        Some(items.iter().enumerate().map(item))
+    }
+
+    /// The texts of a list; what is none is left out.
+    pub(super) fn texts(&self) -> Option<Vec<&'a str>> {
+        let items = self.list()?;
+        Some(items.filter_map(|item| item.text()).collect())
+    }
+
+    /// One of a closed list of words.
+    pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
+        let text = self.text()?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|(_, meaning)| *meaning).or_else(|| {
+            let words = listed(words.iter().map(|(word, _)| *word));
+            self.invalid(format!("is {}; known are {words}", quoted(text)))
+        })
+    }
+
+    /// The fields of an object.
+    pub(super) fn fields(&self) -> Option<Fields<'a>> {
+        let Value::Object(map) = self.value else {
+            return self.wrong("an object");
+        };
+        let layer = Layer {
+            place: self.place.clone(),
+            map,
+        };
+        Some(Fields {
+            layers: vec![layer],
+            known: Vec::new(),
+            findings: self.findings,
+        })
+    }
+
+    /// A path below the root (R-001-24, R-001-157): `./a//b.txt` is `a/b.txt`.
+    pub(super) fn path(&self) -> Option<RelPath> {
+        let path = self.text()?;
+        let refused = |problem| {
+            let fault = if leads_out(path) {
+                "Path traversal attempt detected: "
+            } else {
+                ""
+            };
+            let message = format!("{fault}`{}` is {}: {problem}", self.place, quoted(path));
+            self.findings.problem(Fault::PathOutside, message);
+        };
+        RelPath::parse(&plain(path)).map_err(refused).ok()
+    }
+}
 
 /// An object of the plan and where it is. Operations have two layers: the object and its `details`
 /// (C-18).
@@ -11,6 +130,7 @@ pub(super) struct Fields<'a> {
     layers: Vec<Layer<'a>>,
     /// The keys that were asked for: all that are known.
     known: Vec<&'static str>,
+    pub(super) findings: &'a Findings,
 }
 
 struct Layer<'a> {
@@ -25,175 +145,90 @@ const LIKE: f64 = 0.8;
 const LONGEST: usize = 40;
 
 impl<'a> Fields<'a> {
-    /// The fields of a value, which must be an object.
-    pub(super) fn of(place: &str, value: &'a Value, findings: &mut Findings) -> Option<Self> {
-        let Value::Object(map) = value else {
-            findings.wrong(place, "an object", value);
-            return None;
-        };
-        Some(Self {
-            layers: vec![Layer {
-                place: place.to_owned(),
-                map,
-            }],
-            known: Vec::new(),
-        })
-    }
-
     /// Takes the keys of an inner object as if they were written beside it. A key may be in both only
     /// with one and the same value (C-18).
-    pub(super) fn with_inner(mut self, key: &'static str, findings: &mut Findings) -> Self {
-        let Some((place, inner)) = self.get(key) else {
+    pub(super) fn with_inner(mut self, key: &'static str) -> Self {
+        let Some(found) = self.get(key) else {
             return self;
         };
-        let Value::Object(map) = inner else {
-            findings.wrong(&place, "an object", inner);
+        let Value::Object(map) = found.value else {
+            found.wrong::<()>("an object");
             return self;
         };
         for (name, value) in map {
             let outer = self.layers.first().and_then(|layer| layer.map.get(name));
             if outer.is_some_and(|outer| outer != value) {
-                let (outer, inner) = (self.place(name), format!("{place}.{name}"));
-                findings.invalid(format!(
+                let (outer, inner) = (self.place(name), format!("{}.{name}", found.place));
+                self.findings.invalid(format!(
                     "`{}` and `{}` are given with different values; give it once",
                     printable(&outer),
                     printable(&inner)
                 ));
             }
         }
+        let place = found.place;
         self.layers.push(Layer { place, map });
         self
     }
 
     /// Where a key is or would be: `action_plan[2].operation.pattern`.
     pub(super) fn place(&self, key: &str) -> String {
-        let holder = self
-            .layers
-            .iter()
-            .find(|layer| layer.map.contains_key(key))
-            .or(self.layers.first());
-        match holder {
+        let mut layers = self.layers.iter();
+        let holder = layers.find(|layer| layer.map.contains_key(key));
+        match holder.or(self.layers.first()) {
             Some(layer) if !layer.place.is_empty() => format!("{}.{key}", layer.place),
             _ => key.to_owned(),
         }
     }
 
-    /// A value of any type, with its place.
-    pub(super) fn get(&mut self, key: &'static str) -> Option<(String, &'a Value)> {
+    /// A value of any type.
+    pub(super) fn get(&mut self, key: &'static str) -> Option<Found<'a>> {
         self.known.push(key);
         let value = self.layers.iter().find_map(|layer| layer.map.get(key))?;
-        Some((self.place(key), value))
+        Some(Found::new(&self.place(key), value, self.findings))
     }
 
     /// A value that must be there.
-    pub(super) fn need(
-        &mut self,
-        key: &'static str,
-        meaning: &str,
-        findings: &mut Findings,
-    ) -> Option<(String, &'a Value)> {
+    pub(super) fn need(&mut self, key: &'static str, meaning: &str) -> Option<Found<'a>> {
         let found = self.get(key);
         if found.is_none() {
-            findings.invalid(format!("`{}` is missing: {meaning}", self.place(key)));
+            let message = format!("`{}` is missing: {meaning}", self.place(key));
+            self.findings.invalid(message);
         }
         found
     }
 
-    pub(super) fn need_text(
-        &mut self,
-        key: &'static str,
-        meaning: &str,
-        findings: &mut Findings,
-    ) -> Option<&'a str> {
-        let (place, value) = self.need(key, meaning, findings)?;
-        text(&place, value, findings)
+    pub(super) fn need_text(&mut self, key: &'static str, meaning: &str) -> Option<&'a str> {
+        self.need(key, meaning)?.text()
     }
 
-    pub(super) fn need_whole(
-        &mut self,
-        key: &'static str,
-        meaning: &str,
-        findings: &mut Findings,
-    ) -> Option<u64> {
-        let (place, value) = self.need(key, meaning, findings)?;
-        whole(&place, value, findings)
+    pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.get(key)?.flag()
     }
 
-    pub(super) fn text(&mut self, key: &'static str, findings: &mut Findings) -> Option<&'a str> {
-        let (place, value) = self.get(key)?;
-        text(&place, value, findings)
+    pub(super) fn whole(&mut self, key: &'static str) -> Option<u64> {
+        self.get(key)?.whole()
     }
 
-    pub(super) fn flag(&mut self, key: &'static str, findings: &mut Findings) -> Option<bool> {
-        let (place, value) = self.get(key)?;
-        if value.as_bool().is_none() {
-            findings.wrong(&place, "true or false", value);
-        }
-        value.as_bool()
+    pub(super) fn texts(&mut self, key: &'static str) -> Option<Vec<&'a str>> {
+        self.get(key)?.texts()
     }
 
-    /// A whole number from 1 on.
-    pub(super) fn whole(&mut self, key: &'static str, findings: &mut Findings) -> Option<u64> {
-        let (place, value) = self.get(key)?;
-        whole(&place, value, findings)
+    pub(super) fn inner(&mut self, key: &'static str) -> Option<Self> {
+        self.get(key)?.fields()
     }
 
-    pub(super) fn list(
-        &mut self,
-        key: &'static str,
-        findings: &mut Findings,
-    ) -> Option<(String, &'a [Value])> {
-        let (place, value) = self.get(key)?;
-        let Value::Array(items) = value else {
-            findings.wrong(&place, "an array", value);
-            return None;
-        };
-        Some((place, items))
-    }
-
-    /// A list of texts; those that are none are told and left out.
-    pub(super) fn texts(
-        &mut self,
-        key: &'static str,
-        findings: &mut Findings,
-    ) -> Option<Vec<&'a str>> {
-        let (place, items) = self.list(key, findings)?;
-        let mut texts = Vec::with_capacity(items.len());
-        for (at, item) in items.iter().enumerate() {
-            texts.extend(text(&format!("{place}[{at}]"), item, findings));
-        }
-        Some(texts)
-    }
-
-    /// An inner object.
-    pub(super) fn inner(&mut self, key: &'static str, findings: &mut Findings) -> Option<Self> {
-        let (place, value) = self.get(key)?;
-        Self::of(&place, value, findings)
-    }
-
-    /// One of a closed list of words.
-    pub(super) fn word<T: Copy>(
-        &mut self,
-        key: &'static str,
-        words: &[(&str, T)],
-        findings: &mut Findings,
-    ) -> Option<T> {
-        let place = self.place(key);
-        let text = self.text(key, findings)?;
-        let found = words.iter().find(|(word, _)| *word == text);
-        if found.is_none() {
-            let words = listed(words.iter().map(|(word, _)| *word));
-            findings.invalid(format!("`{place}` is {}; known are {words}", quoted(text)));
-        }
-        found.map(|(_, meaning)| *meaning)
+    pub(super) fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        self.get(key)?.word(words)
     }
 
     /// Keys whose type is checked and which have no effect.
-    pub(super) fn descriptive(&mut self, keys: &[(&'static str, Shape)], findings: &mut Findings) {
+    pub(super) fn descriptive(&mut self, keys: &[(&'static str, Shape)]) {
         for (key, shape) in keys {
-            let Some((place, value)) = self.get(key) else {
+            let Some(found) = self.get(key) else {
                 continue;
             };
+            let value = found.value;
             let (fits, expected) = match shape {
                 Shape::Text => (value.is_string(), "a text"),
                 Shape::Number => (value.is_number(), "a number"),
@@ -201,25 +236,22 @@ impl<'a> Fields<'a> {
                 Shape::Object => (value.is_object(), "an object"),
             };
             if !fits {
-                findings.wrong(&place, expected, value);
+                found.wrong::<()>(expected);
             }
         }
     }
 
     /// Tells of the keys that are not known.
-    pub(super) fn finish(self, findings: &mut Findings) {
-        for layer in &self.layers {
-            for key in layer.map.keys() {
-                if self.known.contains(&key.as_str()) {
-                    continue;
+    pub(super) fn finish(self) {
+        let keys = self.layers.iter().flat_map(|layer| layer.map.keys());
+        for key in keys.filter(|key| !self.known.contains(&key.as_str())) {
+            let place = printable(&self.place(key));
+            match self.meant(key) {
+                Some(meant) => {
+                    let message = format!("`{place}` is unknown; did you mean `{meant}`?");
+                    self.findings.invalid(message);
                 }
-                let place = printable(&self.place(key));
-                match self.meant(key) {
-                    Some(meant) => {
-                        findings.invalid(format!("`{place}` is unknown; did you mean `{meant}`?"));
-                    }
-                    None => findings.stranger(&place),
-                }
+                None => self.findings.stranger(&place),
             }
         }
     }
@@ -249,21 +281,36 @@ pub(super) enum Shape {
     Object,
 }
 
-/// A text.
-pub(super) fn text<'a>(place: &str, value: &'a Value, findings: &mut Findings) -> Option<&'a str> {
-    if !value.is_string() {
-        findings.wrong(place, "a text", value);
-    }
-    value.as_str()
+fn kind(value: &Value) -> String {
+    let kind = match value {
+        Value::Null => "null; leave the key out if nothing is meant",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) => return format!("the number {number}"),
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    kind.to_owned()
 }
 
-/// A whole number from 1 on.
-fn whole(place: &str, value: &Value, findings: &mut Findings) -> Option<u64> {
-    let number = value.as_u64().filter(|number| *number >= 1);
-    if number.is_none() {
-        findings.wrong(place, "a whole number from 1 on", value);
-    }
-    number
+/// The path without the components that lead nowhere, `.` and empty ones. The first component tells an
+/// absolute path and the last one a directory: an empty first one stays, and so do `.` and empty last ones.
+fn plain(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').collect();
+    let last = parts.len() - 1;
+    let kept = parts.iter().enumerate().filter(|(at, part)| match **part {
+        "" => *at == 0 || *at == last,
+        "." => *at == last,
+        _ => true,
+    });
+    kept.map(|(_, part)| *part).collect::<Vec<_>>().join("/")
+}
+
+/// Whether a path that was refused would leave the root where it is taken at its word, on this system or
+/// on another.
+fn leads_out(path: &str) -> bool {
+    let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    drive || path.starts_with(['/', '\\']) || path.split(['/', '\\']).any(|part| part == "..")
 }
 
 /// `a`, `b`, `c`

@@ -1,6 +1,6 @@
 //! What is found while a plan is read: what forbids it, and what people should know.
 
-use serde_json::Value;
+use std::cell::RefCell;
 
 use crate::{
     plan::model::{Action, ActionId},
@@ -65,57 +65,59 @@ impl PlanError {
     }
 }
 
-/// The list being made.
+/// The list being made. Everything that reads a part of the plan adds to it.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    pub(super) problems: Vec<Problem>,
-    pub(super) notes: Vec<String>,
+    list: RefCell<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    problems: Vec<Problem>,
+    notes: Vec<String>,
     /// How many keys are not known, and where the first of them are.
     strangers: (usize, Vec<String>),
     /// What is being read.
-    pub(super) subject: Subject,
+    subject: Subject,
 }
 
 impl Findings {
     /// Something is wrong with what is being read.
-    pub(super) fn problem(&mut self, fault: Fault, message: impl Into<String>) {
+    pub(super) fn problem(&self, fault: Fault, message: impl Into<String>) {
         self.failure(Failure::new(fault, message));
     }
 
     /// The same, said elsewhere.
-    pub(super) fn failure(&mut self, failure: Failure) {
-        if self.problems.len() < KEPT {
-            self.problems.push(Problem {
-                failure,
-                subject: self.subject.clone(),
-            });
+    pub(super) fn failure(&self, failure: Failure) {
+        let mut list = self.list.borrow_mut();
+        if list.problems.len() < KEPT {
+            let subject = list.subject.clone();
+            list.problems.push(Problem { failure, subject });
         }
     }
 
     /// The plan does not have its schema's shape.
-    pub(super) fn invalid(&mut self, message: impl Into<String>) {
+    pub(super) fn invalid(&self, message: impl Into<String>) {
         self.problem(Fault::PlanInvalid, message);
     }
 
-    /// A value is not of its type. The value itself is not told: it may be a secret.
-    pub(super) fn wrong(&mut self, place: &str, expected: &str, found: &Value) {
-        self.invalid(format!(
-            "`{place}` must be {expected}, and is {}",
-            kind(found)
-        ));
-    }
-
     /// Notes what is not known to be of any effect.
-    pub(super) fn note(&mut self, note: impl Into<String>) {
-        if self.notes.len() < KEPT {
-            self.notes.push(note.into());
+    pub(super) fn note(&self, note: impl Into<String>) {
+        let notes = &mut self.list.borrow_mut().notes;
+        if notes.len() < KEPT {
+            notes.push(note.into());
         }
     }
 
+    /// Notes what people have to know, however much there is to note.
+    pub(super) fn note_in_any_case(&self, note: String) {
+        self.list.borrow_mut().notes.push(note);
+    }
+
     /// Notes a key that is not known. The place can be printed.
-    pub(super) fn stranger(&mut self, place: &str) {
+    pub(super) fn stranger(&self, place: &str) {
         self.note(format!("`{place}` is unknown and has no effect"));
-        let (count, named) = &mut self.strangers;
+        let (count, named) = &mut self.list.borrow_mut().strangers;
         *count += 1;
         if named.len() < NAMED {
             named.push(format!("`{place}`"));
@@ -124,7 +126,7 @@ impl Findings {
 
     /// The keys that are not known, in a sentence.
     pub(super) fn strangers(&self) -> Option<String> {
-        let (count, named) = &self.strangers;
+        let (count, named) = &self.list.borrow().strangers;
         let more = match count - named.len() {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -134,23 +136,35 @@ impl Findings {
     }
 
     pub(super) fn is_clean(&self) -> bool {
-        self.problems.is_empty()
+        self.list.borrow().problems.is_empty()
     }
 
-    /// What follows is about this action.
-    pub(super) fn about(&mut self, action: &Action) {
-        self.subject = Subject {
-            action: Some(action.id.clone()),
-            target: Some(action.target.to_string()),
-            operation: Some(action.operation.action_type()),
-        };
+    /// What follows is about this, and about the plan as a whole if nothing is in it.
+    pub(super) fn about(&self, subject: Subject) {
+        self.list.borrow_mut().subject = subject;
     }
 
     /// What a limit says of a field of an action.
-    pub(super) fn within(&mut self, place: &str, key: &str, answer: Result<(), Failure>) {
+    pub(super) fn within(&self, place: &str, key: &str, answer: Result<(), Failure>) {
         if let Err(mut failure) = answer {
             failure.message = format!("{} (`{place}.{key}`)", failure.message);
             self.failure(failure);
+        }
+    }
+
+    /// The problems, the first of which decides, and the notes.
+    pub(super) fn ended(self) -> (Vec<Problem>, Vec<String>) {
+        let list = self.list.into_inner();
+        (list.problems, list.notes)
+    }
+}
+
+impl Subject {
+    pub(super) fn of(action: &Action) -> Self {
+        Self {
+            action: Some(action.id.clone()),
+            target: Some(action.target.to_string()),
+            operation: Some(action.operation.action_type()),
         }
     }
 }
@@ -164,16 +178,4 @@ impl Problem {
             subject: Subject::default(),
         }
     }
-}
-
-fn kind(value: &Value) -> String {
-    let kind = match value {
-        Value::Null => "null; leave the key out if nothing is meant",
-        Value::Bool(_) => "a boolean",
-        Value::Number(number) => return format!("the number {number}"),
-        Value::String(_) => "a text",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    kind.to_owned()
 }

@@ -1,17 +1,31 @@
-//! `execution_instructions` (001 §3.3, §7.2) and the time a plan may take (001 §11.1).
+//! How a plan is to be carried out: `execution_instructions` (001 §3.3, §7.2), `system_config` as YAML text or
+//! as an object (R-001-27, R-001-32), and the time that is given (001 §11.1).
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use crate::plan::{
-    limits::PLAN_TIMEOUT,
-    model::{Hashes, Instructions, OnError, OnFailure, Permissions},
+use serde_json::Value;
+
+use crate::{
+    plan::{
+        limits::{Constraints, PLAN_TIMEOUT},
+        model::{Hashes, Instructions, OnError, OnFailure, Permissions, Rule},
+    },
+    task::{ActionType, Fault, Risk},
 };
 
 use super::{
-    config::{Config, approval_wanted},
-    fields::{Fields, Shape},
+    fields::{Fields, Found, Shape, listed, quoted},
     findings::Findings,
+    rules::{self, Files},
 };
+
+/// 001 §3.3's risk levels.
+pub(super) const RISKS: [(&str, Risk); 4] = [
+    ("LOW", Risk::Low),
+    ("MEDIUM", Risk::Medium),
+    ("HIGH", Risk::High),
+    ("CRITICAL", Risk::Critical),
+];
 
 /// What the plan says of its execution.
 #[derive(Debug, Default)]
@@ -24,38 +38,49 @@ pub(super) struct Asked {
     timeout: Option<u64>,
 }
 
-/// Reads `execution_instructions`.
-pub(super) fn read(mut fields: Fields<'_>, findings: &mut Findings) -> Asked {
-    let orders = [
-        ("sequential", true),
-        ("dependency_based", true),
-        ("parallel", false),
-    ];
-    if fields.word("execution_order", &orders, findings) == Some(false) {
-        findings.note(
-            "`execution_instructions.execution_order` is \"parallel\": the actions are carried out in the order of \
-             their dependencies, which gives the same files",
-        );
-    }
-    let asked = Asked {
-        stop_on_error: fields.flag("stop_on_error", findings),
-        rollback_on_failure: fields.flag("rollback_on_failure", findings),
-        preserve_permissions: fields.flag("preserve_permissions", findings),
-        verify_hashes: fields.flag("verify_hashes", findings),
-        timeout: fields.whole("timeout_seconds", findings),
-    };
-    let place = fields.place("human_approval_required");
-    if fields.flag("human_approval_required", findings) == Some(true) {
-        approval_wanted(&place, findings);
-    }
-    fields.descriptive(&[("estimated_files_affected", Shape::Number)], findings);
-    fields.finish(findings);
-    asked
+/// What the configuration says that matters here.
+#[derive(Debug, Default)]
+pub(super) struct Config {
+    pub(super) constraints: Option<Constraints>,
+    /// Each about a file of the plan.
+    pub(super) rules: Vec<Rule>,
+    /// Of the whole plan, in seconds.
+    timeout: Option<u64>,
+    /// If it insists.
+    hashes: Option<Hashes>,
 }
 
+const NAME: &str = "system_config";
+
 impl Asked {
+    /// Reads `execution_instructions`.
+    pub(super) fn read(mut fields: Fields<'_>) -> Self {
+        let orders = [
+            ("sequential", true),
+            ("dependency_based", true),
+            ("parallel", false),
+        ];
+        if fields.word("execution_order", &orders) == Some(false) {
+            fields.findings.note(
+                "`execution_instructions.execution_order` is \"parallel\": the actions are carried out in the order of \
+                 their dependencies, which gives the same files",
+            );
+        }
+        let asked = Self {
+            stop_on_error: fields.flag("stop_on_error"),
+            rollback_on_failure: fields.flag("rollback_on_failure"),
+            preserve_permissions: fields.flag("preserve_permissions"),
+            verify_hashes: fields.flag("verify_hashes"),
+            timeout: fields.whole("timeout_seconds"),
+        };
+        no_approval(&mut fields, "human_approval_required");
+        fields.descriptive(&[("estimated_files_affected", Shape::Number)]);
+        fields.finish();
+        asked
+    }
+
     /// The instructions under this configuration, silence filled with 001 §7.2's defaults.
-    pub(super) fn under(&self, config: &Config, findings: &mut Findings) -> Instructions {
+    pub(super) fn under(&self, config: &Config, findings: &Findings) -> Instructions {
         let (default, most) = PLAN_TIMEOUT;
         let said = [self.timeout, config.timeout].into_iter().flatten().min();
         Instructions {
@@ -93,7 +118,7 @@ pub(super) fn seconds(
     said: Option<u64>,
     default: Duration,
     most: Duration,
-    findings: &mut Findings,
+    findings: &Findings,
 ) -> Duration {
     let asked = said.map_or(default, Duration::from_secs);
     if asked > most {
@@ -104,4 +129,169 @@ pub(super) fn seconds(
         ));
     }
     asked.min(most)
+}
+
+/// A plan that waits for a person is refused: there is no way yet to answer for one.
+fn no_approval(fields: &mut Fields<'_>, key: &'static str) {
+    let Some(found) = fields.get(key) else { return };
+    if found.flag() == Some(true) {
+        found.findings.problem(
+            Fault::NotValidated,
+            format!(
+                "`{}` is true, and oneact cannot record a person's approval of a plan yet; have the plan approved \
+                 where it is made, and send it without this key",
+                found.place
+            ),
+        );
+    }
+}
+
+impl Config {
+    /// Reads the configuration; without one nothing is tightened.
+    pub(super) fn read(config: Option<&Value>, files: &Files<'_>, findings: &Findings) -> Self {
+        let mut read = Self::default();
+        if let Some(config) = config.and_then(|config| unfolded(config, findings)) {
+            read.take(&Found::new(NAME, &config, findings), files);
+        }
+        read
+    }
+
+    fn take(&mut self, config: &Found<'_>, files: &Files<'_>) -> Option<()> {
+        let mut fields = config.fields()?;
+        if let Some(workflow) = fields.inner("workflow_configuration") {
+            self.timeout = workflow_configuration(workflow);
+        }
+        if let Some(constraints) = fields.inner("execution_constraints") {
+            self.constraints = Some(execution_constraints(constraints));
+        }
+        match fields.get("validation_rules") {
+            Some(list) if list.value.is_array() => self.rules = rules::read(&list, None, files),
+            Some(flags) => {
+                if let Some(inner) = flags.fields() {
+                    self.validation_rules(inner, files);
+                }
+            }
+            None => {}
+        }
+        fields.descriptive(&[
+            ("version", Shape::Text),
+            ("config_id", Shape::Text),
+            ("plan_id", Shape::Text),
+            ("created_at", Shape::Text),
+        ]);
+        fields.finish();
+        Some(())
+    }
+
+    /// The origin's flags. What they ask for is done whether they say so or not, so that they can only
+    /// insist.
+    fn validation_rules(&mut self, mut fields: Fields<'_>, files: &Files<'_>) {
+        match fields.flag("verify_file_hashes") {
+            Some(true) => self.hashes = Some(Hashes::Verify),
+            Some(false) => no_effect(
+                &fields,
+                "verify_file_hashes",
+                "only the plan's own `verify_hashes: false` leaves hashes unchecked",
+            ),
+            None => {}
+        }
+        for (key, done) in [
+            (
+                "run_syntax_check",
+                "JSON and YAML are parsed again after every edit",
+            ),
+            (
+                "run_schema_validation",
+                "what SCHEMA_UPDATE leaves must be a valid schema",
+            ),
+        ] {
+            if fields.flag(key) == Some(false) {
+                no_effect(&fields, key, done);
+            }
+        }
+        if let Some(list) = fields.get("custom_validators") {
+            self.rules = rules::read(&list, None, files);
+        }
+        fields.finish();
+    }
+}
+
+fn no_effect(fields: &Fields<'_>, key: &str, why: &str) {
+    let place = fields.place(key);
+    let note = format!("`{place}` has no effect: {why}");
+    fields.findings.note(note);
+}
+
+/// The configuration as a value. A message tells where YAML is wrong, not what is written there.
+fn unfolded(config: &Value, findings: &Findings) -> Option<Value> {
+    let Value::String(text) = config else {
+        return Some(config.clone());
+    };
+    let found = Found::new(NAME, config, findings);
+    match serde_saphyr::from_str::<Value>(text) {
+        Ok(Value::Null) => found.invalid("is empty; leave it out if nothing is meant"),
+        Ok(value) => Some(value),
+        Err(error) => {
+            let problem = error.without_snippet().to_string();
+            let problem = problem.replace(char::is_control, " ");
+            found.invalid(format!("is not valid YAML: {problem}"))
+        }
+    }
+}
+
+fn workflow_configuration(mut fields: Fields<'_>) -> Option<u64> {
+    no_approval(&mut fields, "requires_approval");
+    fields.word("approval_threshold", &RISKS);
+    let modes = [("sequential", ()), ("parallel", ()), ("mixed", ())];
+    fields.word("execution_mode", &modes);
+    if let Some(mut retries) = fields.inner("retry_policy") {
+        retries.descriptive(&[
+            ("max_retries", Shape::Number),
+            ("backoff_multiplier", Shape::Number),
+            ("initial_delay_ms", Shape::Number),
+        ]);
+        retries.finish();
+        let why = "a plan is tried once, and whoever sent it may send it again";
+        no_effect(&fields, "retry_policy", why);
+    }
+    let timeout = fields.whole("timeout_seconds");
+    fields.finish();
+    timeout
+}
+
+fn execution_constraints(mut fields: Fields<'_>) -> Constraints {
+    let owned = |texts: Option<Vec<&str>>| {
+        let texts = texts.unwrap_or_default().into_iter();
+        texts.map(str::to_owned).collect()
+    };
+    let constraints = Constraints {
+        max_files: fields.whole("max_files_modified"),
+        operations: fields
+            .get("allowed_operations")
+            .and_then(|found| allowed_operations(&found)),
+        max_file_bytes: fields.whole("max_file_size_bytes"),
+        forbidden: owned(fields.texts("forbidden_patterns")),
+        protected: owned(fields.texts("protected_files")),
+    };
+    fields.finish();
+    constraints
+}
+
+/// With and without `FILE_`, as the origin and 001 write them.
+fn allowed_operations(found: &Found<'_>) -> Option<BTreeSet<ActionType>> {
+    let mut operations = BTreeSet::new();
+    for text in found.texts()? {
+        let named = |operation: &ActionType| {
+            operation.name() == text || operation.name().strip_prefix("FILE_") == Some(text)
+        };
+        let operation = ActionType::ALL.into_iter().find(named);
+        operations.extend(operation.or_else(|| {
+            found.invalid(format!(
+                "names {}, which is no operation; known are {}",
+                quoted(text),
+                listed(ActionType::ALL.iter().map(|operation| operation.name()))
+            ))
+        }));
+    }
+    Some(operations)
 }

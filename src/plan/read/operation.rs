@@ -1,7 +1,5 @@
 //! What an action does: 001 §2.2's operations, 001 §A.1's edits, and the spellings where 001 is silent.
 
-use std::fmt::Display;
-
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
@@ -13,11 +11,7 @@ use crate::{
     task::{ActionType, Fault},
 };
 
-use super::{
-    fields::{Fields, listed, quoted},
-    findings::Findings,
-    paths,
-};
+use super::fields::{Fields, Found, listed, quoted};
 
 /// The edits of 001 §A.1, and the actions that may make them.
 const EDITS: [(&str, EditType, Documents); 7] = [
@@ -54,95 +48,83 @@ enum Documents {
 }
 
 /// Reads `operation`. `None` if it is wrong, which was told.
-pub(super) fn read(
-    kind: ActionType,
-    place: &str,
-    value: &Value,
-    findings: &mut Findings,
-) -> Option<Operation> {
-    let mut fields = Fields::of(place, value, findings)?.with_inner("details", findings);
+pub(super) fn read(kind: ActionType, found: &Found<'_>) -> Option<Operation> {
+    let mut fields = found.fields()?.with_inner("details");
     let operation = match kind {
         ActionType::FileCreate => {
-            only(&mut fields, "create", findings);
-            create(&mut fields, findings)
+            only(&mut fields, "create");
+            create(&mut fields)
         }
-        ActionType::FileDelete => only(&mut fields, "delete", findings).map(|()| Operation::Delete),
+        ActionType::FileDelete => only(&mut fields, "delete").map(|()| Operation::Delete),
         ActionType::FileRename => {
-            only(&mut fields, "rename", findings);
+            only(&mut fields, "rename");
             let meaning = "where the file is to go, relative to the root";
-            fields
-                .need("new_path", meaning, findings)
-                .and_then(|(place, value)| paths::read(&place, value, findings))
-                .map(|to| Operation::Rename { to })
+            let to = fields.need("new_path", meaning);
+            let to = to.and_then(|to| to.path());
+            to.map(|to| Operation::Rename { to })
         }
-        ActionType::FileModify => edit(kind, &mut fields, findings).map(Operation::Modify),
-        ActionType::SchemaUpdate => edit(kind, &mut fields, findings).map(Operation::SchemaUpdate),
+        ActionType::FileModify => edit(kind, &mut fields).map(Operation::Modify),
+        ActionType::SchemaUpdate => edit(kind, &mut fields).map(Operation::SchemaUpdate),
         ActionType::SqlExecute | ActionType::PipelineRun => {
-            findings.problem(
-                Fault::OperationNotBuiltIn,
-                format!("`{place}`: {kind} is not built in; take the action out of the plan"),
-            );
+            let place = &found.place;
+            let message =
+                format!("`{place}`: {kind} is not built in; take the action out of the plan");
+            let findings = found.findings;
+            findings.problem(Fault::OperationNotBuiltIn, message);
             return None;
         }
     };
-    fields.finish(findings);
+    fields.finish();
     operation
 }
 
 /// The one `type` that an operation of this action can have.
-fn only(fields: &mut Fields<'_>, word: &'static str, findings: &mut Findings) -> Option<()> {
-    fields.need("type", &format!("write `\"type\": \"{word}\"`"), findings)?;
-    fields.word("type", &[(word, ())], findings)
+fn only(fields: &mut Fields<'_>, word: &'static str) -> Option<()> {
+    let found = fields.need("type", &format!("write `\"type\": \"{word}\"`"))?;
+    found.word(&[(word, ())])
 }
 
-fn create(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Operation> {
-    let encodings = [("utf-8", false), ("base64", true)];
-    let is_base64 = fields.word("encoding", &encodings, findings);
-    let place = fields.place("content");
-    let content = fields.need_text(
-        "content",
-        "the text of the new file, which may be empty",
-        findings,
-    );
-    let mode = mode(fields, findings);
-    let content = content?;
-    let content = if is_base64.unwrap_or(false) {
-        match STANDARD.decode(content) {
+#[derive(Debug, Clone, Copy)]
+enum Encoding {
+    Utf8,
+    Base64,
+}
+
+fn create(fields: &mut Fields<'_>) -> Option<Operation> {
+    let encodings = [("utf-8", Encoding::Utf8), ("base64", Encoding::Base64)];
+    let encoding = fields.word("encoding", &encodings);
+    let found = fields.need("content", "the text of the new file, which may be empty");
+    let content = found.as_ref().and_then(Found::text);
+    let mode = fields.get("mode").and_then(|mode| permissions(&mode));
+    let (found, content) = (found?, content?);
+    let content = match encoding {
+        Some(Encoding::Base64) => match STANDARD.decode(content) {
             Ok(bytes) => bytes,
-            Err(error) => {
-                findings.invalid(format!("`{place}` is not base64: {error}"));
-                return None;
-            }
-        }
-    } else {
-        content.as_bytes().to_vec()
+            Err(error) => return found.invalid(format!("is not base64: {error}")),
+        },
+        Some(Encoding::Utf8) | None => content.as_bytes().to_vec(),
     };
     Some(Operation::Create { content, mode })
 }
 
 /// Permission bits as an octal text. A number is refused: 644 could mean two things.
-fn mode(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<u32> {
+fn permissions(found: &Found<'_>) -> Option<u32> {
     const OCTAL: &str = "permissions in octal as a text, such as \"0644\"";
-    let (place, value) = fields.get("mode")?;
-    let Some(text) = value.as_str() else {
-        findings.wrong(&place, OCTAL, value);
-        return None;
+    let Some(text) = found.value.as_str() else {
+        return found.wrong(OCTAL);
     };
     let digits = text.strip_prefix("0o").unwrap_or(text);
     let octal =
         (3..=5).contains(&digits.len()) && digits.bytes().all(|c| (b'0'..=b'7').contains(&c));
     let Some(bits) = octal.then(|| u32::from_str_radix(digits, 8).ok()).flatten() else {
-        findings.invalid(format!(
-            "`{place}` must be {OCTAL}, and is {}",
-            quoted(text)
-        ));
-        return None;
+        return found.invalid(format!("must be {OCTAL}, and is {}", quoted(text)));
     };
     if bits > 0o777 {
-        findings.problem(
+        found.findings.problem(
             Fault::OperationNotAllowed,
             format!(
-                "`{place}` is {}: a plan can set neither setuid nor setgid nor the sticky bit; 0777 is the most",
+                "`{}` is {}: a plan can set neither setuid nor setgid nor the sticky bit; 0777 is the most",
+                found.place,
                 quoted(text)
             ),
         );
@@ -151,48 +133,41 @@ fn mode(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<u32> {
     Some(bits)
 }
 
-fn edit(kind: ActionType, fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Edit> {
+fn edit(kind: ActionType, fields: &mut Fields<'_>) -> Option<Edit> {
     let possible = EDITS.iter().filter(|(_, _, documents)| {
         kind == ActionType::FileModify || *documents == Documents::Schema
     });
     let possible: Vec<(&str, EditType)> = possible.map(|(name, edit, _)| (*name, *edit)).collect();
     let meaning = format!("one of {}", listed(possible.iter().map(|(name, _)| *name)));
-    fields.need("type", &meaning, findings)?;
-    match fields.word("type", &possible, findings)? {
-        EditType::TextReplace => text_replace(fields, findings),
+    match fields.need("type", &meaning)?.word(&possible)? {
+        EditType::TextReplace => text_replace(fields),
         EditType::LineInsert => {
-            let line = fields.need_whole(
-                "line_number",
-                "the number the new line will have, from 1 on",
-                findings,
-            );
-            let content = fields.need_text("content", "the line or lines to insert", findings);
+            let meaning = "the number the new line will have, from 1 on";
+            let line = fields.need("line_number", meaning);
+            let line = line.and_then(|line| line.whole());
+            let content = fields.need_text("content", "the line or lines to insert");
             Some(Edit::LineInsert {
                 line: line?,
                 content: content?.to_owned(),
             })
         }
         EditType::LineDelete => {
-            let first = fields.need_whole(
-                "start_line",
-                "the first line to delete, from 1 on",
-                findings,
-            );
-            let last = fields.need_whole("end_line", "the last line to delete", findings);
-            let (first, last) = (first?, last?);
+            let first = fields.need("start_line", "the first line to delete, from 1 on");
+            let first = first.and_then(|first| first.whole());
+            let end = fields.need("end_line", "the last line to delete");
+            let last = end.as_ref().and_then(Found::whole);
+            let (first, end, last) = (first?, end?, last?);
             if last < first {
-                findings.invalid(format!(
-                    "`{}` is {last}, before `start_line`, which is {first}; both lines are deleted, too",
-                    fields.place("end_line")
+                return end.invalid(format!(
+                    "is {last}, before `start_line`, which is {first}; both lines are deleted, too"
                 ));
-                return None;
             }
             Some(Edit::LineDelete { first, last })
         }
         EditType::JsonAdd => {
-            let path = document_path(fields, findings);
-            let key = fields.need_text("key", "the name of the property to add", findings);
-            let value = any_value(fields, findings);
+            let path = document_path(fields);
+            let key = fields.need_text("key", "the name of the property to add");
+            let value = any_value(fields);
             Some(Edit::JsonAdd {
                 path: path?,
                 key: key?.to_owned(),
@@ -200,23 +175,23 @@ fn edit(kind: ActionType, fields: &mut Fields<'_>, findings: &mut Findings) -> O
             })
         }
         EditType::JsonRemove => {
-            let path = document_path(fields, findings);
-            let key = fields.need_text("key", "the name of the property to remove", findings);
+            let path = document_path(fields);
+            let key = fields.need_text("key", "the name of the property to remove");
             Some(Edit::JsonRemove {
                 path: path?,
                 key: key?.to_owned(),
             })
         }
         EditType::JsonUpdate => {
-            let (path, value) = (document_path(fields, findings), any_value(fields, findings));
+            let (path, value) = (document_path(fields), any_value(fields));
             Some(Edit::JsonUpdate {
                 path: path?,
                 value: value?,
             })
         }
         EditType::YamlUpdate => {
-            let (path, value) = (document_path(fields, findings), any_value(fields, findings));
-            let document = fields.whole("document", findings);
+            let (path, value) = (document_path(fields), any_value(fields));
+            let document = fields.whole("document");
             Some(Edit::YamlUpdate {
                 path: path?,
                 document,
@@ -226,25 +201,24 @@ fn edit(kind: ActionType, fields: &mut Fields<'_>, findings: &mut Findings) -> O
     }
 }
 
-fn text_replace(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Edit> {
-    let is_regex = fields.flag("regex", findings).unwrap_or(false);
-    let place = fields.place("pattern");
-    let pattern = fields
-        .need_text("pattern", "the text to look for", findings)
-        .and_then(|text| {
-            let pattern = if is_regex {
-                Pattern::regex(text)
-            } else {
-                Pattern::literal(text)
-            };
-            told(&place, pattern, findings)
-        });
-    let replacement = fields.need_text(
-        "replacement",
-        "the text to put there, which may be empty",
-        findings,
-    );
-    let count = count(fields, findings);
+fn text_replace(fields: &mut Fields<'_>) -> Option<Edit> {
+    let is_regex = fields.flag("regex").unwrap_or(false);
+    let pattern = fields.need("pattern", "the text to look for");
+    let pattern = pattern.and_then(|found| {
+        let text = found.text()?;
+        found.good(if is_regex {
+            Pattern::regex(text)
+        } else {
+            Pattern::literal(text)
+        })
+    });
+    let meaning = "the text to put there, which may be empty";
+    let replacement = fields.need_text("replacement", meaning);
+    // Once, unless the plan says otherwise.
+    let count = match fields.get("count") {
+        None => Some(Count::Exactly(1)),
+        Some(found) => count(&found),
+    };
     Some(Edit::TextReplace {
         pattern: pattern?,
         replacement: replacement?.to_owned(),
@@ -252,41 +226,23 @@ fn text_replace(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Edit
     })
 }
 
-/// How often the pattern must be there: once, unless the plan says otherwise.
-fn count(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Count> {
-    let Some((place, value)) = fields.get("count") else {
-        return Some(Count::Exactly(1));
-    };
-    if value.as_str() == Some("all") {
-        return Some(Count::All);
+/// How often the pattern must be there.
+fn count(found: &Found<'_>) -> Option<Count> {
+    const MEANING: &str = "how often the pattern is there (a whole number from 1 on) or \"all\"";
+    match (found.value.as_str(), found.value.as_u64()) {
+        (Some("all"), _) => Some(Count::All),
+        (_, Some(times @ 1..)) => Some(Count::Exactly(times)),
+        _ => found.wrong(MEANING),
     }
-    let exactly = value.as_u64().filter(|count| *count >= 1);
-    if exactly.is_none() {
-        findings.wrong(
-            &place,
-            "how often the pattern is there (a whole number from 1 on) or \"all\"",
-            value,
-        );
-    }
-    exactly.map(Count::Exactly)
 }
 
-fn document_path(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<JsonPath> {
-    let place = fields.place("path");
+fn document_path(fields: &mut Fields<'_>) -> Option<JsonPath> {
     let meaning = "the place in the document, such as `$.properties`";
-    let text = fields.need_text("path", meaning, findings)?;
-    told(&place, JsonPath::parse(text), findings)
+    let found = fields.need("path", meaning)?;
+    found.good(JsonPath::parse(found.text()?))
 }
 
-fn any_value(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Value> {
-    let found = fields.need("value", "any JSON value, `null` too", findings);
-    found.map(|(_, value)| value.clone())
-}
-
-/// What an edit's part says of itself, with its place.
-fn told<T, E: Display>(place: &str, part: Result<T, E>, findings: &mut Findings) -> Option<T> {
-    part.map_err(|error| {
-        findings.problem(Fault::PlanInvalid, format!("`{place}`: {error}"));
-    })
-    .ok()
+fn any_value(fields: &mut Fields<'_>) -> Option<Value> {
+    let found = fields.need("value", "any JSON value, `null` too")?;
+    Some(found.value.clone())
 }

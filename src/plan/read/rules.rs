@@ -10,11 +10,7 @@ use crate::{
     task::RelPath,
 };
 
-use super::{
-    fields::{Fields, listed, quoted},
-    findings::Findings,
-    paths,
-};
+use super::fields::{Fields, Found, Shape, listed, quoted};
 
 /// The rules there are. Those without parameters may be written as a text: `"json_valid"`.
 const RULES: [(&str, RuleType); 8] = [
@@ -57,59 +53,40 @@ impl RuleType {
 pub(super) type Files<'a> = HashSet<&'a str>;
 
 /// Reads a list of rules. A rule without `path` is about `target`, if there is one.
-pub(super) fn read(
-    place: &str,
-    items: &[Value],
-    target: Option<&RelPath>,
-    files: &Files<'_>,
-    findings: &mut Findings,
-) -> Vec<Rule> {
+pub(super) fn read(list: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Vec<Rule> {
+    let items = list.list().into_iter().flatten();
     items
-        .iter()
-        .enumerate()
-        .filter_map(|(at, item)| rule(&format!("{place}[{at}]"), item, target, files, findings))
+        .filter_map(|item| rule(&item, target, files))
         .collect()
 }
 
-fn rule(
-    place: &str,
-    item: &Value,
-    target: Option<&RelPath>,
-    files: &Files<'_>,
-    findings: &mut Findings,
-) -> Option<Rule> {
-    if let Value::String(name) = item {
-        let condition = named(place, name, findings)?;
+fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option<Rule> {
+    if let Value::String(name) = item.value {
+        let condition = named(item, name)?;
         return Some(Rule {
-            target: about(place, target, findings)?,
+            target: about(item, target)?,
             condition,
             on_failure: Broken::Error,
         });
     }
-    let mut fields = Fields::of(place, item, findings)?;
+    let mut fields = item.fields()?;
     let meaning = format!("one of {}", listed(RULES.iter().map(|(name, _)| *name)));
-    fields.need("type", &meaning, findings)?;
     let condition = fields
-        .word("type", &RULES, findings)
-        .and_then(|rule| condition(rule, &mut fields, findings));
+        .need("type", &meaning)?
+        .word(&RULES)
+        .and_then(|rule| condition(rule, &mut fields));
     let broken = [
         ("warn", Broken::Warn),
         ("error", Broken::Error),
         ("rollback", Broken::RollBack),
     ];
-    let on_failure = fields.word("on_failure", &broken, findings);
+    let on_failure = fields.word("on_failure", &broken);
     let target = match fields.get("path") {
-        None => about(place, target, findings),
-        Some((place, value)) => file(&place, value, files, findings),
+        None => about(item, target),
+        Some(found) => file(&found, files),
     };
-    fields.descriptive(
-        &[
-            ("name", super::fields::Shape::Text),
-            ("description", super::fields::Shape::Text),
-        ],
-        findings,
-    );
-    fields.finish(findings);
+    fields.descriptive(&[("name", Shape::Text), ("description", Shape::Text)]);
+    fields.finish();
     Some(Rule {
         target: target?,
         condition: condition?,
@@ -117,59 +94,49 @@ fn rule(
     })
 }
 
-fn named(place: &str, name: &str, findings: &mut Findings) -> Option<Condition> {
+fn named(item: &Found<'_>, name: &str) -> Option<Condition> {
     let Some((_, rule)) = RULES.iter().find(|(known, _)| *known == name) else {
-        findings.invalid(format!(
-            "`{place}` is {}, which is no rule; known are {}",
+        return item.invalid(format!(
+            "is {}, which is no rule; known are {}",
             quoted(name),
             listed(RULES.iter().map(|(name, _)| *name))
         ));
-        return None;
     };
-    let bare = rule.bare();
-    if bare.is_none() {
-        findings.invalid(format!(
-            "`{place}`: {name} needs parameters; write it as an object: {{\"type\": \"{name}\", …}}"
-        ));
-    }
-    bare
+    rule.bare().or_else(|| {
+        let example = format!("{{\"type\": \"{name}\", …}}");
+        item.good(Err(format!(
+            "{name} needs parameters; write it as an object: {example}"
+        )))
+    })
 }
 
-fn condition(
-    rule: RuleType,
-    fields: &mut Fields<'_>,
-    findings: &mut Findings,
-) -> Option<Condition> {
+fn condition(rule: RuleType, fields: &mut Fields<'_>) -> Option<Condition> {
     match rule {
         RuleType::Contains | RuleType::Lacks => {
-            let place = fields.place("text");
-            let text = fields.need_text("text", "the text to look for", findings)?;
+            let found = fields.need("text", "the text to look for")?;
+            let text = found.text()?.to_owned();
             if text.is_empty() {
-                findings.invalid(format!(
-                    "`{place}` is empty, and every file contains nothing"
-                ));
-                return None;
+                return found.invalid("is empty, and every file contains nothing");
             }
             Some(match rule {
-                RuleType::Contains => Condition::Contains(text.to_owned()),
-                _ => Condition::Lacks(text.to_owned()),
+                RuleType::Contains => Condition::Contains(text),
+                _ => Condition::Lacks(text),
             })
         }
         RuleType::Sha256 => {
-            let place = fields.place("value");
-            let hash = fields.need_text("value", "the SHA-256 in hexadecimal", findings)?;
+            let found = fields.need("value", "the SHA-256 in hexadecimal")?;
+            let hash = found.text()?;
             if hash.len() != 64 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
-                findings.invalid(format!(
-                    "`{place}` must be a SHA-256 (64 hexadecimal digits), and is {}",
+                return found.invalid(format!(
+                    "must be a SHA-256 (64 hexadecimal digits), and is {}",
                     quoted(hash)
                 ));
-                return None;
             }
             Some(Condition::Sha256(hash.to_ascii_lowercase()))
         }
         RuleType::Schema => {
-            let (place, schema) = fields.need("schema", "a JSON Schema", findings)?;
-            if let Err(error) = jsonschema::validator_for(schema) {
+            let found = fields.need("schema", "a JSON Schema")?;
+            if let Err(error) = jsonschema::validator_for(found.value) {
                 let problem = match error.kind() {
                     ValidationErrorKind::Referencing(_) => {
                         "a `$ref` leads to nothing in it, and nothing is fetched; put what it refers to into \
@@ -178,34 +145,25 @@ fn condition(
                     }
                     _ => error.masked().to_string(),
                 };
-                findings.invalid(format!(
-                    "`{place}` is no JSON Schema that can be used: {problem}"
-                ));
-                return None;
+                return found.invalid(format!("is no JSON Schema that can be used: {problem}"));
             }
-            Some(Condition::Schema(schema.clone()))
+            Some(Condition::Schema(found.value.clone()))
         }
         RuleType::Exists | RuleType::Absent | RuleType::Json | RuleType::Yaml => rule.bare(),
     }
 }
 
-fn about(place: &str, target: Option<&RelPath>, findings: &mut Findings) -> Option<RelPath> {
-    if target.is_none() {
-        findings.invalid(format!(
-            "`{place}` does not say which file it is about; add `path`, a file of the plan"
-        ));
-    }
-    target.cloned()
+fn about(item: &Found<'_>, target: Option<&RelPath>) -> Option<RelPath> {
+    target.cloned().or_else(|| {
+        item.invalid("does not say which file it is about; add `path`, a file of the plan")
+    })
 }
 
-fn file(place: &str, value: &Value, files: &Files<'_>, findings: &mut Findings) -> Option<RelPath> {
-    let path = paths::read(place, value, findings)?;
-    if !files.contains(path.as_str()) {
-        findings.invalid(format!(
-            "`{place}` is {}, which is no file of the plan",
-            quoted(path.as_str())
-        ));
-        return None;
+fn file(found: &Found<'_>, files: &Files<'_>) -> Option<RelPath> {
+    let path = found.path()?;
+    if files.contains(path.as_str()) {
+        return Some(path);
     }
-    Some(path)
+    let path = quoted(path.as_str());
+    found.invalid(format!("is {path}, which is no file of the plan"))
 }

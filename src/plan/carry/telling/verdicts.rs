@@ -16,13 +16,13 @@ use super::Teller;
 
 impl Teller<'_> {
     pub(in crate::plan) fn completed(&self, id: &ActionId) -> bool {
-        let mut verdicts = self.verdicts.iter();
+        let mut verdicts = self.story.verdicts.iter();
         verdicts
             .any(|verdict| verdict.action == *id && matches!(verdict.end, ActionEnd::Completed(_)))
     }
 
     pub(in crate::plan) fn fail(&mut self, id: &ActionId, failure: &Failure) {
-        for verdict in &mut self.verdicts {
+        for verdict in &mut self.story.verdicts {
             if verdict.action == *id {
                 verdict.end = ActionEnd::Failed(failure.clone());
             }
@@ -40,7 +40,7 @@ impl Teller<'_> {
             ended: now.clone(),
             end: ActionEnd::Skipped("Not tried: the plan failed".to_owned()),
         };
-        self.verdicts = plan.actions.iter().map(verdict).collect();
+        self.story.verdicts = plan.actions.iter().map(verdict).collect();
     }
 
     /// The plan is to be taken back for what failed after all was done: what waits for that, and under
@@ -50,7 +50,7 @@ impl Teller<'_> {
         let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
         let mut halted = None;
         for action in order.into_iter().filter_map(|at| plan.actions.get(at)) {
-            let mut verdicts = self.verdicts.iter_mut();
+            let mut verdicts = self.story.verdicts.iter_mut();
             let Some(verdict) = verdicts.find(|verdict| verdict.action == action.id) else {
                 continue;
             };
@@ -74,8 +74,8 @@ impl Teller<'_> {
     /// A plan that failed before its first change lists as completed what would have been (C-24).
     pub(in crate::plan) fn nothing_changed(&mut self) {
         let completed = |verdict: &Verdict| matches!(verdict.end, ActionEnd::Completed(_));
-        if self.failure().is_some() && self.verdicts.iter().any(completed) {
-            self.warnings.push(
+        if self.failure().is_some() && self.story.verdicts.iter().any(completed) {
+            self.story.warnings.push(
                 "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
             );
         }
@@ -83,7 +83,7 @@ impl Teller<'_> {
 
     /// The action that changes that file failed, and those after it were not tried (R-001-181).
     pub(super) fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
-        let changes = self.undo.iter().flat_map(|undo| &undo.changes);
+        let changes = self.story.undo.iter().flat_map(|undo| &undo.changes);
         let blamed = at.and_then(|at| {
             let mut changes = changes.filter(|change| {
                 change.record.path == *at || change.record.from.as_ref() == Some(at)
@@ -93,13 +93,13 @@ impl Teller<'_> {
                 .and_then(|change| change.record.actions.first())
                 .cloned()
         });
-        let already = self
-            .verdicts
-            .iter()
-            .any(|verdict| matches!(&verdict.end, ActionEnd::Failed(failure) if failure == why));
+        let already =
+            self.story.verdicts.iter().any(
+                |verdict| matches!(&verdict.end, ActionEnd::Failed(failure) if failure == why),
+            );
         let Some(blamed) = blamed else { return already };
         let mut after = false;
-        for verdict in &mut self.verdicts {
+        for verdict in &mut self.story.verdicts {
             if verdict.action == blamed {
                 verdict.end = ActionEnd::Failed(why.clone());
                 after = true;

@@ -60,7 +60,7 @@ fn asked() -> Tree {
 
 /// What a later start does first.
 fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
-    let root = Root::open(&lab.root, Arc::clone(faults)).unwrap();
+    let root = Root::open_with(&lab.root, Arc::clone(faults)).unwrap();
     let mut settled = Vec::new();
     let limits = Limits::of(&Bounds::default(), &[], None, &mut Vec::new()).unwrap();
     let settling = Settling {

@@ -1,6 +1,6 @@
 //! What is asked between two rules, and how a text is looked for.
 
-use std::{cell::Cell, fs, sync::Arc};
+use std::{cell::Cell, fs};
 
 use camino::Utf8Path;
 use serde_json::json;
@@ -8,7 +8,7 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::{
-    plan::{files::Faults, read},
+    plan::read,
     task::{Bounds, PlanOrder, Validation},
 };
 
@@ -36,7 +36,7 @@ fn the_rules_end_when_the_plan_has_to_stop() {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), "a").unwrap();
     let path = Utf8Path::from_path(dir.path()).unwrap();
-    let root = Root::open(path, Arc::new(Faults::default())).unwrap();
+    let root = Root::open(path).unwrap();
     let asked = Cell::new(0);
     let stopped = || {
         asked.set(asked.get() + 1);

@@ -5,7 +5,7 @@ use std::{collections::HashSet, ops::Range};
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
 
-use super::{layout, scalar};
+use super::layout;
 use crate::plan::edit::{
     EditError, GoOn, JsonPath, Language, Position, When, fits, path::Step, path::item,
 };
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
                 if style == Style::BlockScalar && self.ends_in_text(&span) && text.ends_with('\n') {
                     text.truncate(text.len() - 1);
                 }
-                let content = if plain && scalar::may_be_other(&text) {
+                let content = if plain && may_be_other(&text) {
                     Content::Other(text)
                 } else {
                     Content::Text(text)
@@ -357,4 +357,22 @@ fn invalid(problem: String, at: Option<Position>) -> EditError {
         at,
         when: When::Before,
     }
+}
+
+/// Whether plain text may be null, a truth value, a number, a date, a time, a merge key or the like to
+/// a reader of YAML 1.1 or 1.2. Rather too often than too seldom.
+pub(super) fn may_be_other(text: &str) -> bool {
+    const WORDS: [&str; 16] = [
+        "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf",
+        ".nan", "-.inf",
+    ];
+    let lower = text.to_ascii_lowercase();
+    WORDS.contains(&lower.as_str()) || lower == "+.inf" || may_be_number(&lower)
+}
+
+/// Starts like a number and has nothing that no number, date or time has.
+fn may_be_number(lower: &str) -> bool {
+    let digits = lower.trim_start_matches(['-', '+', '.']);
+    let number = |c: char| c.is_ascii_hexdigit() || "_:.+-xotz, ".contains(c);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && lower.chars().all(number)
 }

@@ -12,20 +12,9 @@ use super::{
     layout::{self, line_end, line_start, starts_line},
     model::{Content, Node, Style},
     place::{After, Seat},
-    write::{self, INDENT},
+    write::{self, Form, INDENT},
 };
 use crate::plan::edit::text::{end_near, with_ends};
-
-/// How a value is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// Over several lines: a literal text, or a collection in block style.
-    Lines,
-    /// The same, with texts of several lines in quotes.
-    Quoted,
-    /// On one line.
-    Line,
-}
 
 /// Where a new key is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

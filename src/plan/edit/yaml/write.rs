@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{model::Style, scalar, splice::Form};
+use super::model::{Style, may_be_other};
 
 /// A value on one line, as in `[]` and `{}`; strings in the style of what they replace.
 pub(super) fn flow(value: &Value, style: Style) -> String {
@@ -23,6 +23,17 @@ pub(super) fn flow(value: &Value, style: Style) -> String {
         }
         scalar => scalar.to_string(),
     }
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Over several lines: a literal text, or a collection in block style.
+    Lines,
+    /// The same, with texts of several lines in quotes.
+    Quoted,
+    /// On one line.
+    Line,
 }
 
 /// One level.
@@ -103,7 +114,7 @@ fn string(text: &str, style: Style) -> String {
     match style {
         Style::SingleQuoted if quotable => format!("'{}'", text.replace('\'', "''")),
         Style::DoubleQuoted => double_quoted(text),
-        _ if scalar::may_be_plain(text) => text.to_owned(),
+        _ if may_be_plain(text) => text.to_owned(),
         _ => double_quoted(text),
     }
 }
@@ -133,4 +144,43 @@ fn double_quoted(text: &str) -> String {
 fn is_harmless(c: char) -> bool {
     let blank = c.is_whitespace() && c != ' ';
     !blank && !c.is_control() && !matches!(c, '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}')
+}
+
+/// Whether a text can be written without quotes, also inside of `[]` and `{}`, and will be read as text
+/// by everybody.
+fn may_be_plain(text: &str) -> bool {
+    let first = |c: char| {
+        c.is_alphabetic() || matches!(c, '_' | '/' | '.' | '(' | '$') || c.is_ascii_digit()
+    };
+    let inner = |c: char| {
+        c.is_alphanumeric()
+            || matches!(
+                c,
+                ' ' | '_'
+                    | '-'
+                    | '.'
+                    | '/'
+                    | '('
+                    | ')'
+                    | '+'
+                    | '$'
+                    | '='
+                    | '~'
+                    | '@'
+                    | ';'
+                    | '^'
+                    | '<'
+                    | '>'
+                    | '\''
+                    | '*'
+                    | '&'
+                    | '!'
+                    | '%'
+            )
+    };
+    text.starts_with(first)
+        && text.chars().all(inner)
+        && !text.ends_with(' ')
+        && !text.starts_with("..")
+        && !may_be_other(text)
 }

@@ -1,7 +1,7 @@
 //! Journals that are whole, torn, moved and forged.
 
 use super::{
-    super::entry::{Post, Pre, Way},
+    super::journal::{Post, Pre, Way},
     *,
 };
 use std::os::unix::fs::PermissionsExt;
@@ -171,7 +171,7 @@ fn only_the_file_that_the_first_record_names_is_believed() {
 fn a_journal_names_its_own_file_and_its_copy_does_not() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-    let root = crate::plan::files::Root::open(path, std::sync::Arc::default()).unwrap();
+    let root = crate::plan::files::Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
     drop(Journal::begin(&dir, &[], "op_1").unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
@@ -191,7 +191,7 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
     let root = |name: &str| {
         let path = path.join(name);
         std::fs::create_dir(&path).unwrap();
-        crate::plan::files::Root::open(&path, std::sync::Arc::default()).unwrap()
+        crate::plan::files::Root::open(&path).unwrap()
     };
     let (one, two) = (root("one"), root("two"));
     let dir = one.dir(None).unwrap();
@@ -214,7 +214,7 @@ fn a_journal_that_was_moved_to_another_root_is_not_its_own() {
 fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-    let root = crate::plan::files::Root::open(path, std::sync::Arc::default()).unwrap();
+    let root = crate::plan::files::Root::open(path).unwrap();
     let dir = root.dir(None).unwrap();
     drop(Journal::begin(&dir, &[], "op_1").unwrap());
     if Birth::of(&dir.open(JOURNAL).unwrap().0).is_none() {
@@ -238,7 +238,7 @@ fn a_journal_of_another_user_or_that_others_may_write_to_is_not_believed() {
 fn a_pipe_in_the_place_of_a_journal_is_told_as_what_it_is() {
     let keep = tempfile::tempdir().unwrap();
     let path = camino::Utf8Path::from_path(keep.path()).unwrap();
-    let root = crate::plan::files::Root::open(path, std::sync::Arc::default()).unwrap();
+    let root = crate::plan::files::Root::open(path).unwrap();
     let mut pipe = std::process::Command::new("mkfifo");
     assert!(pipe.arg(path.join(JOURNAL)).status().unwrap().success());
     let failed = account(&root.dir(None).unwrap()).unwrap_err();

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use super::{super::steps, *};
+use super::{super::by_hand::Step, *};
 
 fn put(root: &Path, name: &str, text: &str, mode: u32) {
     let at = root.join(name);
@@ -110,7 +110,7 @@ fn a_renamed_file_that_was_changed_too_is_restored_from_its_backup() {
     put(root.path(), &backup(&path("name.txt")), "kept\n", 0o600);
     story.undo.as_mut().unwrap().changes = vec![change(&renamed)];
     let manifest = told(&story).manifest.unwrap();
-    let step = steps::Step::of(&manifest.checkpoints[0]);
+    let step = Step::of(&manifest.checkpoints[0]);
     sh(root.path(), &step.command);
     assert_eq!(
         fs::read_to_string(root.path().join("name.txt")).unwrap(),
@@ -178,10 +178,7 @@ fn no_name_gets_out_of_the_comments_or_the_quotes() {
         .status()
         .unwrap();
     assert!(ran.success());
-    sh(
-        root.path(),
-        &steps::Step::of(&manifest.checkpoints[0]).command,
-    );
+    sh(root.path(), &Step::of(&manifest.checkpoints[0]).command);
     assert!(!root.path().join("pwned").exists());
     assert!(!root.path().join(name).exists());
 }

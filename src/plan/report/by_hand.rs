@@ -1,9 +1,68 @@
-//! How a person takes a change back by hand: sentences, and commands that any POSIX shell reads. They are
-//! run in the root.
+//! How a plan is undone by hand: `rollback.sh`, which calls oneact (R-001-67, C-28), and sentences with
+//! commands that any POSIX shell reads. The commands are run in the root.
 
-use crate::{plan::record::ChangeKind, task::RelPath};
+use std::fmt::Write;
 
-use super::manifest::Point;
+use crate::{plan::model::ChangeKind, task::RelPath};
+
+use super::manifest::{Manifest, Point};
+
+/// The script. It finds its report directory by itself, so the tree may have been moved. oneact never
+/// needs it; the mode is the writer's to set.
+pub(crate) fn script(manifest: &Manifest) -> String {
+    // The report directory lies below the root; the script goes up as far.
+    let up = "/..".repeat(manifest.auto_rollback_script.ancestors().count());
+    let mut text = format!(
+        "#!/bin/sh\n\
+         # Undoes plan {} (manifest {}): puts back every file as it was.\n\
+         # Arguments are handed on: --checkpoint ID undoes one change and what rests on it.\n\
+         #\n",
+        manifest.plan_id.escape_debug(),
+        manifest.id
+    );
+    // Writing to a String cannot fail.
+    for line in manual(manifest).lines() {
+        let _ = writeln!(text, "# {line}");
+    }
+    let _ = write!(
+        text,
+        "set -eu\n\
+         here=$(CDPATH= cd -- \"$(dirname -- \"$0\")\" && pwd -P)\n\
+         ONEACT_ROOT=$here{up}\n\
+         export ONEACT_ROOT\n\
+         exec oneact rollback \"$here\" \"$@\"\n"
+    );
+    text
+}
+
+/// How to restore everything by hand: what the manifest's `notes` say.
+pub(super) fn manual(manifest: &Manifest) -> String {
+    let mut text = String::from(
+        "By hand, without oneact: go to the root (the directory that holds agent_outputs) and do these \
+         steps in this order. Before a step, see that the file is still as the plan left it; if it is \
+         not, somebody has changed it since: keep a copy of it first.\n",
+    );
+    let mut number = 0;
+    for point in manifest.in_rollback_order() {
+        let step = Step::of(point);
+        number += 1;
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "{number}. {}\n   before: {}\n   do: {}\n   after: {}",
+            step.what, step.before, step.command, step.after
+        );
+    }
+    for directory in manifest.created_directories.iter().rev() {
+        number += 1;
+        let _ = writeln!(
+            text,
+            "{number}. Remove a directory that the plan created, if it is empty.\n   do: {}",
+            removal(directory)
+        );
+    }
+    text
+}
 
 /// One change taken back.
 pub(super) struct Step {
@@ -75,7 +134,7 @@ impl Step {
 }
 
 /// A directory that the plan made and that is empty again.
-pub(super) fn removal(directory: &RelPath) -> String {
+fn removal(directory: &RelPath) -> String {
     format!("rmdir -- {}", quoted(directory))
 }
 
@@ -111,6 +170,6 @@ fn directory(path: &RelPath) -> String {
 }
 
 /// A name as one word of a shell, whatever is in it.
-pub(super) fn quoted(path: &RelPath) -> String {
+fn quoted(path: &RelPath) -> String {
     format!("'{}'", path.as_str().replace('\'', r"'\''"))
 }
