@@ -3,8 +3,6 @@
 //!
 //! Executors have no handle to any record of what was done: they only return what happened.
 
-mod ai;
-mod classify;
 mod document;
 mod dry_run;
 mod failure;
@@ -16,8 +14,6 @@ mod quality;
 mod spill;
 mod take;
 mod tool;
-mod unfit;
-mod watched;
 
 use std::{any::Any, time::Duration};
 
@@ -41,11 +37,10 @@ use failure::{not_again, not_good};
 pub(crate) use file_plan::{
     FileOrder, FileWork, carry_out, clear_expired, fate, recover, recover_named,
 };
-pub(crate) use hidden::secrets;
+pub(crate) use hidden::{secrets, shown_parameters};
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
 use tool::Servers;
-pub(crate) use tool::shown as shown_parameters;
 
 /// A job with all that is needed to run it.
 pub(crate) struct Ready {

@@ -25,20 +25,21 @@
 //!
 //! 1. stdout carries exactly one JSON document, written once, by `cli`. In `serve` it belongs to
 //!    the protocol.
-//! 2. `task` and `envelope` do no I/O. Only `host` reads clock, randomness and environment.
-//! 3. Nothing half-written is ever at an asset's final place: files are made and checked in the
-//!    run's scratch directory, and moved when the whole task is good.
-//! 4. Only `assets`, `plan` and the tools of `servers` write files; `executor` moves them within scratch.
-//!    `cli` writes one: the catalog of `oneact init`, where none is; `mcp` keeps notes of the servers it
-//!    met; `selftest` has a directory of its own while it runs.
-//!    Only `ledger` writes the ledger, and only `perform` calls it.
-//! 5. Every failure has a `Fault`; exit code and envelope are functions of it.
-//! 6. Secrets (values handed on from the environment, `secret` pointers) appear in no envelope or
-//!    log, presign parts in nothing but a result that is itself a URL; the echo of the task is the
-//!    caller's own.
-//! 7. A child process never outlives the run, nor does its group.
-//! 8. Recovery and rollback change nothing that a plan of this user could not change; by themselves they act
-//!    only on journals that were written where they lie.
+//! 2. `task` and `envelope` do no I/O. Only `host` reads the clock, randomness and the environment.
+//! 3. An asset's final place never holds a partial file. Files are made and checked in the run's
+//!    scratch directory and moved when the whole task is good. A file plan changes nothing before its
+//!    checkpoint is on the disk.
+//! 4. Only `assets`, `plan` and the tools of `servers` write files; `executor` moves files within the
+//!    scratch directory. Four exceptions: `cli` writes the catalog of `oneact init` and the page of
+//!    `oneact replay --html` (`cli/replay.rs`), `mcp` writes notes about servers, `selftest` writes in
+//!    its own directory. Only `ledger` writes the ledger, and only `perform` and `record` call it.
+//! 5. Every failure has a `Fault`. Exit code and envelope are functions of it.
+//! 6. Secrets appear in no envelope, ledger row, report or log. Secrets are values passed on from the
+//!    environment and values at `secret` pointers. Signatures in links appear only in a result that is
+//!    itself a link. The echo of the task is the caller's own and is returned as received.
+//! 7. A child process, and its process group, never outlives the run.
+//! 8. Recovery and rollback change nothing that a plan of this user could not change. On their own they
+//!    act only on journals that were written where they are.
 
 mod assets;
 mod catalog;

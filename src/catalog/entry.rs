@@ -108,7 +108,7 @@ impl Entry {
         }
     }
 
-    /// A parameter's value as words may show it (invariant 7).
+    /// A parameter's value as words may show it (invariant 6).
     pub(super) fn shown(&self, parameter: &str, value: &Value) -> String {
         let name = |pointer: &String| {
             let path = pointer.strip_prefix('/').unwrap_or_default();

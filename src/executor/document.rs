@@ -16,6 +16,10 @@ use crate::{
 /// A text or a part of more bytes than this is only looked into.
 const LARGE: usize = 1 << 20;
 
+/// A result of more bytes than this is no part of the answer. An orchestrator that reads answers
+/// into a model's context has lost long before; one that wants the data reads the file.
+pub(super) const INLINE_MAX: usize = 1 << 20;
+
 /// What a tool found out (000 §Step 6).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Document {

@@ -1,19 +1,18 @@
-//! What no record may show: values of the environment, secret parameters, presign parts (invariant 7).
+//! What no record may show: values of the environment, secret parameters, presign parts (invariant 6).
 //!
 //! The tool sees them all; its answer, in whatever words, is cut before it becomes part of an outcome.
 
 use serde_json::{Map, Value};
 
 use crate::{
-    catalog::Step,
-    task::{Failure, Secrets, abridged, redact_value},
+    catalog::{Entry, Step},
+    task::{Ai, AiPrompt, AiResponse, CUT, Failure, Secrets, abridged, redact_value},
 };
 
 use super::{
     Ready,
-    document::Document,
+    document::{Document, INLINE_MAX},
     launch::Launch,
-    tool::{self, End},
 };
 
 /// The secrets of one call.
@@ -62,29 +61,62 @@ impl Hidden {
 
     /// The parameters of the call as records may show them: an entry's secret may stand in others too.
     pub(super) fn parameters(&self, step: &Step) -> Map<String, Value> {
-        let shown = tool::shown(&step.entry, &step.parameters);
+        let shown = shown_parameters(&step.entry, &step.parameters);
         match self.0.cut_value(Value::Object(shown)) {
             Value::Object(shown) => abridged(shown),
             _ => Map::new(),
         }
     }
 
-    /// All else of a step's end that came from its server.
-    pub(super) fn clean(&self, end: &mut End) {
-        // No result: not even a URL is there to be used.
-        if let Some(answer) = end.unfit_result.take() {
-            let mut answer = self.0.cut_value(answer);
-            redact_value(&mut answer);
-            end.unfit_result = Some(answer);
+    /// An answer that is no result: not even a link in it is there to be used.
+    pub(super) fn value(&self, value: Value) -> Value {
+        let mut shown = self.0.cut_value(value);
+        redact_value(&mut shown);
+        shown
+    }
+
+    /// `aiPrompt` and `aiResponse` of a document, where they have the shape that specification 004 gives
+    /// them (R-004-14, R-004-15). Text that is too long for an answer stays in the result alone.
+    pub(super) fn ai(&self, document: &Document) -> Ai {
+        let text = |pointer: &str| {
+            let found = document.pointer(pointer)?;
+            found.as_str().map(|text| self.text(text))
+        };
+        let prompt = || {
+            Some(AiPrompt {
+                system: text("/aiPrompt/system")?,
+                user: text("/aiPrompt/user")?,
+            })
+        };
+        let response = || {
+            Some(AiResponse {
+                summary: text("/aiResponse/summary")?,
+                raw: text("/aiResponse/raw")?,
+            })
+        };
+        Ai {
+            prompt: prompt().filter(|said| said.system.len() + said.user.len() <= INLINE_MAX),
+            response: response().filter(|said| said.summary.len() + said.raw.len() <= INLINE_MAX),
         }
-        for note in &mut end.notes {
-            *note = self.text(note);
+    }
+}
+
+/// The parameters as records may show them, without the values at the entry's `secret` pointers and
+/// without the signatures of links (invariant 6).
+pub(crate) fn shown_parameters(
+    entry: &Entry,
+    parameters: &Map<String, Value>,
+) -> Map<String, Value> {
+    let mut all = Value::Object(parameters.clone());
+    for pointer in &entry.secret {
+        if let Some(secret) = all.pointer_mut(pointer) {
+            *secret = Value::from(CUT);
         }
-        let server = &mut end.server;
-        let said = server.stderr_tail.iter_mut().chain(&mut server.info);
-        for text in said.chain(&mut server.killed) {
-            *text = self.text(text);
-        }
+    }
+    redact_value(&mut all);
+    match all {
+        Value::Object(shown) => shown,
+        _ => Map::new(),
     }
 }
 

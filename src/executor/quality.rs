@@ -1,4 +1,5 @@
-//! The quality checks, made on what is there and not on what was said (000 §Step 7).
+//! The quality checks, made on what is there and not on what was said (000 §Step 7); and whether an answer
+//! is what the tool itself says that its answers are (R-000-84, R-000-102).
 //!
 //! Where a task makes no asset, the three classic checks speak of its result document (C-07).
 
@@ -11,11 +12,12 @@ use crate::{
         format::{self, FormatError},
         print::stat_at,
     },
-    catalog::{Misfit, ResultKind, Step, StepOutput, Values},
+    catalog::{Entry, Misfit, ResultKind, Step, StepOutput, Values},
+    mcp::OutputCheck,
     task::{Checks, Failure, Fault, Stat},
 };
 
-use super::document::Document;
+use super::document::{Document, INLINE_MAX};
 
 /// What was observed, and the first check that failed.
 pub(super) struct Checked {
@@ -174,4 +176,61 @@ fn complete(step: &Step, data: Option<&Document>) -> Result<(), Failure> {
             Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
             Misfit::Value(problems) => incomplete(problems),
         })
+}
+
+/// At most this many places that do not fit are named.
+const MISFITS: usize = 5;
+
+/// Whether an answer fits the tool's own output schema.
+pub(super) struct Fits {
+    pub(super) result: Result<(), Failure>,
+    /// For `audit.compliance_notes`.
+    pub(super) note: Option<String>,
+    /// The answer that does not fit, for whoever has to find out why.
+    pub(super) unfit_result: Option<Value>,
+}
+
+/// Fails an answer that breaks the tool's own output schema. A schema that cannot be used is no fault of
+/// the answer.
+pub(super) fn fits(entry: &Entry, document: Option<&Document>, output: OutputCheck) -> Fits {
+    let tool = &entry.tool;
+    let mut fits = Fits {
+        result: Ok(()),
+        note: None,
+        unfit_result: None,
+    };
+    let misfits = match output {
+        OutputCheck::None | OutputCheck::Fits => return fits,
+        OutputCheck::Unusable(reason) => {
+            fits.note = Some(format!(
+                "The output schema of {tool} cannot be used, so its answer was not checked against it: {reason}."
+            ));
+            return fits;
+        }
+        OutputCheck::Breaks(misfits) => misfits,
+    };
+    let kept = match document.map(|document| (document, document.to_string().len())) {
+        None => String::new(),
+        Some((Document::Read(value), ..=INLINE_MAX)) => {
+            fits.unfit_result = Some(value.clone());
+            "; it is kept as `unfit_result`".to_owned()
+        }
+        Some((_, bytes)) => format!("; with {bytes} bytes it is too large to be kept here"),
+    };
+    let misfits: Vec<String> = misfits
+        .iter()
+        .take(MISFITS)
+        .map(|misfit| match misfit.pointer.as_str() {
+            "" => misfit.message.clone(),
+            pointer => format!("{pointer}: {}", misfit.message),
+        })
+        .collect();
+    let message = format!(
+        "the result of {tool} breaks the output schema that the tool itself publishes: {}{kept}. Report it to the \
+         server's author; `output_schema = \"ignore\"` in [capability.{}] takes such results",
+        misfits.join("; "),
+        entry.id
+    );
+    fits.result = Err(Failure::new(Fault::ResultInvalid, message));
+    fits
 }

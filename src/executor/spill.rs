@@ -11,11 +11,7 @@ use crate::{
     task::hexadecimal,
 };
 
-use super::document::Document;
-
-/// A result of more bytes than this is no part of the answer. An orchestrator that reads answers
-/// into a model's context has lost long before; one that wants the data reads the file.
-pub(super) const INLINE_MAX: usize = 1 << 20;
+use super::document::{Document, INLINE_MAX};
 
 /// The result data of a step (R-000-27).
 #[derive(Debug)]

@@ -1,19 +1,19 @@
 //! One step: one tool call, judged, taken and checked.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     assets::{Staging, Store},
     catalog::{Entry, Process, Step},
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Ai, CUT, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Repeatable,
-        Response, ServerReport, Stat, Timings, Waiting, WaitingFor, decided, redact_value,
+        Ai, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Repeatable,
+        Response, ServerReport, Stat, Timings, Waiting, WaitingFor, decided,
     },
 };
 
 use super::{
-    Context, Seen, ai,
+    Context, Seen,
     document::Document,
     failure,
     hidden::Hidden,
@@ -21,7 +21,7 @@ use super::{
     launch::Launch,
     quality,
     spill::{self, ResultData},
-    take, unfit,
+    take,
 };
 
 /// What one step came to.
@@ -136,13 +136,16 @@ pub(super) fn run(
             let sentence = format!("Executed {} successfully.", entry.tool);
             end.reasoning.push(decided(sentence));
             end.phase = Phase::Quality;
-            let taken = unfit::check(entry, document.as_ref(), output, &mut end).and_then(|()| {
+            let fits = quality::fits(entry, document.as_ref(), output);
+            end.notes.extend(fits.note);
+            end.unfit_result = fits.unfit_result;
+            let taken = fits.result.and_then(|()| {
                 let places = (staging, store);
                 take(step, &answer, document.as_ref(), places, context, &mut end)
             });
             end.ai = document
                 .as_ref()
-                .map(|document| ai::of(document, &hidden))
+                .map(|document| hidden.ai(document))
                 .unwrap_or_default();
             taken
                 .map(|()| {
@@ -165,7 +168,7 @@ pub(super) fn run(
         // What a failed server said last belongs into the answer, so its end is waited for here.
         end.server = report(&step.server.name, &closing.finish(), Known::Ended);
     }
-    hidden.clean(&mut end);
+    clean(&mut end, &hidden);
     end
 }
 
@@ -350,18 +353,16 @@ fn take(
     Ok(())
 }
 
-/// The parameters as records may show them: secrets and presign parts cut out (invariant 6).
-pub(crate) fn shown(entry: &Entry, parameters: &Map<String, Value>) -> Map<String, Value> {
-    let mut all = Value::Object(parameters.clone());
-    for pointer in &entry.secret {
-        if let Some(secret) = all.pointer_mut(pointer) {
-            *secret = Value::from(CUT);
-        }
+/// Cuts what no record may show from all else of a step's end that came from its server.
+fn clean(end: &mut End, hidden: &Hidden) {
+    end.unfit_result = end.unfit_result.take().map(|answer| hidden.value(answer));
+    for note in &mut end.notes {
+        *note = hidden.text(note);
     }
-    redact_value(&mut all);
-    match all {
-        Value::Object(shown) => shown,
-        _ => Map::new(),
+    let server = &mut end.server;
+    let said = server.stderr_tail.iter_mut().chain(&mut server.info);
+    for text in said.chain(&mut server.killed) {
+        *text = hidden.text(text);
     }
 }
 

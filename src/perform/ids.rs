@@ -1,5 +1,5 @@
 //! The ids of a delivery as records keep them: one that holds a link is kept without what grants access
-//! there, and with a hash, so that two ids stay two (invariant 7).
+//! there, and with a hash, so that two ids stay two (invariant 6).
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! A plan as records may hold it: without what its own diff would not show (R-001-161, invariant 7).
+//! A plan as records may hold it: without what its own diff would not show (R-001-161, invariant 6).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};

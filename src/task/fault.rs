@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A class of failure. Closed: exit code and envelope are functions of it (invariant 6).
+/// A class of failure. Closed: exit code and envelope are functions of it (invariant 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// Not JSON, or JSON that says two things at once (duplicate keys, NaN, lone surrogates).

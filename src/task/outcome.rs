@@ -77,7 +77,7 @@ pub fn decided(sentence: String) -> String {
 }
 
 impl Outcome {
-    /// Whatever its sentences quote, none shows what grants access in links (invariant 7).
+    /// Whatever its sentences quote, none shows what grants access in links (invariant 6).
     pub fn cut_links(&mut self) {
         let message = self.failure.iter_mut().map(|failure| &mut failure.message);
         let sentences = self.reasoning.iter_mut().chain(&mut self.notes);

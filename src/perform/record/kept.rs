@@ -1,4 +1,4 @@
-//! What of a request and of its answer is kept: no secret, and no signature of a link (invariant 7).
+//! What of a request and of its answer is kept: no secret, and no signature of a link (invariant 6).
 //!
 //! The caller's own answer may hold a signed link: it may be the very result that was asked for. A record
 //! outlives it, and is handed on.
