@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::task::{ActionType, Failure, Fault, RelPath, RollbackOrder};
+use crate::task::{ActionType, Bounds, Failure, Fault, RelPath, RollbackOrder};
 
 use super::{
     Desk, Finished,
@@ -229,7 +229,12 @@ impl<'a> Inverse<'a> {
         let path = point.new_path.as_ref().unwrap_or(&point.file_path);
         limits.admits(&point.file_path)?;
         limits.admits(path)?;
-        let now = original(root, path)?;
+        let now = match original(root, path) {
+            Err(error) if error.errno == Errno::FBIG => {
+                return Err(changed(path, "it is larger than a plan can make a file"));
+            }
+            other => other?,
+        };
         match (&now, &point.result_hash) {
             (None, None) => {}
             (Some(now), Some(result)) if now.seen.sha256 == *result => {}
@@ -369,7 +374,9 @@ impl<'a> Inverse<'a> {
 fn original(root: &Root, path: &RelPath) -> Result<Option<Original>, FileError> {
     match root.look(path)? {
         None => Ok(None),
-        Some(_) => Original::read(&root.parent(path)?, path.name(), u64::MAX - 1).map(Some),
+        Some(_) => {
+            Original::read(&root.parent(path)?, path.name(), Bounds::MAX_FILE_BYTES).map(Some)
+        }
     }
 }
 

@@ -132,13 +132,18 @@ pub struct Bounds {
     pub protection: ProtectionRules,
 }
 
+impl Bounds {
+    /// The largest file that any plan can change or make, in bytes.
+    pub const MAX_FILE_BYTES: u64 = 50 * MIB;
+}
+
 impl Default for Bounds {
     fn default() -> Self {
         Self {
             operations: ActionType::ALL.into_iter().collect(),
             validation: ValidationRule::Required,
             max_files: 100,
-            max_file_bytes: 50 * MIB,
+            max_file_bytes: Self::MAX_FILE_BYTES,
             max_backup_bytes: 500 * MIB,
             max_concurrency: 4,
             longest: Duration::from_hours(1),

@@ -90,6 +90,24 @@ fn message(kind: &str, content: &Value) -> Value {
 }
 
 #[test]
+fn a_file_that_is_larger_than_any_plan_makes_one_has_changed_and_is_not_read() {
+    let (root, plan) = furnished();
+    let (report, _) = done(&root, &plan);
+    let sparse = fs::OpenOptions::new()
+        .write(true)
+        .open(root.path.join("a.txt"))
+        .unwrap();
+    sparse.set_len(8 << 40).unwrap();
+    let refused = told(&root, &["rollback", &report]);
+    assert_ne!(refused.exit, 0);
+    assert!(
+        refused.text.contains("larger than a plan can make a file"),
+        "{}",
+        refused.text
+    );
+}
+
+#[test]
 fn a_rollback_puts_back_bytes_permissions_and_times_r_001_109_to_119() {
     let (root, plan) = furnished();
     let before = tree(&root);

@@ -357,14 +357,23 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
         let begun = name
             .strip_prefix('.')
             .and_then(|name| name.strip_suffix(".new"));
-        if let Some(folder) = begun {
-            // Where it is not an empty directory, it is not what was begun.
-            match reports(root)?.remove_dir(folder) {
-                Err(error) if !matches!(error.errno, Errno::NOTEMPTY | Errno::NOTDIR) => {
-                    return Err(error);
-                }
-                _ => marks.remove(&name)?,
+        // What no plan of this program makes stays: others may have put it there.
+        let Some(folder) = begun.filter(|folder| !folder.is_empty() && !folder.starts_with('.'))
+        else {
+            continue;
+        };
+        if !marks
+            .look(&name)?
+            .is_some_and(|facts| facts.kind == Kind::File)
+        {
+            continue;
+        }
+        // Where it is not an empty directory, it is not what was begun.
+        match reports(root)?.remove_dir(folder) {
+            Err(error) if !matches!(error.errno, Errno::NOTEMPTY | Errno::NOTDIR) => {
+                return Err(error);
             }
+            _ => marks.remove(&name)?,
         }
     }
     Ok(())

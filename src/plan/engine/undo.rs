@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     plan::files::{Dir, Facts, FileError, Root},
-    task::{RelPath, hexadecimal},
+    task::{Bounds, RelPath, hexadecimal},
 };
 
 use super::journal::{Entry, Post, Pre, Way};
@@ -189,10 +189,21 @@ fn undo_in_place(
         _ => return Ok(conflict(path, "another file stands there; it stays")),
     }
     let whole = |path: &RelPath| -> Result<Vec<u8>, FileError> {
-        let (bytes, _) = root.parent(path)?.read(path.name(), u64::MAX - 1)?;
+        let (bytes, _) = root
+            .parent(path)?
+            .read(path.name(), Bounds::MAX_FILE_BYTES)?;
         Ok(bytes)
     };
-    let (now, old, new) = (whole(path)?, whole(&pre.backup)?, whole(slot)?);
+    let now = match whole(path) {
+        Err(error) if error.errno == Errno::FBIG => {
+            return Ok(conflict(
+                path,
+                "the file was changed by somebody else; it stays",
+            ));
+        }
+        other => other?,
+    };
+    let (old, new) = (whole(&pre.backup)?, whole(slot)?);
     if now != old {
         if !is_between(&now, &old, &new) {
             return Ok(conflict(

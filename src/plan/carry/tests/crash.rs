@@ -223,7 +223,13 @@ fn a_note_that_was_never_finished_is_cleared_away_with_its_directory() {
     let reports = lab.root.join("agent_outputs/reports");
     fs::create_dir_all(reports.join("begun")).unwrap();
     fs::create_dir_all(reports.join(".unfinished")).unwrap();
-    fs::write(reports.join(".unfinished/.begun.new"), "{").unwrap();
+    let marks = reports.join(".unfinished");
+    fs::write(marks.join(".begun.new"), "{").unwrap();
+    // No plan makes such names; they neither stop the recovery nor go.
+    for planted in ["..new", "...new", "....new"] {
+        fs::write(marks.join(planted), "").unwrap();
+    }
+    fs::create_dir(marks.join(".foo.new")).unwrap();
     let desk = Desk {
         host: lab.host,
         root: &lab.root,
@@ -236,5 +242,9 @@ fn a_note_that_was_never_finished_is_cleared_away_with_its_directory() {
     };
     assert_eq!(recover(desk), Settled::default());
     assert!(!reports.join("begun").exists());
+    for planted in ["..new", "...new", "....new", ".foo.new"] {
+        assert!(marks.join(planted).exists(), "{planted}");
+    }
+    fs::remove_dir_all(&marks).unwrap();
     no_trace(&lab, "recovered");
 }
