@@ -58,8 +58,8 @@ pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, Ground, LedgerError, Made, OnDuplicate, Recorded,
-    Reuse, Running, SeenInput, Target, Unless, Who, Why,
+    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Made, Recorded, Running, SeenInput,
+    Target, Who, Why,
 };
 
 use anchor::HeadFile;

@@ -1,6 +1,6 @@
 //! `[ledger]` and `[profile.NAME]`: where the record is, and who calls.
 
-use crate::task::{CallContext, Failure, Fault};
+use crate::task::{CallContext, Failure, Fault, Reuse};
 
 use super::{
     document::{CatalogError, Tables},
@@ -12,17 +12,10 @@ use super::{
 pub(crate) struct LedgerRule {
     /// `sqlite:PATH` or `postgres://…`; none = a file in the state directory.
     pub(crate) uri: Option<String>,
-    pub(crate) reuse: ReuseRule,
+    pub(crate) reuse: Reuse,
     pub(crate) need: Need,
     /// An OpenSSH private key by which the ledger's head is signed; a relative path starts at the root.
     pub(crate) sign_key: Option<String>,
-}
-
-/// Whether old answers may stand for new ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReuseRule {
-    Allowed,
-    Off,
 }
 
 /// What is done where nothing can be recorded.
@@ -38,7 +31,7 @@ impl Default for LedgerRule {
     fn default() -> Self {
         Self {
             uri: None,
-            reuse: ReuseRule::Allowed,
+            reuse: Reuse::Allowed,
             need: Need::Required,
             sign_key: None,
         }
@@ -51,8 +44,8 @@ pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogErro
     Ok(LedgerRule {
         uri: raw.uri.map(toml::Spanned::into_inner),
         reuse: match raw.reuse {
-            Some(false) => ReuseRule::Off,
-            Some(true) | None => ReuseRule::Allowed,
+            Some(false) => Reuse::Off,
+            Some(true) | None => Reuse::Allowed,
         },
         need: match raw.required {
             Some(false) => Need::NotForReading,

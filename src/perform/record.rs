@@ -7,13 +7,13 @@ mod kept;
 mod levels;
 
 use crate::{
-    catalog::{Need, ReuseRule},
+    catalog::Need,
     envelope::Received,
     executor::{self, Context, Executed, Fate, FileOrder, FileWork, Rejection},
     host,
-    ledger::{Ask, Begun, Effects, Ledger, LedgerError, Place, Recorded, Reuse, Running, Why},
+    ledger::{Ask, Begun, Effects, Ledger, LedgerError, Place, Recorded, Running, Why},
     task::{
-        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Record,
+        Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Record, Reuse,
         ReuseReport, State, decided,
     },
 };
@@ -21,7 +21,7 @@ use crate::{
 use kept::Keeper;
 
 use super::{
-    Reuse as ReuseFlag, Settings,
+    Settings,
     book::{Book, sign_key},
     ids::Ids,
     prepare::{Prepared, Work},
@@ -257,7 +257,7 @@ fn tell(running: &Running) {
 impl Book<'_> {
     fn reuse(&self, settings: &Settings) -> Reuse {
         match (settings.reuse, self.rule.reuse) {
-            (ReuseFlag::Allowed, ReuseRule::Allowed) => Reuse::Allowed,
+            (Reuse::Allowed, Reuse::Allowed) => Reuse::Allowed,
             _ => Reuse::Off,
         }
     }

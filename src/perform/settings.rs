@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
+use crate::task::Reuse;
+
 /// Where everything is, and how far a run may go.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -22,15 +24,6 @@ pub struct Settings {
     pub reuse: Reuse,
     /// The catalog's profile by which oneact was launched.
     pub profile: Option<String>,
-}
-
-/// Whether an old answer may stand for a new one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Reuse {
-    #[default]
-    Allowed,
-    /// `--no-reuse`
-    Off,
 }
 
 /// Whether anything is started.
