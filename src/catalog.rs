@@ -28,9 +28,7 @@ mod tests;
 
 pub(crate) use check::{About, Checked, check};
 pub(crate) use document::{Catalog, CatalogError, Tables as CatalogTables};
-pub(crate) use entry::{
-    Duplicates, Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take,
-};
+pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind, RuleScope, Take};
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan};
 pub(crate) use job::{Delivery, Job, Places, PlanSource, Step, StepOutput, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, profile};

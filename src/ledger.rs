@@ -56,8 +56,7 @@ pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, Ground, LedgerError, OnDuplicate, Recorded,
-    Running, Target, Unless, Who, Why,
+    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Recorded, Running, Target, Who, Why,
 };
 
 use anchor::HeadFile;

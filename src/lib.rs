@@ -32,7 +32,7 @@
 //! 4. Only `assets`, `plan` and the tools of `servers` write files; `executor` moves files within the
 //!    scratch directory. Four exceptions: `cli` writes the catalog of `oneact init` and the page of
 //!    `oneact replay --html` (`cli/replay.rs`), `mcp` writes notes about servers, `selftest` writes in
-//!    its own directory. Only `ledger` writes the ledger, and only `perform` and `record` call it.
+//!    its own directory. Only `ledger` writes the ledger, and only `perform` calls it.
 //! 5. Every failure has a `Fault`. Exit code and envelope are functions of it.
 //! 6. Secrets appear in no envelope, ledger row, report or log. Secrets are values passed on from the
 //!    environment and values at `secret` pointers. Signatures in links appear only in a result that is

@@ -63,7 +63,7 @@ use self::{
 pub(crate) use self::{
     answer::{Content, Part, ToolAnswer},
     closing::Closing,
-    error::{CallError, Effect, Phase},
+    error::CallError,
     inspect::{Inspection, inspect},
     output::OutputCheck,
     raw::Raw,
@@ -73,7 +73,7 @@ pub(crate) use self::{
 };
 use crate::{
     host::Host,
-    task::{Drift, OnDrift, Pinned},
+    task::{Drift, Effect, OnDrift, Phase, Pinned},
 };
 
 /// How a call ended.
@@ -81,7 +81,7 @@ use crate::{
 pub(crate) struct CallEnd {
     pub(crate) result: Result<ToolAnswer, CallError>,
     pub(crate) effect: Effect,
-    /// Where it failed; `Complete` if it did not.
+    /// How far it came: a call that was answered ends in [`Phase::Call`].
     pub(crate) phase: Phase,
     /// Of `tools/call` alone; zero under a fixed clock.
     pub(crate) elapsed: Duration,
@@ -322,10 +322,7 @@ async fn attempt(
     let mut tool = None;
     if call.lists() {
         course.phase = Phase::ValidateArguments;
-        let began = host.moment();
-        let checked = check(session, course, call, found, at, &limits).await;
-        session.timings.validate = millis(began.elapsed());
-        tool = Some(checked?);
+        tool = Some(check(session, course, call, found, at, &limits).await?);
         limits.idle = call.idle_timeout;
     } else {
         tracing::info!("The server's tools are not listed: nothing is to be checked against them.");
@@ -342,12 +339,11 @@ async fn attempt(
     let began = host.moment();
     let body = session.exchange(alarm, &limits, request, progress).await;
     course.elapsed = began.elapsed();
-    session.timings.call = millis(course.elapsed);
+    session.timings.call_ms = millis(course.elapsed);
     let body = body.map_err(|halt| session.error(halt, Phase::Call, answer::METHOD))?;
     course.answered = true;
     let answer = answer::read(session, &call.tool, body)?;
     course.output = output::check(session, call, tool, &answer, alarm).await;
-    course.phase = Phase::Complete;
     Ok(answer)
 }
 

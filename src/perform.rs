@@ -40,6 +40,7 @@ use prepare::prepare;
 
 pub(crate) use crate::catalog::Acts;
 pub use crate::executor::{Seen, Watch};
+pub use crate::task::Reuse;
 pub use answer::Answer;
 pub use broken::broken;
 pub(crate) use evidence::{
@@ -54,7 +55,7 @@ pub(crate) use look::{
 pub use overdue::overdue;
 pub(crate) use recover::{Consent, recover, recover_named};
 pub(crate) use replay::{Comparison, Repeated, repeat};
-pub use settings::{Mode, Reply, Reuse, Settings};
+pub use settings::{Mode, Reply, Settings};
 
 /// What arrived, and the run that is to answer it.
 #[derive(Debug)]

@@ -53,6 +53,8 @@ pub use request::{
 pub use reserved::{RESERVED, has_reserved_key};
 pub(crate) use secret::{CUT, Hiding, Secrets, hidden};
 pub use secret::{cut_links, presentable, redact_presigned, redact_value, unsigned, was_redacted};
-pub use terms::{CallContext, Effects, OutputSchema, Protocol, Repeatable, Reuse};
+pub use terms::{
+    CallContext, Effects, Ground, OnDuplicate, OutputSchema, Protocol, Repeatable, Reuse, Unless,
+};
 pub use uri::{Location, Uri, UriError};
 pub use visible::{visible, visible_json, visible_lines};

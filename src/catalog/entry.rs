@@ -5,7 +5,9 @@ use std::{fmt, time::Duration};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::task::{Effects, Fault, Format, OutputSchema, Pinned, Repeatable, redact_presigned};
+use crate::task::{
+    CUT, Effects, Fault, Format, OnDuplicate, OutputSchema, Pinned, Repeatable, redact_presigned,
+};
 
 use super::{bind::Source, document::Place, schema::Schema};
 
@@ -55,22 +57,7 @@ pub(crate) struct Identity {
     pub(crate) entry: String,
     /// Parameters that differ from run to run and mean nothing.
     pub(crate) volatile: Vec<String>,
-    pub(crate) duplicates: Duplicates,
-}
-
-/// What becomes of a request that was done before in the session (C-36).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Duplicates {
-    /// The entry says so: the old answer, while it is good, no older than that, and until something with
-    /// effects is done.
-    Reuse { ttl: Option<Duration> },
-    /// The entry says nothing: the old answer, while everything that it depends on is known to be the same
-    /// by content.
-    SameContent { ttl: Option<Duration> },
-    /// The old answer, saying that it was not done again.
-    Suppress,
-    /// It is done again.
-    Repeat,
+    pub(crate) on_duplicate: OnDuplicate,
 }
 
 /// Which process of its server does a step of a task of several.
@@ -121,7 +108,7 @@ impl Entry {
             .map(name)
             .any(|name| name.is_empty() || name == parameter)
         {
-            return "***".to_owned();
+            return CUT.to_owned();
         }
         redact_presigned(&value.to_string()).into_owned()
     }

@@ -6,12 +6,12 @@ use std::{collections::BTreeSet, time::Duration};
 use toml::Spanned;
 
 use crate::task::{
-    ActionType, Bounds, Effects, OutputSchema, Protection, ProtectionRules, duration,
+    ActionType, Bounds, Effects, OnDuplicate, OutputSchema, Protection, ProtectionRules, Unless,
+    duration,
 };
 
 use super::{
     document::{CatalogError, Place, Tables},
-    entry::Duplicates,
     identity,
     raw::{RawCapability, RawFilePlan, RawProtection},
 };
@@ -33,7 +33,7 @@ pub(crate) struct FilePlan {
     /// A person raises it when the same plan should have another answer.
     pub(crate) version: Option<u32>,
     /// What becomes of a plan that was carried out before in the session.
-    pub(crate) duplicates: Duplicates,
+    pub(crate) on_duplicate: OnDuplicate,
     pub(crate) bounds: Bounds,
 }
 
@@ -44,7 +44,7 @@ impl FilePlan {
             id: APPLY_FILE_PLAN.to_owned(),
             place: None,
             version: None,
-            duplicates: Duplicates::Suppress,
+            on_duplicate: OnDuplicate::Suppress(Unless::FilesChanged),
             bounds: Bounds::default(),
         }
     }
@@ -70,13 +70,17 @@ pub(super) fn compile(
     let longest = entry.timeout_max.as_ref().or(entry.timeout.as_ref());
     let protected = &plan.protected;
     let most = Bounds::default();
+    let unless_files_changed = OnDuplicate::Suppress(Unless::FilesChanged);
     Ok(FilePlan {
         id: id.to_owned(),
         place: Some(tables.catalog().place(at)),
         version: entry.version,
-        duplicates: match &entry.on_duplicate {
-            Some(said) => identity::duplicates(tables, id, said, HAPPENS)?,
-            None => Duplicates::Suppress,
+        on_duplicate: match &entry.on_duplicate {
+            Some(said) => match identity::duplicates(tables, id, said, HAPPENS)? {
+                OnDuplicate::Repeat => OnDuplicate::Repeat,
+                OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => unless_files_changed,
+            },
+            None => unless_files_changed,
         },
         bounds: Bounds {
             operations: checker.operations(plan.operations.as_ref(), most.operations)?,

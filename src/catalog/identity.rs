@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use crate::task::{Effects, canonical, duration, hexadecimal};
+use crate::task::{Effects, Ground, OnDuplicate, Unless, canonical, duration, hexadecimal};
 
 use super::{
     document::{CatalogError, Tables},
-    entry::{Duplicates, Identity},
+    entry::Identity,
     raw::{RawCapability, RawDuplicateMode, RawKind, RawOnDuplicate},
 };
 
@@ -44,7 +44,7 @@ pub(super) fn compile(
         version: raw.version,
         entry: entry(tables, id, server)?,
         volatile: raw.volatile.clone(),
-        duplicates: match &raw.on_duplicate {
+        on_duplicate: match &raw.on_duplicate {
             Some(said) => duplicates(tables, id, said, effects)?,
             None => unsaid(effects, raw),
         },
@@ -54,16 +54,17 @@ pub(super) fn compile(
 /// What only reads, or only makes an asset of what it is given, is answered from the record while all of
 /// that is the same; what destroys and may be repeated is done again, since an old answer says nothing of
 /// what is there now; anything else is not done twice (C-35, C-36).
-fn unsaid(effects: Effects, raw: &RawCapability) -> Duplicates {
+fn unsaid(effects: Effects, raw: &RawCapability) -> OnDuplicate {
     let kind = raw.result.as_ref().map(|result| result.kind);
     let makes_asset = matches!(kind, Some(RawKind::Asset | RawKind::Analysis));
     if effects.read_only == Some(true) || (effects.is_harmless() && makes_asset) {
         let ttl = (effects.open_world != Some(false)).then_some(OPEN_WORLD);
-        return Duplicates::SameContent { ttl };
+        let ground = Ground::Content;
+        return OnDuplicate::Reuse { ttl, ground };
     }
     match (effects.idempotent, effects.destructive) {
-        (Some(true), Some(true)) => Duplicates::Repeat,
-        _ => Duplicates::Suppress,
+        (Some(true), Some(true)) => OnDuplicate::Repeat,
+        _ => OnDuplicate::Suppress(Unless::InputsChanged),
     }
 }
 
@@ -73,7 +74,7 @@ pub(super) fn duplicates(
     id: &str,
     said: &Spanned<RawOnDuplicate>,
     effects: Effects,
-) -> Result<Duplicates, CatalogError> {
+) -> Result<OnDuplicate, CatalogError> {
     let wrong = |at: usize, problem: &str| {
         let catalog = tables.catalog();
         catalog.invalid(at, format!("capability {id}: `on_duplicate` {problem}"))
@@ -102,14 +103,17 @@ pub(super) fn duplicates(
                      `effects`",
                 ));
             }
-            Ok(Duplicates::Reuse { ttl })
+            Ok(OnDuplicate::Reuse {
+                ttl,
+                ground: Ground::Declared,
+            })
         }
         RawDuplicateMode::Suppress | RawDuplicateMode::Repeat if ttl.is_some() => Err(wrong(
             at,
             "has a `ttl`, which only `reuse` can have; remove it",
         )),
-        RawDuplicateMode::Suppress => Ok(Duplicates::Suppress),
-        RawDuplicateMode::Repeat => Ok(Duplicates::Repeat),
+        RawDuplicateMode::Suppress => Ok(OnDuplicate::Suppress(Unless::InputsChanged)),
+        RawDuplicateMode::Repeat => Ok(OnDuplicate::Repeat),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
         Ai, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Repeatable,
-        Response, ServerReport, Stat, Timings, Waiting, WaitingFor, decided,
+        Response, ServerReport, Stat, Waiting, WaitingFor, decided,
     },
 };
 
@@ -84,7 +84,7 @@ pub(super) fn run(
         output,
         closing,
     } = call(step, launch, &hidden, context, servers);
-    let sent = effect != mcp::Effect::None;
+    let sent = effect != Effect::None;
     let seen = closing.report();
     if sent {
         tracing::info!("The call of {} took {elapsed:?}.", entry.tool);
@@ -96,8 +96,8 @@ pub(super) fn run(
         invocation: None,
         checks: Checks::default(),
         seen: None,
-        effect: effect.into(),
-        phase: phase.into(),
+        effect,
+        phase,
         server: report(&step.server.name, &seen, Known::Soon),
         reasoning: Vec::new(),
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
@@ -396,32 +396,6 @@ fn report(name: &str, report: &mcp::ServerReport, known: Known) -> ServerReport 
             .collect(),
         stdout_noise: report.stdout_noise.lines,
         protocol: report.protocol.clone(),
-        timings: Timings {
-            spawn_ms: report.timings.spawn,
-            negotiate_ms: report.timings.negotiate,
-            call_ms: report.timings.call,
-        },
-    }
-}
-
-impl From<mcp::Effect> for Effect {
-    fn from(effect: mcp::Effect) -> Self {
-        match effect {
-            mcp::Effect::None => Self::None,
-            mcp::Effect::Unknown => Self::Unknown,
-            mcp::Effect::Done => Self::Done,
-        }
-    }
-}
-
-impl From<mcp::Phase> for Phase {
-    fn from(phase: mcp::Phase) -> Self {
-        match phase {
-            mcp::Phase::Spawn => Self::Spawn,
-            mcp::Phase::Negotiate => Self::Negotiate,
-            mcp::Phase::ValidateArguments => Self::ValidateArguments,
-            // An answer ends the call, not the run: it may still say that the tool failed.
-            mcp::Phase::Call | mcp::Phase::Complete => Self::Call,
-        }
+        timings: report.timings,
     }
 }

@@ -11,8 +11,9 @@ use super::{
     request::Hashes,
     row::{self, Beside},
     store::{Delivery, Tx, Which},
-    words::{Again, Answered, Ask, Attempt, LedgerError, Miss, OnDuplicate, Running, Unless, Why},
+    words::{Again, Answered, Ask, Attempt, LedgerError, Miss, Running, Why},
 };
+use crate::task::{OnDuplicate, Unless};
 
 /// What one look at the record comes to.
 pub(super) enum Step {

@@ -3,6 +3,7 @@
 //! Rows and claims are copies that are found quickly. Where they differ from the links, the links decide:
 //! nothing is answered, and nothing that must not happen twice is done, on the word of a row alone.
 
+use crate::task::OnDuplicate;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use super::{
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq},
     store::{Reach, StoreError, Tx},
     validity::sealed,
-    words::{Ask, OnDuplicate},
+    words::Ask,
 };
 
 /// What the links say of one request in its session.

@@ -24,14 +24,11 @@ use super::{
     request::{Asked, AskedStep, Signatures},
     store::{StoreError, Tx, Which, read, tests::InFile},
     validity::{RULES, World},
-    words::{
-        Again, Ask, Attempt, Begun, Ended, Ground, LedgerError, Miss, OnDuplicate, Running, Unless,
-        Who, Why,
-    },
+    words::{Again, Ask, Attempt, Begun, Ended, LedgerError, Miss, Running, Who, Why},
 };
 use crate::{
     host::{Host, Interrupts},
-    task::{Content, Fault, Links, Print, Reuse, Sight, Still},
+    task::{Content, Fault, Ground, Links, OnDuplicate, Print, Reuse, Sight, Still, Unless},
 };
 
 const NOW: &str = "2026-02-24T02:00:00Z";

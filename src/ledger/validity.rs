@@ -7,12 +7,12 @@ use jiff::Timestamp;
 
 use serde_json::Value;
 
-use crate::task::{Links, Print, Reuse, Still, was_redacted};
+use crate::task::{Ground, Links, OnDuplicate, Print, Reuse, Still, Unless, was_redacted};
 
 use super::{
     canonical::sha256,
     record::{Link, Made, Row, RowOutcome, RowState, SeenInput},
-    words::{Ask, Ground, Miss, OnDuplicate, Unless},
+    words::{Ask, Miss},
 };
 
 /// The version of the rules by which results are judged: an answer that was judged by others is not good

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::task::{Failure, Fault, Reuse};
+use crate::task::{Failure, Fault, OnDuplicate, Reuse};
 
 use super::{
     chain::Change,
@@ -80,41 +80,6 @@ pub(crate) struct Target {
     /// `ref`, `file`, `plan`
     pub(crate) kind: &'static str,
     pub(crate) id: String,
-}
-
-/// What becomes of a request that was done before in the session (C-36).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnDuplicate {
-    /// The old answer, while it is good.
-    Reuse {
-        ttl: Option<Duration>,
-        ground: Ground,
-    },
-    /// The old answer, saying that it was not done again; unless what it was about is known to be
-    /// something else by now.
-    Suppress(Unless),
-    /// It is done again.
-    Repeat,
-}
-
-/// Why an old answer may be good at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ground {
-    /// Everything that it depends on is known by its content.
-    Content,
-    /// The catalog says so, of something that may read what nobody knows: until that may have changed.
-    Declared,
-    /// Of several steps some have the one ground, some the other.
-    Both,
-}
-
-/// What makes a request with the same hash another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unless {
-    /// Its inputs.
-    InputsChanged,
-    /// Its inputs, or the files it left: somebody has undone or gone on with what it did.
-    FilesChanged,
 }
 
 /// What the ledger says.

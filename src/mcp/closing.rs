@@ -4,11 +4,7 @@
 
 use tokio::runtime::Runtime;
 
-use super::{
-    report::ServerReport,
-    session::{Session, millis},
-    spec::ServerSpec,
-};
+use super::{report::ServerReport, session::Session, spec::ServerSpec};
 use crate::host::Moment;
 
 /// A server after its call. Dropping this has it end, and waits for that, as [`Closing::finish`] does.
@@ -98,13 +94,12 @@ impl Closing {
             mut session,
             runtime,
             spec,
-            told,
+            told: _,
         }) = self.live.take()
         else {
             return;
         };
         runtime.block_on(session.stop(spec.shutdown_grace));
-        session.timings.shutdown = told.map_or(0, |told| millis(told.elapsed()));
         self.report = session.report();
         // Its handles go before the runtime that drives them.
         drop(session);

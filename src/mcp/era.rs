@@ -148,7 +148,7 @@ pub(super) async fn negotiate(
             }
         },
     };
-    session.timings.negotiate = millis(session.started.elapsed());
+    session.timings.negotiate_ms = millis(session.started.elapsed());
     let version = version(session)?;
     if let Some(version) = &version
         && session.standing == Standing::Agreed

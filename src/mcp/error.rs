@@ -1,4 +1,4 @@
-//! Why a call gave no answer, how far it came, and whether it can have had an effect.
+//! Why a call gave no answer.
 
 use std::{fmt::Write as _, io, time::Duration};
 
@@ -16,29 +16,6 @@ pub(crate) struct Misfit {
     /// JSON Pointer into the value; empty for the whole.
     pub(crate) pointer: String,
     pub(crate) message: String,
-}
-
-/// How far a call came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
-    Spawn,
-    Negotiate,
-    ValidateArguments,
-    Call,
-    Complete,
-}
-
-/// Whether the tool can have done something: what a caller needs to know before it tries again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// The request was never handed over in full.
-    None,
-    /// It was, and no answer came; or one that is none yet. What a tool does before it asks for
-    /// input, the protocol leaves to the tool (2026-07-28, Multi Round-Trip Requests): it may have
-    /// done a part of its work, and a server need not even remember that it was called.
-    Unknown,
-    /// The server answered, for better or worse.
-    Done,
 }
 
 /// Which limit ran out.

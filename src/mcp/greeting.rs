@@ -9,7 +9,7 @@ use rmcp::{
 use super::{
     alarm::Alarm,
     bounds,
-    error::{CallError, Hint, Phase},
+    error::{CallError, Hint},
     handler::Handler,
     session::{Halt, Limits, Service, Session, Standing},
     spec::Caller,
@@ -118,7 +118,7 @@ async fn settled(
 /// A failed handshake, as an error.
 pub(super) fn failed(session: &Session, method: &'static str, failure: Failure) -> CallError {
     match failure {
-        Failure::Halted(halt) => session.error(halt, Phase::Negotiate, method),
+        Failure::Halted(halt) => session.error(halt, crate::task::Phase::Negotiate, method),
         Failure::Refused(error) => CallError::Rpc {
             server: session.server.clone(),
             method,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::task::Timings;
+
 /// Everything here is free of the secrets named in the server's spec.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerReport {
@@ -78,19 +80,6 @@ pub(crate) struct Noise {
     pub(crate) lines: u64,
     /// The first 2 KiB of them.
     pub(crate) sample: String,
-}
-
-/// Whole milliseconds; all zero under a fixed clock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Timings {
-    pub(crate) spawn: u64,
-    /// From the spawn to the end of the handshake.
-    pub(crate) negotiate: u64,
-    /// `tools/list` and the check of the arguments.
-    pub(crate) validate: u64,
-    pub(crate) call: u64,
-    /// From the closing of its stdin to its end.
-    pub(crate) shutdown: u64,
 }
 
 /// A process that outlived the server's own.

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{
     alarm::Alarm,
-    error::{CallError, Misfit, Phase},
+    error::{CallError, Misfit},
     session::{Halt, Limits, Session},
     tools::METHOD,
 };
@@ -53,7 +53,7 @@ pub(super) async fn judged(
         Err(Halt::Late(_, total)) if begun.elapsed() * 2 > total => Err(unusable(format!(
             "a check against it takes more than {total:?}, the time limit of the call"
         ))),
-        Err(halt) => Err(session.error(halt, Phase::ValidateArguments, METHOD)),
+        Err(halt) => Err(session.error(halt, crate::task::Phase::ValidateArguments, METHOD)),
     }
 }
 

@@ -20,17 +20,17 @@ use super::{
     bounds,
     child::{Child, Reaped, Started},
     desk::{Desk, End},
-    error::{CallError, Limit, Phase},
+    error::{CallError, Limit},
     handler::Handler,
     raw::Answer,
-    report::{Killed, Parting, ServerReport, Timings},
+    report::{Killed, Parting, ServerReport},
     spec::{Caller, Progress, ServerSpec},
     stderr::Stderr,
     wire::Wire,
 };
 use crate::{
     host::{Host, Interrupt, Moment},
-    task::{Protocol, Secrets},
+    task::{Phase, Protocol, Secrets, Timings},
 };
 
 /// rmcp's side of a session.
@@ -132,7 +132,7 @@ impl Session {
             standing: Standing::Open,
             declared: spec.protocol,
             timings: Timings {
-                spawn: millis(started.elapsed()),
+                spawn_ms: millis(started.elapsed()),
                 ..Timings::default()
             },
             started,

@@ -18,12 +18,12 @@ use tempfile::TempDir;
 
 use crate::{
     host::Interrupts,
-    task::{OutputSchema, Protocol, Repeatable, Secrets},
+    task::{OutputSchema, Protocol, Repeatable, Secrets, Timings},
 };
 
 use super::{
     error::Limit,
-    report::{ExitDescription, Noise, Timings},
+    report::{ExitDescription, Noise},
     *,
 };
 

@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     alarm::Alarm,
     bounds::{self, LIST_BYTES, TOOL_BYTES},
-    error::{CallError, Phase},
+    error::CallError,
     raw::{Answer, Raw},
     session::{Limits, Session},
 };
@@ -192,7 +192,7 @@ impl<'a> Pages<'a> {
         let body = session
             .exchange(self.alarm, self.limits, request, &mut |_| ())
             .await
-            .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
+            .map_err(|halt| session.error(halt, crate::task::Phase::ValidateArguments, METHOD))?;
         match body {
             Answer::Result(raw) => Ok(raw),
             Answer::Error(error) => Err(super::answer::refused(session, METHOD, error)),

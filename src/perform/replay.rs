@@ -10,12 +10,12 @@ use crate::{
     host::{Host, Interrupt},
     ledger::{Made, Row, SCRATCH, same_json},
     task::{
-        BLOB, Content, Course, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
-        redact_value,
+        BLOB, CUT, Content, Course, Failure, Fault, Links, OperationId, Outcome, Reuse, Sight,
+        State, Uri, redact_value,
     },
 };
 
-use super::{Arrived, Mode, Reply, Reuse, Settings, perform};
+use super::{Arrived, Mode, Reply, Settings, perform};
 
 /// What came of it.
 #[derive(Debug)]
@@ -44,9 +44,6 @@ pub(crate) struct Differing {
     pub(crate) then: String,
     pub(crate) now: String,
 }
-
-/// What the records put in the place of a secret.
-const CUT: &str = "***";
 
 /// Does the step of a row again.
 pub(crate) fn repeat(row: &Row, settings: &Settings, host: &Host) -> Repeated {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-pub use crate::task::Reuse;
+use crate::task::Reuse;
 
 /// Where everything is, and how far a run may go.
 #[derive(Debug, Clone)]

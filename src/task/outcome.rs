@@ -177,15 +177,15 @@ pub struct LedgerRef {
 pub enum Effect {
     /// No tool was called, no file changed; or all changes are undone.
     None,
-    /// A call was sent and never answered, or answered with a question: what it did by then, nobody
-    /// knows.
+    /// A call was sent and never answered, or answered with a question. What a tool does before it asks
+    /// for input is unknown: the protocol leaves it to the tool (2026-07-28, Multi Round-Trip Requests).
     Unknown,
     /// A call was answered, or files were changed.
     Done,
 }
 
 /// How far the run came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Reading the task.
@@ -273,7 +273,9 @@ pub struct ServerReport {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Timings {
     pub spawn_ms: u64,
+    /// From the start of the server to the end of the handshake.
     pub negotiate_ms: u64,
+    /// Of `tools/call` alone.
     pub call_ms: u64,
 }
 

@@ -1,5 +1,7 @@
 //! Terms that the catalog writes and that other rooms act on.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 /// Who calls (specification 003). It is fixed by the launch, never by a payload (C-32).
@@ -41,15 +43,6 @@ impl Effects {
     pub fn is_harmless(self) -> bool {
         self.idempotent == Some(true) && self.destructive != Some(true)
     }
-}
-
-/// Whether an old answer may stand for a new one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Reuse {
-    #[default]
-    Allowed,
-    /// `--no-reuse`, or `[ledger] reuse = false`.
-    Off,
 }
 
 /// The era of MCP that a server speaks (MCP, Versioning).
@@ -96,4 +89,48 @@ pub enum Repeatable {
     Yes,
     /// No: a person has to find out what happened.
     Once,
+}
+
+/// What becomes of a request that was done before in the session (C-36).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDuplicate {
+    /// The old answer, while it is good.
+    Reuse {
+        ttl: Option<Duration>,
+        ground: Ground,
+    },
+    /// The old answer, saying that it was not done again; unless what it was about is known to be
+    /// something else by now.
+    Suppress(Unless),
+    /// It is done again.
+    Repeat,
+}
+
+/// Why an old answer may be good at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// Everything that it depends on is known by its content.
+    Content,
+    /// The catalog says so, of something that may read what nobody knows: until that may have changed.
+    Declared,
+    /// Of several steps some have the one ground, some the other.
+    Both,
+}
+
+/// What makes a request with the same hash another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unless {
+    /// Its inputs.
+    InputsChanged,
+    /// Its inputs, or the files it left: somebody has undone or gone on with what it did.
+    FilesChanged,
+}
+
+/// Whether an old answer may stand for a new one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reuse {
+    #[default]
+    Allowed,
+    /// `--no-reuse`, or `[ledger] reuse = false`.
+    Off,
 }

@@ -5,11 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    catalog::entry::Duplicates,
     catalog::{Catalog, FilePlan, Job, PlanSource, check, plan_entry},
     task::{
-        ActionType, CapabilityTask, Carried, CarriedIn, Failure, Fault, Protection, RefStatus,
-        Validation, ValidationRule,
+        ActionType, CapabilityTask, Carried, CarriedIn, Failure, Fault, OnDuplicate, Protection,
+        RefStatus, Unless, Validation, ValidationRule,
     },
 };
 
@@ -106,12 +105,12 @@ fn a_plan_may_be_repeated_and_is_never_answered_from_the_record() {
     };
     let said = on_duplicate("repeat").unwrap();
     assert_eq!(
-        (said.duplicates, said.version),
-        (Duplicates::Repeat, Some(2))
+        (said.on_duplicate, said.version),
+        (OnDuplicate::Repeat, Some(2))
     );
     assert_eq!(
-        on_duplicate("suppress").unwrap().duplicates,
-        Duplicates::Suppress
+        on_duplicate("suppress").unwrap().on_duplicate,
+        OnDuplicate::Suppress(Unless::FilesChanged)
     );
     let message = on_duplicate("reuse").unwrap_err().message;
     assert!(message.contains("cannot be `reuse`"), "{message}");

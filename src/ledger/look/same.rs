@@ -1,5 +1,6 @@
 //! Questions 2 and 3: was the same request done in this session, and is its answer still good?
 
+use crate::task::{Ground, OnDuplicate};
 use std::ops::ControlFlow;
 
 use super::{Look, Step};
@@ -7,7 +8,7 @@ use crate::ledger::{
     past::{Success, claim_key},
     record::{Effects, Row, RowOutcome, RowState},
     store::Which,
-    words::{Again, Ground, LedgerError, Miss, OnDuplicate, Why},
+    words::{Again, LedgerError, Miss, Why},
 };
 
 impl Look<'_, '_, '_> {

@@ -12,7 +12,7 @@ fn arguments_reach_the_tool_unchanged_and_the_answer_comes_back() {
 
     let end = stage.run();
 
-    assert_eq!(end.phase, Phase::Complete);
+    assert_eq!(end.phase, Phase::Call);
     assert_eq!(end.effect, Effect::Done);
     assert_eq!(
         stage.methods(),
@@ -107,7 +107,7 @@ fn every_kind_of_content_is_read_and_an_unknown_kind_is_kept() {
 #[test]
 fn a_tool_that_failed_has_answered() {
     let end = Stage::new("is_error").run();
-    assert_eq!((end.effect, end.phase), (Effect::Done, Phase::Complete));
+    assert_eq!((end.effect, end.phase), (Effect::Done, Phase::Call));
     assert!(end.result.unwrap().is_error);
 }
 

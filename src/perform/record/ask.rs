@@ -7,16 +7,13 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    catalog::{Duplicates, Step},
+    catalog::Step,
     envelope::{Delivery, Received},
     executor::{FileOrder, FileWork, Ready, kept_plan, shown_parameters},
-    ledger::{
-        Ask, Asked, AskedStep, Attempt, Change, Effects, Ground, OnDuplicate, Signatures, Target,
-        Unless, Who, home,
-    },
+    ledger::{Ask, Asked, AskedStep, Attempt, Change, Effects, Signatures, Target, Who, home},
     task::{
-        Counted, Input, OperationId, PlanName, Repeatable, Task, abridge, abridged, hexadecimal,
-        numbered,
+        Counted, Ground, Input, OnDuplicate, OperationId, PlanName, Repeatable, Task, abridge,
+        abridged, hexadecimal, numbered,
     },
 };
 
@@ -260,18 +257,13 @@ fn duplicates(steps: &[Step]) -> OnDuplicate {
 }
 
 fn duplicate(step: &Step) -> OnDuplicate {
-    match step.entry.identity.duplicates {
-        Duplicates::Suppress => OnDuplicate::Suppress(Unless::InputsChanged),
-        Duplicates::Reuse { ttl } => OnDuplicate::Reuse {
-            ttl,
-            ground: Ground::Declared,
-        },
-        Duplicates::SameContent { ttl } if step.is_given_asset() => OnDuplicate::Reuse {
-            ttl,
-            ground: Ground::Content,
-        },
+    match step.entry.identity.on_duplicate {
         // Nothing says what its answer depends on.
-        Duplicates::SameContent { .. } | Duplicates::Repeat => OnDuplicate::Repeat,
+        OnDuplicate::Reuse {
+            ground: Ground::Content,
+            ..
+        } if !step.is_given_asset() => OnDuplicate::Repeat,
+        said => said,
     }
 }
 
@@ -303,12 +295,7 @@ fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
                     ),
                 ])),
                 target: id.unwrap_or("unknown").to_owned(),
-                on_duplicate: match entry.duplicates {
-                    Duplicates::Repeat => OnDuplicate::Repeat,
-                    Duplicates::Reuse { .. }
-                    | Duplicates::SameContent { .. }
-                    | Duplicates::Suppress => OnDuplicate::Suppress(Unless::FilesChanged),
-                },
+                on_duplicate: entry.on_duplicate,
                 timeout: entry.bounds.longest,
             })
         }
