@@ -10,7 +10,7 @@ use crate::{
     task::{Bounds, Course, Effect, Failure, Fault, Preview, RelPath, ReportFiles},
 };
 
-use super::{model::Limits, record::Status};
+use super::{limits::Limits, record::Status};
 
 /// The surroundings of one plan.
 #[derive(Clone, Copy)]

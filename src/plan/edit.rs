@@ -14,7 +14,7 @@ mod yaml;
 
 pub(crate) use draft::Draft;
 pub(crate) use path::JsonPath;
-pub(crate) use pattern::Pattern;
+pub(crate) use pattern::{Count, Pattern};
 pub(crate) use schema::schema_update;
 pub(crate) use text::Position;
 

@@ -9,12 +9,27 @@ use std::{
 
 use crate::task::{ActionType, Bounds, Failure, Fault, Protection, ProtectionRules, RelPath};
 
-use super::{
-    model::Limits,
-    protected::{Forbidden, ForbiddenBy, Protected, ProtectedClass},
-};
+use super::protected::{Forbidden, ForbiddenBy, Protected, ProtectedClass};
 
 const MIB: u64 = 1 << 20;
+
+/// What a plan may touch: the catalog's, tightened by the plan's `system_config`.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    pub(crate) operations: BTreeSet<ActionType>,
+    pub(crate) max_files: usize,
+    /// Bytes, before and after.
+    pub(crate) max_file_bytes: u64,
+    /// Bytes of all originals together.
+    pub(crate) max_backup_bytes: u64,
+    /// Threads.
+    pub(crate) max_concurrency: usize,
+    pub(crate) protected: Protected,
+    /// No plan may touch what these match, approved or not.
+    pub(crate) forbidden: Forbidden,
+    /// Who set the limits, for messages.
+    pub(crate) sources: Sources,
+}
 
 /// `system_config.execution_constraints`, where it is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! A plan as a value: every path, pattern and number of it is known to be good.
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,9 +8,8 @@ use serde_json::Value;
 use crate::task::{ActionType, RelPath, Risk};
 
 use super::{
-    edit::{JsonPath, Pattern},
-    limits::Sources,
-    protected::{Forbidden, Protected},
+    edit::{Count, JsonPath, Pattern},
+    limits::Limits,
 };
 
 /// A validated plan (001 §3.3) with what it may touch.
@@ -122,15 +121,6 @@ pub(crate) enum Edit {
     },
 }
 
-/// How often a pattern must be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Count {
-    /// Exactly so often, and all of them are replaced. Once, unless the plan says otherwise.
-    Exactly(u64),
-    /// At least once, and all of them are replaced.
-    All,
-}
-
 /// 001 §4.2's operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -213,22 +203,4 @@ pub(crate) enum Permissions {
 pub(crate) enum Hashes {
     Verify,
     Trust,
-}
-
-/// What a plan may touch: the catalog's, tightened by the plan's `system_config`.
-#[derive(Debug)]
-pub(crate) struct Limits {
-    pub(crate) operations: BTreeSet<ActionType>,
-    pub(crate) max_files: usize,
-    /// Bytes, before and after.
-    pub(crate) max_file_bytes: u64,
-    /// Bytes of all originals together.
-    pub(crate) max_backup_bytes: u64,
-    /// Threads.
-    pub(crate) max_concurrency: usize,
-    pub(crate) protected: Protected,
-    /// No plan may touch what these match, approved or not.
-    pub(crate) forbidden: Forbidden,
-    /// Who set the limits, for messages.
-    pub(crate) sources: Sources,
 }

@@ -25,7 +25,8 @@ use crate::task::{
 
 use super::{
     graph,
-    model::{Action, ActionId, Limits, Operation, Plan},
+    limits::Limits,
+    model::{Action, ActionId, Operation, Plan},
 };
 
 use self::{

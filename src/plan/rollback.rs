@@ -21,7 +21,8 @@ use super::{
     check::{Change, Original, Sink, What},
     engine::{Entry, Folder, Stage},
     files::{Attributes, Faults, FileError, Inherited, Kind, Root},
-    model::{ActionId, ChangeKind, Limits},
+    limits::Limits,
+    model::{ActionId, ChangeKind},
     record::{ActionEnd, Jail, Run, Verdict},
     report::{MANIFEST, Manifest, ManifestError, Point, bytes},
 };

@@ -6,6 +6,8 @@ mod beginning;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod conformance;
 #[cfg(test)]
 mod crash;

@@ -51,7 +51,7 @@ const EDGES: [(&str, &[&str]); 16] = [
 /// The hard stop; most files are far shorter.
 const LONGEST: usize = 450;
 
-fn sources() -> Vec<PathBuf> {
+pub(crate) fn sources() -> Vec<PathBuf> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -83,7 +83,7 @@ fn room(path: &Path) -> String {
         .to_owned()
 }
 
-fn is_test(path: &Path) -> bool {
+pub(crate) fn is_test(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| stem == "tests")
         || path.components().any(|part| part.as_os_str() == "tests")
 }

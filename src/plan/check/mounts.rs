@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::{
     plan::{
         files::{FileError, Located, View},
-        model::Limits,
+        limits::Limits,
     },
     task::{Failure, RelPath},
 };

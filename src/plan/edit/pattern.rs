@@ -4,12 +4,20 @@ mod expression;
 mod rewriting;
 
 use super::{
-    super::model::Count,
     Budget, EditError, Edited,
     text::{Position, Text, with_ends},
 };
 use expression::Expression;
 use rewriting::{Rewriting, Template};
+
+/// How often a pattern must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Count {
+    /// Exactly so often, and all of them are replaced. Once, unless the plan says otherwise.
+    Exactly(u64),
+    /// At least once, and all of them are replaced.
+    All,
+}
 
 /// What `text_replace` looks for, byte by byte, in a text without its byte order mark.
 ///

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{Budget, EditError, Edited, JsonPath, Pattern};
 use crate::{
-    plan::model::{Count, Edit},
+    plan::{edit::Count, model::Edit},
     task::{Failure, Fault, RelPath},
 };
 

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::{
     plan::{
         files::{FileError, Root},
-        model::Limits,
+        limits::Limits,
     },
     task::RelPath,
 };

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::{
     plan::{
-        edit::{JsonPath, Pattern},
-        model::{Count, Edit, Operation},
+        edit::{Count, JsonPath, Pattern},
+        model::{Edit, Operation},
     },
     task::{ActionType, Fault},
 };

@@ -3,7 +3,7 @@
 use crate::{
     plan::{
         engine::{Entry, Folder, Origin, State, account},
-        model::Limits,
+        limits::Limits,
         report::{Manifest, Point},
     },
     task::{Belief, Failure, RelPath},

@@ -8,7 +8,7 @@
 use super::*;
 use crate::plan::{
     engine::{self, Settling},
-    model::Limits,
+    limits::Limits,
 };
 
 /// Every kind of change in one plan.

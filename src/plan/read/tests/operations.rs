@@ -4,8 +4,8 @@ use crate::task::ActionType;
 
 use super::*;
 use crate::plan::{
-    edit::Pattern,
-    model::{Count, Edit},
+    edit::{Count, Pattern},
+    model::Edit,
 };
 
 fn operation(action_type: &str, operation: &Value) -> Operation {
