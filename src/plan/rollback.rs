@@ -167,7 +167,10 @@ fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
     {
         return Ok(false);
     }
-    let now = original(root, &point.file_path)?;
+    let now = match original(root, &point.file_path) {
+        Err(error) if error.errno == Errno::FBIG => return Ok(false),
+        other => other?,
+    };
     // A plan that changed permissions alone left the content as it was.
     let content_alone = point.original_hash != point.result_hash || point.new_path.is_some();
     let mode = now
