@@ -73,7 +73,7 @@ pub(crate) use self::{
 };
 use crate::{
     host::Host,
-    task::{Drift, Effect, OnDrift, Phase, Pinned},
+    task::{Drift, Effect, OnDrift, Phase, Pinned, Repeatable},
 };
 
 /// How a call ended.
@@ -337,7 +337,11 @@ async fn attempt(
     }
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let began = host.moment();
-    let body = session.exchange(alarm, &limits, request, progress).await;
+    let body = match call.if_lost {
+        Repeatable::Yes => session.exchange(alarm, &limits, request, progress).await,
+        // The server may have done what it says it refused.
+        Repeatable::Once => session.ask(alarm, &limits, request, progress).await,
+    };
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
     let body = body.map_err(|halt| session.error(halt, Phase::Call, answer::METHOD))?;

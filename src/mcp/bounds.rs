@@ -15,6 +15,8 @@ pub(super) const QUESTION_BYTES: usize = 512 << 10;
 pub(super) const ERROR_BYTES: usize = 64 << 10;
 /// A request of the server's own, elicitation among them.
 pub(super) const REQUEST_BYTES: usize = 256 << 10;
+/// All requests of the server's own during one run.
+pub(super) const REQUESTS_BYTES: usize = 8 << 20;
 /// The parameters of a progress notification. A longer one is passed over.
 pub(super) const PROGRESS_BYTES: usize = 16 << 10;
 /// The values of an answer that is read as a whole.

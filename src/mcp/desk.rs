@@ -51,6 +51,7 @@ struct State {
     sample: Vec<u8>,
     asked: Option<String>,
     requests: u32,
+    request_bytes: usize,
     heard: Heard,
 }
 
@@ -303,10 +304,18 @@ impl Desk {
         self.state().heard
     }
 
-    /// A request came; an error once there are too many.
-    pub(super) fn request(&self) -> Result<(), End> {
+    /// A request of so many bytes came; an error once there are too many, or too many bytes of them: every answer
+    /// repeats the id.
+    pub(super) fn request(&self, bytes: usize) -> Result<(), End> {
         let mut state = self.state();
         state.requests += 1;
+        state.request_bytes += bytes;
+        if state.request_bytes > bounds::REQUESTS_BYTES {
+            return Err(End::Malformed(format!(
+                "it sent more than {} bytes of requests of its own",
+                bounds::REQUESTS_BYTES
+            )));
+        }
         if state.requests > MAX_SERVER_REQUESTS {
             return Err(End::Malformed(format!(
                 "it sent more than {MAX_SERVER_REQUESTS} requests of its own"
@@ -388,5 +397,20 @@ fn progress_token(message: &ClientJsonRpcMessage) -> Option<i64> {
     match line.request.get_meta().get_progress_token()?.0 {
         NumberOrString::Number(token) => Some(token),
         NumberOrString::String(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_requests_of_a_server_are_bounded_by_number_and_by_bytes() {
+        let desk = Desk::new(&Secrets::default());
+        let large = (0..).take_while(|_| desk.request(200_000).is_ok()).count();
+        assert_eq!(large, bounds::REQUESTS_BYTES / 200_000);
+        let desk = Desk::new(&Secrets::default());
+        let small = (0..).take_while(|_| desk.request(40).is_ok()).count();
+        assert_eq!(small, MAX_SERVER_REQUESTS as usize);
     }
 }

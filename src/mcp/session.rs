@@ -181,9 +181,8 @@ impl Session {
         }
     }
 
-    /// Sends a request and waits for its answer. A server that refuses the version of the request
-    /// and supports it all the same is asked a second time, and no more (2026-07-28, Versioning):
-    /// what was refused for its version was not done.
+    /// Sends a request that may be repeated, and waits for its answer. A server that refuses the version of the
+    /// request and supports it all the same is asked a second time, and no more (2026-07-28, Versioning).
     pub(super) async fn exchange(
         &self,
         alarm: &Alarm<'_>,
@@ -203,7 +202,7 @@ impl Session {
     }
 
     /// Sends a request and waits for its answer. A server that ends may have answered before.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         alarm: &Alarm<'_>,
         limits: &Limits,

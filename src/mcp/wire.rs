@@ -249,8 +249,8 @@ pub(super) fn hand_out(
             Ok(None)
         }
         Inbound::Request => {
-            desk.request()?;
             bounded(line, "a request of its own", bounds::REQUEST_BYTES)?;
+            desk.request(line.len())?;
             Ok(typed(line.get(noise.len()..).unwrap_or_default()).ok())
         }
         Inbound::Response(response) => match (desk.addressee(&response), response.body) {

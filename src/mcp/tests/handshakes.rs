@@ -90,6 +90,16 @@ fn a_modern_server_that_wavers_about_its_version_is_asked_once_more() {
 }
 
 #[test]
+fn a_call_that_must_not_happen_twice_is_sent_once_whatever_the_server_says_of_its_version() {
+    let mut stage = Stage::new("wavering").speaking(Protocol::Modern);
+    stage.call.if_lost = Repeatable::Once;
+    let end = stage.run();
+    assert!(end.result.is_err(), "{:?}", end.result);
+    assert_ne!(end.effect, Effect::None);
+    assert_eq!(stage.methods(), ["tools/call"]);
+}
+
+#[test]
 fn a_call_of_a_later_round_that_is_asked_once_more_gets_a_third_id() {
     let mut stage = Stage::new("wavering").speaking(Protocol::Modern);
     stage.call.resumption = Some(Resumption {
