@@ -37,6 +37,7 @@ use failure::{not_again, not_good};
 pub(crate) use file_plan::{
     FileOrder, FileWork, carry_out, clear_expired, fate, recover, recover_named,
 };
+use hidden::Hidden;
 pub(crate) use hidden::{secrets, shown_parameters};
 pub(crate) use launch::{Launch, launch};
 use spill::ResultData;
@@ -273,6 +274,7 @@ impl Executed {
         places: (&Staging, &Store),
         context: &Context<'_>,
     ) -> Result<Option<ResultData>, Failure> {
+        let hidden = Hidden::all(steps, launches);
         let mut once = None;
         let mut data = None;
         for (at, (step, launch)) in steps.iter().zip(launches).enumerate() {
@@ -290,7 +292,7 @@ impl Executed {
                     },
                     after: tool::after(step, later),
                 };
-                let end = tool::run(step, launch, places, context, servers);
+                let end = tool::run(step, (launch, &hidden), places, context, servers);
                 done.add(step, end)
             };
             let found = context

@@ -36,6 +36,14 @@ impl Hidden {
         Self(handed_on.and(values))
     }
 
+    /// The secrets of all calls of a job: what one step is given, another may be told.
+    pub(super) fn all(steps: &[Step], launches: &[Launch]) -> Self {
+        let each = steps.iter().zip(launches);
+        Self(Secrets::all(
+            each.map(|(step, launch)| Self::new(step, launch).0),
+        ))
+    }
+
     /// For the room that reads what the server writes.
     pub(super) fn secrets(&self) -> &Secrets {
         &self.0
@@ -120,10 +128,9 @@ pub(crate) fn shown_parameters(
     }
 }
 
-/// The secrets of all calls of a job: what one step is given, another may be told.
+/// The secrets of all calls of a job.
 pub(crate) fn secrets(ready: &Ready) -> Secrets {
-    let steps = ready.job.steps.iter().zip(&ready.launches);
-    Secrets::all(steps.map(|(step, launch)| Hidden::new(step, launch).0))
+    Hidden::all(&ready.job.steps, &ready.launches).0
 }
 
 /// Every text and number in a secret value: a server may repeat a part of it.

@@ -68,13 +68,12 @@ pub(super) fn after(step: &Step, later: &[Step]) -> After {
 /// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
 pub(super) fn run(
     step: &Step,
-    launch: &Launch,
+    (launch, hidden): (&Launch, &Hidden),
     (staging, store): (&Staging, &Store),
     context: &Context<'_>,
     servers: Servers<'_>,
 ) -> End {
     let entry = &step.entry;
-    let hidden = Hidden::new(step, launch);
     let CallEnd {
         result,
         effect,
@@ -83,7 +82,7 @@ pub(super) fn run(
         drift,
         output,
         closing,
-    } = call(step, launch, &hidden, context, servers);
+    } = call(step, launch, hidden, context, servers);
     let sent = effect != Effect::None;
     let seen = closing.report();
     if sent {
@@ -113,9 +112,9 @@ pub(super) fn run(
     let verdict = match result {
         Ok(answer) => {
             let document = Document::of(&answer);
-            judge::judge(entry, &answer, document.as_ref(), &hidden).map(|()| (answer, document))
+            judge::judge(entry, &answer, document.as_ref(), hidden).map(|()| (answer, document))
         }
-        Err(error) => Err(failed_call(entry, &error, &hidden, context)),
+        Err(error) => Err(failed_call(entry, &error, hidden, context)),
     };
     let detail = verdict.as_ref().err().map(|failure| failure.detail.clone());
     if sent {
@@ -168,7 +167,7 @@ pub(super) fn run(
         // What a failed server said last belongs into the answer, so its end is waited for here.
         end.server = report(&step.server.name, &closing.finish(), Known::Ended);
     }
-    clean(&mut end, &hidden);
+    clean(&mut end, hidden);
     end
 }
 
