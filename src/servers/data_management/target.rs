@@ -20,8 +20,14 @@ use crate::servers::{files::rename_new, tool::ToolError};
 /// Folders that belong to tools, at whatever depth.
 const RESERVED: [&str; 2] = [".oneact", ".git"];
 
-/// The catalog says what may be done at all.
+/// Folders of oneact's reports and logs, at whatever depth: no plan may touch them either.
+const REPORTS: [[&str; 2]; 2] = [["agent_outputs", "reports"], ["agent_logs", "executor"]];
+
+/// A catalog says what may be done at all, and is found from every folder below it.
 const CATALOG: &str = "catalog.toml";
+
+/// Files that SQLite keeps beside a database, and believes.
+const BESIDE_A_DATABASE: [&str; 3] = ["-journal", "-wal", "-shm"];
 
 /// A path that may be stored at: relative, and of plain names only.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,8 +77,24 @@ impl Target {
         let Some(name) = folders.pop() else {
             return Err(refused(text, "names no file"));
         };
-        if folders.is_empty() && name.eq_ignore_ascii_case(CATALOG) {
-            return Err(refused(text, "is the catalog, which no tool may write"));
+        if name.eq_ignore_ascii_case(CATALOG) {
+            return Err(refused(text, "is a catalog, which no tool may write"));
+        }
+        let lower = name.to_ascii_lowercase();
+        if BESIDE_A_DATABASE.iter().any(|end| lower.ends_with(end)) {
+            return Err(refused(
+                text,
+                "is a file that SQLite keeps beside a database",
+            ));
+        }
+        let is = |pair: &[String], own: &[&str; 2]| {
+            pair.iter()
+                .zip(own)
+                .all(|(name, own)| name.eq_ignore_ascii_case(own))
+        };
+        let mut pairs = folders.windows(2);
+        if pairs.any(|pair| REPORTS.iter().any(|own| is(pair, own))) {
+            return Err(refused(text, "lies among oneact's reports or logs"));
         }
         Ok(Self { folders, name })
     }

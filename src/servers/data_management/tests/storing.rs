@@ -132,11 +132,18 @@ fn oneacts_own_files_are_out_of_reach() {
         "lib/.git/config",
         ".GIT/config",
         "./catalog.toml",
+        "docs/Catalog.toml",
+        "data/ledger.sqlite-journal",
+        "data/ledger.sqlite-WAL",
+        "agent_outputs/reports/.unfinished/x",
+        "sub/Agent_Outputs/Reports/r/journal",
+        "agent_logs/executor/2026-01-01.jsonl",
     ] {
         refused(&desk, path);
     }
     assert_eq!(names(desk.path()), Vec::<String>::new());
-    store(&desk, "data:;base64,AAAA", "docs/catalog.toml");
+    store(&desk, "data:;base64,AAAA", "docs/catalogue.toml");
+    store(&desk, "data:;base64,AAAA", "agent_outputs/notes/reports");
 }
 
 #[test]
