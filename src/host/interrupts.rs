@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use nix::sys::signal::{SigSet, Signal};
 use signal_hook::low_level::{emulate_default_handler, register};
 
 /// Sent when a file grows past `RLIMIT_FSIZE`.
@@ -97,6 +98,13 @@ impl Interrupts {
                 if !(each.may_be_ignored() && ignored & (1 << (number - 1)) != 0) {
                     handle_with(number, move || note(number));
                 }
+            }
+            // A caller may have left them blocked, and they could then never end a run.
+            let caught = Interrupt::ALL
+                .into_iter()
+                .filter_map(|each| Signal::try_from(i32::from(each.number)).ok());
+            if let Err(error) = caught.collect::<SigSet>().thread_unblock() {
+                tracing::warn!("signals that the caller has blocked stay blocked: {error}");
             }
             // A file that grows past the limit of this process is an error of the write, not its end.
             handle_with(SIGXFSZ, || ());

@@ -32,6 +32,26 @@ fn sigterm_in_a_hanging_call_cancels_with_an_envelope_and_143() {
 }
 
 #[test]
+fn a_signal_that_the_caller_has_blocked_cancels_all_the_same() {
+    let root = Root::new();
+    let mut command = root.within("python3");
+    command.args([
+        "-c",
+        "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); \
+         os.execv(sys.argv[1], sys.argv[1:])",
+        crate::program::ONEACT,
+    ]);
+    let mut child = command.spawn().unwrap();
+    feed(&mut child, &download("silent"));
+    until("the tool is called", || {
+        root.scratch().find(|path| path.join("called").exists())
+    });
+    signal_child(&child, Signal::TERM);
+    let answer = Answer::of(child.wait_with_output().unwrap());
+    assert_eq!((answer.exit, answer.state()), (143, &json!("cancelled")));
+}
+
+#[test]
 fn sigint_in_a_hanging_call_cancels_with_an_envelope_and_130() {
     cancelled_by(Signal::INT, 130);
 }
