@@ -141,8 +141,7 @@ pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
         .and_then(|data| place((&job.steps, &done.seen), data, &staging, &store, context));
     tracing::debug!("assets placed");
     // Some waited for a step that never came.
-    let now = context.host.moment();
-    done.closing.iter_mut().for_each(|server| server.tell(now));
+    done.closing.iter_mut().for_each(Closing::tell);
     done.settle(&job.steps, result);
     Ok(Executed {
         _staging: Some(staging),

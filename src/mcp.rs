@@ -173,7 +173,7 @@ fn called(
     let mut closing = Closing::new(runtime, session, server);
     match &result {
         Ok(_) if after == After::Stay => {}
-        Ok(_) | Err(_) => closing.tell(host.moment()),
+        Ok(_) | Err(_) => closing.tell(),
     }
     if result
         .as_ref()

@@ -5,7 +5,6 @@
 use tokio::runtime::Runtime;
 
 use super::{report::ServerReport, session::Session, spec::ServerSpec};
-use crate::host::Moment;
 
 /// A server after its call. Dropping this has it end, and waits for that, as [`Closing::finish`] does.
 #[derive(Debug)]
@@ -21,8 +20,14 @@ struct Live {
     runtime: Runtime,
     /// How it was started.
     spec: ServerSpec,
-    /// When it was told to end, if it was.
-    told: Option<Moment>,
+    stdin: Stdin,
+}
+
+/// The server's stdin. Closing it tells the server to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stdin {
+    Open,
+    Closed,
 }
 
 impl Closing {
@@ -41,25 +46,25 @@ impl Closing {
                 session,
                 runtime,
                 spec: spec.clone(),
-                told: None,
+                stdin: Stdin::Open,
             }),
             report: ServerReport::default(),
         }
     }
 
     /// Tells it to end: closes its stdin.
-    pub(crate) fn tell(&mut self, now: Moment) {
+    pub(crate) fn tell(&mut self) {
         if let Some(live) = &mut self.live
-            && live.told.is_none()
+            && live.stdin == Stdin::Open
         {
             live.session.wire.close_stdin();
-            live.told = Some(now);
+            live.stdin = Stdin::Closed;
         }
     }
 
     /// Whether it was started in the same way, still runs, and has not been told to end.
     pub(super) fn serves(&self, spec: &ServerSpec) -> bool {
-        let live = self.live.as_ref().filter(|live| live.told.is_none());
+        let live = self.live.as_ref().filter(|live| live.stdin == Stdin::Open);
         live.is_some_and(|live| live.spec.starts_as(spec) && live.session.is_up())
     }
 
@@ -94,7 +99,7 @@ impl Closing {
             mut session,
             runtime,
             spec,
-            told: _,
+            stdin: _,
         }) = self.live.take()
         else {
             return;

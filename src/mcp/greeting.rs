@@ -14,6 +14,7 @@ use super::{
     session::{Halt, Limits, Service, Session, Standing},
     spec::Caller,
 };
+use crate::task::Phase;
 
 /// Why a handshake failed.
 pub(super) enum Failure {
@@ -118,7 +119,7 @@ async fn settled(
 /// A failed handshake, as an error.
 pub(super) fn failed(session: &Session, method: &'static str, failure: Failure) -> CallError {
     match failure {
-        Failure::Halted(halt) => session.error(halt, crate::task::Phase::Negotiate, method),
+        Failure::Halted(halt) => session.error(halt, Phase::Negotiate, method),
         Failure::Refused(error) => CallError::Rpc {
             server: session.server.clone(),
             method,

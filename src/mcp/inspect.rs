@@ -46,7 +46,7 @@ pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
     let mut ready_after = None;
     let result = runtime.block_on(look(&mut session, server, host, &mut ready_after));
     let mut closing = Closing::new(runtime, session, server);
-    closing.tell(host.moment());
+    closing.tell();
     Inspection {
         result,
         ready_after,

@@ -18,6 +18,7 @@ use super::{
     session::{Halt, Limits, Session},
     tools::METHOD,
 };
+use crate::task::Phase;
 
 /// More of them help nobody.
 const MAX_PROBLEMS: usize = 20;
@@ -53,7 +54,7 @@ pub(super) async fn judged(
         Err(Halt::Late(_, total)) if begun.elapsed() * 2 > total => Err(unusable(format!(
             "a check against it takes more than {total:?}, the time limit of the call"
         ))),
-        Err(halt) => Err(session.error(halt, crate::task::Phase::ValidateArguments, METHOD)),
+        Err(halt) => Err(session.error(halt, Phase::ValidateArguments, METHOD)),
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     raw::{Answer, Raw},
     session::{Limits, Session},
 };
-use crate::task::Pin;
+use crate::task::{Phase, Pin};
 
 pub(super) const METHOD: &str = "tools/list";
 /// A server with more pages of tools than this repeats itself.
@@ -192,7 +192,7 @@ impl<'a> Pages<'a> {
         let body = session
             .exchange(self.alarm, self.limits, request, &mut |_| ())
             .await
-            .map_err(|halt| session.error(halt, crate::task::Phase::ValidateArguments, METHOD))?;
+            .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
         match body {
             Answer::Result(raw) => Ok(raw),
             Answer::Error(error) => Err(super::answer::refused(session, METHOD, error)),
