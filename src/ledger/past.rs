@@ -60,9 +60,9 @@ impl Past {
     fn from(tx: &mut Tx<'_>, links: Vec<Link>) -> Result<Self, StoreError> {
         let mut past = Self::default();
         for link in links {
-            match link.body().filter(|_| link.hash() == link.entry_hash) {
+            match link.body() {
                 Some(body) => past.follow(link, body),
-                None => return Err(tx.damaged(format!("link {} was changed", link.seq))),
+                None => return Err(tx.damaged(format!("link {} cannot be read", link.seq))),
             }
         }
         Ok(past)

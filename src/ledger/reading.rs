@@ -310,7 +310,7 @@ fn open(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<(Claim, String)>, ReadE
     let mut open = Vec::new();
     for claim in claims.filter(|claim| claim.key.session_id == session_id) {
         if let Some(claim) = linked(tx, &claim)? {
-            let link = tx.link(claim.seq)?;
+            let link = tx.stored_link(claim.seq)?;
             open.push((claim, link.map(|link| link.at).unwrap_or_default()));
         }
     }

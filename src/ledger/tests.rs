@@ -6,6 +6,7 @@ mod claims;
 mod cut;
 mod decisions;
 mod duplicates;
+mod misled;
 mod opened;
 mod pruning;
 mod questions;

@@ -8,7 +8,7 @@ use crate::ledger::{
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
     naming::{CANDIDATES, NameError, only},
-    past::linked,
+    past::{FEW, first_believed, linked},
     record::{Claim, ClaimState, Effects, Event, Head, Link, Row},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -159,10 +159,13 @@ fn find(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, DecisionError
     };
     let link = tx.link(claim.seq)?;
     let body = link.as_ref().and_then(Link::body).unwrap_or_default();
-    let rows = tx.rows(&Which::operation(&claim.operation_id), 2)?;
-    let row = rows
-        .into_iter()
-        .find(|row| row.operation_id == claim.operation_id);
+    let mut rows = tx.rows(&Which::operation(&claim.operation_id), FEW)?;
+    rows.retain(|row| {
+        row.operation_id == claim.operation_id
+            && row.session_id == claim.key.session_id
+            && Some(&row.request_hash) == body.request_hash.as_ref()
+    });
+    let row = first_believed(tx, rows)?;
     let case = Case {
         operation_id: claim.operation_id.clone(),
         session_id: claim.key.session_id.clone(),

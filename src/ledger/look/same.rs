@@ -101,7 +101,8 @@ impl Look<'_, '_, '_> {
 
     /// The row of a success, if it is what its link says.
     fn row_of(&mut self, success: &Success) -> Result<Option<Row>, LedgerError> {
-        let rows = self.tx.rows(&Which::Seq(success.link.seq), 1)?;
+        let mut rows = self.tx.rows(&Which::Seq(success.link.seq), 1)?;
+        rows.retain(|row| row.id == success.row_id);
         self.first_believed(rows)
     }
 

@@ -52,10 +52,24 @@ impl<'a> Tx<'a> {
         )
     }
 
-    /// The link of that number.
+    /// The link of that number, which has the hash that it states.
     pub(crate) fn link(&mut self, seq: Seq) -> Result<Option<Link>, StoreError> {
+        let stored = self.stored_link(seq)?;
+        stored.map(|link| self.whole(link)).transpose()
+    }
+
+    /// The link of that number as it is stored, whatever its hash.
+    pub(crate) fn stored_link(&mut self, seq: Seq) -> Result<Option<Link>, StoreError> {
         let found = self.links(seq, 1)?.into_iter().next();
         Ok(found.filter(|link| link.seq == seq))
+    }
+
+    /// The link, or an error where it does not have the hash that it states.
+    fn whole(&self, link: Link) -> Result<Link, StoreError> {
+        if link.hash() == link.entry_hash {
+            return Ok(link);
+        }
+        Err(self.damaged(format!("link {} was changed", link.seq)))
     }
 
     /// The hash of that link, where there is one.
@@ -85,7 +99,7 @@ impl<'a> Tx<'a> {
         let engine = self.db.engine();
         let hint = engine.indexed_by("ledger_events_request");
         let request = engine.choose("body ->> '$.request_hash'", "public.oneact_request(body)");
-        let mut links = self.all(
+        let mut links: Vec<Link> = self.all(
             &format!(
                 "{hint} WHERE session_id = ?1 AND {request} = ?2 AND seq >= ?3 AND {DECIDES} \
                  ORDER BY seq DESC LIMIT ?4"
@@ -98,7 +112,13 @@ impl<'a> Tx<'a> {
             ],
         )?;
         links.reverse();
-        Ok(links)
+        // The index names them, and may have been changed.
+        for link in &links {
+            if link.session_id != session_id || !link.tells_of(request_hash) {
+                return Err(self.misled(&format!("link {}", link.seq)));
+            }
+        }
+        links.into_iter().map(|link| self.whole(link)).collect()
     }
 
     /// Whether a link tells of something that was asked in that session.
@@ -207,17 +227,32 @@ impl<'a> Tx<'a> {
             _ => Payloads::Kept,
         };
         let columns = columns::list::<Row>(engine, payloads);
+        let Some(query) = which.query(engine) else {
+            return Ok(Vec::new());
+        };
         if engine == Engine::Postgres {
-            let found = self.chosen(&columns, which, most)?;
+            let (text, values) = query.statement(Row::table(engine), &columns, most);
+            let found = self.db.run(&text, &values)?;
             return self.records(found);
         }
         // Most questions of a run find nothing, and SQLite takes long to compile a statement for a whole row: the
-        // rows are asked for by number once it is known which.
-        let whole = format!("SELECT {columns} FROM agent_actions WHERE rowid = ?1");
+        // rows are asked for by number once it is known which. The condition is asked again, of the row itself: the
+        // index that led to it may have been changed.
+        let (filter, mut values) = (query.filter.clone(), query.values.clone());
+        let whole = format!(
+            "SELECT {columns} FROM agent_actions WHERE rowid = ?{} AND ({filter})",
+            values.len() + 1
+        );
+        let (text, asked) = query.statement(Row::table(engine), "rowid", most);
         let mut rows = Vec::new();
-        for number in self.chosen("rowid", which, most)? {
-            let found = self.db.run(&whole, &number)?;
+        for number in self.db.run(&text, &asked)? {
+            values.extend(number);
+            let found = self.db.run(&whole, &values)?;
+            if found.is_empty() {
+                return Err(self.misled("a row"));
+            }
             rows.extend(self.records::<Row>(found)?);
+            values.pop();
         }
         Ok(rows)
     }
@@ -272,6 +307,11 @@ impl<'a> Tx<'a> {
     /// What of it is not as this program makes it, where that can be known.
     pub(crate) fn flaw(&mut self) -> Result<Option<String>, StoreError> {
         self.db.flaw()
+    }
+
+    /// An index leads to what is not what was asked for.
+    fn misled(&self, to: &str) -> StoreError {
+        self.damaged(format!("an index leads to {to} that is another"))
     }
 
     /// Something in it is not what was recorded.
@@ -342,7 +382,13 @@ impl<'a> Tx<'a> {
 
     /// The first link that says which key there is.
     pub(crate) fn keyed(&mut self) -> Result<Option<Link>, StoreError> {
-        self.one("WHERE event = 'keyed' ORDER BY seq LIMIT 1", &[])
+        let mut found = self.one("WHERE event = 'keyed' ORDER BY seq LIMIT 1", &[])?;
+        if found.is_none() && self.db.engine() == Engine::Sqlite {
+            // The index may have lost it. A ledger without a key is asked for one once.
+            let all = "NOT INDEXED WHERE event = 'keyed' ORDER BY seq LIMIT 1";
+            found = self.one(all, &[])?;
+        }
+        found.map(|link| self.whole(link)).transpose()
     }
 
     /// Puts it here: once.

@@ -8,13 +8,13 @@ use super::{
 use crate::ledger::{Happened, store::Reach, verdict::Damage};
 
 /// Asks for what [`InFile::filled`] did as `op_3`: once, whatever happened to its row.
-fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
+pub(super) fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
     let mut ledger = file.open();
     begin(&mut ledger, &other(once("op_9"), 3), &Around::default())
 }
 
 /// The same delivery as `op_3`.
-fn delivered_again(file: &InFile) -> Result<Begun, LedgerError> {
+pub(super) fn delivered_again(file: &InFile) -> Result<Begun, LedgerError> {
     let mut ledger = file.open();
     begin(&mut ledger, &other(once("op_3"), 3), &Around::default())
 }
@@ -186,47 +186,6 @@ fn whether_an_answer_was_taken_back_the_links_say() {
     file.change("UPDATE agent_actions SET revoked_by = NULL WHERE seq = 7");
     assert_eq!(said(asked_again(&file)), Ok(Why::Miss(Miss::Revoked)));
     assert!(file.verdict().broken.is_some());
-}
-
-/// Takes all entries out of an index, whose text stays what it was.
-fn empty(file: &InFile, index: &str) {
-    let text = "SELECT sql FROM sqlite_schema WHERE name = ?1";
-    let made: String = file
-        .database()
-        .query_row(text, [index], |row| row.get(0))
-        .unwrap();
-    let nobody = made.split(" WHERE").next().unwrap().trim_end().to_owned();
-    // Each connection reads the text anew.
-    let put = |text: &str| {
-        let database = file.database();
-        database
-            .execute_batch("PRAGMA writable_schema = ON")
-            .unwrap();
-        let put = "UPDATE sqlite_schema SET sql = ?2 WHERE name = ?1";
-        database.execute(put, (index, text)).unwrap();
-    };
-    put(&format!("{nobody} WHERE session_id = 'nobody'"));
-    file.change(&format!("REINDEX {index}"));
-    put(&made);
-}
-
-#[test]
-fn entries_that_an_index_has_lost_have_nothing_done_again_and_are_found() {
-    for index in [
-        "agent_actions_request",
-        "agent_actions_delivery",
-        "agent_actions_task",
-        "ledger_events_request",
-        "ledger_events_session",
-    ] {
-        let file = InFile::filled();
-        empty(&file, index);
-        for begun in [asked_again(&file), delivered_again(&file)] {
-            assert!(!matches!(begun, Ok(Begun::Run(_))), "{index}: {begun:?}");
-        }
-        let damage = broken(&file).what;
-        assert!(matches!(damage, Damage::Stored { .. }), "{index}: {damage}");
-    }
 }
 
 #[test]
@@ -423,4 +382,57 @@ fn what_may_be_repeated_is_known_from_its_newest_links() {
     done(&place, &ask("op_2"), &ended());
     let again = again(&place, &ask("op_3"), &Around::default());
     assert_eq!(again, Err(Again::Reused));
+}
+
+#[test]
+fn a_link_that_was_changed_opens_no_session_and_takes_nothing_back() {
+    for attack in [
+        // The session, in another context.
+        "UPDATE ledger_events SET body = replace(body, 'AGENT_AUTONOMOUS', 'USER_INVOCATION') WHERE seq = 1;
+         UPDATE sessions SET context = 'USER_INVOCATION'",
+        // An answer that nobody took back.
+        "UPDATE ledger_events SET event = 'revoked', session_id = 'elsewhere', body = json_object('about',
+           (SELECT id FROM agent_actions WHERE seq = 7)) WHERE seq = 10;
+         UPDATE agent_actions SET revoked_by = 10 WHERE seq = 7",
+    ] {
+        let file = InFile::filled();
+        file.change(attack);
+        // A call that may be repeated examines no links but its own.
+        let mut wanted = other(ask("op_3"), 3);
+        if attack.contains("USER_INVOCATION") {
+            wanted.who.context = "USER_INVOCATION";
+        }
+        let begun = begin(&mut file.open(), &wanted, &Around::default());
+        assert!(
+            matches!(&begun, Err(LedgerError::Store(error)) if error.lasts()),
+            "{attack}: {begun:?}"
+        );
+    }
+}
+
+#[test]
+fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
+    let file = InFile::new();
+    let dead = other(once("op_1"), 1);
+    let mut ledger = file.open();
+    let running = running(begin(&mut ledger, &dead, &Around::default()));
+    ledger.dispatch(&dead, &running).unwrap();
+    drop(ledger);
+    let never = other(once("op_2"), 2);
+    let hash = never.asked.hashes(&[0; 32]).request_hash;
+    file.change(&format!(
+        "INSERT INTO agent_actions (id, operation_id, session_id, request_hash, task_id, request, outcome, step_index)
+         VALUES ('00000000-0000-4000-8000-000000000000', 'op_1', 's', '{hash}', 'op_2', '{{}}', 'success', 9)"
+    ));
+    let yes = |_: &_| "{}".to_owned();
+    let happened = Happened::Yes(&yes);
+    file.open().resolve("op_1", happened, None).unwrap();
+    let again = begin(
+        &mut file.open(),
+        &other(once("op_9"), 1),
+        &Around::default(),
+    );
+    assert_eq!(said(again), Err(Again::Suppressed));
+    let begun = begin(&mut file.open(), &never, &Around::default());
+    assert_eq!(said(begun), Ok(Why::New));
 }

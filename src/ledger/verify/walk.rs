@@ -285,7 +285,10 @@ impl Walk {
         let Some(by) = row.revoked_by else {
             return Ok(());
         };
-        if tx.link(by)?.is_some_and(|link| link.takes_back(&row.id)) {
+        if tx
+            .stored_link(by)?
+            .is_some_and(|link| link.takes_back(&row.id))
+        {
             return Ok(());
         }
         let row = row.id.clone();

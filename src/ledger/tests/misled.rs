@@ -1,0 +1,136 @@
+//! An index of SQLite that somebody has changed, while the tables are as they were: what it leads to is examined, and
+//! where it leads to nothing, the call is refused (R-004-37, R-004-40).
+
+use super::{
+    believed::{asked_again, delivered_again},
+    tampering::{InFile, broken, other, record},
+    *,
+};
+use crate::ledger::verdict::Damage;
+
+/// Fills an index as if its text were another, and puts the text back.
+fn refilled(file: &InFile, index: &str, other: impl Fn(&str) -> String) {
+    let text = "SELECT sql FROM sqlite_schema WHERE name = ?1";
+    let made: String = file
+        .database()
+        .query_row(text, [index], |row| row.get(0))
+        .unwrap();
+    // Each connection reads the text anew.
+    let put = |text: &str| {
+        let database = file.database();
+        database
+            .execute_batch("PRAGMA writable_schema = ON")
+            .unwrap();
+        let put = "UPDATE sqlite_schema SET sql = ?2 WHERE name = ?1";
+        database.execute(put, (index, text)).unwrap();
+    };
+    put(&other(&made));
+    file.change(&format!("REINDEX {index}"));
+    put(&made);
+}
+
+/// Takes all entries out of an index.
+fn emptied(file: &InFile, index: &str) {
+    refilled(file, index, |made| {
+        let all = made.split(" WHERE").next().unwrap().trim_end();
+        format!("{all} WHERE 1 = 2")
+    });
+}
+
+fn is_refused(begun: Result<Begun, LedgerError>, attack: &str) {
+    match begun {
+        Err(LedgerError::Store(error)) => assert!(error.lasts(), "{attack}: {error}"),
+        begun => panic!("{attack}: {begun:?}"),
+    }
+}
+
+fn is_found(file: &InFile, attack: &str) {
+    let damage = broken(file).what;
+    assert!(
+        matches!(damage, Damage::Stored { .. }),
+        "{attack}: {damage}"
+    );
+}
+
+#[test]
+fn entries_that_an_index_has_lost_have_nothing_done_again_and_are_found() {
+    for index in [
+        "agent_actions_request",
+        "agent_actions_delivery",
+        "agent_actions_task",
+        "ledger_events_request",
+        "ledger_events_session",
+    ] {
+        let file = InFile::filled();
+        emptied(&file, index);
+        for begun in [asked_again(&file), delivered_again(&file)] {
+            assert!(!matches!(begun, Ok(Begun::Run(_))), "{index}: {begun:?}");
+        }
+        is_found(&file, index);
+    }
+}
+
+#[test]
+fn the_link_of_another_request_answers_nothing() {
+    for (ask, seq) in [(once("op_9"), 7), (ask("op_9"), 3)] {
+        let file = InFile::filled();
+        let wanted = other(ask, 9);
+        let hash = wanted.asked.hashes(&[0; 32]).request_hash;
+        refilled(&file, "ledger_events_request", |made| {
+            let request = "body ->> '$.request_hash'";
+            assert!(made.contains(request), "{made}");
+            let another = format!("CASE seq WHEN {seq} THEN '{hash}' ELSE {request} END");
+            made.replace(request, &another)
+        });
+        let begun = begin(&mut file.open(), &wanted, &Around::default());
+        is_refused(begun, "request");
+        is_found(&file, "request");
+    }
+}
+
+#[test]
+fn the_link_of_another_session_answers_nothing() {
+    let file = InFile::filled();
+    let mut elsewhere = other(once("op_9"), 3);
+    elsewhere.who.session_id = "elsewhere";
+    let mut first = other(once("op_8"), 8);
+    first.who.session_id = "elsewhere";
+    record(&mut file.open(), &first, &ended());
+    refilled(&file, "ledger_events_request", |made| {
+        let session = "CASE seq WHEN 7 THEN 'elsewhere' ELSE session_id END";
+        made.replacen("session_id", session, 1)
+    });
+    let begun = begin(&mut file.open(), &elsewhere, &Around::default());
+    is_refused(begun, "session");
+}
+
+#[test]
+fn the_row_of_another_delivery_answers_nothing() {
+    let file = InFile::filled();
+    let hash_of_op_3 = other(once("op_9"), 3);
+    refilled(&file, "agent_actions_delivery", |made| {
+        let task = "CASE task_id WHEN 'op_3' THEN 'op_9' ELSE task_id END";
+        made.replacen("task_id", task, 1)
+    });
+    let begun = begin(&mut file.open(), &hash_of_op_3, &Around::default());
+    is_refused(begun, "delivery");
+}
+
+#[test]
+fn a_key_for_secrets_that_no_index_leads_to_is_missed() {
+    let file = InFile::new();
+    let secret = |operation| {
+        let mut ask = once(operation);
+        let step = &mut ask.asked.steps[0];
+        let mut shown = step.parameters.clone();
+        step.parameters.insert("token".to_owned(), json!("hunter2"));
+        shown.insert("token".to_owned(), json!("***"));
+        step.shown = Some(shown);
+        ask
+    };
+    record(&mut file.open(), &secret("op_1"), &ended());
+    emptied(&file, "ledger_events_keyed");
+    file.change("DELETE FROM ledger_keys");
+    let begun = begin(&mut file.open(), &secret("op_2"), &Around::default());
+    is_refused(begun, "key");
+}
