@@ -67,6 +67,7 @@ pub(super) enum Payloads {
 
 /// A record that is one row of a table.
 pub(crate) trait Record: Default + 'static {
+    /// In the order in which SQLite's table has them.
     const COLUMNS: &'static [Column<Self>];
 
     fn table(engine: Engine) -> &'static str;
@@ -267,10 +268,14 @@ pub(super) fn insert<R: Record>(engine: Engine, mut record: R) -> (String, Vec<V
             names.push(name);
         }
     }
-    let (names, places) = (names.join(", "), places.join(", "));
-    let table = R::table(engine);
+    let names = match engine {
+        // The columns are in the order of the table. SQLite would spend a third of the compilation on their names.
+        Engine::Sqlite => String::new(),
+        Engine::Postgres => format!("({})", names.join(", ")),
+    };
+    let (table, places) = (R::table(engine), places.join(", "));
     (
-        format!("INSERT INTO {table} ({names}) VALUES ({places})"),
+        format!("INSERT INTO {table} {names} VALUES ({places})"),
         values,
     )
 }

@@ -14,6 +14,10 @@ use crate::ledger::{
 /// A transaction.
 pub(crate) struct Tx<'a> {
     db: Box<dyn Sql + 'a>,
+    /// The last link, once it is known. No other transaction can add one before this one ends.
+    head: Option<Option<Head>>,
+    /// The session that was read or opened last. A session never changes.
+    session: Option<Session>,
 }
 
 /// Links that decide something about a request; as the index has it, or it is not used.
@@ -21,7 +25,11 @@ const DECIDES: &str = "event NOT IN ('replayed', 'reused', 'suppressed')";
 
 impl<'a> Tx<'a> {
     pub(super) fn new(db: impl Sql + 'a) -> Self {
-        Self { db: Box::new(db) }
+        Self {
+            db: Box::new(db),
+            head: None,
+            session: None,
+        }
     }
 
     pub(super) fn commit(self) -> Result<(), StoreError> {
@@ -30,8 +38,12 @@ impl<'a> Tx<'a> {
 
     // --- the chain ---
 
+    /// The last link.
     pub(crate) fn head(&mut self) -> Result<Option<Head>, StoreError> {
-        self.one("ORDER BY seq DESC LIMIT 1", &[])
+        if self.head.is_none() {
+            self.head = Some(self.one("ORDER BY seq DESC LIMIT 1", &[])?);
+        }
+        Ok(self.head.clone().flatten())
     }
 
     /// Adds the next link; any other is refused.
@@ -41,7 +53,12 @@ impl<'a> Tx<'a> {
             self.keeps(rules::next(link, last.as_ref()))?;
         }
         self.keeps(rules::link(link))?;
-        self.insert_record(link.clone())
+        self.insert_record(link.clone())?;
+        self.head = Some(Some(Head {
+            seq: link.seq,
+            entry_hash: link.entry_hash.clone(),
+        }));
+        Ok(())
     }
 
     /// Up to `most` links from that number on, ascending.
@@ -138,15 +155,21 @@ impl<'a> Tx<'a> {
 
     // --- sessions ---
 
+    /// The session of that id.
     pub(crate) fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
-        let key = self.db.engine().choose("session_id", "session_key");
-        self.one(&format!("WHERE {key} = ?1"), &[id.into()])
+        if !matches!(&self.session, Some(known) if known.session_id == id) {
+            let key = self.db.engine().choose("session_id", "session_key");
+            self.session = self.one(&format!("WHERE {key} = ?1"), &[id.into()])?;
+        }
+        Ok(self.session.clone())
     }
 
     /// Once: nobody else can open it again.
     pub(crate) fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
         self.keeps(rules::session(session))?;
-        self.insert_record(session.clone())
+        self.insert_record(session.clone())?;
+        self.session = Some(session.clone());
+        Ok(())
     }
 
     /// How many answers it has.
@@ -296,21 +319,37 @@ impl<'a> Tx<'a> {
         self.all("ORDER BY seq", &[])
     }
 
-    /// Puts it in the place of the one with the same key, if there is one.
+    /// Writes a claim, in the place of the one with the same key.
     pub(crate) fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError> {
         let (text, values) = columns::insert(self.db.engine(), claim.clone());
-        let text = format!(
-            "{text} ON CONFLICT (session_id, request_hash) DO UPDATE SET operation_id = excluded.operation_id, \
-             seq = excluded.seq, state = excluded.state, effects = excluded.effects"
-        );
-        self.db.run(&text, &values).map(drop)
+        match self.db.engine() {
+            // SQLite compiles an upsert for longer than both of these.
+            Engine::Sqlite => {
+                self.delete_claim(&claim.key, None)?;
+                self.db.run(&text, &values)
+            }
+            Engine::Postgres => self.db.run(
+                &format!(
+                    "{text} ON CONFLICT (session_id, request_hash) DO UPDATE SET \
+                     operation_id = excluded.operation_id, seq = excluded.seq, \
+                     state = excluded.state, effects = excluded.effects"
+                ),
+                &values,
+            ),
+        }
+        .map(drop)
     }
 
-    /// Removes it if it is still the one with that number.
+    /// Removes a claim if it still has that number.
     pub(crate) fn drop_claim(&mut self, key: &ClaimKey, seq: Seq) -> Result<(), StoreError> {
+        self.delete_claim(key, Some(seq))
+    }
+
+    fn delete_claim(&mut self, key: &ClaimKey, seq: Option<Seq>) -> Result<(), StoreError> {
         let table = Claim::table(self.db.engine());
-        let text =
-            format!("DELETE FROM {table} WHERE session_id = ?1 AND request_hash = ?2 AND seq = ?3");
+        let text = format!(
+            "DELETE FROM {table} WHERE session_id = ?1 AND request_hash = ?2 AND seq = COALESCE(?3, seq)"
+        );
         let (session, hash) = (key.session_id.as_str(), key.request_hash.as_str());
         let values = [session.into(), hash.into(), seq.into()];
         self.db.run(&text, &values).map(drop)
