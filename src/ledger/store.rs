@@ -6,13 +6,12 @@
 mod columns;
 mod field;
 mod postgres;
-mod rules;
+mod rows;
 mod sql;
 mod sqlite;
 #[cfg(test)]
 pub(super) mod tests;
 mod tx;
-mod which;
 
 use std::any::Any;
 
@@ -20,10 +19,10 @@ use super::record::Seq;
 
 pub(super) use columns::{Record, Sealed};
 pub(crate) use postgres::PostgresStore;
+pub(crate) use rows::Which;
 pub(super) use sqlite::real;
 pub(crate) use sqlite::{SqliteStore, Wish};
 pub(crate) use tx::Tx;
-pub(crate) use which::{Begin, Delivery, Earlier, Which};
 
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -167,14 +166,6 @@ pub(crate) trait Store {
 
     /// For the end of the process: what closes it when dropped, unless the system does that by itself.
     fn closing(self: Box<Self>) -> Box<dyn Any>;
-}
-
-/// Which links about a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    All,
-    Newest(usize),
-    From(Seq),
 }
 
 /// Runs `work` in a writing transaction and gives what it gave: all of it is kept or, where it fails, nothing.

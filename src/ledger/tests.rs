@@ -98,7 +98,7 @@ impl Place {
     fn rows(&self) -> Vec<Row> {
         let mut ledger = self.open();
         let rows =
-            read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&Which::Session("s"), 99));
+            read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&Which::session("s"), 99));
         rows.unwrap()
     }
 }

@@ -1,15 +1,19 @@
-//! The columns of the ledger's tables: the one place that says which there are, of which type they are, and which
-//! field of a record each holds. Every list of columns of a statement is made from these tables.
+//! The records of the ledger's tables: the columns, their types, the field that each holds, and the rules that a
+//! record must keep. Every list of columns in a statement is made from these tables.
 //!
 //! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration.
 
+use serde::de::IgnoredAny;
 use uuid::Uuid;
 
 use super::{
     field::{Field, Writer},
     sql::{Engine, Value},
 };
-use crate::ledger::record::{Claim, Head, Link, Row, Session};
+use crate::{
+    ledger::record::{Claim, Event, Head, Link, MOST_BODY, Row, Session, word},
+    task::CallContext,
+};
 
 /// A column, and the field that it holds.
 pub(crate) struct Column<R: 'static> {
@@ -66,11 +70,28 @@ pub(super) enum Payloads {
 }
 
 /// A record that is one row of a table.
-pub(crate) trait Record: Default + 'static {
+pub(crate) trait Record: Clone + Default + 'static {
     /// In the order in which SQLite's table has them.
     const COLUMNS: &'static [Column<Self>];
 
     fn table(engine: Engine) -> &'static str;
+
+    /// What a record must be to be added. Other programs may write to PostgreSQL, which has the same rules as
+    /// constraints.
+    fn rule(&self) -> Rule {
+        Ok(())
+    }
+}
+
+/// Whether a rule is kept, or how it is broken.
+pub(super) type Rule = Result<(), &'static str>;
+
+pub(super) fn must(holds: bool, why: &'static str) -> Rule {
+    if holds { Ok(()) } else { Err(why) }
+}
+
+fn is_json(text: Option<&str>) -> bool {
+    text.is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
 /// The columns that every table `agent_actions` of specification 004 has, whatever its version.
@@ -141,7 +162,26 @@ impl Record for Row {
     ];
 
     fn table(engine: Engine) -> &'static str {
-        engine.choose("agent_actions", "public.agent_actions")
+        engine.choose(["agent_actions", "public.agent_actions"])
+    }
+
+    /// Rows from before oneact may hold what was written then.
+    fn rule(&self) -> Rule {
+        let linked = self.state.is_some() == self.seq.is_some();
+        must(linked, "a row has a state and a link, or neither")?;
+        let lists = [&self.input_ids, &self.output_ids, &self.adjusted];
+        let lists = lists.into_iter().all(|list| is_json(list.as_deref()));
+        must(lists, "what went in or came out is no JSON")?;
+        if self.state.is_none() {
+            return Ok(());
+        }
+        let payloads = is_json(self.request.as_deref()) && is_json(self.response.as_deref());
+        must(payloads, "a request or a response is no JSON")?;
+        must(self.request_hash.len() == 71, "a request has no such hash")?;
+        let confidence = self
+            .confidence_score
+            .is_none_or(|score| (0.0..=1.0).contains(&score));
+        must(confidence, "a confidence lies between 0 and 1")
     }
 }
 
@@ -159,7 +199,15 @@ impl Record for Link {
     ];
 
     fn table(engine: Engine) -> &'static str {
-        engine.choose("ledger_events", "public.ledger_events")
+        engine.choose(["ledger_events", "public.ledger_events"])
+    }
+
+    fn rule(&self) -> Rule {
+        let known = Event::read(&self.event);
+        must(known.is_some(), "there is no such event")?;
+        must(self.entry_hash.len() == 64, "a link has no such hash")?;
+        must(self.body.len() <= MOST_BODY, "what a link says is too long")?;
+        must(is_json(Some(&self.body)), "what a link says is no JSON")
     }
 }
 
@@ -187,7 +235,12 @@ impl Record for Session {
     ];
 
     fn table(engine: Engine) -> &'static str {
-        engine.choose("sessions", "public.oneact_sessions")
+        engine.choose(["sessions", "public.oneact_sessions"])
+    }
+
+    fn rule(&self) -> Rule {
+        let context: Option<CallContext> = word(&self.context);
+        must(context.is_some(), "a session has no such context")
     }
 }
 
@@ -204,7 +257,7 @@ impl Record for Claim {
     ];
 
     fn table(engine: Engine) -> &'static str {
-        engine.choose("claims", "public.oneact_claims")
+        engine.choose(["claims", "public.oneact_claims"])
     }
 }
 
@@ -255,7 +308,8 @@ pub(super) fn record<R: Record>(engine: Engine, values: Vec<Value>) -> Result<R,
 }
 
 /// The statement that adds a record, and its values.
-pub(super) fn insert<R: Record>(engine: Engine, mut record: R) -> (String, Vec<Value>) {
+pub(super) fn insert<R: Record>(engine: Engine, record: &R) -> (String, Vec<Value>) {
+    let mut record = record.clone();
     let (mut names, mut places, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for column in R::COLUMNS {
         let value = (column.field)(&mut record).take();

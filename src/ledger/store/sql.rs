@@ -30,16 +30,12 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    pub(super) const fn choose(self, sqlite: &'static str, postgres: &'static str) -> &'static str {
+    /// What is written for SQLite, or what is written for PostgreSQL.
+    pub(super) fn choose<T>(self, [sqlite, postgres]: [T; 2]) -> T {
         match self {
             Self::Sqlite => sqlite,
             Self::Postgres => postgres,
         }
-    }
-
-    /// The id of a row's session as it was received.
-    pub(super) const fn session(self) -> &'static str {
-        self.choose("session_id", "COALESCE(session_key, session_id::text)")
     }
 
     /// Names the index that a statement of every run uses: that no other is weighed takes a third off the time

@@ -5,7 +5,7 @@ use super::{
     tampering::{InFile, broken, other, record},
     *,
 };
-use crate::ledger::{Happened, store::Reach, verdict::Damage};
+use crate::ledger::{Happened, verify::Damage};
 
 /// Asks for what [`InFile::filled`] did as `op_3`: once, whatever happened to its row.
 fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
@@ -406,7 +406,7 @@ fn however_often_an_answer_is_given_again_no_more_links_are_read() {
         assert_eq!(again, Err(Again::Reused));
     }
     let links = read::<_, StoreError>(&mut *place.open().store, |tx| {
-        tx.links_about("s", &hash, Reach::All)
+        tx.links_about("s", &hash, 0, usize::MAX)
     });
     let events: Vec<String> = links.unwrap().into_iter().map(|link| link.event).collect();
     assert_eq!(events, ["reserved", "dispatched", "succeeded"]);

@@ -12,7 +12,7 @@ use super::{
 use crate::ledger::{
     Place as Where, Signers, Wish,
     store::tests::Cluster,
-    verdict::{Damage, Part, Verdict},
+    verify::{Damage, Part, Verdict},
 };
 
 struct InPostgres {
@@ -65,7 +65,7 @@ impl InPostgres {
     }
 
     fn steps(&self) -> Vec<u64> {
-        let which = Which::Session("s");
+        let which = Which::session("s");
         let mut ledger = self.open();
         let rows = read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&which, 9)).unwrap();
         let ours = rows.into_iter().filter(|row| row.seq.is_some());

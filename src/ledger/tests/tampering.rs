@@ -8,7 +8,7 @@ use super::*;
 use crate::ledger::{
     Note, Place as Where, Signers, Wish,
     record::{Link, NOTHING},
-    verdict::{Broken, Damage, HeadSays, Part, Verdict},
+    verify::{Broken, Damage, HeadSays, Part, Verdict},
 };
 
 /// A ledger in a file.
