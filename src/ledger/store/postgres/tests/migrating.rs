@@ -1,6 +1,7 @@
 //! How the tables come to be: from nothing, from specification 004's two schemas, once.
 
 use super::{super::super::Which, *};
+use crate::ledger::canonical::sha256;
 
 /// Specification 004, 'Current Schema' and 'Updated Schema'.
 const CURRENT: &str = r#"CREATE EXTENSION IF NOT EXISTS "uuid-ossp";
@@ -33,6 +34,13 @@ fn refusal(database: &str) -> StoreError {
     match PostgresStore::open(&Cluster::shared().uri(database), Wish::Write) {
         Ok(_) => panic!("{database} was opened"),
         Err(error) => error,
+    }
+}
+
+#[test]
+fn the_checksums_are_those_of_the_texts() {
+    for step in &migrate::MIGRATIONS {
+        assert_eq!(step.checksum, sha256(step.text));
     }
 }
 
