@@ -49,7 +49,7 @@ pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Recorded, Running, Target, Who, Why,
+    Again, Answered, Ask, Begun, Ended, LedgerError, Recorded, Running, Target, Who, Why,
 };
 
 use anchor::HeadFile;

@@ -11,7 +11,7 @@ use super::{
     request::Hashes,
     row::{self, Beside},
     store::{Tx, Which},
-    words::{Again, Answered, Ask, Attempt, LedgerError, Miss, Running, Why},
+    words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
 };
 use crate::task::{Ground, OnDuplicate, Unless};
 
@@ -109,7 +109,7 @@ impl Look<'_, '_, '_> {
         let (which, what) = match (who.idempotency_key, who.task_id) {
             (Some(key), _) => (Which::key(session, key), format!("idempotency key `{key}`")),
             (None, Some(task)) => (
-                Which::delivery(session, who.request_id, task, who.attempt.said()),
+                Which::delivery(session, who.request_id, task, who.attempt),
                 format!("task `{task}`"),
             ),
             (None, None) => return Ok(None),
@@ -117,7 +117,7 @@ impl Look<'_, '_, '_> {
         let Some(row) = self.believed(&which)? else {
             return Ok(None);
         };
-        let counted = who.attempt.said().is_some() || who.idempotency_key.is_some();
+        let counted = who.attempt.is_some() || who.idempotency_key.is_some();
         let retried = row.outcome == RowOutcome::Error && !counted;
         if retried || row.revoked_by.is_some() {
             return Ok(None);
@@ -374,8 +374,8 @@ impl Look<'_, '_, '_> {
     fn turn(&mut self, why: Option<Why>) -> Result<(Why, u32), LedgerError> {
         let who = &self.ask.who;
         let last = match (why, who.attempt, who.task_id) {
-            (Some(_), Attempt::Said(_), _) | (_, _, None) => None,
-            (None, _, Some(task)) | (_, Attempt::Unsaid, Some(task)) => {
+            (Some(_), Some(_), _) | (_, _, None) => None,
+            (None, _, Some(task)) | (_, None, Some(task)) => {
                 self.believed(&Which::task(who.session_id, task))?
             }
         };
@@ -388,6 +388,6 @@ impl Look<'_, '_, '_> {
 
     fn attempt(&self, last: Option<&Row>) -> u32 {
         let next = || last.map_or(1, |row| row.attempt.saturating_add(1));
-        self.ask.who.attempt.said().unwrap_or_else(next)
+        self.ask.who.attempt.unwrap_or_else(next)
     }
 }

@@ -12,7 +12,7 @@ use crate::task::OnDuplicate;
 use super::{
     canonical::{canonical, sha256},
     chain::Body,
-    record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq},
+    record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq, word},
     store::{StoreError, Tx},
     validity::sealed,
     words::Ask,
@@ -71,9 +71,9 @@ impl Past {
 
     fn follow(&mut self, link: Link, body: Body) {
         self.links += 1;
-        let claim = body.claim.and_then(|seq| self.opened.get(seq));
+        let claim = body.claim.and_then(|seq| self.opened.get(&seq));
         let claimed = claim.map(|claim| claim.key.request_hash.clone());
-        self.opened.follow(&link, &body);
+        follow(&mut self.opened, &link, &body);
         match (body.row, body.about) {
             (Some(seal), _) if link.is(Event::Succeeded) || link.is(Event::Resolved) => {
                 self.successes.push(Success {
@@ -118,7 +118,8 @@ impl Past {
         tx: &mut Tx<'_>,
         key: &ClaimKey,
     ) -> Result<Option<Claim>, StoreError> {
-        if let Some(claim) = self.opened.of(key) {
+        let mut newest = self.opened.values().rev();
+        if let Some(claim) = newest.find(|claim| claim.key == *key) {
             return Ok(Some(claim.clone()));
         }
         // The same delivery may have been claimed for another request.
@@ -210,7 +211,7 @@ pub(super) fn open(
     seq: Seq,
 ) -> Result<Option<Claim>, StoreError> {
     let links = tx.links_about(session_id, request_hash, seq, usize::MAX)?;
-    Ok(Past::from(tx, links)?.opened.get(seq).cloned())
+    Ok(Past::from(tx, links)?.opened.remove(&seq))
 }
 
 /// Ends our claim and returns it; none where it was taken over.
@@ -225,62 +226,37 @@ pub(super) fn settle(
     Ok(ours)
 }
 
-/// The claims that are open by the links, by their number.
-#[derive(Debug, Default)]
-pub(super) struct Opened(BTreeMap<Seq, Claim>);
+/// The claims that are open by the links.
+pub(super) type Opened = BTreeMap<Seq, Claim>;
 
-impl Opened {
-    /// Applies that link.
-    pub(super) fn follow(&mut self, link: &Link, body: &Body) {
-        let moved = |state| move |claim: &mut Claim| claim.state = state;
-        if let Some(seq) = body.claim {
-            if link.is(Event::Dispatched) {
-                self.0.get_mut(&seq).map(moved(ClaimState::Dispatched));
-            } else if link.is(Event::Unknown) {
-                self.0.get_mut(&seq).map(moved(ClaimState::Unknown));
-            } else {
-                self.0.remove(&seq);
-            }
-        }
-        if link.is(Event::Reserved) || link.is(Event::TakenOver) {
-            let claimed = body.claimed.as_ref().or(body.request_hash.as_ref());
-            let claim = Claim {
-                key: ClaimKey {
-                    session_id: link.session_id.clone(),
-                    request_hash: claimed.cloned().unwrap_or_default(),
-                },
-                operation_id: link.operation_id.clone(),
-                seq: link.seq,
-                state: ClaimState::Reserved,
-                // Without a readable word, the worst is assumed.
-                effects: body
-                    .effects
-                    .as_deref()
-                    .and_then(Effects::read)
-                    .unwrap_or(Effects::Once),
-            };
-            self.0.insert(link.seq, claim);
+/// Applies a link to the open claims.
+pub(super) fn follow(opened: &mut Opened, link: &Link, body: &Body) {
+    if let Some(seq) = body.claim {
+        let state = match word(&link.event) {
+            Some(Event::Dispatched) => Some(ClaimState::Dispatched),
+            Some(Event::Unknown) => Some(ClaimState::Unknown),
+            _ => None,
+        };
+        match (state, opened.get_mut(&seq)) {
+            (Some(state), Some(claim)) => claim.state = state,
+            (Some(_), None) => {}
+            (None, _) => drop(opened.remove(&seq)),
         }
     }
-
-    /// The claim with that number.
-    pub(super) fn get(&self, seq: Seq) -> Option<&Claim> {
-        self.0.get(&seq)
-    }
-
-    /// The newest claim of that key.
-    pub(super) fn of(&self, key: &ClaimKey) -> Option<&Claim> {
-        self.0.values().rev().find(|claim| claim.key == *key)
-    }
-
-    /// Takes the claim with that number out.
-    pub(super) fn take(&mut self, seq: Seq) -> Option<Claim> {
-        self.0.remove(&seq)
-    }
-
-    /// The first claim that was not taken out.
-    pub(super) fn left(&self) -> Option<&Claim> {
-        self.0.values().next()
+    if link.is(Event::Reserved) || link.is(Event::TakenOver) {
+        let claimed = body.claimed.as_ref().or(body.request_hash.as_ref());
+        let claim = Claim {
+            key: ClaimKey {
+                session_id: link.session_id.clone(),
+                request_hash: claimed.cloned().unwrap_or_default(),
+            },
+            operation_id: link.operation_id.clone(),
+            seq: link.seq,
+            state: ClaimState::Reserved,
+            // Without a readable word, this is the worst.
+            effects: body.effects.as_deref().and_then(word).unwrap_or_default(),
+        };
+        opened.insert(link.seq, claim);
     }
 }
 
@@ -296,7 +272,7 @@ pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
             (None, Some(task_id)) => delivery(&json!({
                 "request_id": who.request_id,
                 "task_id": task_id,
-                "attempt": who.attempt.said(),
+                "attempt": who.attempt,
             })),
         },
     };

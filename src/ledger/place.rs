@@ -120,22 +120,13 @@ impl Place {
 }
 
 impl<'a> Ledger<'a> {
-    /// Opens the record to write to it. Answers that cannot be recorded wait in `state_dir`.
-    pub(crate) fn open(
-        place: &Place,
-        state_dir: &Utf8Path,
-        host: &'a Host,
-    ) -> Result<Self, LedgerError> {
-        Ok(Self::of(place.store(Wish::Write)?, place, state_dir, host))
-    }
-
     /// What has to be dropped at the end of the process to close the record.
     pub(crate) fn closing(self) -> Box<dyn Any> {
         self.store.closing()
     }
 
-    /// Opens a record that exists, to read it or to decide something about it.
-    pub(crate) fn open_existing(
+    /// Opens the record. Answers that cannot be recorded wait in `state_dir`.
+    pub(crate) fn open(
         place: &Place,
         state_dir: &Utf8Path,
         wish: Wish,

@@ -108,11 +108,6 @@ impl Event {
             Self::Keyed => "keyed",
         }
     }
-
-    /// What is stored, read back.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        word(name)
-    }
 }
 
 /// A row of `agent_actions`: one answer. The first thirteen columns are specification 004's.
@@ -231,11 +226,6 @@ impl RowState {
             Self::Late => "late",
         }
     }
-
-    /// What is stored, read back.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        word(name)
-    }
 }
 
 /// Somebody at work on a request: the only rows that come and go.
@@ -280,11 +270,6 @@ impl ClaimState {
             Self::Unknown => "unknown",
         }
     }
-
-    /// What is stored, read back.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        word(name)
-    }
 }
 
 /// What doing it twice would mean.
@@ -308,11 +293,6 @@ impl Effects {
             Self::Idempotent => "idempotent",
             Self::Once => "once",
         }
-    }
-
-    /// What is stored, read back.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        word(name)
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn again(
         started_at: instant(at),
         state: Some(state),
         reason: Some(state.name().to_owned()),
-        attempt: ask.who.attempt.said().unwrap_or(original.attempt),
+        attempt: ask.who.attempt.unwrap_or(original.attempt),
         ..blank(ask, hashes)
     }
 }
@@ -172,8 +172,8 @@ pub(super) fn record(
     beside: Beside<'_>,
 ) -> Result<(Head, u64), StoreError> {
     row.step_index = tx.next_step(&row.session_id)?;
-    let last = chain::last(tx, stamp)?;
-    let seq = last.seq + 1;
+    // Without a link, the first one is added before the row's.
+    let seq = tx.head()?.map_or(1, |last| last.seq + 1);
     row.id = id(&row, stamp.at, seq);
     row.seq = Some(seq);
     let body = Body {
@@ -187,7 +187,7 @@ pub(super) fn record(
         row: Some(row.seal()),
         ..Body::default()
     };
-    let head = chain::append_to(tx, last, event, stamp, &body)?;
+    let head = chain::append(tx, event, stamp, &body)?;
     tx.insert(&row)?;
     Ok((head, row.step_index))
 }

@@ -24,7 +24,7 @@ use super::{
     request::{Asked, AskedStep, Signatures},
     store::{StoreError, Tx, Which, read, tests::InFile},
     validity::{RULES, World},
-    words::{Again, Ask, Attempt, Begun, Ended, LedgerError, Miss, Running, Who, Why},
+    words::{Again, Ask, Begun, Ended, LedgerError, Miss, Running, Who, Why},
 };
 use crate::{
     host::{Host, Interrupts},
@@ -114,7 +114,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
             request_id: None,
             idempotency_key: None,
             task_id: Some(operation),
-            attempt: Attempt::Said(1),
+            attempt: Some(1),
         },
         asked: Asked {
             steps: vec![AskedStep {

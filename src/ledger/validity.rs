@@ -95,7 +95,7 @@ fn good(
     inputs(row, strangers, world)?;
     outputs(row, ask, world)?;
     holds(!has_cut_links(row), Miss::OutputExpiring)?;
-    let attempt = ask.who.attempt.said().unwrap_or(1);
+    let attempt = ask.who.attempt.unwrap_or(1);
     holds(
         row.adjusted.is_none() || attempt >= row.attempt,
         Miss::Degraded,

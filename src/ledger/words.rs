@@ -53,25 +53,8 @@ pub(crate) struct Who<'a> {
     pub(crate) idempotency_key: Option<&'a str>,
     /// None where the caller names none: then no two deliveries are the same.
     pub(crate) task_id: Option<&'a str>,
-    pub(crate) attempt: Attempt,
-}
-
-/// Which attempt it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attempt {
-    Said(u32),
-    /// The caller does not count: a failure before it makes it the next.
-    Unsaid,
-}
-
-impl Attempt {
-    /// The number that the caller says.
-    pub(super) fn said(self) -> Option<u32> {
-        match self {
-            Self::Said(attempt) => Some(attempt),
-            Self::Unsaid => None,
-        }
-    }
+    /// None where the caller does not count: then an attempt after a failure is the next one.
+    pub(crate) attempt: Option<u32>,
 }
 
 /// The first ref or file that is to be made or changed.

@@ -189,6 +189,6 @@ fn open<'h>(
 ) -> Result<(Ledger<'h>, Option<Utf8PathBuf>), EvidenceError> {
     let (place, rule) = found(settings).map_err(EvidenceError::Place)?;
     let key = sign_key(settings, &rule);
-    let ledger = Ledger::open_existing(&place, &settings.state_dir, wish, host)?;
+    let ledger = Ledger::open(&place, &settings.state_dir, wish, host)?;
     Ok((ledger.signed_by(key.clone()), key))
 }

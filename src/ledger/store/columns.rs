@@ -117,48 +117,42 @@ pub(super) const RENAMED: [[&str; 2]; 3] = [
 impl Record for Row {
     /// In the order of the table. The first thirteen are specification 004's.
     const COLUMNS: &'static [Column<Self>] = &[
-        column("id", Kind::Uuid, |row| &mut row.id),
-        column("agent_name", Kind::Text, |row| &mut row.agent_name),
-        column("action_type", Kind::Text, |row| &mut row.action_type),
-        column("target_type", Kind::Text, |row| &mut row.target_type),
-        column("target_id", ID, |row| &mut row.target_id),
-        column("outcome", Kind::Text, |row| &mut row.outcome),
-        unsealed("request", Kind::Payload, |row| &mut row.request),
-        column("request_hash", Kind::Text, |row| &mut row.request_hash),
-        unsealed("response", Kind::Payload, |row| &mut row.response),
-        column("confidence_score", Kind::Score, |row| {
-            &mut row.confidence_score
-        }),
-        column("session_id", ID, |row| &mut row.session_id),
-        column("step_index", Kind::Step, |row| &mut row.step_index),
-        column("timestamp", Kind::Moment, |row| &mut row.timestamp),
-        column("state", Kind::Text, |row| &mut row.state),
-        column("operation_id", Kind::Text, |row| &mut row.operation_id),
-        column("request_id", Kind::Text, |row| &mut row.request_id),
-        column("idempotency_key", Kind::Text, |row| {
-            &mut row.idempotency_key
-        }),
-        column("task_id", Kind::Text, |row| &mut row.task_id),
-        column("attempt", Kind::Count, |row| &mut row.attempt),
-        column("entry_version", Kind::Text, |row| &mut row.entry_version),
-        column("entry_digest", Kind::Text, |row| &mut row.entry_digest),
-        column("tool_pin", Kind::Text, |row| &mut row.tool_pin),
-        column("oneact_version", Kind::Text, |row| &mut row.oneact_version),
-        column("inputs_hash", Kind::Text, |row| &mut row.inputs_hash),
-        column("input_ids", Kind::Text, |row| &mut row.input_ids),
-        column("output_ids", Kind::Text, |row| &mut row.output_ids),
-        column("adjusted", Kind::Text, |row| &mut row.adjusted),
-        column("reused_from", Kind::Uuid, |row| &mut row.reused_from),
-        column("reason", Kind::Text, |row| &mut row.reason),
-        column("fault", Kind::Text, |row| &mut row.fault),
-        column("started_at", Kind::Moment, |row| &mut row.started_at),
-        column("duration_ms", Kind::Count, |row| &mut row.duration_ms),
-        column("request_sha256", Kind::Text, |row| &mut row.request_sha256),
-        column("response_sha256", Kind::Text, |row| {
-            &mut row.response_sha256
-        }),
-        column(SEQ, Kind::Count, |row| &mut row.seq),
-        unsealed("revoked_by", Kind::Count, |row| &mut row.revoked_by),
+        column("id", Kind::Uuid, |r| &mut r.id),
+        column("agent_name", Kind::Text, |r| &mut r.agent_name),
+        column("action_type", Kind::Text, |r| &mut r.action_type),
+        column("target_type", Kind::Text, |r| &mut r.target_type),
+        column("target_id", ID, |r| &mut r.target_id),
+        column("outcome", Kind::Text, |r| &mut r.outcome),
+        unsealed("request", Kind::Payload, |r| &mut r.request),
+        column("request_hash", Kind::Text, |r| &mut r.request_hash),
+        unsealed("response", Kind::Payload, |r| &mut r.response),
+        column("confidence_score", Kind::Score, |r| &mut r.confidence_score),
+        column("session_id", ID, |r| &mut r.session_id),
+        column("step_index", Kind::Step, |r| &mut r.step_index),
+        column("timestamp", Kind::Moment, |r| &mut r.timestamp),
+        column("state", Kind::Text, |r| &mut r.state),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column("request_id", Kind::Text, |r| &mut r.request_id),
+        column("idempotency_key", Kind::Text, |r| &mut r.idempotency_key),
+        column("task_id", Kind::Text, |r| &mut r.task_id),
+        column("attempt", Kind::Count, |r| &mut r.attempt),
+        column("entry_version", Kind::Text, |r| &mut r.entry_version),
+        column("entry_digest", Kind::Text, |r| &mut r.entry_digest),
+        column("tool_pin", Kind::Text, |r| &mut r.tool_pin),
+        column("oneact_version", Kind::Text, |r| &mut r.oneact_version),
+        column("inputs_hash", Kind::Text, |r| &mut r.inputs_hash),
+        column("input_ids", Kind::Text, |r| &mut r.input_ids),
+        column("output_ids", Kind::Text, |r| &mut r.output_ids),
+        column("adjusted", Kind::Text, |r| &mut r.adjusted),
+        column("reused_from", Kind::Uuid, |r| &mut r.reused_from),
+        column("reason", Kind::Text, |r| &mut r.reason),
+        column("fault", Kind::Text, |r| &mut r.fault),
+        column("started_at", Kind::Moment, |r| &mut r.started_at),
+        column("duration_ms", Kind::Count, |r| &mut r.duration_ms),
+        column("request_sha256", Kind::Text, |r| &mut r.request_sha256),
+        column("response_sha256", Kind::Text, |r| &mut r.response_sha256),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        unsealed("revoked_by", Kind::Count, |r| &mut r.revoked_by),
     ];
 
     fn table(engine: Engine) -> &'static str {
@@ -187,15 +181,15 @@ impl Record for Row {
 
 impl Record for Link {
     const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |link| &mut link.seq),
-        column("operation_id", Kind::Text, |link| &mut link.operation_id),
-        column("session_id", Kind::Text, |link| &mut link.session_id),
-        column("event", Kind::Text, |link| &mut link.event),
-        column("at", Kind::Text, |link| &mut link.at),
-        column("actor", Kind::Text, |link| &mut link.actor),
-        column("body", Kind::Text, |link| &mut link.body),
-        column("prev_hash", Kind::Text, |link| &mut link.prev_hash),
-        column("entry_hash", Kind::Text, |link| &mut link.entry_hash),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column("session_id", Kind::Text, |r| &mut r.session_id),
+        column("event", Kind::Text, |r| &mut r.event),
+        column("at", Kind::Text, |r| &mut r.at),
+        column("actor", Kind::Text, |r| &mut r.actor),
+        column("body", Kind::Text, |r| &mut r.body),
+        column("prev_hash", Kind::Text, |r| &mut r.prev_hash),
+        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
     ];
 
     fn table(engine: Engine) -> &'static str {
@@ -203,7 +197,7 @@ impl Record for Link {
     }
 
     fn rule(&self) -> Rule {
-        let known = Event::read(&self.event);
+        let known: Option<Event> = word(&self.event);
         must(known.is_some(), "there is no such event")?;
         must(self.entry_hash.len() == 64, "a link has no such hash")?;
         must(self.body.len() <= MOST_BODY, "what a link says is too long")?;
@@ -213,8 +207,8 @@ impl Record for Link {
 
 impl Record for Head {
     const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |head| &mut head.seq),
-        column("entry_hash", Kind::Text, |head| &mut head.entry_hash),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
     ];
 
     fn table(engine: Engine) -> &'static str {
@@ -224,14 +218,14 @@ impl Record for Head {
 
 impl Record for Session {
     const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |session| &mut session.seq),
-        column("session_id", Kind::Id(Received::Always), |session| {
-            &mut session.session_id
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("session_id", Kind::Id(Received::Always), |r| {
+            &mut r.session_id
         }),
-        column("context", Kind::Text, |session| &mut session.context),
-        column("profile", Kind::Text, |session| &mut session.profile),
-        column("principal", Kind::Text, |session| &mut session.principal),
-        column("opened_at", Kind::Moment, |session| &mut session.opened_at),
+        column("context", Kind::Text, |r| &mut r.context),
+        column("profile", Kind::Text, |r| &mut r.profile),
+        column("principal", Kind::Text, |r| &mut r.principal),
+        column("opened_at", Kind::Moment, |r| &mut r.opened_at),
     ];
 
     fn table(engine: Engine) -> &'static str {
@@ -246,14 +240,12 @@ impl Record for Session {
 
 impl Record for Claim {
     const COLUMNS: &'static [Column<Self>] = &[
-        column("session_id", Kind::Text, |claim| &mut claim.key.session_id),
-        column("request_hash", Kind::Text, |claim| {
-            &mut claim.key.request_hash
-        }),
-        column("operation_id", Kind::Text, |claim| &mut claim.operation_id),
-        column(SEQ, Kind::Count, |claim| &mut claim.seq),
-        column("state", Kind::Text, |claim| &mut claim.state),
-        column("effects", Kind::Text, |claim| &mut claim.effects),
+        column("session_id", Kind::Text, |r| &mut r.key.session_id),
+        column("request_hash", Kind::Text, |r| &mut r.key.request_hash),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("state", Kind::Text, |r| &mut r.state),
+        column("effects", Kind::Text, |r| &mut r.effects),
     ];
 
     fn table(engine: Engine) -> &'static str {

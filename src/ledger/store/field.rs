@@ -1,9 +1,11 @@
-//! The fields of records that columns hold: how each takes over what was read, and gives what is written.
+//! The fields of records that columns hold: how each is read and written.
+
+use serde::de::DeserializeOwned;
 
 use super::sql::Value;
-use crate::ledger::record::{ClaimState, Effects, RowOutcome, RowState};
+use crate::ledger::record::{self, ClaimState, Effects, RowOutcome, RowState};
 
-/// Who wrote a row: rows of other programs, and of before oneact, have no link and may hold anything.
+/// Who wrote a row. Rows of other programs and from before oneact have no link and may hold anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
     Oneact,
@@ -12,9 +14,9 @@ pub(super) enum Writer {
 
 /// A field of a record that a column holds.
 pub(super) trait Field {
-    /// Takes over what was read, or says what is wrong with it.
+    /// Takes the value that was read, or says what is wrong with it.
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String>;
-    /// Gives the value to be written, and leaves nothing.
+    /// Returns the value that is written, and leaves nothing.
     fn take(&mut self) -> Value;
 }
 
@@ -75,7 +77,7 @@ impl Field for u32 {
     }
 }
 
-/// A score is a number that JSON has. PostgreSQL gives it as text.
+/// A score is finite, as numbers in JSON are. PostgreSQL returns it as text.
 impl Field for Option<f64> {
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
         let number = match value {
@@ -99,7 +101,7 @@ impl Field for RowOutcome {
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
         *self = match (text(value)?.as_deref(), writer) {
             (Some("success"), _) => Self::Success,
-            // What rows of another program say otherwise was no success.
+            // In a row of another program, every other word means that it was no success.
             (Some("error"), _) | (_, Writer::Another) => Self::Error,
             (_, Writer::Oneact) => Self::Other,
         };
@@ -115,8 +117,8 @@ impl Field for Option<RowState> {
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
         *self = match (value, writer) {
             (Value::Null, _) => None,
-            (value, Writer::Another) => word(value, RowState::read).ok(),
-            (value, Writer::Oneact) => Some(word(value, RowState::read)?),
+            (value, Writer::Another) => word(value).ok(),
+            (value, Writer::Oneact) => Some(word(value)?),
         };
         Ok(())
     }
@@ -128,7 +130,7 @@ impl Field for Option<RowState> {
 
 impl Field for ClaimState {
     fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = word(value, Self::read)?;
+        *self = word(value)?;
         Ok(())
     }
 
@@ -139,7 +141,7 @@ impl Field for ClaimState {
 
 impl Field for Effects {
     fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = word(value, Self::read)?;
+        *self = word(value)?;
         Ok(())
     }
 
@@ -165,8 +167,8 @@ fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
     }
 }
 
-/// A word of one of our lists.
-fn word<T>(value: Value, read: fn(&str) -> Option<T>) -> Result<T, String> {
+/// A word of one of the lists in [`record`](crate::ledger::record).
+fn word<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     let name = text(value)?.unwrap_or_default();
-    read(&name).ok_or_else(|| format!("is `{name}`, which is none of its words"))
+    record::word(&name).ok_or_else(|| format!("is `{name}`, which is none of its words"))
 }

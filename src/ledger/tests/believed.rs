@@ -141,7 +141,7 @@ fn the_newest_links_of_a_long_chain_are_examined() {
     let mut ledger = file.open();
     for attempt in 1..=200 {
         let mut asked = ask("op_1");
-        asked.who.attempt = Attempt::Said(attempt);
+        asked.who.attempt = Some(attempt);
         record(&mut ledger, &asked, &failed());
     }
     // A link for the first, and three for each: 601.
@@ -417,7 +417,7 @@ fn what_may_be_repeated_is_known_from_its_newest_links() {
     let place = Place::new();
     for attempt in 1..40 {
         let mut asked = ask("op_1");
-        asked.who.attempt = Attempt::Said(attempt);
+        asked.who.attempt = Some(attempt);
         done(&place, &asked, &failed());
     }
     done(&place, &ask("op_2"), &ended());

@@ -46,7 +46,7 @@ impl InPostgres {
 
     fn open(&self) -> Ledger<'_> {
         let place = Where::Postgres(Cluster::shared().uri(&self.database));
-        Ledger::open(&place, self.dir(), &self.host).unwrap()
+        Ledger::open(&place, self.dir(), Wish::Write, &self.host).unwrap()
     }
 
     fn change(&self, text: &str) {
@@ -59,7 +59,7 @@ impl InPostgres {
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$";
         self.change(make);
         let place = Where::Postgres(Cluster::shared().uri_of("auditor", &self.database));
-        let ledger = Ledger::open_existing(&place, self.dir(), Wish::Read, &self.host);
+        let ledger = Ledger::open(&place, self.dir(), Wish::Read, &self.host);
         let mut ledger = ledger.unwrap();
         ledger.verify(Vec::new(), Signers::Nobody).unwrap()
     }

@@ -7,7 +7,7 @@ use crate::ledger::{
     anchor::Note,
     canonical::sha256,
     chain::Body,
-    past::Opened,
+    past::{Opened, follow},
     record::{ClaimState, Event, Head, Link, NOTHING, Row, Seq, Session},
     store::{StoreError, Tx, Which},
 };
@@ -139,7 +139,7 @@ impl Walk {
                 return self.here(Damage::RevocationUndone { row });
             }
         }
-        self.opened.follow(link, &body);
+        follow(&mut self.opened, link, &body);
         if let Some(key) = body.key
             && self.key.replace(key).is_some()
         {
@@ -317,7 +317,7 @@ impl Walk {
             );
         }
         for claim in tx.claims()? {
-            let said = self.opened.take(claim.seq);
+            let said = self.opened.remove(&claim.seq);
             if said.as_ref() != Some(&claim) {
                 let operation = claim.operation_id;
                 let what = match said {
@@ -333,7 +333,7 @@ impl Walk {
                 ClaimState::Reserved | ClaimState::Dispatched => self.verdict.at_work += 1,
             }
         }
-        if let Some(claim) = self.opened.left() {
+        if let Some(claim) = self.opened.values().next() {
             let operation = claim.operation_id.clone();
             return stop(Some(claim.seq), last, Damage::ClaimGone { operation });
         }
