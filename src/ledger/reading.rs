@@ -316,16 +316,11 @@ impl Links {
             return Vec::new();
         }
         let named = [&row.operation_id, &row.id].map(|id| self.of.get(id));
+        let mut places: BTreeSet<usize> = named.into_iter().flatten().flatten().copied().collect();
         let by = row
             .revoked_by
-            .and_then(|by| self.all.binary_search_by_key(&by, |link| link.seq).ok());
-        let places: BTreeSet<usize> = named
-            .into_iter()
-            .flatten()
-            .flatten()
-            .copied()
-            .chain(by)
-            .collect();
+            .map(|by| self.all.binary_search_by_key(&by, |link| link.seq));
+        places.extend(by.and_then(Result::ok));
         let links = places.into_iter().filter_map(|at| self.all.get(at));
         links.cloned().collect()
     }

@@ -5,7 +5,6 @@
 //! claims.
 
 mod columns;
-mod field;
 mod postgres;
 mod rows;
 mod sql;
@@ -113,20 +112,15 @@ impl StoreError {
 
     /// Whether it stays until a person has done something about it.
     pub(crate) fn lasts(&self) -> bool {
-        match self.trouble {
+        matches!(
+            self.trouble,
             Trouble::ReadOnly
-            | Trouble::Foreign
-            | Trouble::Newer
-            | Trouble::HalfMigrated
-            | Trouble::Corrupt
-            | Trouble::Refused => true,
-            Trouble::Busy
-            | Trouble::Unreachable
-            | Trouble::NotYet
-            | Trouble::Full
-            | Trouble::Lost
-            | Trouble::Unconfirmed => false,
-        }
+                | Trouble::Foreign
+                | Trouble::Newer
+                | Trouble::HalfMigrated
+                | Trouble::Corrupt
+                | Trouble::Refused
+        )
     }
 }
 

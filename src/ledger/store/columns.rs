@@ -6,16 +6,13 @@
 use serde::de::IgnoredAny;
 use uuid::Uuid;
 
-use super::{
-    field::{Field, Writer},
-    sql::{Engine, Value},
-};
+use super::sql::{Engine, Field, Value, Writer};
 use crate::{
     ledger::record::{Claim, Event, Head, Link, MOST_BODY, Row, Session, word},
     task::CallContext,
 };
 
-/// A column, and the field that it holds.
+/// A column and the field that it holds.
 pub(crate) struct Column<R: 'static> {
     pub(crate) name: &'static str,
     kind: Kind,
@@ -23,26 +20,25 @@ pub(crate) struct Column<R: 'static> {
     field: Access<R>,
 }
 
-/// Leads to a field of a record.
+/// Finds the field in a record.
 type Access<R> = fn(&mut R) -> &mut dyn Field;
 
-/// Whether the link of a row seals the column, so that nobody can change it unseen.
+/// Whether the link of a row seals the column, so that a change can be noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sealed {
     Yes,
-    /// It is changed later: by pruning or by revoking.
+    /// Pruning or revoking changes it.
     No,
 }
 
-/// What a column holds. In SQLite each is what it looks like; PostgreSQL has types of its own.
+/// What a column holds. PostgreSQL has a type for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     Uuid,
-    /// A received id that need not be a UUID. PostgreSQL has a UUID that is derived from it, and beside it in
-    /// `…_key` the id as it was received.
+    /// A received id, which need not be a UUID. PostgreSQL has a UUID derived from it, and in `…_key` the id itself.
     Id(Received),
-    /// JSON as it was given. PostgreSQL has it as `…_text`, and for queries as `jsonb`.
+    /// A JSON text. PostgreSQL has it as `…_text`, and as `jsonb` for queries.
     Payload,
     Moment,
     Count,
@@ -51,21 +47,21 @@ enum Kind {
     Score,
 }
 
-/// When PostgreSQL keeps an id as it was received.
+/// When PostgreSQL has the id itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Received {
     Always,
-    /// Where the id is no UUID itself.
+    /// If it is no UUID.
     WhereItDiffers,
 }
 
-/// What is read of requests and answers.
+/// Which requests and answers are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Payloads {
     Kept,
-    /// Where PostgreSQL's two copies differ, the one that is not the answer.
+    /// The `jsonb` in PostgreSQL, where it differs from the text: then the hash does not match.
     Checked,
-    /// Nothing: they may be large.
+    /// None, because they may be large.
     Left,
 }
 
@@ -76,14 +72,14 @@ pub(crate) trait Record: Clone + Default + 'static {
 
     fn table(engine: Engine) -> &'static str;
 
-    /// What a record must be to be added. Other programs may write to PostgreSQL, which has the same rules as
-    /// constraints.
+    /// Checks a record before it is added. PostgreSQL has the same rules as constraints, because other programs may
+    /// write to it.
     fn rule(&self) -> Rule {
         Ok(())
     }
 }
 
-/// Whether a rule is kept, or how it is broken.
+/// Whether a rule is kept, or why not.
 pub(super) type Rule = Result<(), &'static str>;
 
 pub(super) fn must(holds: bool, why: &'static str) -> Rule {
@@ -94,7 +90,7 @@ fn is_json(text: Option<&str>) -> bool {
     text.is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
-/// The columns that every table `agent_actions` of specification 004 has, whatever its version.
+/// The columns of `agent_actions` in both schemas of specification 004.
 pub(super) const ALWAYS: [&str; 9] = [
     "id",
     "agent_name",
@@ -107,7 +103,7 @@ pub(super) const ALWAYS: [&str; 9] = [
     "timestamp",
 ];
 
-/// Columns of specification 004 by their newer and their older name.
+/// The columns of specification 004 that have a newer and an older name.
 pub(super) const RENAMED: [[&str; 2]; 3] = [
     ["response", "payload"],
     ["request", "input"],
@@ -115,7 +111,7 @@ pub(super) const RENAMED: [[&str; 2]; 3] = [
 ];
 
 impl Record for Row {
-    /// In the order of the table. The first thirteen are specification 004's.
+    /// The first thirteen are those of specification 004.
     const COLUMNS: &'static [Column<Self>] = &[
         column("id", Kind::Uuid, |r| &mut r.id),
         column("agent_name", Kind::Text, |r| &mut r.agent_name),
@@ -253,7 +249,7 @@ impl Record for Claim {
     }
 }
 
-/// The number of the link that a record belongs to.
+/// The number of a record's link.
 const SEQ: &str = "seq";
 const ID: Kind = Kind::Id(Received::WhereItDiffers);
 
@@ -275,7 +271,7 @@ const fn unsealed<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column
     }
 }
 
-/// The columns of a record, as a statement reads them.
+/// The columns of a record in a statement that reads it.
 pub(super) fn list<R: Record>(engine: Engine, payloads: Payloads) -> String {
     let read = R::COLUMNS
         .iter()
@@ -283,7 +279,7 @@ pub(super) fn list<R: Record>(engine: Engine, payloads: Payloads) -> String {
     read.collect::<Vec<_>>().join(", ")
 }
 
-/// The record that a statement with this [`list`] found, or what is wrong with it.
+/// The record from the values of its [`list`], or what is wrong with them.
 pub(super) fn record<R: Record>(engine: Engine, values: Vec<Value>) -> Result<R, String> {
     let number = R::COLUMNS.iter().position(|column| column.name == SEQ);
     let writer = match number.and_then(|at| values.get(at)) {
@@ -327,7 +323,7 @@ pub(super) fn insert<R: Record>(engine: Engine, record: &R) -> (String, Vec<Valu
 }
 
 impl<R> Column<R> {
-    /// What PostgreSQL has of it: names and types.
+    /// The names and types of its columns in PostgreSQL.
     pub(super) fn in_postgres(&self) -> Vec<(String, &'static str)> {
         let name = self.name.to_owned();
         match self.kind {
@@ -342,7 +338,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// The name of PostgreSQL's column for an id as it was received.
+    /// The name of PostgreSQL's column for the id itself.
     fn key(&self) -> String {
         format!("{}_key", self.name.trim_end_matches("_id"))
     }
@@ -369,8 +365,8 @@ impl<R> Column<R> {
         }
     }
 
-    /// What was received for what was read. Where PostgreSQL's two columns of an id are not of one id, it is what
-    /// the UUID says.
+    /// The value of the field from the value that was read. If PostgreSQL's two columns of an id do not match, it is the
+    /// UUID.
     fn received(&self, engine: Engine, value: Value) -> Value {
         match (engine, self.kind, value) {
             (Engine::Postgres, Kind::Id(_), Value::Text(both)) => {
@@ -382,7 +378,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// The columns that are written for it: name, PostgreSQL's type, value.
+    /// The columns that are written, with PostgreSQL's types and the values.
     fn written(&self, engine: Engine, value: Value) -> Vec<(String, &'static str, Value)> {
         let names = match engine {
             Engine::Sqlite => vec![(self.name.to_owned(), "")],
@@ -399,7 +395,7 @@ impl<R> Column<R> {
                 };
                 vec![Value::Text(derived), key]
             }
-            // What is derived from it a trigger fills in.
+            // A trigger fills the `jsonb` in.
             (_, _, value) => vec![value],
         };
         let written = names.into_iter().zip(values);
@@ -409,8 +405,7 @@ impl<R> Column<R> {
     }
 }
 
-/// The UUID of an id: itself if it is one, else version 5 of `oneact:` and the id under the namespace of
-/// URLs, as `uuid_generate_v5(uuid_ns_url(), 'oneact:' || id)` gives it.
+/// The UUID of an id: the id itself if it is one, else `uuid_generate_v5(uuid_ns_url(), 'oneact:' || id)`.
 pub(super) fn uuid(id: &str) -> String {
     let own = (id.len() == 36).then(|| Uuid::try_parse(id).ok()).flatten();
     own.unwrap_or_else(|| Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("oneact:{id}").as_bytes()))

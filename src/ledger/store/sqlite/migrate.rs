@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, TransactionBehavior, params};
 use super::{
     PATIENCE,
     files::{Files, make_private},
-    seed,
+    seed::{self, all},
 };
 use crate::{
     host::{Locked, RangeLock},
@@ -237,12 +237,4 @@ fn parts(conn: &Connection) -> Result<BTreeSet<Part>> {
     all(conn, "SELECT type, name, sql FROM sqlite_schema", |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     })
-}
-
-fn all<T, C: FromIterator<T>>(
-    conn: &Connection,
-    text: &str,
-    read: impl FnMut(&Row<'_>) -> Result<T>,
-) -> Result<C> {
-    conn.prepare(text)?.query_map([], read)?.collect()
 }
