@@ -55,7 +55,6 @@ pub(crate) use words::{
 use anchor::HeadFile;
 use store::Store;
 
-/// An open record.
 pub(crate) struct Ledger<'a> {
     store: Box<dyn Store>,
     /// The directory in which answers wait that could not be recorded.

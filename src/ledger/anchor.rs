@@ -61,7 +61,6 @@ const SECTOR: usize = 512;
 /// A head file is shorter, in bytes.
 const LONGEST: u64 = 64 * 1024;
 
-/// The content of a head file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Written {
     Note(Note),
@@ -75,7 +74,6 @@ pub(super) enum Written {
 }
 
 impl Note {
-    /// The text that is signed.
     fn text(&self) -> String {
         let value = json!({
             "seq": self.seq, "entry_hash": self.entry_hash, "at": self.at, "host": self.host,
@@ -252,7 +250,6 @@ impl Ledger<'_> {
         written.map_err(|error| error.to_string())
     }
 
-    /// The note of a link.
     fn note(&self, head: &Head) -> Result<Note, KeyError> {
         let mut note = Note {
             seq: head.seq,

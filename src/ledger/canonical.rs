@@ -58,7 +58,6 @@ pub(crate) fn marked(mark: &str, text: String) -> Value {
     Value::Object(Map::from_iter([(format!("${mark}"), Value::String(text))]))
 }
 
-/// A key as it is hashed.
 pub(crate) fn escaped(key: &str) -> String {
     if looks_marked(key) {
         format!("${key}")

@@ -49,16 +49,13 @@ pub(crate) struct Body {
     pub(crate) reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request_hash: Option<String>,
-    /// The seal of this link's row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) row: Option<RowSeal>,
     /// The rows that were pruned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rows: Vec<String>,
-    /// The seal of the session that this link opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<SessionSeal>,
-    /// The task of a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
 }
@@ -175,12 +172,10 @@ impl Link {
         }))
     }
 
-    /// Whether it is of that kind.
     pub(crate) fn is(&self, event: Event) -> bool {
         self.event == event.name()
     }
 
-    /// Whether it revokes that row.
     pub(crate) fn takes_back(&self, row_id: &str) -> bool {
         let about = self.body().and_then(|body| body.about);
         self.is(Event::Revoked) && about.as_deref() == Some(row_id)
@@ -195,7 +190,6 @@ impl Link {
             && self.body().and_then(|body| body.request_hash).as_deref() == Some(request_hash)
     }
 
-    /// The session that it opened.
     pub(crate) fn opens(&self, body: &Body) -> Option<Session> {
         let seal = body.session.as_ref()?;
         Some(Session {
@@ -238,7 +232,6 @@ fn written(value: &impl Serialize) -> String {
 }
 
 impl Row {
-    /// The seal that its link keeps.
     pub(crate) fn seal(&self) -> RowSeal {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         for column in Self::COLUMNS {

@@ -42,7 +42,6 @@ pub(crate) enum Review {
     Reject,
 }
 
-/// A recorded review.
 #[derive(Debug)]
 pub(crate) struct Reviewed {
     pub(crate) row: Told,
@@ -51,7 +50,6 @@ pub(crate) struct Reviewed {
     pub(crate) revoked: Option<Seq>,
 }
 
-/// What a person found out.
 #[derive(Clone, Copy)]
 pub(crate) enum Happened<'a> {
     /// It happened. The answer that is given from now on, made from what is known of it.
@@ -66,15 +64,12 @@ pub(crate) struct Case {
     pub(crate) operation_id: String,
     pub(crate) session_id: String,
     pub(crate) task_id: Option<String>,
-    /// The catalog entries.
     pub(crate) action: Option<String>,
-    /// When it was claimed.
     pub(crate) claimed_at: String,
     /// Who says it: `uid:1000`
     pub(crate) by: String,
 }
 
-/// A settled operation.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) case: Case,
@@ -83,7 +78,6 @@ pub(crate) struct Resolved {
     pub(crate) step_index: Option<u64>,
 }
 
-/// A claim, and what its link says.
 struct Found {
     claim: Claim,
     case: Case,
@@ -265,7 +259,6 @@ impl<'a> Person<'a> {
     }
 }
 
-/// The link that revoked a row.
 fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
     let by = match row.revoked_by {
         Some(by) => tx.link(by)?,
@@ -282,7 +275,6 @@ fn take_back(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, Rec
     Ok(link)
 }
 
-/// Adds a link about a row.
 fn about(
     tx: &mut Tx<'_>,
     event: Event,

@@ -32,14 +32,12 @@ pub(crate) enum Decision {
 /// What was not as before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// A URI, or what else differs.
     pub(crate) what: String,
     pub(crate) then: Fact,
     /// What was found when it was done again; none where that is not recorded.
     pub(crate) now: Option<Fact>,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fact {
     Seen(Sight),

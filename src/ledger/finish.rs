@@ -31,7 +31,6 @@ struct Letter {
     ledger: String,
     row: Row,
     actor: String,
-    /// Milliseconds since 1970.
     at: i64,
     claimed_hash: String,
     claim: Seq,

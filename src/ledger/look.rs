@@ -35,13 +35,11 @@ pub(super) struct Known {
     /// The old answers that were judged, as they were then. The answer to the same delivery need not be the answer
     /// to the same request.
     pub(super) judged: Vec<(Row, Result<(), Miss>)>,
-    /// A claim whose owner is dead.
     pub(super) dead: Option<Seq>,
     /// Those of the newest links that are about the request.
     pub(super) examined: Vec<Seq>,
 }
 
-/// One look, inside a transaction.
 pub(super) struct Look<'t, 'd, 'a> {
     pub(super) tx: &'t mut Tx<'d>,
     pub(super) ask: &'t Ask<'a>,

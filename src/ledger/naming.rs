@@ -8,7 +8,6 @@ use super::{
     store::{StoreError, Tx, Which},
 };
 
-/// What a person typed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name<'a> {
     /// An id or its beginning; or the number of a step, with or without `#`.

@@ -89,7 +89,6 @@ impl Past {
         }
     }
 
-    /// Whether no link is about it.
     pub(super) fn is_empty(&self) -> bool {
         self.links == 0
     }
@@ -99,7 +98,6 @@ impl Past {
         self.successes.iter().rev()
     }
 
-    /// The link that revoked a row.
     pub(super) fn revoked_by(&self, row_id: &str) -> Option<Seq> {
         self.revoked.get(row_id).copied()
     }
@@ -112,7 +110,6 @@ impl Past {
             .filter(|success| self.revoked_by(&success.row_id).is_none())
     }
 
-    /// The claim that holds `key`.
     pub(super) fn holder(
         &self,
         tx: &mut Tx<'_>,

@@ -31,7 +31,6 @@ pub(crate) enum Place {
     Nowhere,
 }
 
-/// The ledger's file in the state directory.
 const FILE: &str = "ledger.db";
 const OUTBOX: &str = "outbox";
 /// The extension of the file that names the last link.

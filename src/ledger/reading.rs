@@ -34,7 +34,6 @@ pub(crate) struct Page {
     pub(crate) open: Vec<Open>,
 }
 
-/// One answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) row: Row,
@@ -60,7 +59,6 @@ pub(crate) enum How {
     Unknown,
 }
 
-/// Everything about one answer.
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub(crate) step: Step,
@@ -219,7 +217,6 @@ impl Reading {
         Ok(read(&mut *self.store, |tx| tx.session(session_id))?)
     }
 
-    /// Everything about one answer.
     pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, RecordError> {
         read(&mut *self.store, |tx| {
             let links = Links::of(tx.links_of(&row.session_id)?);

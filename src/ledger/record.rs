@@ -42,7 +42,6 @@ pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000
 /// The largest body, in bytes.
 pub(super) const MOST_BODY: usize = 4096;
 
-/// The last link.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) seq: Seq,

@@ -8,7 +8,6 @@ use crate::task::{hexadecimal, unsigned};
 
 use super::canonical::{canonical, escaped, exact, marked, sha256};
 
-/// The version of these rules.
 const RULE: u32 = 1;
 
 /// What is asked, in the terms of the catalog.
@@ -48,7 +47,6 @@ pub(crate) enum Signatures {
     Counted,
 }
 
-/// The hashes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hashes {
     /// `sha256:` and 64 hexadecimal digits.
@@ -116,7 +114,6 @@ impl AskedStep {
         !asked.is_empty()
     }
 
-    /// The parameters as they are hashed.
     fn parameters(&self, key: &[u8; 32]) -> Value {
         let asked = Value::Object(self.told(&self.parameters));
         match &self.shown {
@@ -125,7 +122,6 @@ impl AskedStep {
         }
     }
 
-    /// The parameters that belong to the request.
     fn told(&self, parameters: &Map<String, Value>) -> Map<String, Value> {
         let mut told = parameters.clone();
         told.retain(|name, _| !self.volatile.contains(name));

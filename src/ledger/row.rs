@@ -54,7 +54,6 @@ pub(super) fn again(
     }
 }
 
-/// The row of something that was done.
 pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
     Row {
         outcome: ended.outcome,
@@ -155,9 +154,7 @@ fn version(asked: &Asked) -> Option<String> {
 /// What the link of an answer says beside the row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Beside<'a> {
-    /// The settled claim.
     pub(super) claim: Option<Seq>,
-    /// A person's words.
     pub(super) note: Option<&'a str>,
     pub(super) change: Change,
 }

@@ -22,7 +22,6 @@ const HASH: &str = "sha512";
 /// The width of the lines between BEGIN and END.
 const WIDTH: usize = 70;
 
-/// Why a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyError {
     #[error("the key {path} cannot be read: {why}")]
@@ -52,11 +51,9 @@ pub(crate) enum SignatureError {
     Wrong(String),
 }
 
-/// An Ed25519 public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey([u8; 32]);
 
-/// An Ed25519 private key.
 pub(super) struct SigningKey(Ed25519KeyPair);
 
 impl PublicKey {

@@ -24,7 +24,6 @@ pub(crate) use sqlite::SqliteStore;
 pub(super) use sqlite::real;
 pub(crate) use tx::Tx;
 
-/// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.sentence())]
 pub(crate) struct StoreError {
@@ -34,7 +33,6 @@ pub(crate) struct StoreError {
     pub(crate) why: String,
 }
 
-/// What is wrong with a ledger that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// Another process has held it for too long.
@@ -45,7 +43,6 @@ pub(crate) enum Trouble {
     NotYet,
     /// It can be read but not written.
     ReadOnly,
-    /// It is a database of another program.
     Foreign,
     /// A later version of this program wrote it.
     Newer,
@@ -53,7 +50,6 @@ pub(crate) enum Trouble {
     HalfMigrated,
     /// The file is damaged.
     Corrupt,
-    /// No space is left.
     Full,
     /// The connection ended before the commit was sent: nothing was kept.
     Lost,
@@ -133,7 +129,6 @@ pub(crate) enum Durability {
     Process,
 }
 
-/// What a transaction is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// All reads see the same state.

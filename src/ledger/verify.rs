@@ -24,7 +24,6 @@ pub(crate) struct Verdict {
     pub(crate) place: String,
     /// The number of links that are good.
     pub(crate) links: u64,
-    /// The last good link.
     pub(crate) last: Option<Head>,
     /// The number of rows that agree with their links.
     pub(crate) rows: u64,
@@ -38,7 +37,6 @@ pub(crate) struct Verdict {
     pub(crate) at_work: u64,
     /// The number of operations whose outcome a person has to decide.
     pub(crate) unknown: u64,
-    /// The first thing that is wrong.
     pub(crate) broken: Option<Broken>,
     /// The last link that one of the given anchors names.
     pub(crate) anchored: Option<Seq>,
@@ -64,7 +62,6 @@ impl Verdict {
 /// What the head file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum HeadSays {
-    /// There is none.
     #[default]
     Nothing,
     Unreadable,
@@ -83,7 +80,6 @@ pub(crate) enum HeadSays {
     },
 }
 
-/// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
     /// The link at which it was found, if it concerns a link.
@@ -195,7 +191,6 @@ pub(crate) enum Whose {
     Anchor,
 }
 
-/// A part of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Request,
@@ -222,7 +217,6 @@ impl fmt::Display for Part {
     }
 }
 
-/// Who may sign.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Signers<'a> {
     /// No public key is known.

@@ -64,12 +64,10 @@ pub(crate) struct Target {
     pub(crate) id: String,
 }
 
-/// The answer to an [`Ask`].
 #[derive(Debug)]
 pub(crate) enum Begun {
     /// It is to be done, and nobody else does it.
     Run(Running),
-    /// It was done before.
     Answered(Box<Answered>),
 }
 
@@ -98,7 +96,6 @@ pub(crate) struct Answered {
 /// Why an old answer is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// It is the same delivery.
     Replayed,
     /// It is the same request, and the old answer is still good.
     Reused,
@@ -252,7 +249,6 @@ pub(crate) struct Ended {
     pub(crate) state: RowState,
     pub(crate) outcome: RowOutcome,
     pub(crate) fault: Option<Fault>,
-    /// The `MCPResponse`.
     pub(crate) response: String,
     pub(crate) inputs: Vec<SeenInput>,
     pub(crate) outputs: Vec<Made>,
@@ -261,7 +257,6 @@ pub(crate) struct Ended {
     pub(crate) duration_ms: u64,
 }
 
-/// The record of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
     /// The link; none while only the outbox has the answer.

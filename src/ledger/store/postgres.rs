@@ -27,7 +27,6 @@ const WRITER: i64 = 0x2F62 << 48;
 /// The advisory lock of claim 0. The lock of the writers does not have this bit.
 const CLAIM: i64 = 1 << 62;
 
-/// A ledger in a PostgreSQL database.
 pub(crate) struct PostgresStore {
     target: Target,
     line: Line,
@@ -150,7 +149,6 @@ fn lock(claim: Seq) -> i64 {
     CLAIM | i64::try_from(claim & ((1 << 62) - 1)).unwrap_or_default()
 }
 
-/// An open transaction.
 struct Inside<'a> {
     line: &'a Line,
     place: &'a str,

@@ -32,7 +32,6 @@ const NEWEST_FIRST: [&str; 2] = [
 ];
 
 impl Which {
-    /// All rows.
     pub(crate) fn newest() -> Self {
         Self {
             conditions: [Vec::new(), Vec::new()],
@@ -154,7 +153,6 @@ impl Which {
             .ordered(["id", "id"])
     }
 
-    /// The row of that link.
     pub(crate) fn link(seq: Seq) -> Self {
         Self::newest().and("seq = ?", seq)
     }
@@ -276,7 +274,6 @@ impl Tx<'_> {
         self.insert_record(row)
     }
 
-    /// Up to `most` rows.
     pub(crate) fn rows(&mut self, which: &Which, most: usize) -> Result<Vec<Row>, StoreError> {
         let engine = self.db.engine();
         let columns = columns::list::<Row>(engine, which.payloads);
@@ -295,7 +292,6 @@ impl Tx<'_> {
         Ok(rows)
     }
 
-    /// The first row.
     pub(crate) fn row(&mut self, which: &Which) -> Result<Option<Row>, StoreError> {
         Ok(self.rows(which, 1)?.pop())
     }

@@ -27,7 +27,6 @@ use files::{Files, told};
 
 pub(in crate::ledger) use files::real;
 
-/// A ledger in a file.
 #[derive(Debug)]
 pub(crate) struct SqliteStore {
     conn: Connection,
@@ -210,7 +209,6 @@ impl Store for SqliteStore {
     }
 }
 
-/// An open transaction.
 struct Inside<'a> {
     transaction: Transaction<'a>,
     place: &'a str,

@@ -10,7 +10,6 @@ use crate::ledger::{
     record::{CHANGES_STATE, Claim, ClaimKey, Head, Link, NOTHING, Seq, Session},
 };
 
-/// A transaction.
 pub(crate) struct Tx<'a> {
     pub(super) db: Box<dyn Sql + 'a>,
     /// The last link, once it is known. No other transaction can add one before this one ends.
@@ -37,7 +36,6 @@ impl<'a> Tx<'a> {
 
     // --- the chain ---
 
-    /// The last link.
     pub(crate) fn head(&mut self) -> Result<Option<Head>, StoreError> {
         if self.head.is_none() {
             self.head = Some(self.one("ORDER BY seq DESC LIMIT 1", &[])?);
@@ -68,7 +66,6 @@ impl<'a> Tx<'a> {
         self.page(from, most)
     }
 
-    /// The link of that number.
     pub(crate) fn link(&mut self, seq: Seq) -> Result<Option<Link>, StoreError> {
         let found = self.links(seq, 1)?.into_iter().next();
         Ok(found.filter(|link| link.seq == seq))
@@ -150,7 +147,6 @@ impl<'a> Tx<'a> {
 
     // --- sessions ---
 
-    /// The session of that id.
     pub(crate) fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
         if !matches!(&self.session, Some(known) if known.session_id == id) {
             let key = self.db.engine().choose(["session_id", "session_key"]);
@@ -195,13 +191,11 @@ impl<'a> Tx<'a> {
 
     // --- claims ---
 
-    /// The claim of that key.
     pub(crate) fn claim(&mut self, key: &ClaimKey) -> Result<Option<Claim>, StoreError> {
         let condition = "WHERE session_id = ?1 AND request_hash = ?2";
         self.one(condition, &values_of(key))
     }
 
-    /// All claims, in ascending order.
     pub(crate) fn claims(&mut self) -> Result<Vec<Claim>, StoreError> {
         self.all("ORDER BY seq", &[])
     }

@@ -16,14 +16,12 @@ use crate::ledger::{
 const LINKS: usize = 512;
 const ROWS: usize = 32;
 
-/// Whether there are more links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     More,
     Ended,
 }
 
-/// Why the walk ends early.
 #[derive(Debug)]
 pub(super) enum Stop {
     Broken(Broken),
@@ -41,7 +39,6 @@ fn stop(link: Option<Seq>, good: Option<Seq>, what: Damage) -> Result<(), Stop> 
     Err(Stop::Broken(Broken { link, good, what }))
 }
 
-/// The state of the walk.
 #[derive(Debug)]
 pub(super) struct Walk {
     next: Seq,
@@ -78,7 +75,6 @@ impl Walk {
         }
     }
 
-    /// The link that comes next.
     pub(super) fn next(&self) -> Seq {
         self.next
     }

@@ -170,7 +170,6 @@ fn parameter(value: &Value) -> (Box<dyn ToSql + Sync + '_>, Type) {
 /// With `0` after it, it stands for U+0000, which PostgreSQL cannot store; with `1` after it, for itself.
 const MARK: &str = "\u{10FFFD}";
 
-/// A text as it is stored.
 pub(super) fn kept(text: &str) -> Cow<'_, str> {
     if !text.contains('\0') && !text.contains(MARK) {
         return Cow::Borrowed(text);

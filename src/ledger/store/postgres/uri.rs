@@ -285,7 +285,6 @@ pub(super) fn connector(trust: &Trust) -> Result<MakeRustlsConnect, String> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Checks certificates.
 #[derive(Debug)]
 struct Judge {
     check: Check,

@@ -93,7 +93,6 @@ impl Files {
         made().map_err(|error| self.refused(&error))
     }
 
-    /// The lock file, opened; it is made where there is none.
     pub(super) fn open_lock(&self) -> Result<RangeLock, StoreError> {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
@@ -228,7 +227,6 @@ fn trouble(error: &Error) -> Trouble {
     }
 }
 
-/// Whether an error has that code.
 pub(super) fn is(error: &Error, code: ErrorCode) -> bool {
     error.sqlite_error_code() == Some(code)
 }

@@ -108,7 +108,6 @@ pub(super) fn all<T, C: FromIterator<T>>(
     conn.prepare(text)?.query_map([], read)?.collect()
 }
 
-/// Any value as text.
 fn text(row: &Row<'_>, at: usize) -> Result<Option<String>> {
     Ok(match row.get_ref(at)? {
         ValueRef::Null => None,
