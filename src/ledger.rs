@@ -1,12 +1,11 @@
 //! What was done: the record of every answer (specification 004).
 //!
-//! Before something is done the record is asked three questions ([`begin`]): is it the same delivery, the
-//! same request, and is the old answer still good ([`validity`])? What is to be done is claimed, so that
-//! nobody else does it at the same time, and how it ended is recorded ([`finish`]) as a row of
-//! `agent_actions` and a link of the [`chain`]. Where the record lies is the [`store`]'s business alone.
+//! Before something is done, the record is asked three questions ([`begin`]): is it the same delivery, is it the same
+//! request, and is the old answer still good ([`validity`])? What is to be done is claimed, so that nobody else does it
+//! at the same time. How it ended is recorded ([`finish`]) as a row of `agent_actions` and a link of the [`chain`]. Only
+//! the [`store`] knows the database.
 //!
-//! Nothing but `perform` and the commands for people calls it: executors have no handle to it
-//! (R-004-49, R-004-50).
+//! Only `perform` calls this room: executors have no handle to it (R-004-49, R-004-50).
 
 mod anchor;
 mod begin;
@@ -15,7 +14,6 @@ mod chain;
 mod decide;
 mod decision;
 mod finish;
-mod home;
 mod look;
 mod naming;
 mod past;
@@ -28,7 +26,6 @@ mod row;
 mod signature;
 mod store;
 mod validity;
-mod verdict;
 mod verify;
 mod words;
 
@@ -36,36 +33,31 @@ use camino::Utf8PathBuf;
 
 use crate::host::Host;
 
-pub(crate) use anchor::{AnchorError, AnchorOutError, Note, read_anchors};
+pub(crate) use anchor::{AnchorError, Note, read_anchors};
 pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
-pub(crate) use decide::{
-    Case, DecisionError, Dependants, Happened, Resolved, Review, Reviewed, Revoked,
-};
+pub(crate) use decide::{Case, Dependants, Happened, Resolved, Review, Reviewed, Revoked};
 pub(crate) use decision::{Decision, Difference, Fact};
-pub(crate) use home::home;
-pub(crate) use naming::{Alone, Name, SCRATCH, Told};
-pub(crate) use place::Place;
+pub(crate) use naming::{Alone, Name, RecordError, SCRATCH, Told};
+pub(crate) use place::{Place, home};
 pub(crate) use prune::{Pruned, Wish as PruneWish};
-pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, Step, Whole};
+pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};
 pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
 pub(crate) use signature::{KeyError, PublicKey, read_signers};
 pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
-pub(crate) use verdict::{Broken, HeadSays, Verdict};
-pub(crate) use verify::Signers;
+pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Recorded, Running, Target, Who, Why,
+    Again, Answered, Ask, Begun, Ended, LedgerError, Recorded, Running, Target, Who, Why,
 };
 
 use anchor::HeadFile;
 use store::Store;
 
-/// An open record.
 pub(crate) struct Ledger<'a> {
     store: Box<dyn Store>,
-    /// Where answers wait that could not be recorded.
+    /// The directory in which answers wait that could not be recorded.
     outbox: Utf8PathBuf,
     head: HeadFile,
     /// Who writes: `uid:1000`.

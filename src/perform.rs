@@ -49,7 +49,7 @@ pub(crate) use evidence::{
 };
 pub(crate) use exhibit::{Exhibit, Room, Shown, Still, exhibit};
 pub(crate) use look::{
-    Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, ReadError, Reading, Row,
+    Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, Reading, RecordError, Row,
     RowOutcome, RowState, Step, Whole, look, recordable,
 };
 pub use overdue::overdue;

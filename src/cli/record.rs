@@ -44,8 +44,8 @@ pub(super) enum LookFailure {
     Said(String),
 }
 
-impl From<crate::perform::ReadError> for LookFailure {
-    fn from(error: crate::perform::ReadError) -> Self {
+impl From<crate::perform::RecordError> for LookFailure {
+    fn from(error: crate::perform::RecordError) -> Self {
         Self::Look(error.into())
     }
 }

@@ -1,5 +1,5 @@
-//! What others keep of the chain: the head file beside the ledger, and notes of it elsewhere. A chain that
-//! was cut short or computed anew is whole in itself; only what somebody else remembers shows it.
+//! What is kept of the chain outside the ledger: the head file, and notes elsewhere. A chain that was cut short or
+//! computed again is consistent in itself; only a note of a link that it does not hold shows the change.
 
 use std::{
     fs::File,
@@ -23,7 +23,7 @@ use super::{
     store::{StoreError, Trouble, Tx, read},
 };
 
-/// A link that somebody noted: one line of JSON.
+/// A note of a link: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     pub(crate) seq: Seq,
@@ -55,27 +55,25 @@ pub(super) struct HeadFile {
     sign_key: Option<Utf8PathBuf>,
 }
 
-/// What a disk writes whole or not at all, in bytes.
+/// The size of a disk's atomic write, in bytes.
 const SECTOR: usize = 512;
 
-/// A head file is shorter; a longer one is none of ours.
+/// A head file is shorter, in bytes.
 const LONGEST: u64 = 64 * 1024;
 
-/// What is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Written {
     Note(Note),
     Nothing,
-    /// Empty or nothing but zeros, as after a power failure: it is not waited for until it is on the disk.
+    /// Empty or all zeros, as after a power failure: writing it does not wait for the disk.
     Blank,
-    /// There is one, and why it is not read.
+    /// Why it cannot be read.
     Unreadable(String),
-    /// It cannot be opened now, and why.
+    /// Why it cannot be opened now.
     Unopened(String),
 }
 
 impl Note {
-    /// What is signed.
     fn text(&self) -> String {
         let value = json!({
             "seq": self.seq, "entry_hash": self.entry_hash, "at": self.at, "host": self.host,
@@ -83,7 +81,7 @@ impl Note {
         canonical(&value)
     }
 
-    /// Whose signature it bears; none where it bears none.
+    /// The key whose signature it has; none without a signature.
     pub(super) fn signer(
         &self,
         signers: &[PublicKey],
@@ -99,8 +97,7 @@ impl Note {
     }
 }
 
-/// The anchors of a file: lines of `--anchor-out`, envelopes, or both; whatever else is JSON is passed
-/// over.
+/// The anchors of a file: lines of `--anchor-out`, envelopes, or both. Other JSON is skipped.
 pub(crate) fn read_anchors(path: &Utf8Path) -> Result<Vec<Note>, AnchorError> {
     let unreadable = |why: String| AnchorError::Unreadable {
         path: path.to_owned(),
@@ -151,11 +148,11 @@ impl HeadFile {
         )
     }
 
-    /// Refuses a ledger that does not hold the link that the file names.
+    /// Refuses a ledger that does not hold the link which the file names.
     pub(super) fn agrees_with(&self, tx: &mut Tx<'_>) -> Result<(), LedgerError> {
         let (place, head) = (tx.place().to_owned(), self.path.to_string());
         let mut before = None;
-        // Others may be writing it: what it says twice it says.
+        // Another run may be writing the file, so its content counts when it was read twice.
         loop {
             let written = self.read();
             match &written {
@@ -190,12 +187,12 @@ impl HeadFile {
         }
     }
 
-    /// Whole or not at all. It is not waited for until it is on the disk: it says less than the ledger,
-    /// never more.
+    /// Writes the file, whole or not at all. This does not wait for the disk: an older head file names an older link,
+    /// which the ledger holds as well.
     fn write(&self, note: &Note) -> io::Result<()> {
         let mut line = serde_json::to_vec(note)?;
         line.push(b'\n');
-        // As long as the line that is there, in one sector of the disk: one write exchanges it.
+        // A line of the same length within one sector is exchanged by one write.
         if let Ok(file) = host::open_plain(&self.path, File::options().write(true))
             && line.len() <= SECTOR
             && file.metadata()?.len() == line.len() as u64
@@ -211,14 +208,13 @@ impl HeadFile {
 }
 
 impl Ledger<'_> {
-    /// Has the head signed by that key from now on.
+    /// Signs the head with that key from now on.
     pub(crate) fn signed_by(mut self, sign_key: Option<Utf8PathBuf>) -> Self {
         self.head.sign_key = sign_key;
         self
     }
 
-    /// Writes the head file: only links that are on the disk. Without it nothing is wrong, so its
-    /// failures are told and no more.
+    /// Writes the head file, for a link that is on the disk. The ledger works without it, so a failure is only logged.
     pub(super) fn publish(&mut self, head: &Head) {
         if let Err(why) = self.try_publish(head) {
             tracing::warn!("{} was not brought up to date: {why}", self.head.path());
@@ -235,7 +231,7 @@ impl Ledger<'_> {
             }
             Written::Unopened(why) => return Err(why),
             Written::Note(before) if before.seq >= head.seq => {
-                // Somebody else was faster; or the ledger is shorter than it was, and this file shows it.
+                // Another run was faster; or the ledger is shorter than it was, and the file is the evidence.
                 return Ok(());
             }
             Written::Note(before) => {
@@ -254,7 +250,6 @@ impl Ledger<'_> {
         written.map_err(|error| error.to_string())
     }
 
-    /// A line for others to keep.
     fn note(&self, head: &Head) -> Result<Note, KeyError> {
         let mut note = Note {
             seq: head.seq,
@@ -270,17 +265,8 @@ impl Ledger<'_> {
     }
 
     /// The last link, for others to keep; none where nothing is recorded yet.
-    pub(crate) fn anchor(&mut self) -> Result<Option<Note>, AnchorOutError> {
-        let head = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.head()?))?;
-        Ok(head.map(|head| self.note(&head)).transpose()?)
+    pub(crate) fn anchor(&mut self) -> Result<Option<Result<Note, KeyError>>, LedgerError> {
+        let head = read(&mut *self.store, Tx::head)?;
+        Ok(head.map(|head| self.note(&head)))
     }
-}
-
-/// Why no anchor can be given.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AnchorOutError {
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    #[error(transparent)]
-    Key(#[from] KeyError),
 }

@@ -1,8 +1,7 @@
-//! Before something is done: three questions in one transaction. Is it the same delivery? The same
-//! request? Is the old answer still good? If not, it is claimed, so that nobody else does it
-//! (R-004-35 … R-004-40, R-004-58).
+//! Before something is done, three questions in one transaction. Is it the same delivery? The same request? Is the old
+//! answer still good? If not, the request is claimed, so that nobody else does it (R-004-35 … R-004-40, R-004-58).
 
-use std::{ops::ControlFlow, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use sha2::{Digest, Sha256};
 
@@ -13,21 +12,21 @@ use super::{
     canonical::sha256,
     chain::{self, Body, Stamp},
     look::{Known, Look, Step},
-    past::{FEW, Past, examined, first_believed},
-    record::{Effects, Event, Link, Row, RowOutcome, Seq},
+    past::{FEW, Past, examined},
+    record::{Effects, Event, Link, Row, RowOutcome},
     request::Hashes,
     store::{Durability, StoreError, Tx, Which, read, write},
     validity::{World, judge},
     words::{Ask, Begun, LedgerError, Running},
 };
 
-/// Between two looks at a claim that somebody else has.
+/// The pauses between two looks at a claim of another run.
 const SHORTEST: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_millis(250);
 
 impl Ledger<'_> {
-    /// Asks whether something is to be done, and claims it if so. `go_on` is asked while another run of
-    /// the same is waited for.
+    /// Decides whether something is to be done, and claims it if so. While another run does the same, this one waits;
+    /// `go_on` ends that.
     pub(crate) fn begin(
         &mut self,
         ask: &Ask<'_>,
@@ -36,8 +35,15 @@ impl Ledger<'_> {
     ) -> Result<Begun, LedgerError> {
         self.absorb_outbox();
         let hashes = ask.asked.hashes(&self.key(ask)?);
+        // Before something that must not happen twice, the newest links are examined. Others can write meanwhile.
+        let examined = match ask.effects {
+            Effects::None | Effects::Idempotent => Vec::new(),
+            Effects::Once => read(&mut *self.store, |tx| {
+                examined(tx, ask.who.session_id, &hashes.request_hash)
+            })?,
+        };
         let known = Known {
-            examined: self.examined(ask, &hashes)?,
+            examined,
             ..Known::default()
         };
         let lock = lock_of(ask.who.operation_id);
@@ -47,17 +53,6 @@ impl Ledger<'_> {
             self.store.release(lock);
         }
         begun
-    }
-
-    /// Examines the newest links, where something must not happen twice. Others write meanwhile.
-    fn examined(&mut self, ask: &Ask<'_>, hashes: &Hashes) -> Result<Vec<Seq>, LedgerError> {
-        if ask.effects != Effects::Once {
-            return Ok(Vec::new());
-        }
-        let session_id = ask.who.session_id;
-        read(&mut *self.store, |tx| {
-            Ok(examined(tx, session_id, &hashes.request_hash)?)
-        })
     }
 
     fn settle(
@@ -84,10 +79,10 @@ impl Ledger<'_> {
                 }
                 Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),
                 Step::Claimed(claim) => {
-                    // Of our own number we have the lock: with a fixed seed a run that died had it, too.
+                    // We hold the lock of our own number. With a fixed seed, a run that died had the same number.
                     let own = claim.operation_id == ask.who.operation_id;
                     if own || !self.store.held(lock_of(&claim.operation_id))? {
-                        // Its last act may have been a letter.
+                        // The dead owner may have left its answer in the outbox.
                         self.absorb_outbox();
                         known.dead = Some(claim.seq);
                         continue;
@@ -111,9 +106,8 @@ impl Ledger<'_> {
     }
 
     fn look(&mut self, ask: &Ask<'_>, hashes: &Hashes, known: &Known) -> Result<Step, LedgerError> {
-        let (actor, now) = (self.actor.clone(), self.host.timestamp());
-        let head = &self.head;
-        // What is decided here is only ever needed while this machine runs: nothing has happened yet.
+        let (head, actor, now) = (&self.head, &self.actor, self.host.timestamp());
+        // This decision is needed only while this machine runs: nothing has happened yet.
         write(&mut *self.store, Durability::Process, |tx| {
             if ask.effects != Effects::None {
                 head.agrees_with(tx)?;
@@ -125,83 +119,64 @@ impl Ledger<'_> {
                 &hashes.request_hash,
                 (ask.effects, &known.examined),
             )?;
-            let mut look = Look {
+            let look = Look {
                 tx,
                 ask,
                 hashes,
                 known,
                 past,
-                stamp: stamp(ask, &actor, now),
+                stamp: stamp(ask, actor, now),
             };
-            if !look.is_open()? {
-                return look.claim_first();
-            }
-            if let Some(step) = look.same_delivery()? {
-                return Ok(step);
-            }
-            match look.same_request()? {
-                ControlFlow::Break(step) => Ok(step),
-                ControlFlow::Continue(why) => look.claim(why),
-            }
+            look.decide()
         })
     }
 
-    /// The key for secrets, if there are any.
+    /// The key for hashes of secrets, which is made when it is needed first. Without secrets it is all zeros.
     pub(super) fn key(&mut self, ask: &Ask<'_>) -> Result<[u8; 32], LedgerError> {
         if !ask.asked.has_secrets() {
             return Ok([0; 32]);
         }
-        let host = self.host;
-        let fresh = || {
+        if let Some(key) = read(&mut *self.store, kept_key)? {
+            return Ok(key);
+        }
+        let (host, actor) = (self.host, &self.actor);
+        write(&mut *self.store, Durability::Disk, |tx| {
+            // Another run may have made it meanwhile.
+            if let Some(key) = kept_key(tx)? {
+                return Ok(key);
+            }
             let mut key = [0; 32];
             let halves = host.random_bytes().into_iter().chain(host.random_bytes());
             for (to, from) in key.iter_mut().zip(halves) {
                 *to = from;
             }
-            key
-        };
-        let kept = read::<_, LedgerError>(&mut *self.store, |tx| Ok(kept_key(tx)?))?;
-        if let Some(key) = kept {
-            return Ok(key);
-        }
-        let (actor, now) = (self.actor.clone(), self.host.timestamp());
-        write(&mut *self.store, Durability::Disk, |tx| {
-            // Somebody else may have been faster.
-            if let Some(key) = kept_key(tx)? {
-                return Ok(key);
-            }
-            let key = fresh();
             tx.put_secret_key(&key)?;
-            // The key is the ledger's: its link stays, also where this request is refused after all.
+            // The key belongs to the ledger: its link stays, also where this request is refused after all.
             let body = Body {
                 key: Some(sha256(key)),
                 ..Body::default()
             };
-            chain::append(tx, Event::Keyed, stamp(ask, &actor, now), &body)?;
+            chain::append(tx, Event::Keyed, stamp(ask, actor, host.timestamp()), &body)?;
             Ok(key)
         })
     }
 
-    /// Why the last attempt at a task failed, and which attempt comes now where nobody counts
-    /// (R-000-64 … R-000-66).
+    /// The last answer for a task, if it is a failure (R-000-64 … R-000-66).
     pub(crate) fn last_failure(
         &mut self,
         session_id: &str,
         task_id: &str,
     ) -> Result<Option<Row>, LedgerError> {
-        let which = Which::Runs {
-            session_id,
-            task_id,
-        };
-        let last = read::<_, LedgerError>(&mut *self.store, |tx| {
+        let which = Which::runs(session_id, task_id);
+        let last = read::<_, StoreError>(&mut *self.store, |tx| {
             let rows = tx.rows(&which, FEW)?;
-            Ok(first_believed(tx, rows)?)
+            Past::default().first_believed(tx, rows)
         })?;
         Ok(last.filter(|row| row.outcome == RowOutcome::Error))
     }
 }
 
-/// The key for secrets. Under another one everything with a secret in it would be done again.
+/// The key for hashes of secrets. With another key, every request that holds a secret would be done again.
 fn kept_key(tx: &mut Tx<'_>) -> Result<Option<[u8; 32]>, StoreError> {
     let (key, keyed) = (tx.secret_key()?, tx.keyed()?);
     let said = keyed
@@ -230,10 +205,10 @@ pub(super) fn stamp<'s>(ask: &'s Ask<'_>, actor: &'s str, at: jiff::Timestamp) -
     }
 }
 
-/// The number of the lock that whoever does an operation holds while it lives.
+/// The number of the lock that the process of an operation holds as long as it lives.
 pub(super) fn lock_of(operation_id: &str) -> u64 {
     let hash = Sha256::digest(operation_id);
     let bytes = hash.first_chunk().copied().unwrap_or_default();
-    // Offsets of files and PostgreSQL's numbers are signed.
+    // File offsets and PostgreSQL's numbers are signed.
     u64::from_be_bytes(bytes) >> 2
 }

@@ -1,4 +1,4 @@
-//! JSON in one spelling, to be hashed: RFC 8785, with numbers that no double can hold kept exactly.
+//! Canonical JSON for hashing: RFC 8785, with exact numbers where a double cannot hold them.
 
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
@@ -8,11 +8,11 @@ use crate::task::{self, hexadecimal};
 /// The largest integer up to which every integer is a double (RFC 8785, section 3.2.2.3).
 const MOST_EXACT: u128 = (1 << 53) - 1;
 
-/// The keys by which a value stands for something that JSON cannot say.
+/// The keys of objects that stand for values which canonical JSON cannot hold.
 const MARKS: [&str; 3] = ["int", "number", "mac"];
 
-/// A value as it is hashed: integers outside ±(2^53−1) become `{"$int": "…"}`, other numbers that are no
-/// double `{"$number": "…"}`; keys that look so get one more `$`, so that nothing else does.
+/// A value as it is hashed. Integers outside ±(2^53−1) become `{"$int": "…"}`, and other numbers that are no double
+/// `{"$number": "…"}`. Keys that look like these get one more `$`.
 pub(crate) fn exact(mut value: Value) -> Value {
     make_exact(&mut value);
     value
@@ -37,7 +37,7 @@ fn make_exact(value: &mut Value) {
     }
 }
 
-/// What stands for a number that no double is.
+/// The object that stands for a number, if no double can hold it.
 fn beyond_doubles(number: &Number) -> Option<Value> {
     let text = number.as_str();
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -58,7 +58,6 @@ pub(crate) fn marked(mark: &str, text: String) -> Value {
     Value::Object(Map::from_iter([(format!("${mark}"), Value::String(text))]))
 }
 
-/// A key as it is hashed.
 pub(crate) fn escaped(key: &str) -> String {
     if looks_marked(key) {
         format!("${key}")
@@ -72,9 +71,9 @@ fn looks_marked(key: &str) -> bool {
     name.len() < key.len() && MARKS.contains(&name)
 }
 
-/// The canonical text of a value that [`exact`] gave, or of one that holds no such numbers.
+/// The canonical text of a value in which every number is a double, as [`exact`] returns it.
 pub(crate) fn canonical(value: &Value) -> String {
-    // Every number is a double by now: nothing is left that has no canonical form.
+    // Only numbers that are no double have no canonical form.
     task::canonical(value).unwrap_or_else(|_| value.to_string())
 }
 

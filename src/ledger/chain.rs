@@ -1,5 +1,4 @@
-//! The chain: every link holds the hash of the one before, so that the record cannot be changed in its
-//! middle without all that follows.
+//! The chain: every link holds the hash of the one before, so no link can be changed without all that follow.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,15 +10,15 @@ use super::{
     store::{Record as _, Sealed, StoreError, Tx},
 };
 
-/// What a link says beside who, what and when: hashes and names, never parameters. At most 4 KiB. The members
-/// are in the order of RFC 8785, and hold texts and small numbers alone: written as JSON, it is canonical.
+/// What a link says beside who, what and when: hashes and names, never parameters. It has at most 4 KiB. The members
+/// are in the order of RFC 8785 and hold only texts and small numbers, so their JSON is canonical.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Body {
-    /// The operation or row that this link is about, where it is another's.
+    /// The other operation or row that this link is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) about: Option<String>,
-    /// The catalog entries of a claim, as in its row: should its owner die, there is no row to say it.
+    /// The catalog entries of a claim, as in its row. If the owner dies, there is no row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
     /// Whether it may change what a later read sees: `state`.
@@ -28,10 +27,10 @@ pub(crate) struct Body {
     /// The number of the claim that this link settles, or moves on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Seq>,
-    /// What a claim claims, where that is not the request.
+    /// What a claim claims, if that is not the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claimed: Option<String>,
-    /// What doing it twice would mean: of a claim.
+    /// What doing it twice would mean, for a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effects: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,27 +38,24 @@ pub(crate) struct Body {
     /// The root in which a claimed plan is carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) home: Option<String>,
-    /// SHA-256 of the key that was made: with another the same request would not be the same any more.
+    /// SHA-256 of the key for secrets that was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
-    /// What a person gave as the reason, or the operation that this one is about.
+    /// The reason that a person gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
-    /// Why it ran or did not: a name.
+    /// The name of the reason why it ran or did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) request_hash: Option<String>,
-    /// The row of this link, and what of it must not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) row: Option<RowSeal>,
     /// The rows that were pruned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rows: Vec<String>,
-    /// The session that this link opens: that its row in `sessions` says the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<SessionSeal>,
-    /// The task of a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
 }
@@ -73,7 +69,7 @@ pub(crate) enum Change {
     State,
 }
 
-/// As a body of a link says it.
+/// The member `changes` of a body.
 pub(super) fn changes(change: Change) -> Option<String> {
     match change {
         Change::Nothing => None,
@@ -81,7 +77,7 @@ pub(super) fn changes(change: Change) -> Option<String> {
     }
 }
 
-/// What a link seals of its row, in the same order.
+/// The hashes of a link's row, in the order of RFC 8785.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RowSeal {
@@ -92,7 +88,7 @@ pub(crate) struct RowSeal {
     pub(crate) row_sha256: String,
 }
 
-/// What a link seals of the session it opens, in the same order. Opener and moment are the link's own.
+/// The facts of the session that a link opens, in the order of RFC 8785. Opener and time are the link's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionSeal {
@@ -109,45 +105,20 @@ pub(crate) struct Stamp<'a> {
     pub(crate) actor: &'a str,
 }
 
-/// Adds a link at the end, and the first one before it where there is none.
+/// Adds a link, after a first one where there is none.
 pub(crate) fn append(
     tx: &mut Tx<'_>,
     event: Event,
     stamp: Stamp<'_>,
     body: &Body,
 ) -> Result<Head, StoreError> {
-    let last = last(tx, stamp)?;
-    append_to(tx, last, event, stamp, body)
-}
-
-/// The last link; the first one is made where there is none.
-pub(crate) fn last(tx: &mut Tx<'_>, stamp: Stamp<'_>) -> Result<Head, StoreError> {
-    match tx.head()? {
-        Some(head) => Ok(head),
-        None => add(tx, None, Event::Genesis, stamp, &Body::default()),
-    }
-}
-
-/// Adds a link after the last one.
-pub(crate) fn append_to(
-    tx: &mut Tx<'_>,
-    last: Head,
-    event: Event,
-    stamp: Stamp<'_>,
-    body: &Body,
-) -> Result<Head, StoreError> {
-    add(tx, Some(last), event, stamp, body)
-}
-
-fn add(
-    tx: &mut Tx<'_>,
-    head: Option<Head>,
-    event: Event,
-    stamp: Stamp<'_>,
-    body: &Body,
-) -> Result<Head, StoreError> {
-    let (seq, prev_hash) = match head {
-        Some(head) => (head.seq + 1, head.entry_hash),
+    let last = match tx.head()? {
+        Some(last) => Some(last),
+        None if event == Event::Genesis => None,
+        None => Some(append(tx, Event::Genesis, stamp, &Body::default())?),
+    };
+    let (seq, prev_hash) = match last {
+        Some(last) => (last.seq + 1, last.entry_hash),
         None => (0, NOTHING.to_owned()),
     };
     let mut link = Link {
@@ -169,13 +140,13 @@ fn add(
     })
 }
 
-/// A moment as the ledger writes it: RFC 3339, UTC, milliseconds.
+/// A time as the ledger writes it: RFC 3339, UTC, milliseconds.
 pub(crate) fn instant(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
 impl Link {
-    /// What `entry_hash` must be: SHA-256 over the canonical JSON of everything else.
+    /// The right `entry_hash`: SHA-256 over the canonical JSON of everything else.
     pub(crate) fn hash(&self) -> String {
         /// In the order of RFC 8785.
         #[derive(Serialize)]
@@ -201,27 +172,24 @@ impl Link {
         }))
     }
 
-    /// Whether it is of that kind.
     pub(crate) fn is(&self, event: Event) -> bool {
         self.event == event.name()
     }
 
-    /// Whether it takes that row back.
     pub(crate) fn takes_back(&self, row_id: &str) -> bool {
         let about = self.body().and_then(|body| body.about);
         self.is(Event::Revoked) && about.as_deref() == Some(row_id)
     }
 
-    /// Whether it tells of that request, and not only that its answer was given again.
+    /// Whether it is about that request, and not only the record of a repeated answer.
     pub(crate) fn tells_of(&self, request_hash: &str) -> bool {
         let again = [Event::Replayed, Event::Reused, Event::Suppressed];
-        // Most tell of another: their text is looked through sooner than it is read.
+        // Most links are about other requests, and searching their text is faster than parsing it.
         self.body.contains(request_hash)
             && !again.iter().any(|event| self.is(*event))
             && self.body().and_then(|body| body.request_hash).as_deref() == Some(request_hash)
     }
 
-    /// The session that it opened, if it did.
     pub(crate) fn opens(&self, body: &Body) -> Option<Session> {
         let seal = body.session.as_ref()?;
         Some(Session {
@@ -234,7 +202,7 @@ impl Link {
         })
     }
 
-    /// What it says; none where that is not of this program's making.
+    /// What it says; none where this program does not write so.
     pub(crate) fn body(&self) -> Option<Body> {
         serde_json::from_str(&self.body).ok()
     }
@@ -246,7 +214,7 @@ impl Body {
         if whole.len() <= MOST_BODY {
             return whole;
         }
-        // Only names and a person's words can be as long as that.
+        // Only names and a person's words can be that long.
         let cut = |note: &String| note.chars().take(500).collect();
         written(&Self {
             note: self.note.as_ref().map(cut),
@@ -257,14 +225,13 @@ impl Body {
     }
 }
 
-/// JSON of what has its members in their order, and no number that is no double.
+/// The JSON of a value whose members are in canonical order.
 fn written(value: &impl Serialize) -> String {
     // Texts and numbers alone: it cannot fail.
     serde_json::to_string(value).unwrap_or_default()
 }
 
 impl Row {
-    /// What a link keeps of it.
     pub(crate) fn seal(&self) -> RowSeal {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         for column in Self::COLUMNS {

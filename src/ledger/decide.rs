@@ -1,51 +1,18 @@
-//! What only a person can say: whether something happened, whether an answer is good. Each decision is a
-//! link that says who, when and why.
+//! What only a person can decide: whether something happened, whether an answer is good. Each decision is a link that
+//! says who made it, when and why.
 
-mod resolve;
+use jiff::Timestamp;
 
 use super::{
     Ledger,
-    chain::{self, Body, Stamp},
-    naming::{Name, NameError, Told, find},
-    record::{Event, Head, Row, Seq},
-    store::{Durability, StoreError, Tx, Which, write},
+    begin::lock_of,
+    chain::{self, Body, Change, Stamp, instant},
+    naming::{CANDIDATES, Name, RecordError, Told, find, only},
+    past::{FEW, Past, linked},
+    record::{Claim, ClaimState, Effects, Event, Head, Link, Row, Seq},
+    row::{self, Beside},
+    store::{Durability, StoreError, Tx, Which, read, write},
 };
-
-pub(crate) use resolve::{Case, Happened, Resolved};
-
-/// Why a decision is not taken.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DecisionError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Name(#[from] NameError),
-    #[error("{0} is of before oneact: it is never reused, and no link can be about it")]
-    History(String),
-    #[error("{row} was taken back before, by link {by}")]
-    RevokedBefore { row: String, by: Seq },
-    #[error("operation {operation} is at work: nothing is to be decided before it ends")]
-    AtWork { operation: String },
-    #[error(
-        "operation {operation} died before anything happened: the next run of the same does it"
-    )]
-    NothingHappened { operation: String },
-    #[error(
-        "what operation {operation} does may be done twice: the next run of the same does it again"
-    )]
-    MayRepeat { operation: String },
-    #[error("operation {operation} is not open: it ended as `{state}`")]
-    Ended {
-        operation: String,
-        state: &'static str,
-    },
-    #[error("operation {operation} was settled by somebody else meanwhile")]
-    Settled { operation: String },
-    #[error(
-        "link {link} does not say what operation {operation} was, so that it cannot be known again; only --did-not is possible"
-    )]
-    Forgotten { operation: String, link: Seq },
-}
 
 /// What was taken back.
 #[derive(Debug)]
@@ -75,13 +42,48 @@ pub(crate) enum Review {
     Reject,
 }
 
-/// A recorded review.
 #[derive(Debug)]
 pub(crate) struct Reviewed {
     pub(crate) row: Told,
     pub(crate) link: Head,
     /// The link that took the answer back; none if it stands, or was taken back before.
     pub(crate) revoked: Option<Seq>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Happened<'a> {
+    /// It happened. The answer that is given from now on, made from what is known of it.
+    Yes(&'a dyn Fn(&Case) -> String),
+    /// It did not: it may be done.
+    No,
+}
+
+/// What is known of the operation.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) operation_id: String,
+    pub(crate) session_id: String,
+    pub(crate) task_id: Option<String>,
+    pub(crate) action: Option<String>,
+    pub(crate) claimed_at: String,
+    /// Who says it: `uid:1000`
+    pub(crate) by: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) case: Case,
+    pub(crate) link: Head,
+    /// The step that the answer became.
+    pub(crate) step_index: Option<u64>,
+}
+
+struct Found {
+    claim: Claim,
+    case: Case,
+    body: Body,
+    /// What its owner recorded, where it lived.
+    row: Option<Row>,
 }
 
 impl Ledger<'_> {
@@ -91,77 +93,177 @@ impl Ledger<'_> {
         name: Name<'_>,
         dependants: Dependants,
         note: Option<&str>,
-    ) -> Result<Revoked, DecisionError> {
-        let (actor, at) = (self.actor.clone(), self.host.timestamp());
-        let (revoked, head) =
-            write::<_, DecisionError>(&mut *self.store, Durability::Disk, |tx| {
-                let row = find(tx, name)?;
-                if let Some(by) = taken_back(tx, &row)? {
-                    return Err(DecisionError::RevokedBefore { row: row.id, by });
+    ) -> Result<Revoked, RecordError> {
+        let (revoked, head) = self.decide(note, |tx, person| {
+            let row = find(tx, name)?;
+            if let Some(by) = revoked_by(tx, &row)? {
+                return Err(RecordError::RevokedBefore { row: row.id, by });
+            }
+            let link = take_back(tx, &row, person)?;
+            let mut head = link.clone();
+            let mut reuses = Vec::new();
+            for reuse in tx.rows(&Which::reuses_of(&row.id), usize::MAX)? {
+                if revoked_by(tx, &reuse)?.is_none() {
+                    reuses.push(reuse);
                 }
-                let link = take_back(tx, &row, &actor, at, note)?;
-                let mut head = link.clone();
-                let reuses = tx.rows(&Which::ReusesOf(&row.id), usize::MAX)?;
-                let reuses = reuses.into_iter().filter(|row| row.revoked_by.is_none());
-                let (mut left, mut along) = (Vec::new(), Vec::new());
-                for reuse in reuses {
-                    match dependants {
-                        Dependants::Listed => left.push(Told::of(&reuse)),
-                        Dependants::Revoked => {
-                            head = take_back(tx, &reuse, &actor, at, note)?;
-                            along.push(Told::of(&reuse));
-                        }
+            }
+            let told = reuses.iter().map(Told::of).collect();
+            let (left, along) = match dependants {
+                Dependants::Listed => (told, Vec::new()),
+                Dependants::Revoked => {
+                    for reuse in &reuses {
+                        head = take_back(tx, reuse, person)?;
                     }
+                    (Vec::new(), told)
                 }
-                let revoked = Revoked {
-                    row: Told::of(&row),
-                    source: row.reused_from,
-                    link,
-                    left,
-                    along,
-                };
-                Ok((revoked, head))
-            })?;
+            };
+            let revoked = Revoked {
+                row: Told::of(&row),
+                source: row.reused_from,
+                link,
+                left,
+                along,
+            };
+            Ok((revoked, head))
+        })?;
         self.publish(&head);
         Ok(revoked)
     }
 
-    /// Records what a person found of an answer.
+    /// Records what a person found out about an answer.
     pub(crate) fn review(
         &mut self,
         name: Name<'_>,
         review: Review,
         note: Option<&str>,
-    ) -> Result<Reviewed, DecisionError> {
-        let (actor, at) = (self.actor.clone(), self.host.timestamp());
-        let (reviewed, head) =
-            write::<_, DecisionError>(&mut *self.store, Durability::Disk, |tx| {
-                let row = find(tx, name)?;
-                let reason = match review {
-                    Review::Accept => "accepted",
-                    Review::Reject => "rejected",
-                };
-                let link = about(tx, Event::Reviewed, &row, &actor, at, (Some(reason), note))?;
-                let taken = match (review, row.revoked_by) {
-                    (Review::Reject, None) => Some(take_back(tx, &row, &actor, at, note)?),
-                    (Review::Accept | Review::Reject, _) => None,
-                };
-                let revoked = taken.as_ref().map(|link| link.seq);
-                let head = taken.unwrap_or_else(|| link.clone());
-                let reviewed = Reviewed {
-                    row: Told::of(&row),
-                    link,
-                    revoked,
-                };
-                Ok((reviewed, head))
-            })?;
+    ) -> Result<Reviewed, RecordError> {
+        let (reviewed, head) = self.decide(note, |tx, person| {
+            let row = find(tx, name)?;
+            let reason = match review {
+                Review::Accept => "accepted",
+                Review::Reject => "rejected",
+            };
+            let link = about(tx, Event::Reviewed, &row, person, Some(reason))?;
+            let taken = match (review, revoked_by(tx, &row)?) {
+                (Review::Reject, None) => Some(take_back(tx, &row, person)?),
+                (Review::Accept | Review::Reject, _) => None,
+            };
+            let reviewed = Reviewed {
+                row: Told::of(&row),
+                revoked: taken.as_ref().map(|link| link.seq),
+                link: link.clone(),
+            };
+            Ok((reviewed, taken.unwrap_or(link)))
+        })?;
         self.publish(&head);
         Ok(reviewed)
     }
+
+    /// Settles an operation whose outcome is unknown. `operation` may be the beginning of its id.
+    pub(crate) fn resolve(
+        &mut self,
+        operation: &str,
+        happened: Happened<'_>,
+        note: Option<&str>,
+    ) -> Result<Resolved, RecordError> {
+        self.absorb_outbox();
+        let actor = self.actor.clone();
+        let found = read(&mut *self.store, |tx| open(tx, operation, &actor))?;
+        self.must_be_open(&found.claim)?;
+        let operation = found.case.operation_id.clone();
+        let answer = match happened {
+            Happened::Yes(_) if found.row.is_none() && found.case.action.is_none() => {
+                let link = found.claim.seq;
+                return Err(RecordError::Forgotten { operation, link });
+            }
+            Happened::Yes(answer) => Some(answer(&found.case)),
+            Happened::No => None,
+        };
+        let (link, step_index) = self.decide(note, |tx, person| {
+            if linked(tx, &found.claim)?.as_ref() != Some(&found.claim) {
+                return Err(RecordError::Settled { operation });
+            }
+            tx.drop_claim(&found.claim.key, Some(found.claim.seq))?;
+            let stamp = person.stamp(&operation, &found.case.session_id);
+            if let Some(answer) = &answer {
+                let row = vouched(&found, answer, person.at);
+                let beside = Beside {
+                    claim: Some(found.claim.seq),
+                    note,
+                    change: Change::State,
+                };
+                let (head, step) = row::record(tx, Event::Resolved, stamp, row, beside)?;
+                return Ok((head, Some(step)));
+            }
+            let body = Body {
+                request_hash: found.body.request_hash.clone(),
+                reason: Some("did_not_happen".to_owned()),
+                note: note.map(ToOwned::to_owned),
+                about: Some(operation.clone()),
+                claim: Some(found.claim.seq),
+                ..Body::default()
+            };
+            Ok((chain::append(tx, Event::Resolved, stamp, &body)?, None))
+        })?;
+        self.publish(&link);
+        Ok(Resolved {
+            case: found.case,
+            link,
+            step_index,
+        })
+    }
+
+    /// Runs the transaction of a decision.
+    fn decide<T>(
+        &mut self,
+        note: Option<&str>,
+        work: impl FnOnce(&mut Tx<'_>, Person<'_>) -> Result<T, RecordError>,
+    ) -> Result<T, RecordError> {
+        let person = Person {
+            actor: &self.actor,
+            at: self.host.timestamp(),
+            note,
+        };
+        write(&mut *self.store, Durability::Disk, |tx| work(tx, person))
+    }
+
+    /// Refuses unless the operation may have happened, must not happen twice, and its owner is dead.
+    fn must_be_open(&mut self, claim: &Claim) -> Result<(), RecordError> {
+        let operation = claim.operation_id.clone();
+        if claim.state == ClaimState::Unknown {
+            return Ok(());
+        }
+        if self.store.held(lock_of(&operation))? {
+            return Err(RecordError::AtWork { operation });
+        }
+        match (claim.state, claim.effects) {
+            (ClaimState::Reserved, _) => Err(RecordError::NothingHappened { operation }),
+            (_, Effects::Once) => Ok(()),
+            (_, Effects::None | Effects::Idempotent) => Err(RecordError::MayRepeat { operation }),
+        }
+    }
 }
 
-/// The link that took a row back.
-fn taken_back(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
+/// Who decides, when, and with which words.
+#[derive(Clone, Copy)]
+struct Person<'a> {
+    actor: &'a str,
+    at: Timestamp,
+    note: Option<&'a str>,
+}
+
+impl<'a> Person<'a> {
+    fn stamp(self, operation_id: &'a str, session_id: &'a str) -> Stamp<'a> {
+        Stamp {
+            operation_id,
+            session_id,
+            at: self.at,
+            actor: self.actor,
+        }
+    }
+}
+
+fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
     let by = match row.revoked_by {
         Some(by) => tx.link(by)?,
         None => None,
@@ -171,49 +273,114 @@ fn taken_back(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
         .map(|link| link.seq))
 }
 
-fn take_back(
-    tx: &mut Tx<'_>,
-    row: &Row,
-    actor: &str,
-    at: jiff::Timestamp,
-    note: Option<&str>,
-) -> Result<Head, DecisionError> {
-    let link = about(tx, Event::Revoked, row, actor, at, (None, note))?;
+fn take_back(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, RecordError> {
+    let link = about(tx, Event::Revoked, row, person, None)?;
     tx.revoke(&row.id, link.seq)?;
     Ok(link)
 }
 
-/// A link about a row.
 fn about(
     tx: &mut Tx<'_>,
     event: Event,
     row: &Row,
-    actor: &str,
-    at: jiff::Timestamp,
-    (reason, note): (Option<&str>, Option<&str>),
-) -> Result<Head, DecisionError> {
+    person: Person<'_>,
+    reason: Option<&str>,
+) -> Result<Head, RecordError> {
     let Some(seq) = row.seq else {
-        return Err(DecisionError::History(row.id.clone()));
+        return Err(RecordError::History(row.id.clone()));
     };
-    // Whose answer it is its link says, and not the row, which may have been changed.
+    // The row may have been changed, so its link says to which operation and request it belongs.
     let link = tx.link(seq)?.and_then(|link| Some((link.body()?, link)));
     let ours = link.filter(|(body, _)| body.row.as_ref().is_some_and(|seal| seal.id == row.id));
     let (operation_id, session_id, request_hash) = match &ours {
         Some((body, link)) => (&link.operation_id, &link.session_id, &body.request_hash),
         None => (&row.operation_id, &row.session_id, &None),
     };
-    let stamp = Stamp {
-        operation_id,
-        session_id,
-        at,
-        actor,
-    };
     let body = Body {
         request_hash: request_hash.clone(),
         reason: reason.map(ToOwned::to_owned),
-        note: note.map(ToOwned::to_owned),
+        note: person.note.map(ToOwned::to_owned),
         about: Some(row.id.clone()),
         ..Body::default()
     };
+    let stamp = person.stamp(operation_id, session_id);
     Ok(chain::append(tx, event, stamp, &body)?)
+}
+
+/// The open claim of the operation whose id begins with `name`.
+fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, RecordError> {
+    let mut claims = tx.claims()?;
+    claims.retain(|claim| claim.operation_id.starts_with(name));
+    // Operations that ended count as well: an id is shown as a beginning that no other id has.
+    let open = claims.iter().map(|claim| claim.operation_id.clone());
+    let mut operations: Vec<String> = open.collect();
+    if !name.is_empty() {
+        let ended = tx.rows(&Which::operation(name), CANDIDATES)?;
+        operations.extend(ended.into_iter().map(|row| row.operation_id));
+    }
+    let operation = only(name, None, operations, Clone::clone)?;
+    // The links say whether it is open.
+    let claim = claims.iter().find(|claim| claim.operation_id == operation);
+    let claim = claim.map(|claim| linked(tx, claim)).transpose()?.flatten();
+    // An operation's own rows come first.
+    let mut rows = tx.rows(&Which::operation(&operation), FEW)?;
+    rows.retain(|row| row.operation_id == operation);
+    let row = Past::default().first_believed(tx, rows)?;
+    let Some(claim) = claim else {
+        return Err(match row.and_then(|row| row.state) {
+            Some(state) => RecordError::Ended {
+                operation,
+                state: state.name(),
+            },
+            None => RecordError::Nothing {
+                text: operation,
+                session: None,
+            },
+        });
+    };
+    let link = tx.link(claim.seq)?;
+    let body = link.as_ref().and_then(Link::body).unwrap_or_default();
+    let row = row.filter(|row| {
+        row.session_id == claim.key.session_id
+            && Some(&row.request_hash) == body.request_hash.as_ref()
+    });
+    let (task_id, action) = match &row {
+        Some(row) => (&row.task_id, &row.action_type),
+        None => (&body.task, &body.action),
+    };
+    let case = Case {
+        operation_id: operation,
+        session_id: claim.key.session_id.clone(),
+        task_id: task_id.clone(),
+        action: action.clone(),
+        claimed_at: link.map(|link| link.at).unwrap_or_default(),
+        by: actor.to_owned(),
+    };
+    Ok(Found {
+        claim,
+        case,
+        body,
+        row,
+    })
+}
+
+/// The row of an answer that a person vouches for. Where its owner died before it could record anything, it has what
+/// the chain knows.
+fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
+    let hash = &found.body.request_hash;
+    let known = || Row {
+        operation_id: found.case.operation_id.clone(),
+        session_id: found.case.session_id.clone(),
+        task_id: found.case.task_id.clone(),
+        action_type: found.case.action.clone(),
+        request_hash: hash
+            .as_ref()
+            .unwrap_or(&found.claim.key.request_hash)
+            .clone(),
+        entry_digest: found.body.entry_digest.clone(),
+        ..Row::default()
+    };
+    let recorded = found.row.clone();
+    let base = recorded.unwrap_or_else(|| row::unrecorded(known()));
+    row::resolved(base, answer, instant(at))
 }

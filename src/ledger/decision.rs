@@ -1,8 +1,8 @@
-//! Why something was done although it had been asked before, or why it was not: read back from the record.
+//! Why a repeated request was done again, or why it was answered from the record: read back from the record.
 
 use super::{
     record::{Made, Row, RowState, SeenInput},
-    store::{Earlier, StoreError, Tx, Which},
+    store::{StoreError, Tx, Which},
     validity::list,
     words::{Again, Miss, Why},
 };
@@ -32,14 +32,12 @@ pub(crate) enum Decision {
 /// What was not as before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// A URI, or what else differs.
     pub(crate) what: String,
     pub(crate) then: Fact,
     /// What was found when it was done again; none where that is not recorded.
     pub(crate) now: Option<Fact>,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fact {
     Seen(Sight),
@@ -58,7 +56,7 @@ impl Decision {
         };
         if let Some(how) = how {
             let original = match &row.reused_from {
-                Some(id) => tx.rows(&Which::id(id), 1)?.into_iter().next(),
+                Some(id) => tx.row(&Which::id(id))?,
                 None => None,
             };
             return Ok(Self::Answered {
@@ -83,47 +81,40 @@ impl Decision {
     }
 }
 
-/// The answer that was there already and did not do.
+/// The old answer that was not good enough.
 fn before(tx: &mut Tx<'_>, row: &Row, why: Why) -> Result<Option<Row>, StoreError> {
-    let what = match (why, &row.task_id, &row.action_type) {
-        (Why::Miss(_) | Why::Repeat, _, Some(action_type)) => Earlier::Success {
-            action_type,
-            request_hash: &row.request_hash,
-        },
-        (Why::Retry, Some(task_id), _) => Earlier::Failure { task_id },
+    let (session, link) = (&row.session_id, row.seq.unwrap_or_default());
+    let which = match (why, &row.task_id, &row.action_type) {
+        (Why::Miss(_) | Why::Repeat, _, Some(action_type)) => {
+            Which::success(session, action_type, &row.request_hash, link)
+        }
+        (Why::Retry, Some(task_id), _) => Which::failure(session, task_id, link),
         _ => return Ok(None),
     };
-    let which = Which::Earlier {
-        than: row.seq.unwrap_or_default(),
-        session_id: &row.session_id,
-        what,
-    };
-    Ok(tx.rows(&which, 1)?.into_iter().next())
+    tx.row(&which)
 }
 
-/// What of the old answer did not hold any more, as far as it was recorded.
+/// What had changed since the old answer, as far as it was recorded.
 fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
-    let said = |what: &str, then: Option<&String>, now: Option<&String>| {
-        let none = || "none".to_owned();
+    let said = |what: &str, then: &Option<String>, now: &Option<String>| {
+        let fact = |text: &Option<String>| Fact::Said(text.clone().unwrap_or("none".to_owned()));
         vec![Difference {
             what: what.to_owned(),
-            then: Fact::Said(then.cloned().unwrap_or_else(none)),
-            now: Some(Fact::Said(now.cloned().unwrap_or_else(none))),
+            then: fact(then),
+            now: Some(fact(now)),
         }]
     };
     match miss {
-        Miss::CatalogChanged => said(
-            "the entry",
-            before.entry_digest.as_ref(),
-            row.entry_digest.as_ref(),
-        ),
-        Miss::ToolChanged => said("the pin", before.tool_pin.as_ref(), row.tool_pin.as_ref()),
-        Miss::OneactChanged => said(
-            "oneact",
-            Some(&before.oneact_version),
-            Some(&row.oneact_version),
-        ),
-        Miss::Expired => said("answered", Some(&before.timestamp), Some(&row.started_at)),
+        Miss::CatalogChanged => said("the entry", &before.entry_digest, &row.entry_digest),
+        Miss::ToolChanged => said("the pin", &before.tool_pin, &row.tool_pin),
+        Miss::OneactChanged => {
+            let [then, now] = [before, row].map(|row| Some(row.oneact_version.clone()));
+            said("oneact", &then, &now)
+        }
+        Miss::Expired => {
+            let now = Some(row.started_at.clone());
+            said("answered", &Some(before.timestamp.clone()), &now)
+        }
         Miss::InputChanged | Miss::InputUnknown => changed(inputs(before), &inputs(row)),
         Miss::OutputMissing | Miss::OutputChanged | Miss::OutputExpiring => {
             changed(outputs(before), &outputs(row))
@@ -139,11 +130,7 @@ fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
                 })
                 .collect()
         }
-        Miss::Degraded => said(
-            "the demands",
-            before.adjusted.as_ref(),
-            row.adjusted.as_ref(),
-        ),
+        Miss::Degraded => said("the demands", &before.adjusted, &row.adjusted),
         Miss::Disabled
         | Miss::NotSuccessful
         | Miss::LedgerDamaged
@@ -167,7 +154,7 @@ fn outputs(row: &Row) -> Vec<(String, Sight)> {
         .collect()
 }
 
-/// Those that differ; all of them where none is known to.
+/// Those that differ; all of them where none is known to differ.
 fn changed(then: Vec<(String, Sight)>, now: &[(String, Sight)]) -> Vec<Difference> {
     let all = then.into_iter().map(|(uri, sight)| {
         let now = now.iter().find(|(other, _)| *other == uri);

@@ -1,7 +1,7 @@
-//! While something is done, and when it is: the claim is settled and the answer recorded, also where the
-//! database is gone by then (R-004-41, R-004-50, C-37).
+//! Settling the claim and recording the answer, also where the database has become unusable by then (R-004-41,
+//! R-004-50, C-37).
 
-use std::{fs, io};
+use std::{error::Error, fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -13,25 +13,24 @@ use super::{
     Ledger,
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    past::{claim_key, open, settle},
+    past::{Past, claim_key, open, settle},
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
     words::{Ask, Ended, LedgerError, Recorded, Running, Why},
 };
 
-/// The longest letter that is taken in, in bytes.
+/// The longest letter that is recorded, in bytes.
 const LONGEST: u64 = 256 << 20;
 
-/// An answer that is yet to be recorded: a file of the outbox.
+/// An answer that is not recorded yet: a file of the outbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Letter {
-    /// The ledger that is to have it; told only where it has to wait.
+    /// The ledger it belongs to. Empty until the letter is written.
     ledger: String,
     row: Row,
     actor: String,
-    /// Milliseconds since 1970.
     at: i64,
     claimed_hash: String,
     claim: Seq,
@@ -39,35 +38,29 @@ struct Letter {
 }
 
 impl Ledger<'_> {
-    /// Says, before anything can happen, that it may happen from here on. What changes nothing needs no
-    /// such record.
+    /// Records, before anything can happen, that it may happen from here on. What changes nothing needs no such
+    /// record.
     pub(crate) fn dispatch(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
         if ask.effects == Effects::None {
             return Ok(());
         }
-        let key = claim_key(ask, &running.hashes.request_hash);
-        let (actor, now) = (self.actor.clone(), self.host.timestamp());
+        let (session, request) = (ask.who.session_id, &running.hashes.request_hash);
+        let stamp = stamp(ask, &self.actor, self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            let ours = open(
-                tx,
-                &key.session_id,
-                &running.hashes.request_hash,
-                running.claim,
-            )?;
-            let Some(claim) = ours else {
+            let Some(claim) = open(tx, session, request, running.claim)? else {
                 return Err(LedgerError::InFlight {
                     operation: "of another run".to_owned(),
                     waited: ask.patience,
                 });
             };
             let body = Body {
-                request_hash: Some(running.hashes.request_hash.clone()),
+                request_hash: Some(request.clone()),
                 entry_digest: Some(ask.entry_digest.clone()),
                 claim: Some(running.claim),
                 changes: chain::changes(ask.change),
                 ..Body::default()
             };
-            chain::append(tx, Event::Dispatched, stamp(ask, &actor, now), &body)?;
+            chain::append(tx, Event::Dispatched, stamp, &body)?;
             tx.put_claim(&Claim {
                 state: ClaimState::Dispatched,
                 ..claim
@@ -76,9 +69,8 @@ impl Ledger<'_> {
         })
     }
 
-    /// Records how it ended. Where the ledger cannot be written any more the answer waits in the outbox
-    /// for the next start; where that cannot be written either, the claim stays, and says that nobody
-    /// knows.
+    /// Records how it ended. Where the ledger cannot be written any more, the answer waits in the outbox for the next
+    /// run. Where that cannot be written either, the claim stays, and its outcome is unknown.
     pub(crate) fn finish(&mut self, ask: &Ask<'_>, mut running: Running, ended: Ended) -> Recorded {
         let mut letter = Letter {
             ledger: String::new(),
@@ -89,7 +81,8 @@ impl Ledger<'_> {
             claim: running.claim,
             change: ask.change,
         };
-        let recorded = match self.take_in(&letter) {
+        let taken = write(&mut *self.store, Durability::Disk, |tx| letter.taken_in(tx));
+        let recorded = match taken {
             Ok(head) => {
                 self.publish(&head);
                 Recorded {
@@ -99,8 +92,7 @@ impl Ledger<'_> {
             }
             Err(error) => {
                 letter.ledger = self.called();
-                let kept = keep(&self.outbox, &letter);
-                let what = match &kept {
+                let what = match keep(&self.outbox, &letter) {
                     Ok(()) => "The answer waits in the outbox for the next run.".to_owned(),
                     Err(why) => format!(
                         "Nor could it be kept for later ({why}): what was done is not recorded."
@@ -119,18 +111,27 @@ impl Ledger<'_> {
         recorded
     }
 
-    /// Takes up what a dead owner left unknown, where there is evidence of how it ended: whoever has it
-    /// says so with [`Ledger::finish`], or that nothing came of it with [`Ledger::undone`].
+    /// The claim of an operation whose outcome is unknown.
+    pub(super) fn left_unknown(
+        &mut self,
+        operation_id: &str,
+    ) -> Result<Option<Claim>, LedgerError> {
+        let claims = read(&mut *self.store, Tx::claims)?;
+        let left = |claim: &Claim| {
+            claim.operation_id == operation_id && claim.state == ClaimState::Unknown
+        };
+        Ok(claims.into_iter().find(left))
+    }
+
+    /// Takes over what a dead owner left unknown, where there is evidence of how it ended. The caller records the end
+    /// with [`Ledger::finish`], or with [`Ledger::undone`] that nothing came of it.
     pub(crate) fn take_up(
         &mut self,
         ask: &Ask<'_>,
         operation_id: &str,
     ) -> Result<Option<Running>, LedgerError> {
         let hashes = ask.asked.hashes(&self.key(ask)?);
-        let claims = read::<_, LedgerError>(&mut *self.store, |tx| Ok(tx.claims()?))?;
-        let left = claims
-            .into_iter()
-            .find(|claim| claim.operation_id == operation_id && claim.state == ClaimState::Unknown);
+        let left = self.left_unknown(operation_id)?;
         Ok(left.map(|claim| Running {
             hashes,
             claim: claim.seq,
@@ -140,47 +141,27 @@ impl Ledger<'_> {
         }))
     }
 
-    /// Nothing came of it: it may be done again.
+    /// Records that nothing came of it, so that it may be done again.
     pub(crate) fn undone(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
-        let key = claim_key(ask, &running.hashes.request_hash);
-        let (actor, now) = (self.actor.clone(), self.host.timestamp());
+        let request = &running.hashes.request_hash;
+        let key = claim_key(ask, request);
+        let stamp = stamp(ask, &self.actor, self.host.timestamp());
         write(&mut *self.store, Durability::Disk, |tx| {
-            if let Some(claim) = settle(tx, &key, &running.hashes.request_hash, running.claim)? {
+            if let Some(claim) = settle(tx, &key, request, running.claim)? {
                 let body = Body {
-                    request_hash: Some(running.hashes.request_hash.clone()),
+                    request_hash: Some(request.clone()),
                     reason: Some("undone".to_owned()),
                     about: Some(claim.operation_id),
                     claim: Some(claim.seq),
                     ..Body::default()
                 };
-                chain::append(tx, Event::Resolved, stamp(ask, &actor, now), &body)?;
+                chain::append(tx, Event::Resolved, stamp, &body)?;
             }
             Ok(())
         })
     }
 
-    /// Settles the claim and records the answer, in one transaction.
-    fn take_in(&mut self, letter: &Letter) -> Result<Head, LedgerError> {
-        write(&mut *self.store, Durability::Disk, |tx| {
-            Ok(letter.taken_in(tx)?)
-        })
-    }
-
-    /// Of several that start at once, one takes a letter in.
-    fn take_in_once(&mut self, letter: &Letter) -> Result<(), LedgerError> {
-        let taken = write::<_, LedgerError>(&mut *self.store, Durability::Disk, |tx| {
-            if letter.is_in(tx)? {
-                return Ok(None);
-            }
-            Ok(Some(letter.taken_in(tx)?))
-        })?;
-        if let Some(head) = taken {
-            self.publish(&head);
-        }
-        Ok(())
-    }
-
-    /// What letters call this ledger: as it is seen from the state directory, which may be moved with it.
+    /// The name of this ledger in letters: relative to the state directory, if it is inside. Both may be moved together.
     fn called(&self) -> String {
         let place = self.store.place();
         let state_dir = self.outbox.parent().map(Utf8Path::canonicalize_utf8);
@@ -191,9 +172,9 @@ impl Ledger<'_> {
         within.map_or(place, Utf8Path::as_str).to_owned()
     }
 
-    /// Takes in what earlier runs could not record. What cannot be taken in stays, and is told of.
+    /// Records what earlier runs could not record. A letter that cannot be recorded stays and is logged.
     pub(super) fn absorb_outbox(&mut self) {
-        // A link may lead to the letters of somebody else.
+        // A symbolic link may lead to another user's letters.
         if self.outbox.is_symlink() {
             tracing::warn!("{} is a symbolic link and is not read.", self.outbox);
             return;
@@ -207,10 +188,8 @@ impl Ledger<'_> {
             .filter(|path| path.extension() == Some("json"));
         for path in letters {
             match self.absorb(&path) {
-                Ok(Absorbed::Recorded) => {
-                    tracing::info!("Recorded what was left in the outbox as {path}.");
-                }
-                Ok(Absorbed::Others(ledger)) => {
+                Ok(None) => tracing::info!("Recorded what was left in the outbox as {path}."),
+                Ok(Some(ledger)) => {
                     tracing::info!("{path} waits for the ledger {ledger}, which is not this one.");
                 }
                 Err(why) => tracing::warn!("{path} could not be recorded: {why}"),
@@ -218,38 +197,35 @@ impl Ledger<'_> {
         }
     }
 
-    fn absorb(&mut self, path: &Utf8Path) -> Result<Absorbed, String> {
+    /// Records a letter and removes it. Returns the other ledger that it belongs to, if it does.
+    fn absorb(&mut self, path: &Utf8Path) -> Result<Option<String>, Box<dyn Error>> {
         let bytes = match host::read_plain(path, LONGEST) {
-            Ok(bytes) => bytes,
-            // Somebody else was faster.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Absorbed::Recorded);
-            }
-            Err(error) => return Err(error.to_string()),
+            // Another run was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            bytes => bytes?,
         };
-        let letter: Letter = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        let letter: Letter = serde_json::from_slice(&bytes)?;
         if letter.ledger != self.called() {
-            return Ok(Absorbed::Others(letter.ledger));
+            return Ok(Some(letter.ledger));
         }
-        self.take_in_once(&letter)
-            .map_err(|error| error.to_string())?;
+        // Of several runs that start at once, one records the letter.
+        let taken = write(&mut *self.store, Durability::Disk, |tx| {
+            let known = letter.is_in(tx)?;
+            (!known).then(|| letter.taken_in(tx)).transpose()
+        })?;
+        if let Some(head) = taken {
+            self.publish(&head);
+        }
         match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
-            _ => Ok(Absorbed::Recorded),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(None),
         }
     }
 }
 
-/// What became of a letter.
-enum Absorbed {
-    Recorded,
-    /// It is that ledger's.
-    Others(String),
-}
-
 impl Letter {
-    /// Whether it was taken in before. Other answers of its operation are none of its business: a person
-    /// may have given one in the place of this.
+    /// Whether this answer is recorded already. Other answers of its operation do not count: a person may have given
+    /// one.
     fn is_in(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
         let row = &self.row;
         let same = |other: &Row| {
@@ -258,8 +234,9 @@ impl Letter {
                 && other.request_hash == row.request_hash
                 && other.response_sha256 == row.response_sha256
         };
-        let rows = tx.rows(&Which::operation(&row.operation_id), usize::MAX)?;
-        Ok(rows.iter().any(same))
+        let mut rows = tx.rows(&Which::operation(&row.operation_id), usize::MAX)?;
+        rows.retain(same);
+        Ok(Past::default().first_believed(tx, rows)?.is_some())
     }
 
     fn taken_in(&self, tx: &mut Tx<'_>) -> Result<Head, StoreError> {
@@ -271,8 +248,7 @@ impl Letter {
         let ours = settle(tx, &key, &row.request_hash, self.claim)?;
         let claim = ours.as_ref().map(|claim| claim.seq);
         let event = if let Some(claim) = ours {
-            // Whether it happened nobody knows, or it is not good: nobody does it again until a person has
-            // said.
+            // The outcome is unknown, or the result is not good: it is not done again until a person has decided.
             if row.state == Some(RowState::Unknown) {
                 tx.put_claim(&Claim {
                     state: ClaimState::Unknown,

@@ -1,29 +1,29 @@
 //! One look at the record, inside a transaction: the three questions, and the claim.
 
-mod same;
+use std::ops::ControlFlow;
 
 use super::{
     chain::{self, Body, SessionSeal},
-    past::{FEW, Past, claim_key},
+    past::{FEW, Past, Success, claim_key},
     record::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowOutcome, RowState, Seq, Session,
     },
     request::Hashes,
     row::{self, Beside},
-    store::{Delivery, Tx, Which},
-    words::{Again, Answered, Ask, Attempt, LedgerError, Miss, Running, Why},
+    store::{Tx, Which},
+    words::{Again, Answered, Ask, LedgerError, Miss, Running, Why},
 };
-use crate::task::{OnDuplicate, Unless};
+use crate::task::{Ground, OnDuplicate, Unless};
 
-/// What one look at the record comes to.
+/// The result of one look at the record.
 pub(super) enum Step {
     Run(Running),
     Answered(Box<Answered>),
-    /// An old answer: to be judged outside the transaction, which may mean reading files.
+    /// An old answer. It is judged outside the transaction, because that may mean reading files.
     Judge(Box<Row>),
-    /// Somebody has it: alive or dead is found out outside the transaction.
+    /// Somebody has claimed the request. Whether the owner is alive is found out outside the transaction.
     Claimed(Claim),
-    /// Whoever had it died when it may have happened.
+    /// The owner died when it may have happened.
     Unknown {
         operation: String,
     },
@@ -32,29 +32,44 @@ pub(super) enum Step {
 /// What was found out between two looks.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The old answers that were judged, as they were then. That of the same delivery need not be that of the same
-    /// request.
+    /// The old answers that were judged, as they were then. The answer to the same delivery need not be the answer
+    /// to the same request.
     pub(super) judged: Vec<(Row, Result<(), Miss>)>,
-    /// A claim whose owner is dead.
     pub(super) dead: Option<Seq>,
-    /// Those of the newest links that tell of the request.
+    /// Those of the newest links that are about the request.
     pub(super) examined: Vec<Seq>,
 }
 
-/// One look, inside a transaction.
 pub(super) struct Look<'t, 'd, 'a> {
     pub(super) tx: &'t mut Tx<'d>,
     pub(super) ask: &'t Ask<'a>,
     pub(super) hashes: &'t Hashes,
     pub(super) known: &'t Known,
-    /// What the links say of the request.
+    /// What the links say about the request.
     pub(super) past: Past,
     pub(super) stamp: chain::Stamp<'t>,
 }
 
+/// An end of the look, or the reason for which the request is done; without a reason there is no old answer.
+type Decided = ControlFlow<Step, Option<Why>>;
+
 impl Look<'_, '_, '_> {
-    /// Whether the session was opened before: it belongs to the context it was opened in.
-    pub(super) fn is_open(&mut self) -> Result<bool, LedgerError> {
+    /// Asks the three questions; claims the request where none has an answer.
+    pub(super) fn decide(mut self) -> Result<Step, LedgerError> {
+        if !self.is_open()? {
+            return self.claim_first();
+        }
+        if let Some(step) = self.same_delivery()? {
+            return Ok(step);
+        }
+        match self.same_request()? {
+            ControlFlow::Break(step) => Ok(step),
+            ControlFlow::Continue(why) => self.claim(why),
+        }
+    }
+
+    /// Whether the session was opened before. A session belongs to the context in which it was opened.
+    fn is_open(&mut self) -> Result<bool, LedgerError> {
         let who = &self.ask.who;
         let Some(session) = self.tx.session(who.session_id)? else {
             let used = !self.past.is_empty() || self.tx.is_used(who.session_id)?;
@@ -85,37 +100,24 @@ impl Look<'_, '_, '_> {
         LedgerError::Store(self.tx.damaged(why))
     }
 
-    /// Question 1. What was delivered before is answered as before, success or failure.
-    pub(super) fn same_delivery(&mut self) -> Result<Option<Step>, LedgerError> {
+    /// Question 1. A delivery that was answered before gets the same answer, success or failure.
+    fn same_delivery(&mut self) -> Result<Option<Step>, LedgerError> {
         let who = &self.ask.who;
-        let (delivery, what) = match (who.idempotency_key, who.task_id) {
-            (Some(key), _) => (
-                Delivery::Key {
-                    session_id: who.session_id,
-                    idempotency_key: key,
-                },
-                format!("idempotency key `{key}`"),
-            ),
-            (None, Some(task_id)) => (
-                Delivery::Task {
-                    session_id: who.session_id,
-                    request_id: who.request_id,
-                    task_id,
-                    attempt: who.attempt.said(),
-                },
-                format!("task `{task_id}`"),
+        let session = who.session_id;
+        let (which, what) = match (who.idempotency_key, who.task_id) {
+            (Some(key), _) => (Which::key(session, key), format!("idempotency key `{key}`")),
+            (None, Some(task)) => (
+                Which::delivery(session, who.request_id, task, who.attempt),
+                format!("task `{task}`"),
             ),
             (None, None) => return Ok(None),
         };
-        let rows = self.tx.rows(&Which::Delivery(delivery), FEW)?;
-        let Some(row) = self.first_believed(rows)? else {
+        let Some(row) = self.believed(&which)? else {
             return Ok(None);
         };
-        let counted = who.attempt.said().is_some() || who.idempotency_key.is_some();
-        if row.outcome == RowOutcome::Error && !counted {
-            return Ok(None);
-        }
-        if row.revoked_by.is_some() {
+        let counted = who.attempt.is_some() || who.idempotency_key.is_some();
+        let retried = row.outcome == RowOutcome::Error && !counted;
+        if retried || row.revoked_by.is_some() {
             return Ok(None);
         }
         if row.request_hash != self.hashes.request_hash {
@@ -124,7 +126,7 @@ impl Look<'_, '_, '_> {
                 operation: row.operation_id,
             });
         }
-        // What a plan did may have been undone since: then its answer is none any more.
+        // A plan's changes may have been undone since. Then the answer does not hold any more.
         if self.ask.on_duplicate == OnDuplicate::Suppress(Unless::FilesChanged)
             && row.outcome == RowOutcome::Success
         {
@@ -137,17 +139,112 @@ impl Look<'_, '_, '_> {
         self.again(Again::Replayed, row).map(Some)
     }
 
-    /// The first of these rows that its link seals.
-    fn first_believed(&mut self, rows: Vec<Row>) -> Result<Option<Row>, LedgerError> {
-        for row in rows {
-            if let Some(row) = self.past.believed(self.tx, row)? {
-                return Ok(Some(row));
+    /// Questions 2 and 3. Was the same request done in this session, by the links, and is its answer still good?
+    fn same_request(&mut self) -> Result<Decided, LedgerError> {
+        let ask = self.ask;
+        if ask.on_duplicate == OnDuplicate::Repeat {
+            return self.repeated();
+        }
+        let row = match self.newest_success()? {
+            None => return Ok(ControlFlow::Continue(None)),
+            Some(Err(success)) => return self.damaged(&success),
+            Some(Ok(row)) => row,
+        };
+        let Some(mut verdict) = self.verdict(&row) else {
+            return Ok(ControlFlow::Break(Step::Judge(Box::new(row))));
+        };
+        let how = match ask.on_duplicate {
+            OnDuplicate::Reuse { ground, .. } => {
+                if ground != Ground::Content && self.may_have_changed_since(&row)? {
+                    verdict = verdict.and(Err(Miss::StateMayHaveChanged));
+                }
+                Again::Reused
+            }
+            OnDuplicate::Suppress(_) | OnDuplicate::Repeat => Again::Suppressed,
+        };
+        match verdict {
+            Err(miss) => Ok(ControlFlow::Continue(Some(Why::Miss(miss)))),
+            Ok(()) => self.again(how, row).map(ControlFlow::Break),
+        }
+    }
+
+    /// Whether the session began or ended anything that may change what the old answer read, since the run of that
+    /// answer began. The last reuse of the answer examined everything before it.
+    fn may_have_changed_since(&mut self, row: &Row) -> Result<bool, LedgerError> {
+        let answered = row.seq.unwrap_or_default();
+        let link = self.tx.link(answered)?;
+        let claim = link.and_then(|link| link.body()?.claim);
+        let mut reused = self.tx.rows(&Which::reuses_of(&row.id), 1)?;
+        // A replayed answer did not examine anything.
+        reused.retain(|reuse| reuse.state == Some(RowState::Reused));
+        let reused = self.past.first_believed(self.tx, reused)?;
+        let reused = reused.and_then(|reuse| reuse.seq);
+        let since = reused.or(claim).unwrap_or(answered);
+        let session = self.ask.who.session_id;
+        let changed = self.tx.changed_since(since, session, &row.operation_id)?;
+        Ok(changed.is_some())
+    }
+
+    /// What the catalog has repeated is still done once for each delivery.
+    fn repeated(&mut self) -> Result<Decided, LedgerError> {
+        let who = &self.ask.who;
+        let key = claim_key(self.ask, &self.hashes.request_hash);
+        let named = who.task_id.is_some() || who.idempotency_key.is_some();
+        let delivered = self.past.delivered(&key).filter(|_| named).cloned();
+        if let Some(success) = delivered {
+            // An answer that a person gave does not name the delivery, so question 1 did not find it.
+            return match self.row_of(&success)? {
+                Some(row) => self.again(Again::Replayed, row).map(ControlFlow::Break),
+                None => self.damaged(&success),
+            };
+        }
+        let before = self.past.successes().next();
+        Ok(ControlFlow::Continue(before.map(|_| Why::Repeat)))
+    }
+
+    /// The row of the newest success, or the success whose row is not what its link says.
+    fn newest_success(&mut self) -> Result<Option<Result<Row, Success>>, LedgerError> {
+        let successes: Vec<Success> = self.past.successes().cloned().collect();
+        for success in successes {
+            let Some(row) = self.row_of(&success)? else {
+                return Ok(Some(Err(success)));
+            };
+            if row.outcome == RowOutcome::Success {
+                return Ok(Some(Ok(row)));
             }
         }
         Ok(None)
     }
 
-    /// How that old answer was judged, if it was. What was taken back or pruned since is to be judged again.
+    /// The row of a success, if it is what its link says.
+    fn row_of(&mut self, success: &Success) -> Result<Option<Row>, LedgerError> {
+        let mut rows = self.tx.rows(&Which::link(success.link.seq), 1)?;
+        rows.retain(|row| row.id == success.row_id);
+        Ok(self.past.first_believed(self.tx, rows)?)
+    }
+
+    /// Decides about a success whose row is not what its link says.
+    fn damaged(&self, success: &Success) -> Result<Decided, LedgerError> {
+        let miss = if self.past.revoked_by(&success.row_id).is_some() {
+            Miss::Revoked
+        } else if self.ask.effects == Effects::Once {
+            return Err(LedgerError::Damaged {
+                operation: success.link.operation_id.clone(),
+                link: success.link.seq,
+            });
+        } else {
+            Miss::LedgerDamaged
+        };
+        Ok(ControlFlow::Continue(Some(Why::Miss(miss))))
+    }
+
+    /// The first row that its link seals.
+    fn believed(&mut self, which: &Which) -> Result<Option<Row>, LedgerError> {
+        let rows = self.tx.rows(which, FEW)?;
+        Ok(self.past.first_believed(self.tx, rows)?)
+    }
+
+    /// How that old answer was judged, if it was. An answer that was revoked or pruned since is judged again.
     fn verdict(&self, row: &Row) -> Option<Result<(), Miss>> {
         let facts = |row: &Row| (row.id.clone(), row.revoked_by, row.response.is_some());
         let mut judged = self.known.judged.iter();
@@ -155,8 +252,7 @@ impl Look<'_, '_, '_> {
         Some(*verdict)
     }
 
-    /// Gives an old answer again: a row of its own, with the answer byte for byte (R-004-38, R-004-39,
-    /// C-38).
+    /// Gives an old answer again, in a row of its own, with the answer byte for byte (R-004-38, R-004-39, C-38).
     fn again(&mut self, how: Again, original: Row) -> Result<Step, LedgerError> {
         let (event, state) = match how {
             Again::Replayed => (Event::Replayed, RowState::Replayed),
@@ -173,16 +269,15 @@ impl Look<'_, '_, '_> {
         })))
     }
 
-    /// Opens the session, and claims the request, which nobody can have in it.
-    pub(super) fn claim_first(&mut self) -> Result<Step, LedgerError> {
+    /// Opens the session and claims the request. No one else can have claimed it in a new session.
+    fn claim_first(&mut self) -> Result<Step, LedgerError> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let (who, attempt) = (&self.ask.who, self.attempt(None));
         let seal = SessionSeal {
             context: who.context.to_owned(),
             profile: who.profile.to_owned(),
         };
-        let turn = (Why::New, attempt);
-        let running = self.put(key, Some(seal.clone()), None, turn)?;
+        let running = self.put(key, Some(seal.clone()), None, (Why::New, attempt))?;
         self.tx.open_session(&Session {
             seq: running.claim,
             session_id: who.session_id.to_owned(),
@@ -195,7 +290,7 @@ impl Look<'_, '_, '_> {
     }
 
     /// Claims the request, if nobody has. Without a reason it has no old answer.
-    pub(super) fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
+    fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let Some(theirs) = self.past.holder(self.tx, &key)? else {
             let turn = self.turn(why)?;
@@ -204,34 +299,32 @@ impl Look<'_, '_, '_> {
         if self.tx.claim(&key)?.as_ref() != Some(&theirs) {
             self.tx.put_claim(&theirs)?;
         }
-        if theirs.state == ClaimState::Unknown {
-            return Ok(Step::Unknown {
-                operation: theirs.operation_id,
-            });
+        let operation = theirs.operation_id.clone();
+        match (theirs.state, theirs.effects) {
+            (ClaimState::Unknown, _) => Ok(Step::Unknown { operation }),
+            _ if self.known.dead != Some(theirs.seq) => Ok(Step::Claimed(theirs)),
+            (ClaimState::Dispatched, Effects::Once) => {
+                let body = Body {
+                    request_hash: Some(self.hashes.request_hash.clone()),
+                    about: Some(operation.clone()),
+                    claim: Some(theirs.seq),
+                    ..Body::default()
+                };
+                chain::append(self.tx, Event::Unknown, self.stamp, &body)?;
+                self.tx.put_claim(&Claim {
+                    state: ClaimState::Unknown,
+                    ..theirs
+                })?;
+                Ok(Step::Unknown { operation })
+            }
+            _ => {
+                let turn = self.turn(Some(Why::TakenOver))?;
+                Ok(Step::Run(self.put(key, None, Some(theirs), turn)?))
+            }
         }
-        if self.known.dead != Some(theirs.seq) {
-            return Ok(Step::Claimed(theirs));
-        }
-        if (theirs.state, theirs.effects) == (ClaimState::Dispatched, Effects::Once) {
-            let body = Body {
-                request_hash: Some(self.hashes.request_hash.clone()),
-                about: Some(theirs.operation_id.clone()),
-                claim: Some(theirs.seq),
-                ..Body::default()
-            };
-            chain::append(self.tx, Event::Unknown, self.stamp, &body)?;
-            let operation = theirs.operation_id.clone();
-            self.tx.put_claim(&Claim {
-                state: ClaimState::Unknown,
-                ..theirs
-            })?;
-            return Ok(Step::Unknown { operation });
-        }
-        let turn = self.turn(Some(Why::TakenOver))?;
-        Ok(Step::Run(self.put(key, None, Some(theirs), turn)?))
     }
 
-    /// Adds the claim and its link, which opens that session, or takes that claim over.
+    /// Adds the claim and its link. The link opens `session`, or takes the claim `before` over.
     fn put(
         &mut self,
         key: ClaimKey,
@@ -275,18 +368,14 @@ impl Look<'_, '_, '_> {
         })
     }
 
-    /// Why it is done, and as which attempt: as said, or as what was last answered for the task has it.
+    /// Why the request is done, and as which attempt: the caller's number, or the one after the last answer for the
+    /// task.
     fn turn(&mut self, why: Option<Why>) -> Result<(Why, u32), LedgerError> {
         let who = &self.ask.who;
         let last = match (why, who.attempt, who.task_id) {
-            (Some(_), Attempt::Said(_), _) | (_, _, None) => None,
-            (None, _, Some(task_id)) | (_, Attempt::Unsaid, Some(task_id)) => {
-                let which = Which::Task {
-                    session_id: who.session_id,
-                    task_id,
-                };
-                let rows = self.tx.rows(&which, FEW)?;
-                self.first_believed(rows)?
+            (Some(_), Some(_), _) | (_, _, None) => None,
+            (None, _, Some(task)) | (_, None, Some(task)) => {
+                self.believed(&Which::task(who.session_id, task))?
             }
         };
         let why = why.unwrap_or(match &last {
@@ -296,9 +385,8 @@ impl Look<'_, '_, '_> {
         Ok((why, self.attempt(last.as_ref())))
     }
 
-    /// As said, or the one after the last.
     fn attempt(&self, last: Option<&Row>) -> u32 {
         let next = || last.map_or(1, |row| row.attempt.saturating_add(1));
-        self.ask.who.attempt.said().unwrap_or_else(next)
+        self.ask.who.attempt.unwrap_or_else(next)
     }
 }

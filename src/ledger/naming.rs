@@ -1,11 +1,13 @@
-//! Which answer a person means: an operation's id, a row's, or a step of a session.
+//! Which answer a person means: by the id of an operation, the id of a row, or the step of a session; and why the
+//! record has no answer to a person's question or takes no decision.
+
+use std::collections::BTreeMap;
 
 use super::{
-    record::{Row, RowState},
-    store::{Begin, StoreError, Tx, Which},
+    record::{Row, RowState, Seq},
+    store::{StoreError, Tx, Which},
 };
 
-/// What a person typed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name<'a> {
     /// An id or its beginning; or the number of a step, with or without `#`.
@@ -24,11 +26,21 @@ pub(crate) enum Alone {
     LastSession,
 }
 
-/// Why it names no answer.
+/// Why the record shows nothing, or a decision about it is not taken.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NameError {
+pub(crate) enum RecordError {
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("there is no ledger at {place}: nothing has been recorded here yet")]
+    Missing { place: String },
+    #[error("nothing is recorded here: the ledger is switched off (`none`)")]
+    Off,
+    #[error("the ledger {place} is empty: nothing has been recorded yet")]
+    Empty { place: String },
+    #[error("the ledger has no session `{session}`; the last one that was used is `{last}`")]
+    NoSession { session: String, last: String },
+    #[error("the session `{session}` has no task `{task}`, and nothing has an id that begins so")]
+    NoTask { session: String, task: String },
     #[error(
         "nothing recorded{} has an id that begins with `{text}`; `oneact history` lists what there is",
         .session.as_ref().map(|id| format!(" in the session `{id}`")).unwrap_or_default()
@@ -50,6 +62,31 @@ pub(crate) enum NameError {
         text: String,
         candidates: Vec<String>,
     },
+    #[error("{0} is of before oneact: it is never reused, and no link can be about it")]
+    History(String),
+    #[error("{row} was taken back before, by link {by}")]
+    RevokedBefore { row: String, by: Seq },
+    #[error("operation {operation} is at work: nothing is to be decided before it ends")]
+    AtWork { operation: String },
+    #[error(
+        "operation {operation} died before anything happened: the next run of the same does it"
+    )]
+    NothingHappened { operation: String },
+    #[error(
+        "what operation {operation} does may be done twice: the next run of the same does it again"
+    )]
+    MayRepeat { operation: String },
+    #[error("operation {operation} is not open: it ended as `{state}`")]
+    Ended {
+        operation: String,
+        state: &'static str,
+    },
+    #[error("operation {operation} was settled by somebody else meanwhile")]
+    Settled { operation: String },
+    #[error(
+        "link {link} does not say what operation {operation} was, so that it cannot be known again; only --did-not is possible"
+    )]
+    Forgotten { operation: String, link: Seq },
 }
 
 fn steps(last: Option<u64>) -> String {
@@ -71,10 +108,10 @@ pub(crate) struct Told {
     pub(crate) state: &'static str,
 }
 
-/// So many of each kind of id are listed at most.
+/// The number of candidates that are listed of each kind of id.
 pub(super) const CANDIDATES: usize = 10;
 
-/// How sessions are named that only try whether an answer comes out the same.
+/// The beginning of the names of sessions that only replay an answer, to compare it.
 pub(crate) const SCRATCH: &str = "replay-";
 
 impl Told {
@@ -90,26 +127,23 @@ impl Told {
     }
 }
 
-/// The one answer that is meant. An operation that was resolved has several: the newest.
-pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, NameError> {
+/// The answer that a name means. An operation that was resolved has several answers: the newest one is meant.
+pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> {
     let text = name.text.strip_prefix('#').unwrap_or(name.text);
     if let Some(step) = number(text) {
         let last = match (name.session, name.alone) {
             (Some(_), _) => None,
             (None, Alone::LastSession) => last_session(tx)?,
-            (None, Alone::Refused) => return Err(NameError::StepAlone(text.to_owned())),
+            (None, Alone::Refused) => return Err(RecordError::StepAlone(text.to_owned())),
         };
         let session = name.session.or(last.as_deref());
         return at(tx, session.unwrap_or_default(), step);
     }
-    let begin = Begin {
-        text,
-        session_id: name.session,
-    };
-    let mut rows = tx.rows(&Which::Operation(begin), CANDIDATES)?;
-    rows.extend(tx.rows(&Which::Id(begin), CANDIDATES)?);
+    let operations = Which::operation(text).within(name.session);
+    let mut rows = tx.rows(&operations, CANDIDATES)?;
+    rows.extend(tx.rows(&Which::id(text).within(name.session), CANDIDATES)?);
     let called = |row: &Row| {
-        // A whole row's id is meant, also where an operation's begins so.
+        // The whole id of a row means that row, also where the id of an operation begins so.
         let name = match row.operation_id.as_str() {
             operation if operation.starts_with(text) && row.id != text => operation,
             _ => &row.id,
@@ -119,17 +153,18 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, NameError> {
     only(text, name.session, rows, called)
 }
 
-/// The number of a step as it is shown: with a zero before it, it is the beginning of an id.
+/// The number of a step as it is shown. With a leading zero it is the beginning of an id.
 fn number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
-/// The session of the newest answer that was not given to try something; else the one that was opened last.
+/// The session of the newest answer, except for sessions that only replay others; else the session that was opened
+/// last.
 pub(super) fn last_session(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError> {
     let mut newest = None;
     for most in [1, 100] {
-        for row in tx.rows(&Which::Newest, most)? {
+        for row in tx.rows(&Which::newest(), most)? {
             if !row.session_id.starts_with(SCRATCH) {
                 return Ok(Some(row.session_id));
             }
@@ -143,51 +178,41 @@ pub(super) fn last_session(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError
     Ok(opened.map(|session| session.session_id))
 }
 
-fn at(tx: &mut Tx<'_>, session_id: &str, step_index: u64) -> Result<Row, NameError> {
-    let which = Which::Step {
-        session_id,
-        step_index,
-    };
-    if let Some(row) = tx.rows(&which, 1)?.into_iter().next() {
+fn at(tx: &mut Tx<'_>, session_id: &str, step: u64) -> Result<Row, RecordError> {
+    if let Some(row) = tx.row(&Which::step(session_id, step))? {
         return Ok(row);
     }
-    Err(NameError::NoStep {
+    Err(RecordError::NoStep {
         session: session_id.to_owned(),
-        step: step_index,
-        last: tx.steps(&Which::Latest(session_id), 1)?.into_iter().next(),
+        step,
+        last: tx.steps(&Which::latest(session_id), 1)?.pop(),
     })
 }
 
-/// What a text means among things of a session whose names begin so: the one that has just this name; else the first,
-/// if all have the same.
+/// The one thing that is meant among those whose names begin with `text`: the one with exactly this name, or the
+/// first one if all have the same name.
 pub(super) fn only<T>(
     text: &str,
     session: Option<&str>,
     found: Vec<T>,
     name: impl Fn(&T) -> String,
-) -> Result<T, NameError> {
-    let mut named: Vec<(String, T)> = Vec::new();
+) -> Result<T, RecordError> {
+    let mut named: BTreeMap<String, T> = BTreeMap::new();
     for thing in found.into_iter().filter(|_| !text.is_empty()) {
         let name = name(&thing);
         if name == text {
             return Ok(thing);
         }
-        if !named.iter().any(|(other, _)| *other == name) {
-            named.push((name, thing));
-        }
+        named.entry(name).or_insert(thing);
     }
     let text = text.to_owned();
-    match named.pop() {
-        Some((_, thing)) if named.is_empty() => Ok(thing),
-        None => Err(NameError::Nothing {
+    let candidates: Vec<String> = named.keys().cloned().collect();
+    match named.into_values().next() {
+        Some(thing) if candidates.len() == 1 => Ok(thing),
+        Some(_) => Err(RecordError::Several { text, candidates }),
+        None => Err(RecordError::Nothing {
             text,
             session: session.map(ToOwned::to_owned),
         }),
-        Some(last) => {
-            let names = named.into_iter().chain([last]).map(|(name, _)| name);
-            let mut candidates: Vec<String> = names.collect();
-            candidates.sort_unstable();
-            Err(NameError::Several { text, candidates })
-        }
     }
 }

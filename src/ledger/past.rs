@@ -1,55 +1,56 @@
-//! What the links say of a request: who is at work on it, how it ended, what was taken back.
+//! What the links say about a request: who is at work on it, how it ended, what was revoked.
 //!
-//! Rows and claims are copies that are found quickly. Where they differ from the links, the links decide:
-//! nothing is answered, and nothing that must not happen twice is done, on the word of a row alone.
+//! Rows and claims are copies that are found quickly. Where they differ from the links, the links decide: a row alone
+//! is never enough to give an answer, or to do something that must not happen twice.
 
-use crate::task::OnDuplicate;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
+use crate::task::OnDuplicate;
+
 use super::{
     canonical::{canonical, sha256},
     chain::Body,
-    record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq},
-    store::{Reach, StoreError, Tx},
+    record::{Claim, ClaimKey, ClaimState, Effects, Event, Link, NOTHING, Row, Seq, word},
+    store::{StoreError, Tx},
     validity::sealed,
     words::Ask,
 };
 
-/// What the links say of one request in its session.
+/// What the links say about one request in its session.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     opened: Opened,
     successes: Vec<Success>,
-    /// The rows that were taken back, and the links that did it.
+    /// The rows that were revoked, and the links that did it.
     revoked: HashMap<String, Seq>,
     links: usize,
 }
 
-/// It was done: an answer that a link seals.
+/// An answer of something that was done, as a link seals it.
 #[derive(Debug, Clone)]
 pub(super) struct Success {
     pub(super) link: Link,
     pub(super) row_id: String,
-    /// What its claim had claimed.
+    /// What its claim claimed.
     claimed: Option<String>,
 }
 
 impl Past {
-    /// Reads what a run has to know of a request. For what must not happen twice that is all of it, and
-    /// among it is what [`examined`] has found.
+    /// Reads what a run has to know about a request. For what must not happen twice these are all links about it, and
+    /// the links that [`examined`] found must be among them.
     pub(super) fn of(
         tx: &mut Tx<'_>,
         session_id: &str,
         request_hash: &str,
         (effects, examined): (Effects, &[Seq]),
     ) -> Result<Self, StoreError> {
-        let reach = match effects {
-            Effects::Once => Reach::All,
-            Effects::None | Effects::Idempotent => Reach::Newest(RECENT),
+        let most = match effects {
+            Effects::Once => usize::MAX,
+            Effects::None | Effects::Idempotent => RECENT,
         };
-        let links = tx.links_about(session_id, request_hash, reach)?;
+        let links = tx.links_about(session_id, request_hash, 0, most)?;
         let indexed = |seq: &Seq| links.binary_search_by_key(seq, |link| link.seq).is_ok();
         if let Some(seq) = examined.iter().find(|seq| !indexed(seq)) {
             return Err(tx.damaged(format!("no index leads to link {seq}")));
@@ -70,9 +71,9 @@ impl Past {
 
     fn follow(&mut self, link: Link, body: Body) {
         self.links += 1;
-        let claim = body.claim.and_then(|seq| self.opened.get(seq));
+        let claim = body.claim.and_then(|seq| self.opened.get(&seq));
         let claimed = claim.map(|claim| claim.key.request_hash.clone());
-        self.opened.follow(&link, &body);
+        follow(&mut self.opened, &link, &body);
         match (body.row, body.about) {
             (Some(seal), _) if link.is(Event::Succeeded) || link.is(Event::Resolved) => {
                 self.successes.push(Success {
@@ -88,22 +89,20 @@ impl Past {
         }
     }
 
-    /// Whether no link tells of it.
     pub(super) fn is_empty(&self) -> bool {
         self.links == 0
     }
 
-    /// Its successes that nobody took back, the newest first.
+    /// Its successes, the newest first.
     pub(super) fn successes(&self) -> impl Iterator<Item = &Success> {
         self.successes.iter().rev()
     }
 
-    /// The link that took a row back.
     pub(super) fn revoked_by(&self, row_id: &str) -> Option<Seq> {
         self.revoked.get(row_id).copied()
     }
 
-    /// Whether that delivery succeeded, and nobody took its answer back.
+    /// The success of that delivery, unless its answer was revoked.
     pub(super) fn delivered(&self, key: &ClaimKey) -> Option<&Success> {
         let of = |success: &&Success| success.claimed.as_ref() == Some(&key.request_hash);
         self.successes()
@@ -111,24 +110,38 @@ impl Past {
             .filter(|success| self.revoked_by(&success.row_id).is_none())
     }
 
-    /// Who has what `key` claims.
     pub(super) fn holder(
         &self,
         tx: &mut Tx<'_>,
         key: &ClaimKey,
     ) -> Result<Option<Claim>, StoreError> {
-        if let Some(claim) = self.opened.of(key) {
+        let mut newest = self.opened.values().rev();
+        if let Some(claim) = newest.find(|claim| claim.key == *key) {
             return Ok(Some(claim.clone()));
         }
-        // A delivery may be claimed with another content.
+        // The same delivery may have been claimed for another request.
         let Some(said) = tx.claim(key)? else {
             return Ok(None);
         };
         Ok(linked(tx, &said)?.filter(|claim| claim.key == *key))
     }
 
-    /// The row, where it is what its link says. Whether it was taken back is the links' word, too.
-    pub(super) fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
+    /// The first of these rows that its link seals.
+    pub(super) fn first_believed(
+        &self,
+        tx: &mut Tx<'_>,
+        rows: Vec<Row>,
+    ) -> Result<Option<Row>, StoreError> {
+        for row in rows {
+            if let Some(row) = self.believed(tx, row)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The row, if it is what its link says. Whether it was revoked is decided by the links as well.
+    fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
         let link = match row.seq {
             Some(seq) => tx.link(seq)?,
             None => None,
@@ -148,9 +161,9 @@ impl Past {
     }
 }
 
-/// The numbers of those of the newest links that tell of a request. Before what must not happen twice each of
-/// the newest links is examined, whatever it tells of: that it is whole, follows the one before, and that none
-/// is missing. One that was changed or removed may have told of it.
+/// The numbers of those of the newest links that are about a request. Before something that must not happen twice,
+/// each of the newest links is examined, whatever it is about: it must be whole and follow the one before. A link that
+/// was changed or removed may have been about the request.
 pub(super) fn examined(
     tx: &mut Tx<'_>,
     session_id: &str,
@@ -174,34 +187,35 @@ pub(super) fn examined(
         }
         before = Some(&link.entry_hash);
     }
+    let last = links.last().map(|link| (link.seq, &link.entry_hash));
+    if last != Some((head.seq, &head.entry_hash)) {
+        return Err(tx.damaged(format!("link {} is missing", head.seq)));
+    }
     let of_it = |link: &&Link| link.session_id == session_id && link.tells_of(request_hash);
     Ok(links.iter().filter(of_it).map(|link| link.seq).collect())
 }
 
-/// A claim as the links have it; none where they say that it is not open.
+/// A claim as the links record it; none where it is not open by the links.
 pub(super) fn linked(tx: &mut Tx<'_>, said: &Claim) -> Result<Option<Claim>, StoreError> {
     let link = tx.link(said.seq)?;
-    let Some(link) = link else {
-        return Ok(None);
-    };
-    let Some(request_hash) = link.body().and_then(|body| body.request_hash) else {
-        return Ok(None);
-    };
-    open(tx, &link.session_id, &request_hash, said.seq)
+    match link.and_then(|link| Some((link.body()?.request_hash?, link.session_id))) {
+        Some((request_hash, session_id)) => open(tx, &session_id, &request_hash, said.seq),
+        None => Ok(None),
+    }
 }
 
-/// The claim that a link made, as the links from there on have it; none where they say that it is not open.
+/// The claim that link `seq` made, as the links from there on record it; none where it is not open by the links.
 pub(super) fn open(
     tx: &mut Tx<'_>,
     session_id: &str,
     request_hash: &str,
     seq: Seq,
 ) -> Result<Option<Claim>, StoreError> {
-    let links = tx.links_about(session_id, request_hash, Reach::From(seq))?;
-    Ok(Past::from(tx, links)?.opened.get(seq).cloned())
+    let links = tx.links_about(session_id, request_hash, seq, usize::MAX)?;
+    Ok(Past::from(tx, links)?.opened.remove(&seq))
 }
 
-/// Ends a claim that is ours, and gives it; none where it was taken over.
+/// Ends our claim and returns it; none where it was taken over.
 pub(super) fn settle(
     tx: &mut Tx<'_>,
     key: &ClaimKey,
@@ -209,82 +223,46 @@ pub(super) fn settle(
     seq: Seq,
 ) -> Result<Option<Claim>, StoreError> {
     let ours = open(tx, &key.session_id, request_hash, seq)?.filter(|claim| claim.key == *key);
-    tx.drop_claim(key, seq)?;
+    tx.drop_claim(key, Some(seq))?;
     Ok(ours)
 }
 
-/// The first of these rows that its link seals.
-pub(super) fn first_believed(tx: &mut Tx<'_>, rows: Vec<Row>) -> Result<Option<Row>, StoreError> {
-    for row in rows {
-        if let Some(row) = Past::default().believed(tx, row)? {
-            return Ok(Some(row));
+/// The claims that are open by the links.
+pub(super) type Opened = BTreeMap<Seq, Claim>;
+
+/// Applies a link to the open claims.
+pub(super) fn follow(opened: &mut Opened, link: &Link, body: &Body) {
+    if let Some(seq) = body.claim {
+        let state = match word(&link.event) {
+            Some(Event::Dispatched) => Some(ClaimState::Dispatched),
+            Some(Event::Unknown) => Some(ClaimState::Unknown),
+            _ => None,
+        };
+        match (state, opened.get_mut(&seq)) {
+            (Some(state), Some(claim)) => claim.state = state,
+            (Some(_), None) => {}
+            (None, _) => drop(opened.remove(&seq)),
         }
     }
-    Ok(None)
-}
-
-/// What is being done, and what nobody knows the end of: the claims that there must be, by their number.
-#[derive(Debug, Default)]
-pub(super) struct Opened(BTreeMap<Seq, Claim>);
-
-impl Opened {
-    /// What becomes of them with that link.
-    pub(super) fn follow(&mut self, link: &Link, body: &Body) {
-        let moved = |state| move |claim: &mut Claim| claim.state = state;
-        if let Some(seq) = body.claim {
-            if link.is(Event::Dispatched) {
-                self.0.get_mut(&seq).map(moved(ClaimState::Dispatched));
-            } else if link.is(Event::Unknown) {
-                self.0.get_mut(&seq).map(moved(ClaimState::Unknown));
-            } else {
-                self.0.remove(&seq);
-            }
-        }
-        if link.is(Event::Reserved) || link.is(Event::TakenOver) {
-            let claimed = body.claimed.as_ref().or(body.request_hash.as_ref());
-            let claim = Claim {
-                key: ClaimKey {
-                    session_id: link.session_id.clone(),
-                    request_hash: claimed.cloned().unwrap_or_default(),
-                },
-                operation_id: link.operation_id.clone(),
-                seq: link.seq,
-                state: ClaimState::Reserved,
-                effects: effects(body),
-            };
-            self.0.insert(link.seq, claim);
-        }
-    }
-
-    /// The claim with that number.
-    pub(super) fn get(&self, seq: Seq) -> Option<&Claim> {
-        self.0.get(&seq)
-    }
-
-    /// The newest claim of that key.
-    pub(super) fn of(&self, key: &ClaimKey) -> Option<&Claim> {
-        self.0.values().rev().find(|claim| claim.key == *key)
-    }
-
-    /// What the chain says of the claim with that number; it is asked once.
-    pub(super) fn take(&mut self, seq: Seq) -> Option<Claim> {
-        self.0.remove(&seq)
-    }
-
-    /// The first that nobody asked for.
-    pub(super) fn left(&self) -> Option<&Claim> {
-        self.0.values().next()
+    if link.is(Event::Reserved) || link.is(Event::TakenOver) {
+        let claimed = body.claimed.as_ref().or(body.request_hash.as_ref());
+        let claim = Claim {
+            key: ClaimKey {
+                session_id: link.session_id.clone(),
+                request_hash: claimed.cloned().unwrap_or_default(),
+            },
+            operation_id: link.operation_id.clone(),
+            seq: link.seq,
+            state: ClaimState::Reserved,
+            // Without a readable word, this is the worst.
+            effects: body.effects.as_deref().and_then(word).unwrap_or_default(),
+        };
+        opened.insert(link.seq, claim);
     }
 }
 
-/// What doing it twice would mean; the worst where nobody knows.
-fn effects(body: &Body) -> Effects {
-    let name = body.effects.as_deref();
-    name.and_then(Effects::read).unwrap_or(Effects::Once)
-}
-
-/// What is claimed: the request; where duplicates are repeated, the delivery, which is none, and the
-/// operation alone where the caller names neither.
+/// What a run claims: the request; where the catalog has duplicates repeated, the delivery, or the operation where
+/// the caller names no delivery.
 pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
     let who = &ask.who;
     let claimed = match ask.on_duplicate {
@@ -295,7 +273,7 @@ pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
             (None, Some(task_id)) => delivery(&json!({
                 "request_id": who.request_id,
                 "task_id": task_id,
-                "attempt": who.attempt.said(),
+                "attempt": who.attempt,
             })),
         },
     };
@@ -309,12 +287,12 @@ fn delivery(named: &Value) -> String {
     format!("delivery:{}", sha256(canonical(named)))
 }
 
-/// So many of the newest links are examined for what must not happen twice.
+/// The number of newest links that are examined before something that must not happen twice.
 const NEWEST: Seq = 512;
 
-/// So many of the newest links are read of what may be repeated: were more of them failures, it would be done
-/// once more.
+/// The number of newest links about a request that are read where it may be repeated. If all of these are failures,
+/// it is done once more.
 const RECENT: usize = 64;
 
-/// So many rows are looked at where one is wanted: others may have put theirs before it.
+/// The number of rows that are read where one is wanted: other programs may have added newer ones.
 pub(super) const FEW: usize = 8;

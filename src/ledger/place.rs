@@ -1,34 +1,44 @@
-//! Where the record lies, and how it is opened.
+//! Where the record is and how it is opened; and the name of the root in which a plan is carried out. If the run of a
+//! plan dies, only the journals of that root know about it, also where several roots share one ledger.
 
-use std::any::Any;
+use std::{
+    any::Any,
+    fs::DirBuilder,
+    io::{self, Write as _},
+    os::unix::fs::DirBuilderExt as _,
+};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use tempfile::NamedTempFile;
 
 use crate::host::{self, Host};
 
 use super::{
     Ledger, LedgerError,
     anchor::HeadFile,
-    home::MARK,
+    canonical::sha256,
     store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Tx, Wish, read, real},
 };
 
-/// Where the record lies.
+/// Where the record is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A SQLite file.
     File(Utf8PathBuf),
     /// A PostgreSQL database, as libpq spells it: `postgres://…`.
     Postgres(String),
-    /// Nothing is recorded, and nothing is known again: `none`, the operator's own choice.
+    /// Nothing is recorded, by the operator's choice: `none`.
     Nowhere,
 }
 
-/// The file in the state directory.
 const FILE: &str = "ledger.db";
 const OUTBOX: &str = "outbox";
 /// The extension of the file that names the last link.
 const HEAD: &str = "head";
+/// The file in the state directory whose content tells it from all others.
+const MARK: &str = "home";
+/// A mark is shorter, in bytes.
+const LONGEST_MARK: u64 = 1024;
 
 impl Place {
     /// What `[ledger] uri` or `$ONEACT_LEDGER` says; a relative path is taken from `root`.
@@ -59,7 +69,7 @@ impl Place {
         Self::File(state_dir.join(FILE))
     }
 
-    /// The files that belong to it.
+    /// The files that belong to the record.
     pub(crate) fn files(&self) -> Vec<Utf8PathBuf> {
         match self {
             Self::File(path) => {
@@ -71,7 +81,7 @@ impl Place {
         }
     }
 
-    /// What may lie in a state directory, whatever else is there.
+    /// The files that oneact makes in a state directory.
     pub(crate) fn kept_in(state_dir: &Utf8Path) -> Vec<Utf8PathBuf> {
         let mut files = Self::default_in(state_dir).files();
         let names = [OUTBOX, MARK, "staging", "spare", "servers"];
@@ -79,7 +89,7 @@ impl Place {
         files
     }
 
-    /// Opens it. Only to write is anything made that is not there.
+    /// Opens the record. Only [`Wish::Write`] makes what is not there.
     pub(super) fn store(&self, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::File(path) if wish != Wish::Write && !path.exists() => {
@@ -95,8 +105,8 @@ impl Place {
         })
     }
 
-    /// Whether a run could record there: its name for people; none where there is nothing yet, or is to
-    /// be nothing. Nothing is made.
+    /// The name of the record for people, if a run could use it; none where there is none yet, or is to be none.
+    /// Nothing is made.
     pub(crate) fn usable(&self) -> Result<Option<String>, StoreError> {
         if *self == Self::Nowhere {
             return Ok(None);
@@ -114,22 +124,13 @@ impl Place {
 }
 
 impl<'a> Ledger<'a> {
-    /// Opens the record to write to it. What could not be recorded waits in `state_dir`.
-    pub(crate) fn open(
-        place: &Place,
-        state_dir: &Utf8Path,
-        host: &'a Host,
-    ) -> Result<Self, LedgerError> {
-        Ok(Self::of(place.store(Wish::Write)?, place, state_dir, host))
-    }
-
-    /// What closes the record when it is dropped; for the end of the process.
+    /// What has to be dropped at the end of the process to close the record.
     pub(crate) fn closing(self) -> Box<dyn Any> {
         self.store.closing()
     }
 
-    /// Opens a record that is there, to read it or to decide something about it.
-    pub(crate) fn open_existing(
+    /// Opens the record. Answers that cannot be recorded wait in `state_dir`.
+    pub(crate) fn open(
         place: &Place,
         state_dir: &Utf8Path,
         wish: Wish,
@@ -156,12 +157,78 @@ impl<'a> Ledger<'a> {
             host,
         }
     }
+
+    /// The root in which an operation with an unknown outcome was at work, if that is recorded.
+    pub(crate) fn home_of(&mut self, operation_id: &str) -> Result<Option<String>, LedgerError> {
+        let Some(claim) = self.left_unknown(operation_id)? else {
+            return Ok(None);
+        };
+        let link = read(&mut *self.store, |tx| tx.link(claim.seq))?;
+        Ok(link.and_then(|link| link.body()?.home))
+    }
+}
+
+/// The name of a root, made from the mark of its state directory and its path. None where it cannot have one.
+pub(crate) fn home(state_dir: &Utf8Path, root: &Utf8Path) -> Option<String> {
+    let path = root.canonicalize_utf8().ok()?;
+    match mark(state_dir) {
+        Ok(mark) => Some(sha256(format!("{}\n{path}", mark.trim_end()))),
+        Err(error) => {
+            tracing::warn!("{}: {error}", state_dir.join(MARK));
+            None
+        }
+    }
+}
+
+/// The content of the mark, which the first run makes.
+fn mark(dir: &Utf8Path) -> io::Result<String> {
+    let path = dir.join(MARK);
+    match read_mark(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        mark => return mark,
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let mut file = NamedTempFile::new_in(dir)?;
+    // A random name, a time and a machine: no two marks are the same.
+    let parts = format!(
+        "{}\n{}\n{}",
+        file.path().display(),
+        host::file_time(),
+        host::name()
+    );
+    file.write_all(sha256(parts).as_bytes())?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(&path) {
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
+        Ok(_) | Err(_) => read_mark(&path),
+    }
+}
+
+fn read_mark(path: &Utf8Path) -> io::Result<String> {
+    let bytes = host::read_plain(path, LONGEST_MARK)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
+    #[test]
+    fn a_root_keeps_its_name_and_no_other_has_it() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = Utf8Path::from_path(one.path()).unwrap();
+        let elsewhere = Utf8Path::from_path(other.path()).unwrap();
+        let name = home(&root.join(".oneact"), root).unwrap();
+        assert_eq!(home(&root.join(".oneact"), root).unwrap(), name);
+        assert_ne!(home(&elsewhere.join(".oneact"), elsewhere).unwrap(), name);
+        assert_ne!(home(&root.join(".oneact"), elsewhere).unwrap(), name);
+        // The same path on another machine.
+        assert_ne!(home(&elsewhere.join(".oneact"), root).unwrap(), name);
+        fs::write(root.join("file"), "").unwrap();
+        assert_eq!(home(&root.join("file"), root), None);
+    }
     #[test]
     fn a_place_is_a_file_a_database_of_postgresql_or_none() {
         let parse = |text| Place::parse(text, "/root".into());

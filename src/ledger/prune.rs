@@ -1,4 +1,4 @@
-//! Old payloads go; that there were some, and what they hashed to, stays (`oneact prune`).
+//! Removing old payloads (`oneact prune`). Their hashes stay.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -13,13 +13,13 @@ use super::{
     store::{Durability, StoreError, Tx, Which, read, write},
 };
 
-/// Answers younger than this may be somebody's to reuse: no `ttl` of a catalog is longer.
+/// Younger answers are kept, because a catalog may let them be reused: no `ttl` is longer.
 const YOUNGEST: Duration = Duration::from_hours(24);
 
-/// Rows that are looked at in one transaction; they may be large.
+/// Rows that are read in one transaction. They may be large.
 const ROWS: usize = 32;
 
-/// Ids that one link names: its body holds 4,096 bytes.
+/// Ids that one link names. Its body holds 4,096 bytes.
 const IDS: usize = 90;
 
 /// What is to be done.
@@ -36,9 +36,9 @@ pub(crate) struct Pruned {
     pub(crate) rows: u64,
     /// Of requests and responses.
     pub(crate) bytes: u64,
-    /// Old enough, but of operations that are open, or of the last day.
+    /// Rows that are old enough but belong to an open operation or to the last day.
     pub(crate) kept: u64,
-    /// The links that say so.
+    /// The links that record it.
     pub(crate) links: Vec<Seq>,
 }
 
@@ -46,18 +46,14 @@ impl Ledger<'_> {
     /// Removes requests and responses of rows that are older than `older`.
     pub(crate) fn prune(&mut self, older: Duration, wish: Wish) -> Result<Pruned, StoreError> {
         let now = self.host.timestamp();
-        let claims = read::<_, StoreError>(&mut *self.store, Tx::claims)?;
+        let claims = read(&mut *self.store, Tx::claims)?;
         let open: HashSet<String> = claims.into_iter().map(|claim| claim.operation_id).collect();
         let mut pruned = Pruned::default();
         let mut batch = Vec::new();
         let mut from = 0;
         loop {
-            let rows =
-                read::<_, StoreError>(&mut *self.store, |tx| tx.rows(&Which::From(from), ROWS))?;
-            let Some(last) = rows.last().and_then(|row| row.seq) else {
-                break;
-            };
-            from = last + 1;
+            let rows = read(&mut *self.store, |tx| tx.rows(&Which::since(from), ROWS))?;
+            let last = rows.last().and_then(|row| row.seq);
             for row in rows {
                 if bytes(&row) == 0 || !is_older(&row, older, now) {
                     continue;
@@ -70,46 +66,42 @@ impl Ledger<'_> {
                 pruned.bytes += bytes(&row);
                 batch.push(row.id);
             }
-            if batch.len() >= IDS {
-                self.remove(&mut batch, wish, &mut pruned)?;
+            if batch.len() >= IDS || last.is_none() {
+                for ids in batch.chunks(IDS).filter(|_| wish == Wish::Prune) {
+                    pruned.links.push(self.remove(ids)?);
+                }
+                batch.clear();
             }
+            let Some(last) = last else {
+                return Ok(pruned);
+            };
+            from = last + 1;
         }
-        self.remove(&mut batch, wish, &mut pruned)?;
-        Ok(pruned)
     }
 
-    fn remove(
-        &mut self,
-        batch: &mut Vec<String>,
-        wish: Wish,
-        pruned: &mut Pruned,
-    ) -> Result<(), StoreError> {
-        for ids in batch.chunks(IDS).filter(|_| wish == Wish::Prune) {
-            let at = self.host.timestamp();
-            let operation = OperationId::new(at, self.host.random_bytes());
-            let actor = self.actor.clone();
-            let head = write::<_, StoreError>(&mut *self.store, Durability::Disk, |tx| {
-                let stamp = Stamp {
-                    operation_id: operation.as_str(),
-                    session_id: "",
-                    at,
-                    actor: &actor,
-                };
-                let body = Body {
-                    rows: ids.to_vec(),
-                    ..Body::default()
-                };
-                let head = chain::append(tx, Event::Pruned, stamp, &body)?;
-                for id in ids {
-                    tx.prune(id)?;
-                }
-                Ok(head)
-            })?;
-            self.publish(&head);
-            pruned.links.push(head.seq);
-        }
-        batch.clear();
-        Ok(())
+    /// Removes the payloads of these rows. Returns the link that records it.
+    fn remove(&mut self, ids: &[String]) -> Result<Seq, StoreError> {
+        let at = self.host.timestamp();
+        let operation = OperationId::new(at, self.host.random_bytes());
+        let stamp = Stamp {
+            operation_id: operation.as_str(),
+            session_id: "",
+            at,
+            actor: &self.actor,
+        };
+        let body = Body {
+            rows: ids.to_vec(),
+            ..Body::default()
+        };
+        let head = write::<_, StoreError>(&mut *self.store, Durability::Disk, |tx| {
+            let head = chain::append(tx, Event::Pruned, stamp, &body)?;
+            for id in ids {
+                tx.prune(id)?;
+            }
+            Ok(head)
+        })?;
+        self.publish(&head);
+        Ok(head.seq)
     }
 }
 
@@ -118,7 +110,7 @@ fn bytes(row: &Row) -> u64 {
     u64::try_from(length(&row.request) + length(&row.response)).unwrap_or(u64::MAX)
 }
 
-/// What has no readable time is kept.
+/// Whether a row is that old. A row without a readable time is not.
 fn is_older(row: &Row, than: Duration, now: Timestamp) -> bool {
     let Ok(answered) = row.timestamp.parse::<Timestamp>() else {
         return false;

@@ -1,4 +1,4 @@
-//! Looking at the record: sessions, their steps, and why each was done or not. Nothing is made or changed.
+//! Reading the record: sessions, their steps, and why each was done or not. Nothing is made or changed.
 
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ use super::{
     Place,
     begin::lock_of,
     decision::Decision,
-    naming::{Alone, Name, NameError, find, last_session},
+    naming::{Alone, Name, RecordError, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Event, Link, Row, RowState, Session},
     store::{Store, StoreError, Tx, Which, Wish, read},
@@ -20,44 +20,24 @@ pub(crate) struct Reading {
     store: Box<dyn Store>,
 }
 
-/// Why there is nothing to be seen.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("there is no ledger at {place}: nothing has been recorded here yet")]
-    Missing { place: String },
-    #[error("nothing is recorded here: the ledger is switched off (`none`)")]
-    Off,
-    #[error("the ledger {place} is empty: nothing has been recorded yet")]
-    Empty { place: String },
-    #[error("the ledger has no session `{session}`; the last one that was used is `{last}`")]
-    NoSession { session: String, last: String },
-    #[error(transparent)]
-    Name(#[from] NameError),
-    #[error("the session `{session}` has no task `{task}`, and nothing has an id that begins so")]
-    NoTask { session: String, task: String },
-}
-
 /// Part of a session, or all of it.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) session_id: String,
-    /// None of sessions of before oneact.
+    /// None of sessions from before oneact.
     pub(crate) opened: Option<Session>,
     /// Ascending.
     pub(crate) steps: Vec<Step>,
-    /// How many there are in the session.
+    /// The number of answers of the whole session.
     pub(crate) count: u64,
-    /// What is being done, or was when its owner died.
+    /// What is being done, or was being done when its owner died.
     pub(crate) open: Vec<Open>,
 }
 
-/// One answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) row: Row,
-    /// Whose answer it is, where it was given again.
+    /// The step whose answer was repeated.
     pub(crate) from: Option<u64>,
 }
 
@@ -69,7 +49,7 @@ pub(crate) struct Open {
     pub(crate) how: How,
 }
 
-/// How it stands with something that is without an answer.
+/// The state of something that has no answer yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     AtWork,
@@ -79,33 +59,32 @@ pub(crate) enum How {
     Unknown,
 }
 
-/// Everything about one answer.
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub(crate) step: Step,
     pub(crate) decision: Decision,
-    /// Its links and those about it, in their order.
+    /// Its own links and those about it, in their order.
     pub(crate) links: Vec<Link>,
-    /// The steps to which its answer was given again.
+    /// The steps that repeated its answer.
     pub(crate) again: Vec<u64>,
 }
 
-/// Which answers of a session.
+/// How many answers of a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Most {
     All,
-    /// The newest so many.
+    /// That many of the newest.
     Newest(usize),
 }
 
 impl Reading {
-    /// Opens what is there.
-    pub(crate) fn open(place: &Place) -> Result<Self, ReadError> {
+    /// Opens a ledger that is there.
+    pub(crate) fn open(place: &Place) -> Result<Self, RecordError> {
         match place {
-            Place::File(path) if !path.exists() => Err(ReadError::Missing {
+            Place::File(path) if !path.exists() => Err(RecordError::Missing {
                 place: path.to_string(),
             }),
-            Place::Nowhere => Err(ReadError::Off),
+            Place::Nowhere => Err(RecordError::Off),
             Place::File(_) | Place::Postgres(_) => Ok(Self {
                 store: place.store(Wish::Read)?,
             }),
@@ -117,33 +96,26 @@ impl Reading {
         Self { store }
     }
 
-    /// Where it is, for people.
+    /// The ledger, for people.
     pub(crate) fn place(&self) -> &str {
         self.store.place()
     }
 
     /// The session of that id, or the one that was used last.
-    pub(crate) fn session(&mut self, said: Option<&str>) -> Result<String, ReadError> {
+    pub(crate) fn session(&mut self, said: Option<&str>) -> Result<String, RecordError> {
         let place = self.store.place().to_owned();
         read(&mut *self.store, |tx| {
-            let last = last_session(tx)?;
-            let Some(session) = said else {
-                return last.ok_or_else(|| ReadError::Empty {
-                    place: place.clone(),
-                });
+            let Some(last) = last_session(tx)? else {
+                return Err(RecordError::Empty { place });
             };
-            let known =
-                tx.session(session)?.is_some() || !tx.rows(&Which::Session(session), 1)?.is_empty();
-            match (known, last) {
-                (true, _) => Ok(session.to_owned()),
-                (false, None) => Err(ReadError::Empty {
-                    place: place.clone(),
-                }),
-                (false, Some(last)) => Err(ReadError::NoSession {
-                    session: session.to_owned(),
-                    last,
-                }),
+            let Some(session) = said else {
+                return Ok(last);
+            };
+            let session = session.to_owned();
+            if tx.session(&session)?.is_some() || tx.row(&Which::session(&session))?.is_some() {
+                return Ok(session);
             }
+            Err(RecordError::NoSession { session, last })
         })
     }
 
@@ -153,22 +125,17 @@ impl Reading {
         session_id: &str,
         most: Most,
         fits: &dyn Fn(&Row) -> bool,
-    ) -> Result<Page, ReadError> {
-        let (mut page, claims) = read::<_, ReadError>(&mut *self.store, |tx| {
+    ) -> Result<Page, RecordError> {
+        let most = match most {
+            Most::All => usize::MAX,
+            Most::Newest(most) => most,
+        };
+        let (mut page, claims) = read::<_, StoreError>(&mut *self.store, |tx| {
             let opened = tx.session(session_id)?;
             let count = tx.answers(session_id)?;
-            let rows = match most {
-                Most::All => {
-                    let mut rows = tx.rows(&Which::Session(session_id), usize::MAX)?;
-                    rows.retain(|row| fits(row));
-                    rows
-                }
-                Most::Newest(most) => newest(tx, session_id, most, fits)?,
-            };
-            let mut steps = Vec::with_capacity(rows.len());
-            for row in rows {
-                let from = from(tx, &row)?;
-                steps.push(Step { row, from });
+            let mut steps = Vec::new();
+            for row in newest(tx, session_id, most, fits)? {
+                steps.push(Step::of(tx, row)?);
             }
             let page = Page {
                 session_id: session_id.to_owned(),
@@ -180,7 +147,7 @@ impl Reading {
             Ok((page, open(tx, session_id)?))
         })?;
         for (claim, since) in claims {
-            // Where nobody can say, it is believed to be at work.
+            // Where it cannot be known, the owner counts as alive.
             let mut alive = || {
                 let held = self.store.held(lock_of(&claim.operation_id));
                 held.unwrap_or(true)
@@ -188,7 +155,7 @@ impl Reading {
             let how = match (claim.state, claim.effects) {
                 (ClaimState::Unknown, _) => How::Unknown,
                 _ if alive() => How::AtWork,
-                // As the next run of the same will find it.
+                // The next run of the same request decides the same.
                 (ClaimState::Dispatched, Effects::Once) => How::Unknown,
                 (ClaimState::Dispatched | ClaimState::Reserved, _) => How::Died,
             };
@@ -201,91 +168,97 @@ impl Reading {
         Ok(page)
     }
 
-    /// One answer: by the number of its step, by the beginning of its operation's or its own id.
-    pub(crate) fn find(&mut self, id: &str, session: Option<&str>) -> Result<Row, ReadError> {
-        // Of a session that is not there it is said that it is not.
+    /// One answer, by the number of its step, or by the beginning of its own id or its operation's id.
+    pub(crate) fn find(&mut self, id: &str, session: Option<&str>) -> Result<Row, RecordError> {
+        // A session that does not exist is an error of its own.
         self.session(session)?;
         let name = Name {
             text: id,
             session,
             alone: Alone::LastSession,
         };
-        read(&mut *self.store, |tx| Ok(find(tx, name)?))
+        read(&mut *self.store, |tx| find(tx, name))
     }
 
     /// The newest answer for a task of that name, else what [`find`](Self::find) finds.
-    pub(crate) fn task(&mut self, name: &str, session: Option<&str>) -> Result<Row, ReadError> {
+    pub(crate) fn task(&mut self, name: &str, session: Option<&str>) -> Result<Row, RecordError> {
         let session_id = self.session(session)?;
-        let which = Which::Task {
-            session_id: &session_id,
-            task_id: name,
-        };
-        let rows = read::<_, ReadError>(&mut *self.store, |tx| Ok(tx.rows(&which, 1)?))?;
-        match rows.into_iter().next() {
-            Some(row) => Ok(row),
-            None => self.find(name, session).map_err(|error| match error {
-                ReadError::Name(NameError::Nothing { text, .. }) => ReadError::NoTask {
-                    session: session_id.clone(),
-                    task: text,
-                },
-                other => other,
-            }),
+        let which = Which::task(&session_id, name);
+        if let Some(row) = read(&mut *self.store, |tx| tx.row(&which))? {
+            return Ok(row);
         }
+        self.find(name, session).map_err(|error| match error {
+            RecordError::Nothing { text, .. } => RecordError::NoTask {
+                session: session_id,
+                task: text,
+            },
+            other => other,
+        })
     }
 
-    /// Everything about those answers of one session, in their order.
+    /// Everything about these answers of one session, in their order.
     pub(crate) fn whole(
         &mut self,
         session_id: &str,
         steps: Vec<Step>,
-    ) -> Result<Vec<Whole>, ReadError> {
+    ) -> Result<Vec<Whole>, RecordError> {
         read(&mut *self.store, |tx| {
             let links = Links::of(tx.links_of(session_id)?);
             let mut all = Vec::new();
             for step in steps {
-                let decision = Decision::of(tx, &step.row)?;
-                let mut again = tx.steps(&Which::ReusesOf(&step.row.id), usize::MAX)?;
-                again.sort_unstable();
-                all.push(Whole {
-                    links: links.about(&step.row),
-                    decision,
-                    again,
-                    step,
-                });
+                all.push(Whole::of(tx, &links, step)?);
             }
             Ok(all)
         })
     }
 
-    /// Who opened a session, and for what; none of those of before oneact.
-    pub(crate) fn opened(&mut self, session_id: &str) -> Result<Option<Session>, ReadError> {
-        read(&mut *self.store, |tx| Ok(tx.session(session_id)?))
+    /// Who opened a session, and for what; none of sessions from before oneact.
+    pub(crate) fn opened(&mut self, session_id: &str) -> Result<Option<Session>, RecordError> {
+        Ok(read(&mut *self.store, |tx| tx.session(session_id))?)
     }
 
-    /// Everything about one answer.
-    pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, ReadError> {
-        let session = row.session_id.clone();
-        let id = row.id.clone();
-        let from = read::<_, ReadError>(&mut *self.store, |tx| from(tx, &row))?;
-        let whole = self.whole(&session, vec![Step { row, from }])?;
-        let nothing = NameError::Nothing {
-            text: id,
-            session: Some(session),
-        };
-        whole.into_iter().next().ok_or(ReadError::Name(nothing))
+    pub(crate) fn whole_of(&mut self, row: Row) -> Result<Whole, RecordError> {
+        read(&mut *self.store, |tx| {
+            let links = Links::of(tx.links_of(&row.session_id)?);
+            let step = Step::of(tx, row)?;
+            Ok(Whole::of(tx, &links, step)?)
+        })
     }
 }
 
-/// The newest `most` answers that fit, ascending.
+impl Step {
+    fn of(tx: &mut Tx<'_>, row: Row) -> Result<Self, StoreError> {
+        let from = match &row.reused_from {
+            Some(id) => tx.steps(&Which::id(id), 1)?.pop(),
+            None => None,
+        };
+        Ok(Self { row, from })
+    }
+}
+
+impl Whole {
+    fn of(tx: &mut Tx<'_>, links: &Links, step: Step) -> Result<Self, StoreError> {
+        let mut again = tx.steps(&Which::reuses_of(&step.row.id), usize::MAX)?;
+        again.sort_unstable();
+        Ok(Self {
+            decision: Decision::of(tx, &step.row)?,
+            links: links.about(&step.row),
+            again,
+            step,
+        })
+    }
+}
+
+/// The newest `most` answers of a session that fit, in ascending order.
 fn newest(
     tx: &mut Tx<'_>,
     session_id: &str,
     most: usize,
     fits: &dyn Fn(&Row) -> bool,
-) -> Result<Vec<Row>, ReadError> {
+) -> Result<Vec<Row>, StoreError> {
     let mut looked_at = most;
     loop {
-        let mut rows = tx.rows(&Which::Latest(session_id), looked_at)?;
+        let mut rows = tx.rows(&Which::latest(session_id), looked_at)?;
         let all = rows.len() < looked_at;
         rows.retain(|row| fits(row));
         rows.truncate(most);
@@ -297,18 +270,12 @@ fn newest(
     }
 }
 
-fn from(tx: &mut Tx<'_>, row: &Row) -> Result<Option<u64>, ReadError> {
-    let Some(id) = &row.reused_from else {
-        return Ok(None);
-    };
-    Ok(tx.steps(&Which::id(id), 1)?.into_iter().next())
-}
-
-/// The claims of a session as the links have them, and when each was made.
-fn open(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<(Claim, String)>, ReadError> {
-    let claims = tx.claims()?.into_iter();
+/// The open claims of a session, as the links record them, and when each was made.
+fn open(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<(Claim, String)>, StoreError> {
+    let mut claims = tx.claims()?;
+    claims.retain(|claim| claim.key.session_id == session_id);
     let mut open = Vec::new();
-    for claim in claims.filter(|claim| claim.key.session_id == session_id) {
+    for claim in claims {
         if let Some(claim) = linked(tx, &claim)? {
             let link = tx.stored_link(claim.seq)?;
             open.push((claim, link.map(|link| link.at).unwrap_or_default()));
@@ -317,10 +284,10 @@ fn open(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<(Claim, String)>, ReadE
     Ok(open)
 }
 
-/// The links of a session, by what they tell of.
+/// The links of a session.
 struct Links {
     all: Vec<Link>,
-    /// Where the links stand of an operation or a row, by its id.
+    /// The positions of the links about an operation or a row, by its id.
     of: HashMap<String, Vec<usize>>,
 }
 
@@ -330,7 +297,7 @@ impl Links {
         let given_again = [Event::Replayed, Event::Reused, Event::Suppressed].map(Event::name);
         for (at, link) in all.iter().enumerate() {
             of.entry(link.operation_id.clone()).or_default().push(at);
-            // That an answer was given again is told of the new one.
+            // A link that records a repeated answer belongs to the new answer.
             if !given_again.contains(&link.event.as_str())
                 && let Some(about) = link.body().and_then(|body| body.about)
             {
@@ -340,29 +307,24 @@ impl Links {
         Self { all, of }
     }
 
-    /// Those of its operation, and those of what became of it later.
+    /// The links of a row's operation, and the later ones about the row.
     fn about(&self, row: &Row) -> Vec<Link> {
         if row.state.is_none() {
             return Vec::new();
         }
         let named = [&row.operation_id, &row.id].map(|id| self.of.get(id));
+        let mut places: BTreeSet<usize> = named.into_iter().flatten().flatten().copied().collect();
         let by = row
             .revoked_by
-            .and_then(|by| self.all.binary_search_by_key(&by, |link| link.seq).ok());
-        let places: BTreeSet<usize> = named
-            .into_iter()
-            .flatten()
-            .flatten()
-            .copied()
-            .chain(by)
-            .collect();
+            .map(|by| self.all.binary_search_by_key(&by, |link| link.seq));
+        places.extend(by.and_then(Result::ok));
         let links = places.into_iter().filter_map(|at| self.all.get(at));
         links.cloned().collect()
     }
 }
 
 impl Page {
-    /// Tasks whose last answer is that they wait.
+    /// The number of tasks whose last answer is that they wait.
     pub(crate) fn waiting(&self) -> usize {
         let waits = |(at, step): &(usize, &Step)| {
             let mut later = self.steps.iter().skip(at + 1);

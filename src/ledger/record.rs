@@ -1,5 +1,4 @@
-//! What the ledger keeps: links of the chain, rows of `agent_actions` with what went in and came out, claims,
-//! sessions. Values only.
+//! The records of the ledger: links, rows of `agent_actions`, claims and sessions. Values only.
 
 use serde::{
     Deserialize, Serialize,
@@ -11,7 +10,7 @@ use serde::{
 
 use crate::task::{Print, Produced};
 
-/// The number of a link: gapless, 0 is the first.
+/// The number of a link. The first link is 0, and there are no gaps.
 pub(crate) type Seq = u64;
 
 /// One link of the chain: what happened, in hashes and names, never in payloads.
@@ -23,7 +22,7 @@ pub(crate) struct Link {
     pub(crate) event: String,
     /// RFC 3339, UTC, milliseconds.
     pub(crate) at: String,
-    /// Who caused it.
+    /// Who caused it: `uid:1000`.
     pub(crate) actor: String,
     /// Canonical JSON (RFC 8785), at most 4,096 bytes.
     pub(crate) body: String,
@@ -33,16 +32,16 @@ pub(crate) struct Link {
     pub(crate) entry_hash: String,
 }
 
-/// By what the body of a link says that it may change what later reads see, to be looked for in its text: no other text of a body can hold it unescaped.
+/// The text in the body of a link that may change what later reads see. Within other texts of a body, the quotation
+/// marks are escaped.
 pub(super) const CHANGES_STATE: &str = r#""changes":"state""#;
 
-/// The hash that the first link holds of the one before.
+/// The `prev_hash` of the first link.
 pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// A body larger than this is refused, in bytes.
+/// The largest body, in bytes.
 pub(super) const MOST_BODY: usize = 4096;
 
-/// The last link: where the next one is added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) seq: Seq,
@@ -57,23 +56,23 @@ pub(crate) enum Event {
     Genesis,
     Rejected,
     Pending,
-    /// Somebody is about to do it.
+    /// A run has claimed it.
     Reserved,
     /// From here on it may have happened.
     Dispatched,
-    /// The owner of a claim was gone.
+    /// The owner of a claim was dead.
     TakenOver,
     Succeeded,
     Failed,
     RolledBack,
     Cancelled,
-    /// It may or may not have happened: a person decides.
+    /// It may have happened. A person decides.
     Unknown,
     Resolved,
     Replayed,
     Reused,
     Suppressed,
-    /// An answer of an owner whose claim had been taken over.
+    /// The answer of an owner whose claim was taken over.
     Late,
     Reviewed,
     Revoked,
@@ -83,7 +82,6 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Genesis => "genesis",
@@ -108,37 +106,32 @@ impl Event {
             Self::Keyed => "keyed",
         }
     }
-
-    /// What is stored, read back.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        word(name)
-    }
 }
 
-/// A row of `agent_actions`: one answer. The first thirteen columns are specification 004's.
+/// A row of `agent_actions`: one answer. The first thirteen columns are those of specification 004. Only rows from
+/// before oneact have neither state nor link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// A UUID.
     pub(crate) id: String,
     pub(crate) agent_name: Option<String>,
-    /// The catalog entry; several are joined by `+`.
+    /// The catalog entries, joined by `+`.
     pub(crate) action_type: Option<String>,
     pub(crate) target_type: Option<String>,
     pub(crate) target_id: Option<String>,
     pub(crate) outcome: RowOutcome,
-    /// The `MCPRequest` as JSON text, without secrets; none after pruning.
+    /// The `MCPRequest` as JSON text without secrets; none after pruning.
     pub(crate) request: Option<String>,
-    /// `sha256:…`; empty in rows of before oneact, which are never reused.
+    /// `sha256:…`; empty in rows from before oneact.
     pub(crate) request_hash: String,
-    /// The `MCPResponse` as JSON text, byte for byte as it was answered; none after pruning.
+    /// The `MCPResponse` as JSON text, byte for byte; none after pruning.
     pub(crate) response: Option<String>,
     pub(crate) confidence_score: Option<f64>,
     pub(crate) session_id: String,
-    /// Of the answers of the session, from 0 without gaps; rows of before oneact are counted by their time.
+    /// The number of the answer in its session, from 0 without gaps. Rows from before oneact are counted by their time.
     pub(crate) step_index: u64,
-    /// RFC 3339, UTC, milliseconds: when it was answered.
+    /// When it was answered: RFC 3339, UTC, milliseconds.
     pub(crate) timestamp: String,
-    /// None in rows of before oneact: they are history.
     pub(crate) state: Option<RowState>,
     pub(crate) operation_id: String,
     pub(crate) request_id: Option<String>,
@@ -149,7 +142,7 @@ pub(crate) struct Row {
     pub(crate) entry_digest: Option<String>,
     pub(crate) tool_pin: Option<String>,
     pub(crate) oneact_version: String,
-    /// Specification 004's own hash of the inputs alone, made correct.
+    /// Specification 004's own hash of the inputs alone.
     pub(crate) inputs_hash: Option<String>,
     /// [`Print`](super::Print)s of the inputs, as JSON text.
     pub(crate) input_ids: Option<String>,
@@ -157,19 +150,19 @@ pub(crate) struct Row {
     pub(crate) output_ids: Option<String>,
     /// What a retry changed, as JSON text.
     pub(crate) adjusted: Option<String>,
-    /// The id of the row whose answer this is.
+    /// The id of the row whose answer was repeated.
     pub(crate) reused_from: Option<String>,
-    /// Why it ran although the same had been asked before, or why not: a name.
+    /// The name of the reason why it ran, or why it did not.
     pub(crate) reason: Option<String>,
-    /// The fault of a failure, by its name.
+    /// The name of a failure's fault.
     pub(crate) fault: Option<String>,
     pub(crate) started_at: String,
     pub(crate) duration_ms: u64,
     pub(crate) request_sha256: String,
     pub(crate) response_sha256: String,
-    /// The link that this row belongs to; none in rows of before oneact.
+    /// The link of this row.
     pub(crate) seq: Option<Seq>,
-    /// The link that took it back.
+    /// The link that revoked it.
     pub(crate) revoked_by: Option<Seq>,
 }
 
@@ -180,12 +173,11 @@ pub(crate) enum RowOutcome {
     Success,
     #[default]
     Error,
-    /// Neither of the two, in a row of ours: somebody else wrote it.
+    /// Another word, in a row that has a link: another program wrote it.
     Other,
 }
 
 impl RowOutcome {
-    /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -214,7 +206,6 @@ pub(crate) enum RowState {
 }
 
 impl RowState {
-    /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -231,34 +222,28 @@ impl RowState {
             Self::Late => "late",
         }
     }
-
-    /// What is stored, read back.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        word(name)
-    }
 }
 
-/// Somebody at work on a request: the only rows that come and go.
+/// The mark that a run is performing a request. Claims are the only records that are removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) key: ClaimKey,
     pub(crate) operation_id: String,
-    /// The `reserved` or `taken_over` link. Its owner holds the lock of that number as long as it lives,
-    /// and a claim that was taken over has another one.
+    /// The `reserved` or `taken_over` link. A claim that was taken over has another number.
     pub(crate) seq: Seq,
     pub(crate) state: ClaimState,
     pub(crate) effects: Effects,
 }
 
-/// What is claimed: a request of a session.
+/// What is claimed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ClaimKey {
     pub(crate) session_id: String,
-    /// Where duplicates are to run, the operation id stands here, so that nothing collides.
+    /// The hash of the request; where duplicates are repeated, the delivery or the operation.
     pub(crate) request_hash: String,
 }
 
-/// How far its owner is known to have come.
+/// How far the owner of a claim has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClaimState {
@@ -267,23 +252,17 @@ pub(crate) enum ClaimState {
     Reserved,
     /// It may have happened.
     Dispatched,
-    /// Its owner died after it was dispatched, and nobody has decided.
+    /// It may have happened, and a person has to decide.
     Unknown,
 }
 
 impl ClaimState {
-    /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Reserved => "reserved",
             Self::Dispatched => "dispatched",
             Self::Unknown => "unknown",
         }
-    }
-
-    /// What is stored, read back.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        word(name)
     }
 }
 
@@ -293,15 +272,14 @@ impl ClaimState {
 pub(crate) enum Effects {
     /// It changes nothing.
     None,
-    /// Twice is as good as once.
+    /// Doing it twice is the same as doing it once.
     Idempotent,
-    /// Twice is once too often.
+    /// It must not happen twice.
     #[default]
     Once,
 }
 
 impl Effects {
-    /// As it is stored.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -309,24 +287,19 @@ impl Effects {
             Self::Once => "once",
         }
     }
-
-    /// What is stored, read back.
-    pub(crate) fn read(name: &str) -> Option<Self> {
-        word(name)
-    }
 }
 
-/// A session: who may use it is fixed by whoever opened it, never by a payload (R-004-03).
+/// A session. Its opener fixes who may use it, never a payload (R-004-03).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[expect(
     clippy::struct_field_names,
     reason = "the name that it has everywhere else"
 )]
 pub(crate) struct Session {
-    /// The link that opened it, which says the same.
+    /// The link that opened it.
     pub(crate) seq: Seq,
     pub(crate) session_id: String,
-    /// The invocation context, e.g. `AGENT_AUTONOMOUS`.
+    /// The context of the calls: `AGENT_AUTONOMOUS`.
     pub(crate) context: String,
     pub(crate) profile: String,
     /// `uid:1000`
@@ -339,11 +312,11 @@ pub(crate) struct Session {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SeenInput {
     pub(crate) print: Print,
-    /// It was written to between the beginning of the run and its end.
+    /// It was written during the run.
     pub(crate) changed_meanwhile: bool,
 }
 
-/// Something that was made, and what it was when it was made.
+/// Something that was made, as it was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Made {
@@ -356,7 +329,6 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// An asset, with its fingerprint.
     pub(crate) fn of(produced: &Produced, print: Print) -> Self {
         Self {
             ref_id: produced.ref_id.to_string(),
@@ -368,7 +340,7 @@ impl Made {
         }
     }
 
-    /// A file that is no asset is called by its place.
+    /// A file that is no asset. Its path is its name.
     pub(crate) fn file(place: &str, asset_type: &str, capability_id: &str, print: Print) -> Self {
         Self {
             ref_id: place.to_owned(),
@@ -385,7 +357,7 @@ impl Made {
     }
 }
 
-/// The word of one of these lists that has that name.
+/// The variant with that stored name.
 pub(in crate::ledger) fn word<'w, T: Deserialize<'w>>(name: &'w str) -> Option<T> {
     let name: StrDeserializer<'w, Error> = name.into_deserializer();
     T::deserialize(name).ok()

@@ -1,4 +1,4 @@
-//! Is it the same request? What is hashed, and what is left out of it (R-004-30, R-004-31, C-34, C-39).
+//! The hash of a request: what belongs to it, and what is left out (R-004-30, R-004-31, C-34, C-39).
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,6 @@ use crate::task::{hexadecimal, unsigned};
 
 use super::canonical::{canonical, escaped, exact, marked, sha256};
 
-/// The version of the rule by which requests are hashed.
 const RULE: u32 = 1;
 
 /// What is asked, in the terms of the catalog.
@@ -16,9 +15,9 @@ const RULE: u32 = 1;
 pub(crate) struct Asked {
     /// One per capability, in the order in which they run.
     pub(crate) steps: Vec<AskedStep>,
-    /// The refs it is to produce, in their order.
+    /// The refs that it produces, in their order.
     pub(crate) outputs: Vec<String>,
-    /// Makes a request another one: "yes, again".
+    /// Makes it another request: "yes, again".
     pub(crate) salt: Option<String>,
 }
 
@@ -26,44 +25,43 @@ pub(crate) struct Asked {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AskedStep {
     pub(crate) entry: String,
-    /// The number a person raises when the same request should have another answer.
+    /// A person raises this number when the same request should have another answer.
     pub(crate) version: Option<u32>,
     pub(crate) parameters: Map<String, Value>,
-    /// The same as records may show them, where they differ: there is a secret, and nobody may learn it
-    /// from a hash.
+    /// The parameters as records may show them, if that differs. Then they hold a secret, which the hash must not
+    /// reveal.
     pub(crate) shown: Option<Map<String, Value>>,
-    /// Parameters that differ from run to run and mean nothing.
+    /// Parameters that differ from run to run without meaning.
     pub(crate) volatile: Vec<String>,
     pub(crate) signatures: Signatures,
-    /// What the tool's questions were answered; nobody may learn it from a hash.
+    /// The answers to the tool's questions, which the hash must not reveal.
     pub(crate) answers: Option<Value>,
 }
 
-/// What the signature of a link in the parameters means.
+/// Whether the signature of a link in the parameters belongs to the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signatures {
-    /// Nothing: a link that was signed anew leads to the same object.
+    /// It does not: a link that was signed again leads to the same object.
     LeftOut,
-    /// As much as all else: it is written somewhere.
+    /// It does, because the link is written somewhere.
     Counted,
 }
 
-/// The hashes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hashes {
     /// `sha256:` and 64 hexadecimal digits.
     pub(crate) request_hash: String,
-    /// Specification 004's narrow one, over the parameters alone: 64 hexadecimal digits.
+    /// The hash of the parameters alone, as specification 004 has it: 64 hexadecimal digits.
     pub(crate) inputs_hash: String,
 }
 
 impl Asked {
-    /// Whether a secret is among the parameters: only then a key is needed.
+    /// Whether the parameters hold a secret. Only then a key is needed.
     pub(crate) fn has_secrets(&self) -> bool {
         self.steps.iter().any(AskedStep::has_secrets)
     }
 
-    /// `key` is what secrets are hashed under; it never leaves the ledger.
+    /// The hashes, with the key for secrets, which never leaves the ledger.
     pub(crate) fn hashes(&self, key: &[u8; 32]) -> Hashes {
         let parameters: Vec<Value> = self.steps.iter().map(|step| step.parameters(key)).collect();
         let inputs_hash = sha256(match parameters.as_slice() {
@@ -96,7 +94,7 @@ impl AskedStep {
             ("params".to_owned(), parameters),
             ("version".to_owned(), json!(self.version)),
         ]);
-        // Only where there are any: a request without has the same hash wherever it is computed.
+        // Without answers, anyone can compute the hash.
         if let Some(answers) = &self.answers {
             hashed.insert("answers".to_owned(), secret(key, answers));
         }
@@ -116,7 +114,6 @@ impl AskedStep {
         !asked.is_empty()
     }
 
-    /// The parameters as they are hashed.
     fn parameters(&self, key: &[u8; 32]) -> Value {
         let asked = Value::Object(self.told(&self.parameters));
         match &self.shown {
@@ -125,7 +122,6 @@ impl AskedStep {
         }
     }
 
-    /// What of the parameters says which request it is.
     fn told(&self, parameters: &Map<String, Value>) -> Map<String, Value> {
         let mut told = parameters.clone();
         told.retain(|name, _| !self.volatile.contains(name));
@@ -136,7 +132,7 @@ impl AskedStep {
     }
 }
 
-/// The value as it is hashed: a MAC where it is not what may be shown.
+/// The value as it is hashed: a MAC stands for what may not be shown.
 fn covered(asked: &Value, shown: &Value, key: &[u8; 32]) -> Value {
     match (asked, shown) {
         (asked, shown) if asked == shown => exact(asked.clone()),
@@ -176,7 +172,7 @@ fn without_signature(value: &mut Value) {
 }
 
 fn mac(key: &[u8; 32], text: &str) -> String {
-    // HMAC takes a key of any length; that it could refuse one is the type's, not its.
+    // HMAC takes a key of any length, so this never fails.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return String::new();
     };

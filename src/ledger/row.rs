@@ -1,4 +1,4 @@
-//! Rows of `agent_actions`: what they are made of, and how one is recorded together with its link.
+//! How rows of `agent_actions` are made, and recorded together with their links.
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -14,20 +14,19 @@ use super::{
     words::{Ask, Ended, Running},
 };
 
-/// Who writes the rows (R-004-43).
+/// The `agent_name` of the rows (R-004-43).
 const AGENT: &str = "action_agent";
 
-/// Who says how something ended that did not live to say it.
+/// The `agent_name` where a person says how it ended.
 const PERSON: &str = "person";
 
-/// The catalog entries of a request, joined by `+`: what prior results are looked up by (R-004-35).
+/// The catalog entries of a request, joined by `+`. Earlier results are looked up by them (R-004-35).
 pub(super) fn action_type(asked: &Asked) -> String {
     let entries: Vec<&str> = asked.steps.iter().map(|step| step.entry.as_str()).collect();
     entries.join("+")
 }
 
-/// The row of an answer that was given again: everything of the request is new, the answer is the old
-/// one (C-38).
+/// The row of a repeated answer. Everything about the request is new, and the answer is the old one (C-38).
 pub(super) fn again(
     ask: &Ask<'_>,
     hashes: &Hashes,
@@ -41,7 +40,7 @@ pub(super) fn again(
         response_sha256: original.response_sha256.clone(),
         fault: original.fault.clone(),
         output_ids: original.output_ids.clone(),
-        // Of several repetitions each names the one that was really done.
+        // Each of several repetitions names the row of what was really done.
         reused_from: original
             .reused_from
             .clone()
@@ -50,12 +49,11 @@ pub(super) fn again(
         started_at: instant(at),
         state: Some(state),
         reason: Some(state.name().to_owned()),
-        attempt: ask.who.attempt.said().unwrap_or(original.attempt),
+        attempt: ask.who.attempt.unwrap_or(original.attempt),
         ..blank(ask, hashes)
     }
 }
 
-/// The row of something that was done.
 pub(super) fn done(ask: &Ask<'_>, running: &Running, ended: Ended) -> Row {
     Row {
         outcome: ended.outcome,
@@ -82,7 +80,7 @@ fn json<T: serde::Serialize>(list: &[T]) -> Option<String> {
     serde_json::to_string(list).ok()
 }
 
-/// What every row of this request has.
+/// What all rows of a request have in common.
 fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
     let who = &ask.who;
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
@@ -109,12 +107,12 @@ fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
     }
 }
 
-/// The version of the program and of the rules by which it judges.
+/// The versions of the program and of its rules for results.
 fn this_version() -> String {
     format!("{}+{RULES}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The row of an answer that a person gave in the place of one that never came: it was done.
+/// The row of an answer that a person gave: it was done.
 pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
     Row {
         agent_name: Some(PERSON.to_owned()),
@@ -134,7 +132,7 @@ pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
     }
 }
 
-/// The row of a request of which the chain alone knows: what was asked is not in it, but for its hash.
+/// The row of a request that only the chain knows. Of what was asked it has the hash alone.
 pub(super) fn unrecorded(of: Row) -> Row {
     let request = "null";
     Row {
@@ -153,17 +151,15 @@ fn version(asked: &Asked) -> Option<String> {
     }
 }
 
-/// What the link of an answer says beside it.
+/// What the link of an answer says beside the row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Beside<'a> {
-    /// The claim that it settles.
     pub(super) claim: Option<Seq>,
-    /// A person's words.
     pub(super) note: Option<&'a str>,
     pub(super) change: Change,
 }
 
-/// Records an answer: its number in the session, its link, its row.
+/// Records an answer: counts it in its session, and adds its link and its row. Returns the link and the number.
 pub(super) fn record(
     tx: &mut Tx<'_>,
     event: Event,
@@ -172,8 +168,8 @@ pub(super) fn record(
     beside: Beside<'_>,
 ) -> Result<(Head, u64), StoreError> {
     row.step_index = tx.next_step(&row.session_id)?;
-    let last = chain::last(tx, stamp)?;
-    let seq = last.seq + 1;
+    // Without a link, the first one is added before the row's.
+    let seq = tx.head()?.map_or(1, |last| last.seq + 1);
     row.id = id(&row, stamp.at, seq);
     row.seq = Some(seq);
     let body = Body {
@@ -187,13 +183,13 @@ pub(super) fn record(
         row: Some(row.seal()),
         ..Body::default()
     };
-    let head = chain::append_to(tx, last, event, stamp, &body)?;
+    let head = chain::append(tx, event, stamp, &body)?;
     tx.insert(&row)?;
     Ok((head, row.step_index))
 }
 
-/// A UUID that no other row of this ledger has, also where operation ids are made from a seed, and two
-/// runs from the same one. It begins with the time: a new one stands at the end of its index.
+/// A UUID that no other row of this ledger has, also if two runs make their operation ids from the same seed. It begins
+/// with the time, so a new one is at the end of its index.
 fn id(row: &Row, at: Timestamp, seq: u64) -> String {
     let hash = Sha256::new()
         .chain_update(&row.operation_id)

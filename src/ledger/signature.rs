@@ -1,5 +1,5 @@
-//! Signatures with OpenSSH keys, as `ssh-keygen -Y sign` makes them: Ed25519, in the armour of SSHSIG
-//! (OpenSSH's PROTOCOL.sshsig and PROTOCOL.key). Whoever has `ssh-keygen` can check them without us.
+//! Signatures with OpenSSH's Ed25519 keys, as `ssh-keygen -Y sign` makes them and can check them (OpenSSH's
+//! PROTOCOL.sshsig and PROTOCOL.key).
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256, Sha512};
 
-/// What a signature is good for: one of ours says nothing of anything else.
+/// The purpose of the signatures.
 const NAMESPACE: &str = "oneact-ledger";
 
 const KIND: &str = "ssh-ed25519";
@@ -19,10 +19,9 @@ const PRIVATE_MAGIC: &[u8] = b"openssh-key-v1\0";
 const SIGNATURE_MAGIC: &[u8] = b"SSHSIG";
 const SIGNATURE_VERSION: u32 = 1;
 const HASH: &str = "sha512";
-/// Of the lines between BEGIN and END.
+/// The width of the lines between BEGIN and END.
 const WIDTH: usize = 70;
 
-/// Why a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyError {
     #[error("the key {path} cannot be read: {why}")]
@@ -52,11 +51,9 @@ pub(crate) enum SignatureError {
     Wrong(String),
 }
 
-/// An Ed25519 public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey([u8; 32]);
 
-/// An Ed25519 private key.
 pub(super) struct SigningKey(Ed25519KeyPair);
 
 impl PublicKey {
@@ -82,7 +79,7 @@ impl PublicKey {
     }
 }
 
-/// The keys that may sign: of a `.pub` file, or of an allowed-signers file (`man ssh-keygen`).
+/// The keys that may sign, from a `.pub` file or an allowed-signers file (`man ssh-keygen`).
 pub(crate) fn read_signers(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> {
     let text = fs::read_to_string(path).map_err(|error| KeyError::Unreadable {
         path: path.to_owned(),
@@ -96,8 +93,8 @@ pub(crate) fn read_signers(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> 
     Ok(keys)
 }
 
-/// `[principals [namespaces="…"]] ssh-ed25519 BASE64 [comment]`. What is restricted in a way that we do
-/// not check does not count.
+/// The key of a line `[principals [namespaces="…"]] ssh-ed25519 BASE64 [comment]`. A line with other options does not
+/// count, because they are not checked.
 fn signer(line: &str) -> Option<PublicKey> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|word| *word == KIND)?;
@@ -145,7 +142,7 @@ impl SigningKey {
         PublicKey(bytes.try_into().unwrap_or_default())
     }
 
-    /// `-----BEGIN SSH SIGNATURE-----` and so on.
+    /// The signature of a message: `-----BEGIN SSH SIGNATURE-----` and so on.
     pub(super) fn sign(&self, message: &str) -> String {
         let mut signature = Vec::new();
         put(&mut signature, KIND.as_bytes());
@@ -165,7 +162,7 @@ impl SigningKey {
     }
 }
 
-/// Whose signature of `message` it is, if it is of one of the signers.
+/// The signer's key, if it is a signature of `message` by one of the signers.
 pub(super) fn check(
     signature: &str,
     message: &str,
@@ -186,7 +183,7 @@ pub(super) fn check(
     }
 }
 
-/// Key, namespace and signature of a blob.
+/// The key, the namespace and the signature in a blob.
 fn read(blob: &[u8]) -> Option<(PublicKey, Vec<u8>, Vec<u8>)> {
     let mut wire = Wire(blob.strip_prefix(SIGNATURE_MAGIC)?);
     let version = wire.number()?;
@@ -214,16 +211,12 @@ fn to_be_signed(message: &str) -> Vec<u8> {
 }
 
 fn armour(blob: &[u8]) -> String {
-    let text = STANDARD.encode(blob);
-    let mut lines = vec!["-----BEGIN SSH SIGNATURE-----"];
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let (line, left) = rest.split_at(rest.len().min(WIDTH));
-        lines.push(line);
-        rest = left;
+    let mut text = STANDARD.encode(blob);
+    // From the last break to the first, so that each position is right when it is used.
+    for at in (WIDTH..text.len()).step_by(WIDTH).rev() {
+        text.insert(at, '\n');
     }
-    lines.push("-----END SSH SIGNATURE-----\n");
-    lines.join("\n")
+    format!("-----BEGIN SSH SIGNATURE-----\n{text}\n-----END SSH SIGNATURE-----\n")
 }
 
 /// The bytes between BEGIN and END.
@@ -236,14 +229,14 @@ fn armoured(text: &str, label: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }
 
-/// Adds a string as SSH writes it: its length in four bytes, and its bytes (RFC 4251, section 5).
+/// Adds a string as SSH writes it: the length in four bytes, then the bytes (RFC 4251, section 5).
 fn put(to: &mut Vec<u8>, part: &[u8]) {
     let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
     to.extend(length.to_be_bytes());
     to.extend(part);
 }
 
-/// What SSH wrote, from its beginning on.
+/// The rest of what SSH wrote.
 struct Wire<'a>(&'a [u8]);
 
 impl<'a> Wire<'a> {

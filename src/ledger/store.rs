@@ -1,18 +1,17 @@
-//! Where the record is kept: a database of SQLite or of PostgreSQL.
+//! The databases of the record: SQLite and PostgreSQL.
 //!
-//! What both do alike is written once: the columns of the tables ([`columns`]), the questions ([`which`]) and the
-//! steps of a transaction ([`tx`]). A database opens itself, runs statements, and holds the locks of claims.
+//! What both have in common is written once: the columns of the tables ([`columns`]), the steps of a transaction
+//! ([`tx`]) and the questions for rows ([`rows`]). Each database opens itself, runs statements, and holds the locks of
+//! claims.
 
 mod columns;
-mod field;
 mod postgres;
-mod rules;
+mod rows;
 mod sql;
 mod sqlite;
 #[cfg(test)]
 pub(super) mod tests;
 mod tx;
-mod which;
 
 use std::any::Any;
 
@@ -20,12 +19,11 @@ use super::record::Seq;
 
 pub(super) use columns::{Record, Sealed};
 pub(crate) use postgres::PostgresStore;
+pub(crate) use rows::Which;
+pub(crate) use sqlite::SqliteStore;
 pub(super) use sqlite::real;
-pub(crate) use sqlite::{SqliteStore, Wish};
 pub(crate) use tx::Tx;
-pub(crate) use which::{Begin, Delivery, Earlier, Which};
 
-/// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.sentence())]
 pub(crate) struct StoreError {
@@ -35,36 +33,34 @@ pub(crate) struct StoreError {
     pub(crate) why: String,
 }
 
-/// What is wrong with a ledger that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Somebody else has held it for too long.
+    /// Another process has held it for too long.
     Busy,
     /// It cannot be reached or opened.
     Unreachable,
-    /// There is none that could be used as it is, until a run makes it or brings it up to date.
+    /// There is none yet, or one that the next run has to bring up to date.
     NotYet,
-    /// It may be read and not written.
+    /// It can be read but not written.
     ReadOnly,
-    /// A database of another program.
     Foreign,
-    /// Written by a later program.
+    /// A later version of this program wrote it.
     Newer,
-    /// A migration that was changed after it was applied, or is not complete.
+    /// Its migrations are not complete, or not those of this program.
     HalfMigrated,
     /// The file is damaged.
     Corrupt,
     Full,
-    /// The connection ended before the transaction was asked to be kept: none of it was.
+    /// The connection ended before the commit was sent: nothing was kept.
     Lost,
-    /// The connection ended after that and before the answer: it may have been kept.
+    /// The connection ended after the commit was sent and before the answer: it may have been kept.
     Unconfirmed,
-    /// The chain or a row would break a rule of the database.
+    /// A link or a row breaks a rule.
     Refused,
 }
 
 impl Trouble {
-    /// That trouble with that ledger.
+    /// The error for the ledger at `place`.
     pub(crate) fn with(self, place: &str, why: impl Into<String>) -> StoreError {
         StoreError {
             trouble: self,
@@ -110,74 +106,59 @@ impl StoreError {
         }
     }
 
-    /// Whether it is the same until a person has done something about it.
+    /// Whether it stays until a person has done something about it.
     pub(crate) fn lasts(&self) -> bool {
-        match self.trouble {
+        matches!(
+            self.trouble,
             Trouble::ReadOnly
-            | Trouble::Foreign
-            | Trouble::Newer
-            | Trouble::HalfMigrated
-            | Trouble::Corrupt
-            | Trouble::Refused => true,
-            Trouble::Busy
-            | Trouble::Unreachable
-            | Trouble::NotYet
-            | Trouble::Full
-            | Trouble::Lost
-            | Trouble::Unconfirmed => false,
-        }
+                | Trouble::Foreign
+                | Trouble::Newer
+                | Trouble::HalfMigrated
+                | Trouble::Corrupt
+                | Trouble::Refused
+        )
     }
 }
 
-/// How safe a transaction must be when it is over.
+/// What a committed transaction must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Also after a power failure.
+    /// A power failure.
     Disk,
-    /// After a crash of this program, but not of the machine: what it says is only ever needed while the
-    /// machine runs.
+    /// A crash of this program, but not of the machine: what was written is needed only while the machine runs.
     Process,
 }
 
-/// What a transaction is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It sees one unchanging view.
+    /// All reads see the same state.
     Read,
-    /// No other writer comes between.
+    /// No other transaction writes meanwhile.
     Write(Durability),
 }
 
-/// A ledger's database. One transaction after the other; writers of other processes wait.
+/// A ledger's database. It has one transaction at a time, and writers of other processes wait.
 pub(crate) trait Store {
-    /// For people: a path, or a URI without its password.
+    /// The ledger, for people: a path, or a URI without its password.
     fn place(&self) -> &str;
 
-    /// Begins a transaction. What it did is kept when it is committed; dropped before that, it leaves nothing.
+    /// Begins a transaction. If it is dropped without a commit, it leaves nothing.
     fn begin(&mut self, access: Access) -> Result<Tx<'_>, StoreError>;
 
-    /// Takes the lock of a claim, for as long as this process (or its connection) lives.
+    /// Takes the lock of a claim, for as long as this process or its connection lives.
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError>;
 
-    /// Gives the lock of a claim back.
+    /// Releases the lock of a claim.
     fn release(&mut self, claim: Seq);
 
     /// Whether the owner of that claim is alive.
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError>;
 
-    /// For the end of the process: what closes it when dropped, unless the system does that by itself.
+    /// What has to be dropped at the end of the process; nothing where the system closes the database by itself.
     fn closing(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// Which links about a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    All,
-    Newest(usize),
-    From(Seq),
-}
-
-/// Runs `work` in a writing transaction and gives what it gave: all of it is kept or, where it fails, nothing.
+/// Runs `work` in a writing transaction and returns its result. If it fails, nothing of it is kept.
 pub(crate) fn write<'s, T, E: From<StoreError>>(
     store: &'s mut dyn Store,
     durability: Durability,
@@ -189,7 +170,7 @@ pub(crate) fn write<'s, T, E: From<StoreError>>(
     Ok(value)
 }
 
-/// Runs `work` on one unchanging view and gives what it gave.
+/// Runs `work` in a reading transaction and returns its result.
 pub(crate) fn read<'s, T, E: From<StoreError>>(
     store: &'s mut dyn Store,
     work: impl FnOnce(&mut Tx<'s>) -> Result<T, E>,
@@ -197,8 +178,64 @@ pub(crate) fn read<'s, T, E: From<StoreError>>(
     work(&mut store.begin(Access::Read)?)
 }
 
-/// The ledger is of a later version than this program knows.
-fn newer(place: &str, found: i64, known: i64) -> StoreError {
-    let why = format!("schema version {found}, and this program knows {known}");
-    Trouble::Newer.with(place, why)
+/// What a ledger is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// The ledger is made or brought up to date where that is needed.
+    Write,
+    /// To write into a ledger of this program's version. Nothing is made or migrated.
+    Decide,
+    /// Nothing is made or changed. The ledger may be read-only, or of a later version.
+    Read,
+}
+
+/// A version of a database's schema. Once released, it never changes.
+struct Migration {
+    version: i64,
+    name: &'static str,
+    text: &'static str,
+    /// SHA-256 of the text. It is a constant because every opening compares it.
+    checksum: &'static str,
+}
+
+/// How far a database is migrated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Older(i64),
+    /// A later version can be read as well.
+    Current,
+}
+
+/// Compares the versions and checksums that were applied to a database with the known ones.
+fn standing(
+    place: &str,
+    applied: &[(i64, String)],
+    known: &[Migration],
+    wish: Wish,
+) -> Result<Standing, StoreError> {
+    let half = |why: String| Err(Trouble::HalfMigrated.with(place, why));
+    let (Some((found, _)), Some(newest)) = (applied.last(), known.last()) else {
+        return half("it does not say which migrations were applied".to_owned());
+    };
+    let (found, newest) = (*found, newest.version);
+    for Migration {
+        version, checksum, ..
+    } in known
+    {
+        let same = |(other, sum): &(i64, String)| other == version && sum == checksum;
+        if *version <= found && !applied.iter().any(same) {
+            return half(format!(
+                "another build of oneact made version {version} of its schema"
+            ));
+        }
+    }
+    if found > newest && wish != Wish::Read {
+        let why = format!("schema version {found}, and this program knows {newest}");
+        return Err(Trouble::Newer.with(place, why));
+    }
+    Ok(if found < newest {
+        Standing::Older(found)
+    } else {
+        Standing::Current
+    })
 }

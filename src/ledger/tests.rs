@@ -25,7 +25,7 @@ use super::{
     request::{Asked, AskedStep, Signatures},
     store::{StoreError, Tx, Which, read, tests::InFile},
     validity::{RULES, World},
-    words::{Again, Ask, Attempt, Begun, Ended, LedgerError, Miss, Running, Who, Why},
+    words::{Again, Ask, Begun, Ended, LedgerError, Miss, Running, Who, Why},
 };
 use crate::{
     host::{Host, Interrupts},
@@ -99,7 +99,7 @@ impl Place {
     fn rows(&self) -> Vec<Row> {
         let mut ledger = self.open();
         let rows =
-            read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&Which::Session("s"), 99));
+            read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&Which::session("s"), 99));
         rows.unwrap()
     }
 }
@@ -115,7 +115,7 @@ fn ask(operation: &'static str) -> Ask<'static> {
             request_id: None,
             idempotency_key: None,
             task_id: Some(operation),
-            attempt: Attempt::Said(1),
+            attempt: Some(1),
         },
         asked: Asked {
             steps: vec![AskedStep {

@@ -1,5 +1,4 @@
-//! Is an old answer still good? Conditions, in their order; the first that does not hold is the
-//! reason why not (R-004-37, C-35).
+//! Is an old answer still good? The first condition that does not hold is the reason why not (R-004-37, C-35).
 
 use std::time::Duration;
 
@@ -15,20 +14,19 @@ use super::{
     words::{Ask, Miss},
 };
 
-/// The version of the rules by which results are judged: an answer that was judged by others is not good
-/// any more.
+/// The version of the rules for results. An answer that was judged by other rules is not good any more.
 pub(super) const RULES: &str = "rules.2";
 
-/// What can be seen of the world outside the record.
+/// The world outside the record.
 pub(crate) trait World {
-    /// What became of something that was seen at a URI.
+    /// Whether something is as it was seen at a URI.
     fn still(&self, uri: &str, seen: &Print, links: Links) -> Still;
-    /// Until when a link can be used; none if it does not say.
+    /// When a URI expires, if it says so.
     fn expires(&self, uri: &str) -> Option<Timestamp>;
     fn now(&self) -> Timestamp;
 }
 
-/// Links must be good for so long, whatever the entry's timeout.
+/// The time for which links must be usable, also where the entry's timeout is shorter.
 const USABLE: Duration = Duration::from_mins(5);
 
 /// Whether the answer of `row`, which its link seals, is good for `ask`.
@@ -40,11 +38,11 @@ pub(super) fn judge(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), M
     }
 }
 
-/// Whether something that must not happen twice would happen twice: the same hash, about the same things
+/// Whether something that must not happen twice would happen twice: its inputs, or the files it changed, are the same
 /// (C-36).
 fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
     holds(row.revoked_by.is_none(), Miss::Revoked)?;
-    // What nobody can look at, or read, is no reason to do it again.
+    // What cannot be examined is no reason to do it again.
     let inputs: Vec<SeenInput> = list(row.input_ids.as_deref()).unwrap_or_default();
     for SeenInput { print, .. } in inputs {
         match world.still(&print.uri, &print, Links::Followed) {
@@ -61,7 +59,7 @@ fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
     }
 }
 
-/// Whether it is not known to be something else by now.
+/// Whether a made thing is not known to have changed.
 fn untouched(made: &Made, world: &dyn World) -> Result<(), Miss> {
     match world.still(&made.storage_uri, &made.print, Links::Refused) {
         Still::Same | Still::Unknown => Ok(()),
@@ -95,7 +93,7 @@ fn good(
     inputs(row, strangers, world)?;
     outputs(row, ask, world)?;
     holds(!has_cut_links(row), Miss::OutputExpiring)?;
-    let attempt = ask.who.attempt.said().unwrap_or(1);
+    let attempt = ask.who.attempt.unwrap_or(1);
     holds(
         row.adjusted.is_none() || attempt >= row.attempt,
         Miss::Degraded,
@@ -106,7 +104,7 @@ fn holds(condition: bool, miss: Miss) -> Result<(), Miss> {
     if condition { Ok(()) } else { Err(miss) }
 }
 
-/// Whether a row is what its link says, and holds the answer that was given, or none after pruning.
+/// Whether a row is what its link says, and its answer is the one that was given, if it was not pruned.
 pub(super) fn sealed(row: &Row, link: &Link) -> bool {
     let answer = row.response.as_deref().map(sha256);
     link.hash() == link.entry_hash
@@ -119,14 +117,14 @@ fn young(row: &Row, ttl: Duration, world: &dyn World) -> bool {
         return false;
     };
     let age = world.now().duration_since(answered);
-    // A clock that was set back makes no answer young.
+    // If the clock was set back, the answer does not count as young.
     Duration::try_from(age).is_ok_and(|age| age < ttl)
 }
 
-/// Inputs that nobody can look at.
+/// What inputs mean that cannot be examined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strangers {
-    /// For the time that the entry names.
+    /// They count as unchanged for the time that the entry names.
     Believed,
     Refused,
 }
@@ -161,7 +159,7 @@ fn outputs(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), Miss> {
     Ok(())
 }
 
-/// Whether the result had links that nobody can use any more: what gave access to them is not kept.
+/// Whether the result had links that cannot be used any more, because their signatures are not kept.
 fn has_cut_links(row: &Row) -> bool {
     let text = row.response.as_deref().unwrap_or_default();
     if !was_redacted(text) {
@@ -172,7 +170,7 @@ fn has_cut_links(row: &Row) -> bool {
     data.is_some_and(holds_cut_link)
 }
 
-/// Whether a text in it, or a name, had a part that was cut before it was recorded.
+/// Whether a part of a text or of a name in it was cut before it was recorded.
 pub(crate) fn holds_cut_link(value: &Value) -> bool {
     match value {
         Value::String(text) => was_redacted(text),
@@ -184,7 +182,7 @@ pub(crate) fn holds_cut_link(value: &Value) -> bool {
     }
 }
 
-/// A list as a row keeps it; nothing kept is an empty one.
+/// A list that a row holds; empty where it holds none.
 pub(super) fn list<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Option<Vec<T>> {
     match text {
         None => Some(Vec::new()),

@@ -1,40 +1,240 @@
-//! Does the ledger say what it said? Every link is computed anew, every row compared with its link, and
-//! the chain with what others remember of it (`oneact verify`).
+//! Does the ledger still say what it said? Every link is computed again, every row is compared with its link, and the
+//! chain with what others remember of it (`oneact verify`).
 //!
-//! It is read in pages, each in a transaction of its own: a long chain needs no more memory than a short
-//! one, and nobody who records waits for us. Kept are the ids of pruned rows and what is open.
+//! The ledger is read in pages, each in a transaction of its own. So a long chain needs no more memory than a short one,
+//! and nobody who records has to wait. Only the ids of pruned rows and the open claims are kept.
 
 mod walk;
+
+use std::fmt;
 
 use super::{
     Ledger, LedgerError,
     anchor::{Note, Written},
-    record::Seq,
-    signature::PublicKey,
+    record::{Head, Seq},
+    signature::{PublicKey, SignatureError},
     store::{Trouble, read},
-    verdict::{Broken, Damage, HeadSays, Verdict, Whose},
 };
 use walk::{Progress, Stop, Walk};
 
-/// Who may sign.
+/// The result of an examination.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Verdict {
+    /// The ledger, for people.
+    pub(crate) place: String,
+    /// The number of links that are good.
+    pub(crate) links: u64,
+    pub(crate) last: Option<Head>,
+    /// The number of rows that agree with their links.
+    pub(crate) rows: u64,
+    /// The number of these rows whose request and response are unchanged.
+    pub(crate) payloads: u64,
+    /// The number of these rows that were pruned.
+    pub(crate) pruned: u64,
+    /// The number of rows from before oneact, which nothing vouches for.
+    pub(crate) outside: u64,
+    /// The number of claims whose operation is at work.
+    pub(crate) at_work: u64,
+    /// The number of operations whose outcome a person has to decide.
+    pub(crate) unknown: u64,
+    pub(crate) broken: Option<Broken>,
+    /// The last link that one of the given anchors names.
+    pub(crate) anchored: Option<Seq>,
+    pub(crate) head: HeadSays,
+}
+
+impl Verdict {
+    /// The last link that an anchor or a signed head file names. A writer of the ledger cannot make those.
+    pub(crate) fn vouched(&self) -> Option<Seq> {
+        let signed = match self.head {
+            HeadSays::Signed { seq, .. } => Some(seq),
+            _ => None,
+        };
+        self.anchored.max(signed)
+    }
+
+    /// The number of last links that only the ledger itself vouches for.
+    pub(crate) fn alone(&self) -> u64 {
+        self.links - self.vouched().map_or(0, |seq| seq + 1).min(self.links)
+    }
+}
+
+/// What the head file says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum HeadSays {
+    #[default]
+    Nothing,
+    Unreadable,
+    /// It names that link, without a signature. Whoever can write the ledger can write it as well.
+    Unsigned {
+        seq: Seq,
+    },
+    /// It is signed, but without a public key the signature cannot be checked.
+    Unchecked {
+        seq: Seq,
+    },
+    Signed {
+        seq: Seq,
+        at: Option<String>,
+        fingerprint: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken {
+    /// The link at which it was found, if it concerns a link.
+    pub(crate) link: Option<Seq>,
+    /// The last link up to which all are good.
+    pub(crate) good: Option<Seq>,
+    pub(crate) what: Damage,
+}
+
+/// The kind of damage.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Damage {
+    #[error("it is missing: the next one there is has the number {found}")]
+    Missing { found: Seq },
+    #[error("contents do not match its hash")]
+    Contents,
+    #[error(
+        "it does not hold the hash of the link before: one of the two was changed, and its hash computed anew"
+    )]
+    Unlinked,
+    #[error("what it says cannot be read by this program")]
+    Unreadable,
+    #[error(
+        "it is not the link that {whose} names: the chain was computed anew, or is another one"
+    )]
+    Other { whose: Whose },
+    #[error(
+        "the chain ends here, but {whose} names link {seq}: what came after was removed, or the ledger is an old copy"
+    )]
+    Cut { whose: Whose, seq: Seq },
+    #[error("its answer is gone (agent_actions {row})")]
+    RowMissing { row: String },
+    #[error("it has an answer that it does not know of (agent_actions {row})")]
+    RowUnsealed { row: String },
+    #[error("there is an answer of a link that does not exist (agent_actions {row})")]
+    RowAstray { row: String },
+    #[error(
+        "there is an answer that names no link and says that it is oneact's (agent_actions {row})"
+    )]
+    RowUnlinked { row: String },
+    #[error("contents do not match its hash (agent_actions {row}, {part} changed)")]
+    RowChanged { row: String, part: Part },
+    #[error("{part} of its answer is gone, and nobody pruned it (agent_actions {row})")]
+    PayloadGone { row: String, part: Part },
+    #[error("its answer says it was taken back, and no link says so (agent_actions {row})")]
+    RevokedByNobody { row: String },
+    #[error("it takes an answer back, which does not say so any more (agent_actions {row})")]
+    RevocationUndone { row: String },
+    #[error("the session {session} that it opened is gone: anybody could open it anew (sessions)")]
+    SessionGone { session: String },
+    #[error("it did not open the session {session} (sessions)")]
+    SessionUnsealed { session: String },
+    #[error("the session {session} is not what it was when it was opened (sessions)")]
+    SessionChanged { session: String },
+    #[error(
+        "the key for secrets is not the one that was made: a request with secrets could be done again (ledger_keys)"
+    )]
+    KeyChanged,
+    #[error("the claim of operation {operation} names a link that is not its own, or was settled")]
+    ClaimAstray { operation: String },
+    #[error("the claim of operation {operation} is not what the links say of it")]
+    ClaimChanged { operation: String },
+    #[error("operation {operation} is open, and its claim is gone: the same could be done again")]
+    ClaimGone { operation: String },
+    #[error("the database holds something that oneact never writes: {why}")]
+    Stored { why: String },
+    #[error("{whose} is not to be believed: {why}")]
+    Forged { whose: Whose, why: SignatureError },
+    #[error("{whose} is not signed, and only signed ones are asked for")]
+    NotSigned { whose: Whose },
+}
+
+impl Damage {
+    /// Its name, for programs.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "link_missing",
+            Self::Contents => "link_changed",
+            Self::Unlinked => "link_unlinked",
+            Self::Unreadable => "link_unreadable",
+            Self::Other { .. } => "chain_rewritten",
+            Self::Cut { .. } => "chain_cut",
+            Self::RowMissing { .. } => "row_missing",
+            Self::RowUnsealed { .. } => "row_unsealed",
+            Self::RowAstray { .. } => "row_astray",
+            Self::RowUnlinked { .. } => "row_unlinked",
+            Self::RowChanged { .. } => "row_changed",
+            Self::PayloadGone { .. } => "payload_gone",
+            Self::RevokedByNobody { .. } => "revoked_by_nobody",
+            Self::RevocationUndone { .. } => "revocation_undone",
+            Self::SessionGone { .. } => "session_gone",
+            Self::SessionUnsealed { .. } => "session_unsealed",
+            Self::SessionChanged { .. } => "session_changed",
+            Self::KeyChanged => "key_changed",
+            Self::ClaimAstray { .. } => "claim_astray",
+            Self::ClaimChanged { .. } => "claim_changed",
+            Self::ClaimGone { .. } => "claim_gone",
+            Self::Stored { .. } => "store_damaged",
+            Self::Forged { .. } => "anchor_forged",
+            Self::NotSigned { .. } => "head_not_signed",
+        }
+    }
+}
+
+/// What remembers a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    HeadFile,
+    Anchor,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Request,
+    Response,
+    Columns,
+}
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HeadFile => "the head file",
+            Self::Anchor => "an anchor",
+        })
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Request => "request",
+            Self::Response => "response",
+            Self::Columns => "columns",
+        })
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Signers<'a> {
     /// No public key is known.
     Nobody,
     /// Signatures are checked where there are any.
     Known(&'a [PublicKey]),
-    /// And the head has to be signed.
+    /// Signatures are checked, and the head must be signed.
     Demanded(&'a [PublicKey]),
 }
 
 impl Ledger<'_> {
-    /// Examines all of it, and that it is the chain that `anchors` and the head file name.
+    /// Examines the whole ledger, and whether it is the chain that `anchors` and the head file name.
     pub(crate) fn verify(
         &mut self,
         anchors: Vec<Note>,
         signers: Signers<'_>,
     ) -> Result<Verdict, LedgerError> {
-        // Before the chain, which may grow meanwhile.
+        // This is read before the chain, which may grow meanwhile.
         let written = self.head.read();
         let mut remembered: Vec<(Note, Whose)> = Vec::with_capacity(anchors.len() + 1);
         remembered.extend(anchors.into_iter().map(|note| (note, Whose::Anchor)));
@@ -42,7 +242,10 @@ impl Ledger<'_> {
             remembered.push((note.clone(), Whose::HeadFile));
         }
         remembered.sort_by_key(|(note, _)| note.seq);
-        let forged = remembered.iter().find_map(|note| forged(note, signers));
+        let forged = remembered.iter().find_map(|(note, whose)| {
+            let why = note.signer(signers.keys()?)?.err()?;
+            Some(Damage::Forged { whose: *whose, why })
+        });
         let mut walk = Walk::new(remembered);
         let broken = loop {
             match read(&mut *self.store, |tx| walk.page(tx)) {
@@ -50,7 +253,11 @@ impl Ledger<'_> {
                 Ok(Progress::Ended) => break None,
                 Err(Stop::Broken(broken)) => break Some(broken),
                 Err(Stop::Store(error)) if error.trouble == Trouble::Corrupt => {
-                    break Some(stored(walk.next(), error.why));
+                    break Some(Broken {
+                        link: None,
+                        good: walk.next().checked_sub(1),
+                        what: Damage::Stored { why: error.why },
+                    });
                 }
                 Err(Stop::Store(error)) => return Err(error.into()),
             }
@@ -58,11 +265,15 @@ impl Ledger<'_> {
         let mut verdict = walk.verdict();
         self.store.place().clone_into(&mut verdict.place);
         verdict.head = head_says(written, signers);
-        let said = forged.or_else(|| unsigned(&verdict.head, signers));
-        let good = verdict.anchored;
-        let said = said.map(|what| Broken {
+        let unsigned = match (signers, &verdict.head) {
+            (Signers::Nobody | Signers::Known(_), _) | (_, HeadSays::Signed { .. }) => None,
+            (Signers::Demanded(_), _) => Some(Damage::NotSigned {
+                whose: Whose::HeadFile,
+            }),
+        };
+        let said = forged.or(unsigned).map(|what| Broken {
             link: None,
-            good,
+            good: verdict.anchored,
             what,
         });
         verdict.broken = broken.or(said);
@@ -79,52 +290,24 @@ impl<'a> Signers<'a> {
     }
 }
 
-/// What is stored for these links or beside them is nothing that a ledger holds.
-fn stored(from: Seq, why: String) -> Broken {
-    Broken {
-        link: None,
-        good: from.checked_sub(1),
-        what: Damage::Stored { why },
-    }
-}
-
-/// A signature that is there and is not one of the signers'.
-fn forged((note, whose): &(Note, Whose), signers: Signers<'_>) -> Option<Damage> {
-    let why = note.signer(signers.keys()?)?.err()?;
-    let whose = *whose;
-    Some(Damage::Forged { whose, why })
-}
-
-fn unsigned(head: &HeadSays, signers: Signers<'_>) -> Option<Damage> {
-    let whose = Whose::HeadFile;
-    match (signers, head) {
-        (Signers::Nobody | Signers::Known(_), _) | (_, HeadSays::Signed { .. }) => None,
-        (Signers::Demanded(_), _) => Some(Damage::NotSigned { whose }),
-    }
-}
-
 fn head_says(written: Written, signers: Signers<'_>) -> HeadSays {
     let note = match written {
+        Written::Note(note) => note,
         Written::Nothing => return HeadSays::Nothing,
         Written::Blank | Written::Unreadable(_) | Written::Unopened(_) => {
             return HeadSays::Unreadable;
         }
-        Written::Note(note) => note,
     };
     let seq = note.seq;
-    let signer = match signers.keys() {
-        Some(keys) => note.signer(keys),
-        None if note.signature.is_some() => return HeadSays::Unchecked { seq },
-        None => None,
-    };
-    match signer {
-        None => HeadSays::Unsigned { seq },
-        Some(Ok(key)) => HeadSays::Signed {
+    match signers.keys().map(|keys| note.signer(keys)) {
+        None if note.signature.is_some() => HeadSays::Unchecked { seq },
+        None | Some(None) => HeadSays::Unsigned { seq },
+        Some(Some(Ok(key))) => HeadSays::Signed {
             seq,
             at: note.at,
             fingerprint: key.fingerprint(),
         },
-        // Told as a forgery.
-        Some(Err(_)) => HeadSays::Unchecked { seq },
+        // The verdict reports it as forged.
+        Some(Some(Err(_))) => HeadSays::Unchecked { seq },
     }
 }

@@ -14,30 +14,30 @@ use super::{
     store::StoreError,
 };
 
-/// Something that is about to be done.
+/// A request that is about to be performed.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask<'a> {
     pub(crate) who: Who<'a>,
     pub(crate) asked: Asked,
-    /// The `MCPRequest`, without secrets and presign parts.
+    /// The `MCPRequest` without secrets and signatures.
     pub(crate) request: String,
     pub(crate) target: Option<Target>,
-    /// What the caller says of its own confidence, 0 to 1.
+    /// The caller's own confidence, from 0 to 1.
     pub(crate) confidence: Option<f64>,
     /// A hash of everything in the catalog that decides what happens.
     pub(crate) entry_digest: String,
     pub(crate) tool_pin: Option<String>,
-    /// What this attempt changes, as JSON text.
+    /// The parameters that this attempt changes, as JSON text.
     pub(crate) adjusted: Option<String>,
     pub(crate) effects: Effects,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) change: Change,
     pub(crate) reuse: Reuse,
-    /// The root whose journals will know of it, where it is a plan.
+    /// For a plan, the root whose journals will know about it.
     pub(crate) home: Option<String>,
-    /// How long another run of the same request is waited for.
+    /// The longest wait for another run of the same request.
     pub(crate) patience: Duration,
-    /// The longest it may take: an output has to be usable for twice as long.
+    /// The longest time that it may take. An output must be usable for twice that time.
     pub(crate) timeout: Duration,
 }
 
@@ -46,35 +46,17 @@ pub(crate) struct Ask<'a> {
 pub(crate) struct Who<'a> {
     pub(crate) operation_id: &'a str,
     pub(crate) session_id: &'a str,
-    /// The invocation context.
     pub(crate) context: &'a str,
     pub(crate) profile: &'a str,
     pub(crate) request_id: Option<&'a str>,
     pub(crate) idempotency_key: Option<&'a str>,
-    /// None where the caller names none: then no two deliveries are the same.
+    /// Without a task, no two deliveries are the same.
     pub(crate) task_id: Option<&'a str>,
-    pub(crate) attempt: Attempt,
+    /// None where the caller does not count: then an attempt after a failure is the next one.
+    pub(crate) attempt: Option<u32>,
 }
 
-/// Which attempt it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attempt {
-    Said(u32),
-    /// The caller does not count: a failure before it makes it the next.
-    Unsaid,
-}
-
-impl Attempt {
-    /// The number that the caller says.
-    pub(super) fn said(self) -> Option<u32> {
-        match self {
-            Self::Said(attempt) => Some(attempt),
-            Self::Unsaid => None,
-        }
-    }
-}
-
-/// The first ref or file that is to be made or changed.
+/// The first ref or file that is made or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     /// `ref`, `file`, `plan`
@@ -82,25 +64,21 @@ pub(crate) struct Target {
     pub(crate) id: String,
 }
 
-/// What the ledger says.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// It is to be done: by nobody else.
+    /// It is to be done, and nobody else does it.
     Run(Running),
-    /// It was done, and this is the answer.
     Answered(Box<Answered>),
 }
 
-/// A request that is ours to do.
+/// A request that this run has claimed.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) hashes: Hashes,
-    /// The number of our claim.
     pub(super) claim: u64,
-    /// Why it is done.
     pub(crate) why: Why,
     pub(crate) attempt: u32,
-    /// The claim, until it is settled.
+    /// The lock that is held until the claim is settled.
     pub(super) held: Option<u64>,
 }
 
@@ -108,21 +86,20 @@ pub(crate) struct Running {
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) how: Again,
-    /// Whose answer it is.
+    /// The row whose answer it is.
     pub(crate) original: Row,
     pub(crate) request_hash: String,
-    /// Where this answer is recorded.
+    /// The link that records it.
     pub(crate) head: Head,
 }
 
 /// Why an old answer is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// It is the same delivery.
     Replayed,
     /// It is the same request, and the old answer is still good.
     Reused,
-    /// It was done, and is not done twice.
+    /// It was done, and must not be done twice.
     Suppressed,
 }
 
@@ -133,15 +110,15 @@ pub(crate) enum Why {
     New,
     /// It failed before.
     Retry,
-    /// The catalog has duplicates repeated.
+    /// The catalog says that duplicates are repeated.
     Repeat,
     /// An old answer is not good any more.
     Miss(Miss),
-    /// The one who was doing it died.
+    /// The run that was doing it died.
     TakenOver,
 }
 
-/// Why an old answer is not good any more: the first of these that holds, in their order.
+/// Why an old answer is not good any more. Of several reasons, the first one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Miss {
@@ -165,7 +142,7 @@ pub(crate) enum Miss {
 }
 
 impl Miss {
-    /// Its name, as it is stored and printed; and for people what is behind it.
+    /// The name, as it is stored and printed, and a sentence for people.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Disabled => ("disabled", "reuse is switched off"),
@@ -211,7 +188,7 @@ impl Miss {
 }
 
 impl Why {
-    /// Its name, as it is stored and printed; and for people what is behind it.
+    /// The name, as it is stored and printed, and a sentence for people.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::New => ("new", "nothing like it had been done in this session"),
@@ -225,17 +202,15 @@ impl Why {
         }
     }
 
-    /// As it is stored and printed.
     pub(crate) const fn name(self) -> &'static str {
         self.words().0
     }
 
-    /// For people: what is behind the name.
     pub(crate) const fn sentence(self) -> &'static str {
         self.words().1
     }
 
-    /// What is stored, read back.
+    /// The reason with that name.
     pub(crate) fn read(name: &str) -> Option<Self> {
         let plain = [Self::New, Self::Retry, Self::Repeat, Self::TakenOver];
         let plain = plain.into_iter().find(|why| why.name() == name);
@@ -244,7 +219,7 @@ impl Why {
 }
 
 impl Again {
-    /// Its name, as it is stored and printed; and for people what is behind it.
+    /// The name, as it is stored and printed, and a sentence for people.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Replayed => ("replayed", "the same delivery had been answered before"),
@@ -259,24 +234,21 @@ impl Again {
         }
     }
 
-    /// As it is stored and printed.
     pub(crate) const fn name(self) -> &'static str {
         self.words().0
     }
 
-    /// For people: what is behind the name.
     pub(crate) const fn sentence(self) -> &'static str {
         self.words().1
     }
 }
 
-/// How something that was done ended.
+/// The end of something that was done.
 #[derive(Debug, Clone)]
 pub(crate) struct Ended {
     pub(crate) state: RowState,
     pub(crate) outcome: RowOutcome,
     pub(crate) fault: Option<Fault>,
-    /// The `MCPResponse`.
     pub(crate) response: String,
     pub(crate) inputs: Vec<SeenInput>,
     pub(crate) outputs: Vec<Made>,
@@ -285,16 +257,15 @@ pub(crate) struct Ended {
     pub(crate) duration_ms: u64,
 }
 
-/// Where an answer is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
-    /// None where only the outbox has it yet.
+    /// The link; none while only the outbox has the answer.
     pub(crate) head: Option<Head>,
     /// For `audit.compliance_notes`.
     pub(crate) notes: Vec<String>,
 }
 
-/// Why the ledger does not let something be done.
+/// Why the ledger refuses that something is done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LedgerError {
     #[error(transparent)]
@@ -355,17 +326,12 @@ impl From<LedgerError> for Failure {
             LedgerError::Unknown { .. } | LedgerError::Damaged { .. } => Fault::OutcomeUnknown,
             LedgerError::Stopped(failure) => return failure.clone(),
         };
-        let lasts = match &error {
-            LedgerError::Store(error) => error.lasts(),
-            error => matches!(
-                error,
-                LedgerError::Older { .. } | LedgerError::HeadUnreadable { .. }
-            ),
+        let mut failure = Self::new(fault, error.to_string());
+        failure.recoverable &= match &error {
+            LedgerError::Store(error) => !error.lasts(),
+            LedgerError::Older { .. } | LedgerError::HeadUnreadable { .. } => false,
+            _ => true,
         };
-        let failure = Self::new(fault, error.to_string());
-        Self {
-            recoverable: failure.recoverable && !lasts,
-            ..failure
-        }
+        failure
     }
 }

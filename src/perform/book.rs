@@ -6,7 +6,7 @@ use crate::{
     catalog::{CatalogTables, LedgerRule, ledger_rule, profile},
     envelope::Received,
     host::Host,
-    ledger::{Ledger, LedgerError, Place},
+    ledger::{Ledger, LedgerError, Place, Wish},
     task::{CallContext, Failure, Fault},
 };
 
@@ -80,7 +80,7 @@ impl<'h> Book<'h> {
     ) -> Result<&mut Ledger<'h>, LedgerError> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => Ledger::open(&self.place, &settings.state_dir, host)?
+            None => Ledger::open(&self.place, &settings.state_dir, Wish::Write, host)?
                 .signed_by(sign_key(settings, &self.rule)),
         };
         Ok(self.open.insert(open))

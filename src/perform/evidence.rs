@@ -10,9 +10,8 @@ use crate::{
     envelope::{Received, to_response},
     host::Host,
     ledger::{
-        AnchorError, AnchorOutError, Case, DecisionError, Happened, KeyError, Ledger, LedgerError,
-        Note, PruneWish, Pruned, Resolved, Reviewed, Signers, Wish as Open, read_anchors,
-        read_signers,
+        AnchorError, Case, Happened, KeyError, Ledger, LedgerError, Note, PruneWish, Pruned,
+        RecordError, Resolved, Reviewed, Signers, Wish as Open, read_anchors, read_signers,
     },
     task::{Effect, Failure, Fault, Outcome, Phase, State},
 };
@@ -31,7 +30,7 @@ pub(crate) enum EvidenceError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]
-    Decision(#[from] DecisionError),
+    Decision(#[from] RecordError),
     #[error(transparent)]
     Anchor(#[from] AnchorError),
     #[error(transparent)]
@@ -73,10 +72,7 @@ pub(crate) fn anchor_out(
     if verdict.broken.is_some() {
         return Ok((verdict, None));
     }
-    let note = ledger.anchor().map_err(|error| match error {
-        AnchorOutError::Ledger(error) => EvidenceError::Ledger(error),
-        AnchorOutError::Key(error) => EvidenceError::Key(error),
-    })?;
+    let note = ledger.anchor()?.transpose()?;
     Ok((verdict, note))
 }
 
@@ -193,6 +189,6 @@ fn open<'h>(
 ) -> Result<(Ledger<'h>, Option<Utf8PathBuf>), EvidenceError> {
     let (place, rule) = found(settings).map_err(EvidenceError::Place)?;
     let key = sign_key(settings, &rule);
-    let ledger = Ledger::open_existing(&place, &settings.state_dir, wish, host)?;
+    let ledger = Ledger::open(&place, &settings.state_dir, wish, host)?;
     Ok((ledger.signed_by(key.clone()), key))
 }

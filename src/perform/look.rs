@@ -9,7 +9,7 @@ use crate::{
 use super::{Settings, book::place};
 
 pub(crate) use crate::ledger::{
-    Decision, Difference, Fact, How, Made, Most, Open, Page, ReadError, Reading, Row, RowOutcome,
+    Decision, Difference, Fact, How, Made, Most, Open, Page, Reading, RecordError, Row, RowOutcome,
     RowState, Step, Whole,
 };
 
@@ -19,7 +19,7 @@ pub(crate) enum LookError {
     #[error("{}", .0.message)]
     Place(Failure),
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] RecordError),
 }
 
 /// Opens the ledger of a project, where there is one.

@@ -11,7 +11,7 @@ use crate::{
     envelope::Received,
     executor::{self, Context, Executed, Fate, FileOrder, FileWork, Rejection},
     host,
-    ledger::{Ask, Begun, Effects, Ledger, LedgerError, Place, Recorded, Running, Why},
+    ledger::{Ask, Begun, Effects, Ledger, LedgerError, Place, Recorded, Running, Why, Wish},
     task::{
         Effect, Failure, Fault, LedgerRef, OperationId, Outcome, Phase, PlanName, Record, Reuse,
         ReuseReport, State, decided,
@@ -66,7 +66,7 @@ pub(super) fn recorded<'h>(
     };
     let begun = match open.take() {
         Some(open) => Ok(open),
-        None => Ledger::open(&book.place, &settings.state_dir, context.host)
+        None => Ledger::open(&book.place, &settings.state_dir, Wish::Write, context.host)
             .map(|ledger| ledger.signed_by(sign_key(settings, &book.rule))),
     };
     let begun = begun.and_then(|ledger| {

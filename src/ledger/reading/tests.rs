@@ -65,7 +65,7 @@ fn a_ledger_that_is_not_there_is_not_made() {
     let dir = tempfile::tempdir().unwrap();
     let path = camino::Utf8PathBuf::try_from(dir.path().join("ledger.db")).unwrap();
     let error = Reading::open(&Place::File(path.clone())).err().unwrap();
-    assert!(matches!(error, ReadError::Missing { .. }), "{error}");
+    assert!(matches!(error, RecordError::Missing { .. }), "{error}");
     assert!(!path.exists());
 }
 
@@ -95,7 +95,7 @@ fn a_session_that_only_tried_something_is_not_the_last() {
 #[test]
 fn an_empty_ledger_says_so() {
     let error = ledger(&[]).session(None).unwrap_err();
-    assert!(matches!(error, ReadError::Empty { .. }), "{error}");
+    assert!(matches!(error, RecordError::Empty { .. }), "{error}");
 }
 
 #[test]
@@ -156,10 +156,10 @@ fn an_answer_is_found_by_its_step_and_by_the_beginning_of_an_id() {
     assert!(error.contains("op_01A, op_01AB"), "{error}");
     for nothing in ["zz", "", "#"] {
         let error = found(nothing).unwrap_err();
-        let nothing = ReadError::Name(NameError::Nothing {
+        let nothing = RecordError::Nothing {
             text: nothing.trim_matches('#').to_owned(),
             session: None,
-        });
+        };
         assert_eq!(error.to_string(), nothing.to_string());
     }
     let error = found("7").unwrap_err().to_string();
@@ -201,7 +201,7 @@ fn an_answer_is_looked_for_in_the_session_that_is_named() {
     let error = found("op_1", Some("sess-other")).unwrap_err().to_string();
     assert!(error.contains("in the session `sess-other`"), "{error}");
     let error = found("op_1", Some("nobody")).unwrap_err();
-    assert!(matches!(error, ReadError::NoSession { .. }), "{error}");
+    assert!(matches!(error, RecordError::NoSession { .. }), "{error}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_task_is_found_by_its_newest_answer() {
     assert_eq!(reading.task("task_0", None).unwrap().step_index, 2);
     assert_eq!(reading.task("1", None).unwrap().step_index, 1);
     let error = reading.task("task_9", None).unwrap_err();
-    assert!(matches!(error, ReadError::NoTask { .. }), "{error}");
+    assert!(matches!(error, RecordError::NoTask { .. }), "{error}");
 }
 
 fn decided(rows: &[Row], step: &str) -> Decision {

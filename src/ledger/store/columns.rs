@@ -1,17 +1,18 @@
-//! The columns of the ledger's tables: the one place that says which there are, of which type they are, and which
-//! field of a record each holds. Every list of columns of a statement is made from these tables.
+//! The records of the ledger's tables: the columns, their types, the field that each holds, and the rules that a
+//! record must keep. Every list of columns in a statement is made from these tables.
 //!
 //! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration.
 
+use serde::de::IgnoredAny;
 use uuid::Uuid;
 
-use super::{
-    field::{Field, Writer},
-    sql::{Engine, Value},
+use super::sql::{Engine, Field, Value, Writer};
+use crate::{
+    ledger::record::{Claim, Event, Head, Link, MOST_BODY, Row, Session, word},
+    task::CallContext,
 };
-use crate::ledger::record::{Claim, Head, Link, Row, Session};
 
-/// A column, and the field that it holds.
+/// A column and the field that it holds.
 pub(crate) struct Column<R: 'static> {
     pub(crate) name: &'static str,
     kind: Kind,
@@ -19,26 +20,25 @@ pub(crate) struct Column<R: 'static> {
     field: Access<R>,
 }
 
-/// Leads to a field of a record.
+/// Finds the field in a record.
 type Access<R> = fn(&mut R) -> &mut dyn Field;
 
-/// Whether the link of a row seals the column, so that nobody can change it unseen.
+/// Whether the link of a row seals the column, so that a change can be noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sealed {
     Yes,
-    /// It is changed later: by pruning or by revoking.
+    /// Pruning or revoking changes it.
     No,
 }
 
-/// What a column holds. In SQLite each is what it looks like; PostgreSQL has types of its own.
+/// What a column holds. PostgreSQL has a type for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     Uuid,
-    /// A received id that need not be a UUID. PostgreSQL has a UUID that is derived from it, and beside it in
-    /// `…_key` the id as it was received.
+    /// A received id, which need not be a UUID. PostgreSQL has a UUID derived from it, and in `…_key` the id itself.
     Id(Received),
-    /// JSON as it was given. PostgreSQL has it as `…_text`, and for queries as `jsonb`.
+    /// A JSON text. PostgreSQL has it as `…_text`, and as `jsonb` for queries.
     Payload,
     Moment,
     Count,
@@ -47,32 +47,50 @@ enum Kind {
     Score,
 }
 
-/// When PostgreSQL keeps an id as it was received.
+/// When PostgreSQL has the id itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Received {
     Always,
-    /// Where the id is no UUID itself.
+    /// If it is no UUID.
     WhereItDiffers,
 }
 
-/// What is read of requests and answers.
+/// Which requests and answers are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Payloads {
     Kept,
-    /// Where PostgreSQL's two copies differ, the one that is not the answer.
+    /// The `jsonb` in PostgreSQL, where it differs from the text: then the hash does not match.
     Checked,
-    /// Nothing: they may be large.
+    /// None, because they may be large.
     Left,
 }
 
 /// A record that is one row of a table.
-pub(crate) trait Record: Default + 'static {
+pub(crate) trait Record: Clone + Default + 'static {
+    /// In the order in which SQLite's table has them.
     const COLUMNS: &'static [Column<Self>];
 
     fn table(engine: Engine) -> &'static str;
+
+    /// Checks a record before it is added. PostgreSQL has the same rules as constraints, because other programs may
+    /// write to it.
+    fn rule(&self) -> Rule {
+        Ok(())
+    }
 }
 
-/// The columns that every table `agent_actions` of specification 004 has, whatever its version.
+/// Whether a rule is kept, or why not.
+pub(super) type Rule = Result<(), &'static str>;
+
+pub(super) fn must(holds: bool, why: &'static str) -> Rule {
+    if holds { Ok(()) } else { Err(why) }
+}
+
+fn is_json(text: Option<&str>) -> bool {
+    text.is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
+}
+
+/// The columns of `agent_actions` in both schemas of specification 004.
 pub(super) const ALWAYS: [&str; 9] = [
     "id",
     "agent_name",
@@ -85,7 +103,7 @@ pub(super) const ALWAYS: [&str; 9] = [
     "timestamp",
 ];
 
-/// Columns of specification 004 by their newer and their older name.
+/// The columns of specification 004 that have a newer and an older name.
 pub(super) const RENAMED: [[&str; 2]; 3] = [
     ["response", "payload"],
     ["request", "input"],
@@ -93,79 +111,100 @@ pub(super) const RENAMED: [[&str; 2]; 3] = [
 ];
 
 impl Record for Row {
-    /// In the order of the table. The first thirteen are specification 004's.
+    /// The first thirteen are those of specification 004.
     const COLUMNS: &'static [Column<Self>] = &[
-        column("id", Kind::Uuid, |row| &mut row.id),
-        column("agent_name", Kind::Text, |row| &mut row.agent_name),
-        column("action_type", Kind::Text, |row| &mut row.action_type),
-        column("target_type", Kind::Text, |row| &mut row.target_type),
-        column("target_id", ID, |row| &mut row.target_id),
-        column("outcome", Kind::Text, |row| &mut row.outcome),
-        unsealed("request", Kind::Payload, |row| &mut row.request),
-        column("request_hash", Kind::Text, |row| &mut row.request_hash),
-        unsealed("response", Kind::Payload, |row| &mut row.response),
-        column("confidence_score", Kind::Score, |row| {
-            &mut row.confidence_score
-        }),
-        column("session_id", ID, |row| &mut row.session_id),
-        column("step_index", Kind::Step, |row| &mut row.step_index),
-        column("timestamp", Kind::Moment, |row| &mut row.timestamp),
-        column("state", Kind::Text, |row| &mut row.state),
-        column("operation_id", Kind::Text, |row| &mut row.operation_id),
-        column("request_id", Kind::Text, |row| &mut row.request_id),
-        column("idempotency_key", Kind::Text, |row| {
-            &mut row.idempotency_key
-        }),
-        column("task_id", Kind::Text, |row| &mut row.task_id),
-        column("attempt", Kind::Count, |row| &mut row.attempt),
-        column("entry_version", Kind::Text, |row| &mut row.entry_version),
-        column("entry_digest", Kind::Text, |row| &mut row.entry_digest),
-        column("tool_pin", Kind::Text, |row| &mut row.tool_pin),
-        column("oneact_version", Kind::Text, |row| &mut row.oneact_version),
-        column("inputs_hash", Kind::Text, |row| &mut row.inputs_hash),
-        column("input_ids", Kind::Text, |row| &mut row.input_ids),
-        column("output_ids", Kind::Text, |row| &mut row.output_ids),
-        column("adjusted", Kind::Text, |row| &mut row.adjusted),
-        column("reused_from", Kind::Uuid, |row| &mut row.reused_from),
-        column("reason", Kind::Text, |row| &mut row.reason),
-        column("fault", Kind::Text, |row| &mut row.fault),
-        column("started_at", Kind::Moment, |row| &mut row.started_at),
-        column("duration_ms", Kind::Count, |row| &mut row.duration_ms),
-        column("request_sha256", Kind::Text, |row| &mut row.request_sha256),
-        column("response_sha256", Kind::Text, |row| {
-            &mut row.response_sha256
-        }),
-        column(SEQ, Kind::Count, |row| &mut row.seq),
-        unsealed("revoked_by", Kind::Count, |row| &mut row.revoked_by),
+        column("id", Kind::Uuid, |r| &mut r.id),
+        column("agent_name", Kind::Text, |r| &mut r.agent_name),
+        column("action_type", Kind::Text, |r| &mut r.action_type),
+        column("target_type", Kind::Text, |r| &mut r.target_type),
+        column("target_id", ID, |r| &mut r.target_id),
+        column("outcome", Kind::Text, |r| &mut r.outcome),
+        unsealed("request", Kind::Payload, |r| &mut r.request),
+        column("request_hash", Kind::Text, |r| &mut r.request_hash),
+        unsealed("response", Kind::Payload, |r| &mut r.response),
+        column("confidence_score", Kind::Score, |r| &mut r.confidence_score),
+        column("session_id", ID, |r| &mut r.session_id),
+        column("step_index", Kind::Step, |r| &mut r.step_index),
+        column("timestamp", Kind::Moment, |r| &mut r.timestamp),
+        column("state", Kind::Text, |r| &mut r.state),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column("request_id", Kind::Text, |r| &mut r.request_id),
+        column("idempotency_key", Kind::Text, |r| &mut r.idempotency_key),
+        column("task_id", Kind::Text, |r| &mut r.task_id),
+        column("attempt", Kind::Count, |r| &mut r.attempt),
+        column("entry_version", Kind::Text, |r| &mut r.entry_version),
+        column("entry_digest", Kind::Text, |r| &mut r.entry_digest),
+        column("tool_pin", Kind::Text, |r| &mut r.tool_pin),
+        column("oneact_version", Kind::Text, |r| &mut r.oneact_version),
+        column("inputs_hash", Kind::Text, |r| &mut r.inputs_hash),
+        column("input_ids", Kind::Text, |r| &mut r.input_ids),
+        column("output_ids", Kind::Text, |r| &mut r.output_ids),
+        column("adjusted", Kind::Text, |r| &mut r.adjusted),
+        column("reused_from", Kind::Uuid, |r| &mut r.reused_from),
+        column("reason", Kind::Text, |r| &mut r.reason),
+        column("fault", Kind::Text, |r| &mut r.fault),
+        column("started_at", Kind::Moment, |r| &mut r.started_at),
+        column("duration_ms", Kind::Count, |r| &mut r.duration_ms),
+        column("request_sha256", Kind::Text, |r| &mut r.request_sha256),
+        column("response_sha256", Kind::Text, |r| &mut r.response_sha256),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        unsealed("revoked_by", Kind::Count, |r| &mut r.revoked_by),
     ];
 
     fn table(engine: Engine) -> &'static str {
-        engine.choose("agent_actions", "public.agent_actions")
+        engine.choose(["agent_actions", "public.agent_actions"])
+    }
+
+    /// Rows from before oneact may hold what was written then.
+    fn rule(&self) -> Rule {
+        let linked = self.state.is_some() == self.seq.is_some();
+        must(linked, "a row has a state and a link, or neither")?;
+        let lists = [&self.input_ids, &self.output_ids, &self.adjusted];
+        let lists = lists.into_iter().all(|list| is_json(list.as_deref()));
+        must(lists, "what went in or came out is no JSON")?;
+        if self.state.is_none() {
+            return Ok(());
+        }
+        let payloads = is_json(self.request.as_deref()) && is_json(self.response.as_deref());
+        must(payloads, "a request or a response is no JSON")?;
+        must(self.request_hash.len() == 71, "a request has no such hash")?;
+        let confidence = self
+            .confidence_score
+            .is_none_or(|score| (0.0..=1.0).contains(&score));
+        must(confidence, "a confidence lies between 0 and 1")
     }
 }
 
 impl Record for Link {
     const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |link| &mut link.seq),
-        column("operation_id", Kind::Text, |link| &mut link.operation_id),
-        column("session_id", Kind::Text, |link| &mut link.session_id),
-        column("event", Kind::Text, |link| &mut link.event),
-        column("at", Kind::Text, |link| &mut link.at),
-        column("actor", Kind::Text, |link| &mut link.actor),
-        column("body", Kind::Text, |link| &mut link.body),
-        column("prev_hash", Kind::Text, |link| &mut link.prev_hash),
-        column("entry_hash", Kind::Text, |link| &mut link.entry_hash),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column("session_id", Kind::Text, |r| &mut r.session_id),
+        column("event", Kind::Text, |r| &mut r.event),
+        column("at", Kind::Text, |r| &mut r.at),
+        column("actor", Kind::Text, |r| &mut r.actor),
+        column("body", Kind::Text, |r| &mut r.body),
+        column("prev_hash", Kind::Text, |r| &mut r.prev_hash),
+        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
     ];
 
     fn table(engine: Engine) -> &'static str {
-        engine.choose("ledger_events", "public.ledger_events")
+        engine.choose(["ledger_events", "public.ledger_events"])
+    }
+
+    fn rule(&self) -> Rule {
+        let known: Option<Event> = word(&self.event);
+        must(known.is_some(), "there is no such event")?;
+        must(self.entry_hash.len() == 64, "a link has no such hash")?;
+        must(self.body.len() <= MOST_BODY, "what a link says is too long")?;
+        must(is_json(Some(&self.body)), "what a link says is no JSON")
     }
 }
 
 impl Record for Head {
     const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |head| &mut head.seq),
-        column("entry_hash", Kind::Text, |head| &mut head.entry_hash),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("entry_hash", Kind::Text, |r| &mut r.entry_hash),
     ];
 
     fn table(engine: Engine) -> &'static str {
@@ -175,39 +214,42 @@ impl Record for Head {
 
 impl Record for Session {
     const COLUMNS: &'static [Column<Self>] = &[
-        column(SEQ, Kind::Count, |session| &mut session.seq),
-        column("session_id", Kind::Id(Received::Always), |session| {
-            &mut session.session_id
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("session_id", Kind::Id(Received::Always), |r| {
+            &mut r.session_id
         }),
-        column("context", Kind::Text, |session| &mut session.context),
-        column("profile", Kind::Text, |session| &mut session.profile),
-        column("principal", Kind::Text, |session| &mut session.principal),
-        column("opened_at", Kind::Moment, |session| &mut session.opened_at),
+        column("context", Kind::Text, |r| &mut r.context),
+        column("profile", Kind::Text, |r| &mut r.profile),
+        column("principal", Kind::Text, |r| &mut r.principal),
+        column("opened_at", Kind::Moment, |r| &mut r.opened_at),
     ];
 
     fn table(engine: Engine) -> &'static str {
-        engine.choose("sessions", "public.oneact_sessions")
+        engine.choose(["sessions", "public.oneact_sessions"])
+    }
+
+    fn rule(&self) -> Rule {
+        let context: Option<CallContext> = word(&self.context);
+        must(context.is_some(), "a session has no such context")
     }
 }
 
 impl Record for Claim {
     const COLUMNS: &'static [Column<Self>] = &[
-        column("session_id", Kind::Text, |claim| &mut claim.key.session_id),
-        column("request_hash", Kind::Text, |claim| {
-            &mut claim.key.request_hash
-        }),
-        column("operation_id", Kind::Text, |claim| &mut claim.operation_id),
-        column(SEQ, Kind::Count, |claim| &mut claim.seq),
-        column("state", Kind::Text, |claim| &mut claim.state),
-        column("effects", Kind::Text, |claim| &mut claim.effects),
+        column("session_id", Kind::Text, |r| &mut r.key.session_id),
+        column("request_hash", Kind::Text, |r| &mut r.key.request_hash),
+        column("operation_id", Kind::Text, |r| &mut r.operation_id),
+        column(SEQ, Kind::Count, |r| &mut r.seq),
+        column("state", Kind::Text, |r| &mut r.state),
+        column("effects", Kind::Text, |r| &mut r.effects),
     ];
 
     fn table(engine: Engine) -> &'static str {
-        engine.choose("claims", "public.oneact_claims")
+        engine.choose(["claims", "public.oneact_claims"])
     }
 }
 
-/// The number of the link that a record belongs to.
+/// The number of a record's link.
 const SEQ: &str = "seq";
 const ID: Kind = Kind::Id(Received::WhereItDiffers);
 
@@ -229,7 +271,7 @@ const fn unsealed<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column
     }
 }
 
-/// The columns of a record, as a statement reads them.
+/// The columns of a record in a statement that reads it.
 pub(super) fn list<R: Record>(engine: Engine, payloads: Payloads) -> String {
     let read = R::COLUMNS
         .iter()
@@ -237,7 +279,7 @@ pub(super) fn list<R: Record>(engine: Engine, payloads: Payloads) -> String {
     read.collect::<Vec<_>>().join(", ")
 }
 
-/// The record that a statement with this [`list`] found, or what is wrong with it.
+/// The record from the values of its [`list`], or what is wrong with them.
 pub(super) fn record<R: Record>(engine: Engine, values: Vec<Value>) -> Result<R, String> {
     let number = R::COLUMNS.iter().position(|column| column.name == SEQ);
     let writer = match number.and_then(|at| values.get(at)) {
@@ -254,7 +296,8 @@ pub(super) fn record<R: Record>(engine: Engine, values: Vec<Value>) -> Result<R,
 }
 
 /// The statement that adds a record, and its values.
-pub(super) fn insert<R: Record>(engine: Engine, mut record: R) -> (String, Vec<Value>) {
+pub(super) fn insert<R: Record>(engine: Engine, record: &R) -> (String, Vec<Value>) {
+    let mut record = record.clone();
     let (mut names, mut places, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for column in R::COLUMNS {
         let value = (column.field)(&mut record).take();
@@ -267,16 +310,20 @@ pub(super) fn insert<R: Record>(engine: Engine, mut record: R) -> (String, Vec<V
             names.push(name);
         }
     }
-    let (names, places) = (names.join(", "), places.join(", "));
-    let table = R::table(engine);
+    let names = match engine {
+        // The columns are in the order of the table. SQLite would spend a third of the compilation on their names.
+        Engine::Sqlite => String::new(),
+        Engine::Postgres => format!("({})", names.join(", ")),
+    };
+    let (table, places) = (R::table(engine), places.join(", "));
     (
-        format!("INSERT INTO {table} ({names}) VALUES ({places})"),
+        format!("INSERT INTO {table} {names} VALUES ({places})"),
         values,
     )
 }
 
 impl<R> Column<R> {
-    /// What PostgreSQL has of it: names and types.
+    /// The names and types of its columns in PostgreSQL.
     pub(super) fn in_postgres(&self) -> Vec<(String, &'static str)> {
         let name = self.name.to_owned();
         match self.kind {
@@ -291,7 +338,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// The name of PostgreSQL's column for an id as it was received.
+    /// The name of PostgreSQL's column for the id itself.
     fn key(&self) -> String {
         format!("{}_key", self.name.trim_end_matches("_id"))
     }
@@ -318,8 +365,8 @@ impl<R> Column<R> {
         }
     }
 
-    /// What was received for what was read. Where PostgreSQL's two columns of an id are not of one id, it is what
-    /// the UUID says.
+    /// The value of the field from the value that was read. If PostgreSQL's two columns of an id do not match, it is the
+    /// UUID.
     fn received(&self, engine: Engine, value: Value) -> Value {
         match (engine, self.kind, value) {
             (Engine::Postgres, Kind::Id(_), Value::Text(both)) => {
@@ -331,7 +378,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// The columns that are written for it: name, PostgreSQL's type, value.
+    /// The columns that are written, with PostgreSQL's types and the values.
     fn written(&self, engine: Engine, value: Value) -> Vec<(String, &'static str, Value)> {
         let names = match engine {
             Engine::Sqlite => vec![(self.name.to_owned(), "")],
@@ -348,7 +395,7 @@ impl<R> Column<R> {
                 };
                 vec![Value::Text(derived), key]
             }
-            // What is derived from it a trigger fills in.
+            // A trigger fills the `jsonb` in.
             (_, _, value) => vec![value],
         };
         let written = names.into_iter().zip(values);
@@ -358,8 +405,7 @@ impl<R> Column<R> {
     }
 }
 
-/// The UUID of an id: itself if it is one, else version 5 of `oneact:` and the id under the namespace of
-/// URLs, as `uuid_generate_v5(uuid_ns_url(), 'oneact:' || id)` gives it.
+/// The UUID of an id: the id itself if it is one, else `uuid_generate_v5(uuid_ns_url(), 'oneact:' || id)`.
 pub(super) fn uuid(id: &str) -> String {
     let own = (id.len() == 36).then(|| Uuid::try_parse(id).ok()).flatten();
     own.unwrap_or_else(|| Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("oneact:{id}").as_bytes()))

@@ -1,13 +1,11 @@
 //! A ledger in PostgreSQL, for many machines.
 //!
-//! One writer at a time, by an advisory lock that every writing transaction takes first. The owner of a
-//! claim is alive as long as its connection, by another one. Both are session-level, so a pooler that
-//! gives every transaction another connection cannot stand in between.
+//! Every writing transaction first takes an advisory lock, so there is one writer at a time. The owner of a claim holds
+//! another advisory lock as long as its connection lives. That lock belongs to the session, so a pooler that gives
+//! every transaction another connection cannot be used.
 
 mod line;
 mod migrate;
-mod tls;
-mod trouble;
 mod uri;
 
 #[cfg(test)]
@@ -21,26 +19,24 @@ use super::{
 };
 use crate::ledger::record::Seq;
 
-use line::{Line, values_of};
-use trouble::{Failure, Stage};
+use line::{Failure, Line, Stage, values_of};
 use uri::Target;
 
-/// The advisory lock of every writing transaction; the trigger of the chain names it, too.
+/// The advisory lock of every writing transaction. The chain's trigger names it as well.
 const WRITER: i64 = 0x2F62 << 48;
-/// The advisory lock of claim 0; the writers' has not this bit.
+/// The advisory lock of claim 0. The lock of the writers does not have this bit.
 const CLAIM: i64 = 1 << 62;
 
-/// A ledger in a PostgreSQL database.
 pub(crate) struct PostgresStore {
     target: Target,
     line: Line,
-    /// The claims whose lock this program has.
+    /// The claims whose lock we hold.
     holds: Vec<Seq>,
 }
 
 impl PostgresStore {
-    /// Opens the ledger of a database, `postgres://user@host/name`. For writing, its tables are made or
-    /// brought up to date first; what is there of another program is refused.
+    /// Opens the ledger in a database, `postgres://user@host/name`. For [`Wish::Write`], its tables are made or brought
+    /// up to date first. Tables of another program are refused.
     pub(crate) fn open(uri: &str, wish: Wish) -> Result<Self, StoreError> {
         let target = Target::parse(uri)?;
         let (line, versions) = Line::open(&target, migrate::VERSIONS)?;
@@ -52,8 +48,7 @@ impl PostgresStore {
         })
     }
 
-    /// Starts with a statement that has changed nothing where its connection turns out to be lost: then
-    /// once more, over another one.
+    /// Runs a first statement, which changes nothing. If the connection is lost, it is run once more over a new one.
     fn start<T>(&mut self, ask: impl Fn(&Line) -> Result<T, Failure>) -> Result<T, StoreError> {
         let failure = match ask(&self.line) {
             Ok(value) => return Ok(value),
@@ -64,15 +59,14 @@ impl PostgresStore {
         }
         (self.line, _) = Line::open(&self.target, "SELECT")?;
         for claim in &self.holds {
-            // Whoever has it by now has found its owner gone, and the claim says so.
+            // If another process took the claim over, the claim records it.
             let _ = self.line.rows(TAKE, &[Value::Int(lock(*claim))]);
         }
         ask(&self.line).map_err(|failure| Stage::Working.trouble(&self.target.place, &failure))
     }
 }
 
-/// Whoever looks after this sees no claim of ours held. The server would find out by itself, a moment
-/// later.
+/// Releases the locks at once. The server would notice the end of the connection a moment later.
 impl Drop for PostgresStore {
     fn drop(&mut self) {
         if !self.holds.is_empty() {
@@ -115,7 +109,7 @@ impl Store for PostgresStore {
     fn release(&mut self, claim: Seq) {
         self.holds.retain(|held| *held != claim);
         let give = "SELECT pg_catalog.pg_advisory_unlock($1)";
-        // Where the connection is lost, so is the lock.
+        // If the connection is lost, the lock is released as well.
         let _ = self.line.rows(give, &[Value::Int(lock(claim))]);
     }
 
@@ -130,8 +124,8 @@ impl Store for PostgresStore {
     }
 }
 
-/// Begins a transaction; to write, one that no other writer comes between. What it sees is as new as each statement,
-/// whatever the database's own habit: a view from before the lock was granted would not hold what the others wrote.
+/// The statements that begin a transaction. A writing one is READ COMMITTED, whatever the default of the database: a
+/// snapshot from before the lock was granted would not show what other writers have written.
 fn begin(access: Access) -> String {
     let wait = match access {
         Access::Read => return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY".to_owned(),
@@ -145,7 +139,7 @@ fn begin(access: Access) -> String {
 
 const TAKE: &str = "SELECT pg_catalog.pg_try_advisory_lock($1)";
 
-/// Looking takes nothing, so that two who look at once do not see each other.
+/// This does not take the lock, so two processes that ask at once do not see each other.
 const LOOK: &str = "SELECT 1 FROM pg_catalog.pg_locks \
     WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1::oid AND objid = $2::oid \
     AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) LIMIT 1";
@@ -155,11 +149,10 @@ fn lock(claim: Seq) -> i64 {
     CLAIM | i64::try_from(claim & ((1 << 62) - 1)).unwrap_or_default()
 }
 
-/// An open transaction.
 struct Inside<'a> {
     line: &'a Line,
     place: &'a str,
-    /// What a step of it failed with: nothing can be kept after that.
+    /// The error of a step. After it, nothing can be kept.
     failed: Option<String>,
     is_open: bool,
 }
@@ -184,7 +177,7 @@ impl Sql for Inside<'_> {
         rows.map_err(|error| Trouble::Corrupt.with(self.place, error.to_string()))
     }
 
-    /// A `COMMIT` after a step that failed takes all back without a word.
+    /// After a failed step, PostgreSQL would answer `COMMIT` with a silent rollback.
     fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         if let Some(why) = &self.failed {
             let why = format!("a step of it failed: {why}");
@@ -199,7 +192,7 @@ impl Sql for Inside<'_> {
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            // Where this fails, the connection is lost and the transaction with it.
+            // If this fails, the connection is lost and the transaction with it.
             let _ = self.line.batch("ROLLBACK");
         }
     }

@@ -1,28 +1,31 @@
-//! What the steps of a transaction need of a database: statements that are run with values, and the few words in
-//! which SQLite and PostgreSQL differ.
+//! What the steps of a transaction need of a database: statements, values, and the fields of records that hold the
+//! values.
+
+use serde::de::DeserializeOwned;
 
 use super::StoreError;
+use crate::ledger::record::{self, ClaimState, Effects, RowOutcome, RowState};
 
 /// A database inside a transaction.
 pub(super) trait Sql {
     fn engine(&self) -> Engine;
 
-    /// For people: a path, or a URI without its password.
+    /// The ledger, for people.
     fn place(&self) -> &str;
 
-    /// Runs a statement, whose parameters are `?1`, `?2` …, and gives the rows that it finds.
+    /// Runs a statement with the parameters `?1`, `?2` …, and returns the rows that it finds.
     fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError>;
 
-    /// Ends the transaction, and keeps what it did. Dropped, it leaves nothing.
+    /// Ends the transaction and keeps its changes.
     fn commit(self: Box<Self>) -> Result<(), StoreError>;
 
-    /// What of the database is not as this program makes it, where that can be known.
+    /// The first difference to a database that this program makes, where that can be known.
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {
         Ok(None)
     }
 }
 
-/// Whose SQL it is.
+/// The dialect of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engine {
     Sqlite,
@@ -30,20 +33,16 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    pub(super) const fn choose(self, sqlite: &'static str, postgres: &'static str) -> &'static str {
+    /// The one of two values that is for this database.
+    pub(super) fn choose<T>(self, [sqlite, postgres]: [T; 2]) -> T {
         match self {
             Self::Sqlite => sqlite,
             Self::Postgres => postgres,
         }
     }
 
-    /// The id of a row's session as it was received.
-    pub(super) const fn session(self) -> &'static str {
-        self.choose("session_id", "COALESCE(session_key, session_id::text)")
-    }
-
-    /// Names the index that a statement of every run uses: that no other is weighed takes a third off the time
-    /// in which SQLite compiles it.
+    /// Names the index that a statement uses. SQLite compiles it in two thirds of the time, because it does not weigh
+    /// other indexes.
     pub(super) fn indexed_by(self, index: &str) -> String {
         match self {
             Self::Sqlite => format!("INDEXED BY {index}"),
@@ -63,7 +62,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// From that number on; from 0 on is from the very beginning, for nothing may hide before it.
+    /// The lower limit for a number. 0 includes negative numbers, so that nothing can hide before the first link.
     pub(super) fn since(number: u64) -> Self {
         match number {
             0 => Self::Int(i64::MIN),
@@ -71,7 +70,6 @@ impl Value {
         }
     }
 
-    /// The text that it is.
     pub(super) fn text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text),
@@ -79,7 +77,7 @@ impl Value {
         }
     }
 
-    /// How many at most.
+    /// The limit of a statement.
     pub(super) fn limit(most: usize) -> Self {
         Self::Int(i64::try_from(most).unwrap_or(i64::MAX))
     }
@@ -101,4 +99,172 @@ impl<T: Into<Self>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
+}
+
+/// Who wrote a row. Rows of other programs and from before oneact have no link and may hold anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    Oneact,
+    Another,
+}
+
+/// A field of a record that a column holds.
+pub(super) trait Field {
+    /// Takes the value that was read, or says what is wrong with it.
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String>;
+    /// Returns the value that is written, and leaves nothing.
+    fn take(&mut self) -> Value;
+}
+
+impl Field for String {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        // Rows of other programs may lack it.
+        *self = text(value)?.unwrap_or_default();
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::Text(std::mem::take(self))
+    }
+}
+
+impl Field for Option<String> {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        *self = text(value)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Option::take(self).map_or(Value::Null, Value::Text)
+    }
+}
+
+impl Field for u64 {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        *self = number(&value, writer)?.unwrap_or_default();
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::from(*self)
+    }
+}
+
+impl Field for Option<u64> {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        *self = number(&value, writer)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::from(*self)
+    }
+}
+
+impl Field for u32 {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        let number = number(&value, writer)?.unwrap_or_default();
+        *self = Self::try_from(number).unwrap_or(Self::MAX);
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        Value::Int((*self).into())
+    }
+}
+
+/// A score is finite, as numbers in JSON are. PostgreSQL returns it as text.
+impl Field for Option<f64> {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        let number = match value {
+            Value::Null => return Ok(()),
+            Value::Real(number) => Some(number),
+            other => text(other)?.and_then(|text| text.parse().ok()),
+        };
+        *self = number.filter(|number| number.is_finite());
+        match (&self, writer) {
+            (None, Writer::Oneact) => Err("is no number of JSON".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn take(&mut self) -> Value {
+        self.map_or(Value::Null, Value::Real)
+    }
+}
+
+impl Field for RowOutcome {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        *self = match (text(value)?.as_deref(), writer) {
+            (Some("success"), _) => Self::Success,
+            // In a row of another program, every other word means that it was no success.
+            (Some("error"), _) | (_, Writer::Another) => Self::Error,
+            (_, Writer::Oneact) => Self::Other,
+        };
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        self.name().into()
+    }
+}
+
+impl Field for Option<RowState> {
+    fn put(&mut self, value: Value, writer: Writer) -> Result<(), String> {
+        *self = match (value, writer) {
+            (Value::Null, _) => None,
+            (value, Writer::Another) => word(value).ok(),
+            (value, Writer::Oneact) => Some(word(value)?),
+        };
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        self.map(RowState::name).into()
+    }
+}
+
+impl Field for ClaimState {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        *self = word(value)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        self.name().into()
+    }
+}
+
+impl Field for Effects {
+    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
+        *self = word(value)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Value {
+        self.name().into()
+    }
+}
+
+fn text(value: Value) -> Result<Option<String>, String> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Text(text) => Ok(Some(text)),
+        Value::Int(_) | Value::Real(_) | Value::Bytes(_) => Err("is no text".to_owned()),
+    }
+}
+
+/// A number from 0 on.
+fn number(value: &Value, writer: Writer) -> Result<Option<u64>, String> {
+    match (value, writer) {
+        (Value::Int(number @ 0..), _) => Ok(Some(number.unsigned_abs())),
+        (Value::Null, _) | (_, Writer::Another) => Ok(None),
+        (_, Writer::Oneact) => Err("is no number from 0 on".to_owned()),
+    }
+}
+
+/// A word of one of the lists in [`record`](crate::ledger::record).
+fn word<T: DeserializeOwned>(value: Value) -> Result<T, String> {
+    let name = text(value)?.unwrap_or_default();
+    record::word(&name).ok_or_else(|| format!("is `{name}`, which is none of its words"))
 }

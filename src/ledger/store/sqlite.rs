@@ -1,17 +1,16 @@
 //! The ledger in one SQLite file, for one machine.
 //!
-//! It is opened by every run, so opening asks for little: whose file it is and of which version. Beside the
-//! file stand SQLite's own `-wal` and `-shm`, and `.lock`, whose locked bytes say which owners of claims live.
+//! Every run opens the file, so opening reads little: whose file it is, and its version. Beside it are SQLite's `-wal` and
+//! `-shm`, and `.lock`. In `.lock`, one byte is locked for each claim whose owner is alive.
 
 mod files;
-mod holds;
 mod migrate;
 mod open;
 mod seed;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, mem, time::Duration};
+use std::{any::Any, collections::BTreeSet, fs::File, io, mem, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rusqlite::{
@@ -20,16 +19,14 @@ use rusqlite::{
 };
 
 use super::{
-    Access, Durability, Seq, Store, StoreError, Tx,
+    Access, Durability, Seq, Store, StoreError, Trouble, Tx, Wish,
     sql::{Engine, Sql, Value},
 };
+use crate::host::{Locked, RangeLock, open_plain};
 use files::{Files, told};
-use holds::Holds;
 
 pub(in crate::ledger) use files::real;
-pub(crate) use open::Wish;
 
-/// A ledger in a file.
 #[derive(Debug)]
 pub(crate) struct SqliteStore {
     conn: Connection,
@@ -37,32 +34,34 @@ pub(crate) struct SqliteStore {
     journal: Journal,
     /// What `synchronous` is set for.
     set_for: Durability,
-    holds: Holds,
+    /// The lock file. The first use opens it.
+    lock: Option<RangeLock>,
+    /// The claims whose lock we hold. The kernel does not show us our own locks.
+    held: BTreeSet<Seq>,
 }
 
-/// Where SQLite writes first what it changes.
+/// The journal of SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Journal {
-    /// In a file of its own, which every opening reads anew.
+    /// The write-ahead file, which every opening reads.
     WriteAhead,
-    /// Into the database, where the file system does not serve the other, or nothing is to be written.
+    /// Another one, where the file system does not support that, or nothing is to be written.
     Other,
 }
 
-/// From this length on, in pages, the write-ahead file is moved into the database before something is written,
-/// and written from its beginning again: whoever comes next reads all of it. What is written over is on the disk
-/// sooner than what is added.
+/// The length, in pages, from which opening moves the write-ahead file into the database. Then it is written from its
+/// beginning again: every opening reads all of it, and overwriting is faster than appending.
 const LONG: u64 = 128;
 
-/// From this length on, in bytes, it is moved before the next transaction that writes, and made empty.
+/// The length, in bytes, from which the next writing transaction moves the write-ahead file and makes it empty.
 const TOO_LONG: u64 = 8 << 20;
 
-/// How long others are waited for.
+/// The longest wait for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl SqliteStore {
-    /// Opens the ledger at `path`. To write, it is made where it is not, and brought up to date where it is
-    /// of an earlier version or of specification 004's own schema.
+    /// Opens the ledger at `path`. For [`Wish::Write`], it is made where there is none, and migrated from an earlier
+    /// version or from specification 004's own table.
     pub(crate) fn open(path: &Utf8Path, wish: Wish) -> Result<Self, StoreError> {
         let files = Files::of(path);
         files.are_plain(path)?;
@@ -71,7 +70,8 @@ impl SqliteStore {
             conn,
             journal,
             set_for: Durability::Disk,
-            holds: Holds::of(&files),
+            lock: None,
+            held: BTreeSet::new(),
             files,
         };
         if wish != Wish::Read && store.written_ahead() > LONG {
@@ -85,7 +85,7 @@ impl SqliteStore {
         Files::of(path).all(migrate::VERSION)
     }
 
-    /// How many pages are written ahead.
+    /// The length of the write-ahead file in pages.
     fn written_ahead(&self) -> u64 {
         let pages = |row: &rusqlite::Row<'_>| row.get::<_, i64>(1);
         match self.journal {
@@ -97,9 +97,9 @@ impl SqliteStore {
         }
     }
 
-    /// Sets how safe the next transaction must be.
+    /// Sets what the next transaction must survive.
     fn set_for(&mut self, durability: Durability) -> Result<(), StoreError> {
-        // Only a write-ahead file stays whole when its end is lost.
+        // Only the write-ahead file stays consistent when its end is lost.
         let durability = match self.journal {
             Journal::WriteAhead => durability,
             Journal::Other => Durability::Disk,
@@ -116,8 +116,8 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Moves what was written ahead into the database, in that way of SQLite's; unless somebody is in the
-    /// way: then it is the next one's.
+    /// Moves the write-ahead file into the database, in that mode of SQLite. If another process prevents it, the next
+    /// run does it.
     fn move_ahead(&mut self, way: &str) {
         if self.journal == Journal::Other || self.set_for(Durability::Disk).is_err() {
             return;
@@ -127,7 +127,7 @@ impl SqliteStore {
             .conn
             .busy_timeout(Duration::ZERO)
             .and_then(|()| self.conn.query_row(&text, [], |_| Ok(())));
-        // Whatever came of it: others are waited for again.
+        // The patience is restored in any case.
         let patient = self.conn.busy_timeout(PATIENCE);
         if let Err(error) = moved.and(patient) {
             tracing::debug!(ledger = self.files.place(), %error, "the write-ahead file stays");
@@ -159,25 +159,56 @@ impl Store for SqliteStore {
     }
 
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
-        self.holds.hold(claim)
+        let lock = match self.lock.take() {
+            Some(lock) => lock,
+            None => self.files.open_lock()?,
+        };
+        let taken = self.lock.insert(lock).take(claim);
+        match taken.map_err(|error| self.files.refused(&error))? {
+            Locked::Ours => {
+                self.held.insert(claim);
+                Ok(())
+            }
+            Locked::Theirs => {
+                let why = format!("the claim {claim} is another's");
+                Err(Trouble::Busy.with(self.files.place(), why))
+            }
+        }
     }
 
     fn release(&mut self, claim: Seq) {
-        self.holds.release(claim);
+        if self.held.remove(&claim)
+            && let Some(lock) = &self.lock
+            && let Err(error) = lock.give_back(claim)
+        {
+            // The lock ends with the process.
+            tracing::debug!(claim, %error, "a lock stays");
+        }
     }
 
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError> {
-        self.holds.held(claim)
+        if self.held.contains(&claim) {
+            return Ok(true);
+        }
+        let theirs = match &self.lock {
+            Some(lock) => lock.is_theirs(claim),
+            // Looking does not make the file.
+            None => match open_plain(self.files.lock(), File::options().read(true)) {
+                Ok(file) => RangeLock::new(file).is_theirs(claim),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(error),
+            },
+        };
+        theirs.map_err(|error| self.files.refused(&error))
     }
 
-    /// Nothing waits to be written: SQLite would only give back its memory, piece by piece.
+    /// Nothing waits to be written. Closing would only free memory.
     fn closing(self: Box<Self>) -> Box<dyn Any> {
         mem::forget(self);
         Box::new(())
     }
 }
 
-/// An open transaction.
 struct Inside<'a> {
     transaction: Transaction<'a>,
     place: &'a str,

@@ -46,7 +46,9 @@ impl InFile {
     /// Changes the rows behind the ledger's back.
     pub(crate) fn change(&self, mut change: impl FnMut(&mut Row)) {
         let conn = self.by_hand();
-        let rows = given::seen(&mut self.store(), |tx| tx.rows(&Which::Newest, usize::MAX));
+        let rows = given::seen(&mut self.store(), |tx| {
+            tx.rows(&Which::newest(), usize::MAX)
+        });
         for row in rows.into_iter().rev() {
             let mut changed = row.clone();
             change(&mut changed);
@@ -58,7 +60,7 @@ impl InFile {
 
     /// Changes the newest row, and its link as if it had always been so.
     pub(crate) fn reseal(&self, change: impl FnOnce(&mut Row)) {
-        let newest = given::seen(&mut self.store(), |tx| tx.rows(&Which::Newest, 1));
+        let newest = given::seen(&mut self.store(), |tx| tx.rows(&Which::newest(), 1));
         let mut row = newest.into_iter().next().unwrap();
         change(&mut row);
         let link = given::seen(&mut self.store(), |tx| tx.link(row.seq.unwrap()));
@@ -92,7 +94,7 @@ impl InFile {
 }
 
 fn rewrite(conn: &Connection, row: &Row) {
-    let (_, values) = columns::insert(Engine::Sqlite, row.clone());
+    let (_, values) = columns::insert(Engine::Sqlite, row);
     let set: Vec<String> = Row::COLUMNS
         .iter()
         .zip(1..)

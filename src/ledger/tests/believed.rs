@@ -5,7 +5,7 @@ use super::{
     tampering::{InFile, broken, other, record},
     *,
 };
-use crate::ledger::{Happened, store::Reach, verdict::Damage};
+use crate::ledger::{Happened, Review, verify::Damage};
 
 /// Asks for what [`InFile::filled`] did as `op_3`: once, whatever happened to its row.
 pub(super) fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
@@ -141,7 +141,7 @@ fn the_newest_links_of_a_long_chain_are_examined() {
     let mut ledger = file.open();
     for attempt in 1..=200 {
         let mut asked = ask("op_1");
-        asked.who.attempt = Attempt::Said(attempt);
+        asked.who.attempt = Some(attempt);
         record(&mut ledger, &asked, &failed());
     }
     // A link for the first, and three for each: 601.
@@ -365,7 +365,7 @@ fn however_often_an_answer_is_given_again_no_more_links_are_read() {
         assert_eq!(again, Err(Again::Reused));
     }
     let links = read::<_, StoreError>(&mut *place.open().store, |tx| {
-        tx.links_about("s", &hash, Reach::All)
+        tx.links_about("s", &hash, 0, usize::MAX)
     });
     let events: Vec<String> = links.unwrap().into_iter().map(|link| link.event).collect();
     assert_eq!(events, ["reserved", "dispatched", "succeeded"]);
@@ -376,7 +376,7 @@ fn what_may_be_repeated_is_known_from_its_newest_links() {
     let place = Place::new();
     for attempt in 1..40 {
         let mut asked = ask("op_1");
-        asked.who.attempt = Attempt::Said(attempt);
+        asked.who.attempt = Some(attempt);
         done(&place, &asked, &failed());
     }
     done(&place, &ask("op_2"), &ended());
@@ -421,8 +421,8 @@ fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
     let never = other(once("op_2"), 2);
     let hash = never.asked.hashes(&[0; 32]).request_hash;
     file.change(&format!(
-        "INSERT INTO agent_actions (id, operation_id, session_id, request_hash, task_id, request, outcome, step_index)
-         VALUES ('00000000-0000-4000-8000-000000000000', 'op_1', 's', '{hash}', 'op_2', '{{}}', 'success', 9)"
+        "INSERT INTO agent_actions (id, operation_id, session_id, request_hash, task_id, request, outcome, step_index, timestamp)
+         VALUES ('00000000-0000-4000-8000-000000000000', 'op_1', 's', '{hash}', 'op_2', '{{}}', 'success', 9, '')"
     ));
     let yes = |_: &_| "{}".to_owned();
     let happened = Happened::Yes(&yes);
@@ -435,4 +435,44 @@ fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
     assert_eq!(said(again), Err(Again::Suppressed));
     let begun = begin(&mut file.open(), &never, &Around::default());
     assert_eq!(said(begun), Ok(Why::New));
+}
+
+#[test]
+fn a_step_number_that_somebody_took_stops_no_record() {
+    let file = InFile::filled();
+    file.change(
+        "INSERT INTO agent_actions (id, session_id, request_hash, outcome, timestamp, step_index)
+         VALUES ('00000000-0000-4000-8000-000000000000', 's', '', 'success', '', 9223372036854775807)",
+    );
+    record(&mut file.open(), &other(once("op_9"), 9), &ended());
+    let begun = begin(
+        &mut file.open(),
+        &other(once("op_10"), 9),
+        &Around::default(),
+    );
+    assert_eq!(said(begun), Err(Again::Suppressed));
+}
+
+#[test]
+fn an_answer_is_revoked_whatever_its_row_says() {
+    let name = |text| Name {
+        text,
+        session: None,
+        alone: Alone::Refused,
+    };
+    for review in [false, true] {
+        let file = InFile::filled();
+        file.change("UPDATE agent_actions SET revoked_by = 1 WHERE seq = 7");
+        let mut ledger = file.open();
+        if review {
+            let reviewed = ledger.review(name("op_3"), Review::Reject, None).unwrap();
+            assert!(reviewed.revoked.is_some());
+        } else {
+            ledger
+                .revoke(name("op_3"), Dependants::Listed, None)
+                .unwrap();
+        }
+        drop(ledger);
+        assert_eq!(said(asked_again(&file)), Ok(Why::Miss(Miss::Revoked)));
+    }
 }

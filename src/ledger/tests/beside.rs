@@ -9,7 +9,7 @@ use crate::ledger::{
     canonical::{canonical, sha256},
     chain::Body,
     store::{Durability, write},
-    verdict::Damage,
+    verify::Damage,
 };
 
 /// Who may use a session, and as whom, is the opener's word alone (R-004-03).

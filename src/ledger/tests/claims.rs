@@ -1,6 +1,7 @@
 //! Who is doing it, and what becomes of it when that one dies or cannot record it.
 
 use super::*;
+use crate::ledger::Wish;
 
 #[test]
 fn a_live_owner_is_waited_for_and_a_dead_one_is_not() {
@@ -216,7 +217,7 @@ fn of_many_that_start_at_once_one_takes_a_letter_in() {
                 scope.spawn(move || {
                     let host = host();
                     let place = super::super::Place::default_in(&dir);
-                    let mut ledger = Ledger::open(&place, &dir, &host).unwrap();
+                    let mut ledger = Ledger::open(&place, &dir, Wish::Write, &host).unwrap();
                     start.wait();
                     ledger.absorb_outbox();
                 });

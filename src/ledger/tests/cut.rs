@@ -9,7 +9,7 @@ use super::{
 use crate::ledger::{
     AnchorError, Note, PublicKey, Signers, read_anchors, read_signers,
     signature::SignatureError,
-    verdict::{Damage, HeadSays, Whose},
+    verify::{Damage, HeadSays, Whose},
 };
 
 const KEY: &str = include_str!("../signature/tests/key");
@@ -21,7 +21,7 @@ const CUT: &str =
     "DELETE FROM ledger_events WHERE seq > 7; DELETE FROM agent_actions WHERE seq > 7";
 
 fn note(file: &InFile) -> Note {
-    file.open().anchor().unwrap().unwrap()
+    file.open().anchor().unwrap().unwrap().unwrap()
 }
 
 fn remove_head(file: &InFile) {

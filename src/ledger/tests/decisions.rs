@@ -2,8 +2,7 @@
 
 use super::{tampering::other, *};
 use crate::ledger::{
-    Case, DecisionError, Happened, How, Most, Reading, Review, Signers, naming::NameError,
-    record::Event,
+    Case, Happened, How, Most, Reading, RecordError, Review, Signers, record::Event,
 };
 
 fn name(text: &str) -> Name<'_> {
@@ -139,14 +138,11 @@ fn only_what_is_open_is_resolved() {
     done(&place, &once("op_1"), &ended());
     assert!(matches!(
         refused(&place, "op_1"),
-        DecisionError::Ended { state: "done", .. }
+        RecordError::Ended { state: "done", .. }
     ));
     for nothing in ["op_9", ""] {
         let error = refused(&place, nothing);
-        assert!(
-            matches!(error, DecisionError::Name(NameError::Nothing { .. })),
-            "{error:?}"
-        );
+        assert!(matches!(error, RecordError::Nothing { .. }), "{error:?}");
     }
     // It lives.
     let place = Place::new();
@@ -155,12 +151,12 @@ fn only_what_is_open_is_resolved() {
     let begun = running(begin(&mut owner, &first, &Around::default()));
     assert!(matches!(
         refused(&place, "op_1"),
-        DecisionError::AtWork { .. }
+        RecordError::AtWork { .. }
     ));
     owner.dispatch(&first, &begun).unwrap();
     assert!(matches!(
         refused(&place, "op_1"),
-        DecisionError::AtWork { .. }
+        RecordError::AtWork { .. }
     ));
     drop(owner);
     // Nothing happened yet.
@@ -170,13 +166,13 @@ fn only_what_is_open_is_resolved() {
     drop(owner);
     assert!(matches!(
         refused(&place, "op_1"),
-        DecisionError::NothingHappened { .. }
+        RecordError::NothingHappened { .. }
     ));
     // It may be done twice.
     let place = died(&ask("op_1"));
     assert!(matches!(
         refused(&place, "op_1"),
-        DecisionError::MayRepeat { .. }
+        RecordError::MayRepeat { .. }
     ));
 }
 
@@ -217,7 +213,7 @@ fn an_answer_that_was_taken_back_is_neither_reused_nor_replayed() {
         let ran = again(&place, &ask(asked), &Around::default());
         assert_eq!(ran, Ok(Why::Miss(Miss::Revoked)), "{asked}");
         let error = revoke().unwrap_err();
-        assert!(matches!(error, DecisionError::RevokedBefore { .. }));
+        assert!(matches!(error, RecordError::RevokedBefore { .. }));
         whole(&place);
     }
 }
@@ -277,10 +273,7 @@ fn a_review_is_recorded_and_a_rejection_takes_the_answer_back() {
         .open()
         .review(name("op_9"), Review::Accept, None)
         .unwrap_err();
-    assert!(matches!(
-        unknown,
-        DecisionError::Name(NameError::Nothing { .. })
-    ));
+    assert!(matches!(unknown, RecordError::Nothing { .. }));
     whole(&place);
 }
 
@@ -413,7 +406,7 @@ fn the_beginning_of_several_operations_names_none_of_them() {
     let refused = |text: &str| place.open().resolve(text, Happened::No, None).unwrap_err();
     // One is open and one has ended.
     match refused("op_") {
-        DecisionError::Name(NameError::Several { candidates, .. }) => {
+        RecordError::Several { candidates, .. } => {
             assert_eq!(candidates, ["op_1", "op_2"]);
         }
         error => panic!("{error:?}"),
@@ -422,10 +415,7 @@ fn the_beginning_of_several_operations_names_none_of_them() {
     place.open().resolve("op_1", Happened::No, None).unwrap();
     done(&place, &other(once("op_3"), 3), &ended());
     let error = refused("op_");
-    assert!(
-        matches!(error, DecisionError::Name(NameError::Several { .. })),
-        "{error:?}"
-    );
+    assert!(matches!(error, RecordError::Several { .. }), "{error:?}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn what_is_to_be_repeated_is_done_once_for_each_delivery() {
     done(&place, &repeat("op_1"), &ended());
     assert_eq!(again(&place, &repeat("op_2"), &world), Err(Again::Replayed));
     let mut other = repeat("op_3");
-    other.who.attempt = Attempt::Said(2);
+    other.who.attempt = Some(2);
     assert_eq!(again(&place, &other, &world), Ok(Why::Repeat));
 }
 
@@ -141,7 +141,7 @@ fn a_failure_is_no_answer_to_the_next_attempt() {
     done(&place, &ask("op_1"), &failed());
     let mut next = ask("op_2");
     next.who.task_id = Some("op_1");
-    next.who.attempt = Attempt::Said(2);
+    next.who.attempt = Some(2);
     assert_eq!(again(&place, &next, &Around::default()), Ok(Why::Retry));
     let last = place.open().last_failure("s", "op_1").unwrap().unwrap();
     assert_eq!(last.fault.as_deref(), Some(Fault::OutOfMemory.name()));

@@ -6,7 +6,7 @@ use super::{
     tampering::{InFile, broken, other, record},
     *,
 };
-use crate::ledger::verdict::Damage;
+use crate::ledger::verify::Damage;
 
 /// Fills an index as if its text were another, and puts the text back.
 fn refilled(file: &InFile, index: &str, other: impl Fn(&str) -> String) {
@@ -133,4 +133,31 @@ fn a_key_for_secrets_that_no_index_leads_to_is_missed() {
     file.change("DELETE FROM ledger_keys");
     let begun = begin(&mut file.open(), &secret("op_2"), &Around::default());
     is_refused(begun, "key");
+}
+
+#[test]
+fn links_that_an_added_index_still_has_are_missed_in_the_table() {
+    let file = InFile::filled();
+    file.change(
+        "CREATE INDEX z ON ledger_events (seq, entry_hash);
+         CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'z';
+         PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'z'",
+    );
+    file.change(
+        "DELETE FROM agent_actions WHERE seq >= 5; DELETE FROM ledger_events WHERE seq >= 5",
+    );
+    file.change(
+        "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM kept; DELETE FROM claims",
+    );
+    let all = "SELECT max(seq) FROM ledger_events";
+    let last: i64 = file
+        .database()
+        .query_row(all, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(last, 10, "the index leads to links that are gone");
+    assert!(
+        matches!(asked_again(&file), Err(LedgerError::Older { link: 10, .. })),
+        "{:?}",
+        asked_again(&file)
+    );
 }

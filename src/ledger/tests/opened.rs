@@ -4,7 +4,7 @@ use super::{
     tampering::{InFile, broken, other, record},
     *,
 };
-use crate::ledger::verdict::Damage;
+use crate::ledger::verify::Damage;
 
 #[test]
 fn a_claim_that_nobody_made_is_found() {

@@ -44,7 +44,7 @@ fn miss(wanted: Miss) -> Result<Why, Again> {
         Miss::StateMayHaveChanged => now.on_duplicate = reuse(None, Ground::Declared),
         Miss::Degraded => {
             was.adjusted = Some("{}".to_owned());
-            was.who.attempt = Attempt::Said(2);
+            was.who.attempt = Some(2);
         }
     }
     done(&place, &was, &first);

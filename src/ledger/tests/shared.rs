@@ -12,7 +12,7 @@ use super::{
 use crate::ledger::{
     Place as Where, Signers, Wish,
     store::tests::Cluster,
-    verdict::{Damage, Part, Verdict},
+    verify::{Damage, Part, Verdict},
 };
 
 struct InPostgres {
@@ -46,7 +46,7 @@ impl InPostgres {
 
     fn open(&self) -> Ledger<'_> {
         let place = Where::Postgres(Cluster::shared().uri(&self.database));
-        Ledger::open(&place, self.dir(), &self.host).unwrap()
+        Ledger::open(&place, self.dir(), Wish::Write, &self.host).unwrap()
     }
 
     fn change(&self, text: &str) {
@@ -59,13 +59,13 @@ impl InPostgres {
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$";
         self.change(make);
         let place = Where::Postgres(Cluster::shared().uri_of("auditor", &self.database));
-        let ledger = Ledger::open_existing(&place, self.dir(), Wish::Read, &self.host);
+        let ledger = Ledger::open(&place, self.dir(), Wish::Read, &self.host);
         let mut ledger = ledger.unwrap();
         ledger.verify(Vec::new(), Signers::Nobody).unwrap()
     }
 
     fn steps(&self) -> Vec<u64> {
-        let which = Which::Session("s");
+        let which = Which::session("s");
         let mut ledger = self.open();
         let rows = read::<_, StoreError>(&mut *ledger.store, |tx| tx.rows(&which, 9)).unwrap();
         let ours = rows.into_iter().filter(|row| row.seq.is_some());

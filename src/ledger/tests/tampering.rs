@@ -8,7 +8,7 @@ use super::*;
 use crate::ledger::{
     Note, Place as Where, Signers, Wish,
     record::{Link, NOTHING},
-    verdict::{Broken, Damage, HeadSays, Part, Verdict},
+    verify::{Broken, Damage, HeadSays, Part, Verdict},
 };
 
 /// A ledger in a file.
@@ -71,7 +71,7 @@ impl InFile {
     }
 
     pub(super) fn open(&self) -> Ledger<'_> {
-        Ledger::open(&self.place(), &self.path(""), &self.host).unwrap()
+        Ledger::open(&self.place(), &self.path(""), Wish::Write, &self.host).unwrap()
     }
 
     pub(super) fn database(&self) -> Connection {
@@ -85,7 +85,7 @@ impl InFile {
     }
 
     pub(super) fn verify(&self, anchors: Vec<Note>, signers: Signers<'_>) -> Verdict {
-        let ledger = Ledger::open_existing(&self.place(), &self.path(""), Wish::Read, &self.host);
+        let ledger = Ledger::open(&self.place(), &self.path(""), Wish::Read, &self.host);
         ledger.unwrap().verify(anchors, signers).unwrap()
     }
 

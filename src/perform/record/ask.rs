@@ -10,7 +10,7 @@ use crate::{
     catalog::Step,
     envelope::{Delivery, Received},
     executor::{FileOrder, FileWork, Ready, kept_plan, shown_parameters},
-    ledger::{Ask, Asked, AskedStep, Attempt, Change, Effects, Signatures, Target, Who, home},
+    ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
         Counted, Ground, Input, OnDuplicate, OperationId, PlanName, Repeatable, Task, abridge,
         abridged, hexadecimal, numbered,
@@ -46,8 +46,8 @@ pub(super) fn of<'a>(
             Delivery::Nameless => None,
         },
         attempt: match received.counted {
-            Counted::Said => Attempt::Said(received.attempt),
-            Counted::Unsaid => Attempt::Unsaid,
+            Counted::Said => Some(received.attempt),
+            Counted::Unsaid => None,
         },
     };
     let what = match work {

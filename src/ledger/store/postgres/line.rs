@@ -1,42 +1,40 @@
-//! A connection: opened once, asked one thing after the other; and how values are sent and received.
+//! A connection: how it is opened and asked, how values are sent and received, and what its errors mean. No error
+//! message contains a part of a password.
 
-use std::{borrow::Cow, error::Error as StdError, future::Future, time::Duration};
+use std::{borrow::Cow, error::Error as StdError, future::Future, io, time::Duration};
 
 use tokio::{runtime, time};
 use tokio_postgres::{
     Client, Error, Row,
     config::{Config, SslMode},
-    error::SqlState,
+    error::{DbError, SqlState},
     types::{FromSql, ToSql, Type, accepts},
 };
 
 use super::{
-    super::{StoreError, sql::Value},
-    tls,
-    trouble::{Failure, Stage},
-    uri::Target,
+    super::{StoreError, Trouble, sql::Value},
+    uri::{self, Target},
 };
 
-/// Longer than the server may take for a statement: after that it does not answer at all.
+/// Longer than the server may take for a statement. After that time it does not answer any more.
 const LONGEST: Duration = Duration::from_secs(45);
 
 const BRIEFLY: Duration = Duration::from_secs(1);
 
-/// What holds for every statement. A machine that vanishes is noticed by either side within a minute,
-/// and whoever stops in the middle of a transaction holds the others up for 30 s at most.
+/// The settings of every connection. Either side notices within a minute that the other machine has vanished, and a
+/// process that stops within a transaction delays the others for at most 30 s.
 const SETTINGS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 15; \
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; SET tcp_user_timeout = 35000";
 
-/// An open connection. Dropping it closes it, and every lock that it holds is free.
+/// An open connection. Dropping it closes it and releases its locks.
 pub(super) struct Line {
     client: Client,
     runtime: runtime::Runtime,
 }
 
 impl Line {
-    /// Connects, within the target's time, and asks the first question along with the settings: in one
-    /// round trip.
+    /// Connects within the target's time. Sends the settings and the first question in one round trip.
     pub(super) fn open(
         target: &Target,
         ask: &str,
@@ -46,7 +44,7 @@ impl Line {
             .enable_all()
             .build()
             .map_err(|error| target.unreachable(format!("the event loop: {error}")))?;
-        let tls = tls::connector(&target.trust).map_err(|why| target.unreachable(why))?;
+        let tls = uri::connector(&target.trust).map_err(|why| target.unreachable(why))?;
         let connected = runtime.block_on(async {
             let connect = async {
                 match connect(&target.config, tls.clone()).await {
@@ -61,7 +59,7 @@ impl Line {
         let opened = match connected {
             Ok(Ok(client)) => Ok(Self { client, runtime }),
             Ok(Err(error)) => {
-                // A look-up of a name that nobody waits for any longer cannot be ended.
+                // The look-up of a name cannot be ended.
                 runtime.shutdown_background();
                 Err(Failure::Told(error))
             }
@@ -83,12 +81,12 @@ impl Line {
         Ok((line, answer.map_err(Failure::Told)))
     }
 
-    /// Runs statements that answer nothing, in one round trip.
+    /// Runs statements without an answer, in one round trip.
     pub(super) fn batch(&self, statements: &str) -> Result<(), Failure> {
         self.wait(self.client.batch_execute(statements))
     }
 
-    /// A last statement, whose answer is waited for only briefly.
+    /// Runs a last statement, and waits for its answer only briefly.
     pub(super) fn part(&self, statement: &str) {
         let answer = self.client.batch_execute(statement);
         let _ = self
@@ -123,12 +121,12 @@ async fn connect(
     tls: tokio_postgres_rustls::MakeRustlsConnect,
 ) -> Result<Client, Error> {
     let (client, connection) = config.connect(tls).await?;
-    // It ends when the client does.
+    // It ends with the client.
     tokio::spawn(connection);
     Ok(client)
 }
 
-/// `prefer` takes TLS where it can be had and what there is otherwise.
+/// Whether to try again without TLS: `prefer` uses TLS only where the server has it.
 fn worth_trying_plain(target: &Target, error: &Error) -> bool {
     target.config.get_ssl_mode() == SslMode::Prefer
         && match error.as_db_error() {
@@ -158,7 +156,7 @@ impl FromSql<'_> for Value {
     accepts!(INT4, INT8, BYTEA, TEXT);
 }
 
-/// A value as it is sent. What is null has the type of its place.
+/// A value as it is sent. PostgreSQL infers the type of a null.
 fn parameter(value: &Value) -> (Box<dyn ToSql + Sync + '_>, Type) {
     match value {
         Value::Null => (Box::new(None::<&str>), Type::UNKNOWN),
@@ -169,10 +167,9 @@ fn parameter(value: &Value) -> (Box<dyn ToSql + Sync + '_>, Type) {
     }
 }
 
-/// Stands before `0` for U+0000, which PostgreSQL keeps in no text, and before `1` for itself.
+/// With `0` after it, it stands for U+0000, which PostgreSQL cannot store; with `1` after it, for itself.
 const MARK: &str = "\u{10FFFD}";
 
-/// A text as it is kept.
 pub(super) fn kept(text: &str) -> Cow<'_, str> {
     if !text.contains('\0') && !text.contains(MARK) {
         return Cow::Borrowed(text);
@@ -183,7 +180,7 @@ pub(super) fn kept(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// A text as it was given.
+/// A stored text as it was given.
 pub(super) fn given(kept: String) -> String {
     if !kept.contains(MARK) {
         return kept;
@@ -194,9 +191,170 @@ pub(super) fn given(kept: String) -> String {
         match part.split_at_checked(1) {
             Some(("0", rest)) => given.extend(["\0", rest]),
             Some(("1", rest)) => given.extend([MARK, rest]),
-            // Not of our making.
+            // Another program wrote it.
             _ => given.extend([MARK, part]),
         }
     }
     given
+}
+
+/// Why there was no answer, or an error.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Told(Error),
+    /// There was no answer within that time.
+    Silent(Duration),
+}
+
+impl Failure {
+    /// Whether the connection is lost, so that another one may work.
+    pub(super) fn is_loss(&self) -> bool {
+        match self {
+            Self::Silent(_) => true,
+            Self::Told(error) => match error.as_db_error() {
+                Some(told) => is_loss(told.code()),
+                None => true,
+            },
+        }
+    }
+
+    /// Whether the server answered with that code.
+    pub(super) fn is(&self, code: &SqlState) -> bool {
+        self.told().is_some_and(|told| told.code() == code)
+    }
+
+    fn told(&self) -> Option<&DbError> {
+        match self {
+            Self::Told(error) => error.as_db_error(),
+            Self::Silent(_) => None,
+        }
+    }
+
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Silent(time) => format!("no answer within {} s", time.as_secs()),
+            Self::Told(error) => match error.as_db_error() {
+                Some(told) => told.message().to_owned(),
+                None => chain(error),
+            },
+        }
+    }
+}
+
+/// The message of an error with those of its causes, each once.
+fn chain(error: &Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !words.contains(&said) {
+            words = format!("{words}: {said}");
+        }
+        cause = error.source();
+    }
+    words
+}
+
+/// When it went wrong.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stage<'a> {
+    Opening(&'a Target),
+    /// Before the commit was sent.
+    Working,
+    /// After the commit was sent: it may have been kept.
+    Keeping,
+}
+
+impl Stage<'_> {
+    pub(super) fn trouble(self, place: &str, failure: &Failure) -> StoreError {
+        let why = failure.words();
+        let Some(told) = failure.told() else {
+            return match self {
+                Self::Opening(target) => target.unreachable(remedy(failure, why)),
+                Self::Working => Trouble::Lost.with(place, why),
+                Self::Keeping => Trouble::Unconfirmed.with(place, why),
+            };
+        };
+        let code = told.code();
+        let (trouble, why) = match code.code().get(..2).unwrap_or_default() {
+            _ if is_loss(code) => match self {
+                Self::Opening(_) => (Trouble::Busy, why),
+                // A proxy may have said this. Whether the server kept anything is not known.
+                Self::Keeping if code.code().starts_with("08") => (Trouble::Unconfirmed, why),
+                // The server itself says that it ends the connection, so it kept nothing.
+                Self::Working | Self::Keeping => (Trouble::Lost, why),
+            },
+            _ if *code == SqlState::DISK_FULL => (Trouble::Full, why),
+            // Locks, deadlocks, statements that take too long, too many connections.
+            "40" | "53" | "55" | "57" => (Trouble::Busy, why),
+            _ if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) => {
+                (Trouble::Corrupt, why)
+            }
+            _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+                (Trouble::ReadOnly, format!("{why}. Name the primary server"))
+            }
+            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => (
+                Trouble::ReadOnly,
+                format!("{why}. Its owner grants it: GRANT oneact_writer TO the user"),
+            ),
+            _ => match self {
+                Self::Opening(target) => return target.unreachable(denied(code, why)),
+                Self::Working | Self::Keeping => (Trouble::Refused, why),
+            },
+        };
+        trouble.with(place, why)
+    }
+}
+
+/// `57P01` … `57P02`, `25P03`, `08…`: the server ends the connection.
+fn is_loss(code: &SqlState) -> bool {
+    [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+    ]
+    .contains(code)
+        || code.code().starts_with("08")
+}
+
+/// What to do when the server does not let us in.
+fn denied(code: &SqlState, why: String) -> String {
+    if [
+        SqlState::INVALID_PASSWORD,
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+    ]
+    .contains(code)
+    {
+        format!("{why}. Check the user and the password of its URI")
+    } else if *code == SqlState::INVALID_CATALOG_NAME {
+        format!("{why}. Make it with `createdb`, or name another one")
+    } else {
+        why
+    }
+}
+
+/// What to do when no server is reached.
+fn remedy(failure: &Failure, why: String) -> String {
+    let Failure::Told(error) = failure else {
+        return format!("{why}. Check host and port, and whether the server runs");
+    };
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return match error.kind() {
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+                    format!("{why}. Check host and port, and whether the server runs")
+                }
+                _ if why.contains("lookup address") => {
+                    format!("{why}. Check the name of the host")
+                }
+                _ => why,
+            };
+        }
+        cause = error.source();
+    }
+    if why.contains("password") {
+        return format!("{why}. Write it into the URI, as in postgres://user:password@host/name");
+    }
+    why
 }

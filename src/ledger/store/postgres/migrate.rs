@@ -1,80 +1,60 @@
-//! The tables: whether they are there and of which version, made or brought up to date where they are not.
+//! The schema of the PostgreSQL database: how its tables are made and brought up to date.
 
-use sha2::{Digest, Sha256};
 use tokio_postgres::{Row, error::SqlState};
 
 use super::{
     super::{
-        StoreError, Trouble, Wish,
+        Migration, Standing, StoreError, Trouble, Wish,
         columns::{ALWAYS, Column, RENAMED, Record as _},
-        newer,
         sql::Value,
+        standing,
     },
     WRITER,
-    line::Line,
-    trouble::{Failure, Stage},
+    line::{Failure, Line, Stage},
 };
-use crate::{ledger::record::Row as Actions, task::hexadecimal};
+use crate::ledger::record::Row as Actions;
 
-/// Asked at every opening: all that has been applied.
+/// Every opening asks which versions were applied.
 pub(super) const VERSIONS: &str =
     "SELECT version, checksum FROM public.oneact_migrations ORDER BY version";
 
-/// One step of the schema. A step that has been released never changes.
-struct Migration {
-    version: i64,
-    name: &'static str,
-    sql: &'static str,
-}
-
-const MIGRATIONS: [Migration; 2] = [
+/// All versions in their order. This program writes the last one.
+pub(super) const MIGRATIONS: [Migration; 2] = [
     Migration {
         version: 1,
         name: "the ledger",
-        sql: include_str!("../../schema/postgres_1.sql"),
+        text: include_str!("../../schema/postgres_1.sql"),
+        checksum: "5f5053dbdbfaa5bb1cd7b861c76f323a2e8efde6a5827874d3a21633c4f87d4f",
     },
     Migration {
         version: 2,
         name: "links are found by their request, and decide",
-        sql: include_str!("../../schema/postgres_2.sql"),
+        text: include_str!("../../schema/postgres_2.sql"),
+        checksum: "e877407a4402b55085a75319b0c9b0bd0ff9bee87a6f8a3bc09132002e1e5438",
     },
 ];
 
-impl Migration {
-    fn checksum(&self) -> String {
-        hexadecimal(&Sha256::digest(self.sql))
-    }
-}
-
-/// How far the database has come.
-#[derive(Debug, PartialEq, Eq)]
-enum Standing {
-    Nothing,
-    Current,
-    Older(i64),
-}
-
-/// Makes sure that the tables are this program's. `versions` is the answer to [`VERSIONS`].
+/// Makes sure that the tables can be used for `wish`. Only [`Wish::Write`] makes them or brings them up to date.
+/// `versions` is the answer to [`VERSIONS`].
 pub(super) fn ensure(
     line: &Line,
     place: &str,
     versions: Result<Vec<Row>, Failure>,
     wish: Wish,
 ) -> Result<(), StoreError> {
-    match (standing(place, versions, wish)?, wish) {
-        (Standing::Current, _) | (Standing::Older(_), Wish::Read) => Ok(()),
-        (Standing::Nothing, Wish::Read | Wish::Decide) => Err(Trouble::NotYet.with(
-            place,
-            "there is no ledger in it yet: the first run makes it",
-        )),
-        (Standing::Older(_), Wish::Decide) => Err(Trouble::NotYet.with(
-            place,
-            "it is of an earlier version. The next run migrates it",
-        )),
-        (Standing::Nothing | Standing::Older(_), Wish::Write) => {
+    let not_yet = |why: &str| Err(Trouble::NotYet.with(place, why));
+    match (checked(place, versions, wish)?, wish) {
+        (Some(Standing::Current), _) | (Some(Standing::Older(_)), Wish::Read) => Ok(()),
+        (None, Wish::Read | Wish::Decide) => {
+            not_yet("there is no ledger in it yet: the first run makes it")
+        }
+        (Some(Standing::Older(_)), Wish::Decide) => {
+            not_yet("it is of an earlier version. The next run migrates it")
+        }
+        (_, Wish::Write) => {
             let done = migrate(line, place);
             if done.is_err() {
-                // Where this fails, the connection is lost and the transaction with it.
+                // If this fails, the connection is lost and the transaction with it.
                 let _ = line.batch("ROLLBACK");
             }
             done
@@ -82,53 +62,34 @@ pub(super) fn ensure(
     }
 }
 
-fn standing(
+/// How far the tables are migrated; none where there are none.
+fn checked(
     place: &str,
     versions: Result<Vec<Row>, Failure>,
     wish: Wish,
-) -> Result<Standing, StoreError> {
+) -> Result<Option<Standing>, StoreError> {
     let rows = match versions {
-        Ok(rows) => rows,
-        Err(failure) if failure.is(&SqlState::UNDEFINED_TABLE) => return Ok(Standing::Nothing),
-        Err(failure) => return Err(Stage::Working.trouble(place, &failure)),
+        Err(failure) if failure.is(&SqlState::UNDEFINED_TABLE) => return Ok(None),
+        versions => versions.map_err(|failure| Stage::Working.trouble(place, &failure))?,
     };
-    let half = |why: String| Trouble::HalfMigrated.with(place, why);
-    let known = MIGRATIONS.last().map_or(0, |last| last.version);
-    let mut found = 0;
-    for row in rows {
-        let read =
-            |_| Trouble::Foreign.with(place, "its table oneact_migrations is another program's");
-        found = row.try_get(0).map_err(read)?;
-        let checksum: String = row.try_get(1).map_err(read)?;
-        let migration = MIGRATIONS.iter().find(|known| known.version == found);
-        if migration.is_some_and(|migration| migration.checksum() != checksum) {
-            return Err(half(format!(
-                "another build of oneact made version {found} of its schema"
-            )));
-        }
-    }
-    if found > known {
-        return match wish {
-            Wish::Read => Ok(Standing::Current),
-            Wish::Write | Wish::Decide => Err(newer(place, found, known)),
-        };
-    }
-    match found {
-        0 => Err(half("oneact_migrations is empty".to_owned())),
-        found if found == known => Ok(Standing::Current),
-        found => Ok(Standing::Older(found)),
-    }
+    let applied = rows
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    let applied: Result<Vec<_>, tokio_postgres::Error> = applied.collect();
+    let foreign = "its table oneact_migrations is another program's";
+    let applied = applied.map_err(|_| Trouble::Foreign.with(place, foreign))?;
+    standing(place, &applied, &MIGRATIONS, wish).map(Some)
 }
 
-/// Applies what is missing, in one transaction that no other writer comes between.
+/// Applies what is missing, in one transaction. No other transaction writes meanwhile.
 fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
     let trouble = |failure: Failure| refused(place, &failure);
     line.batch(&format!(
         "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
     ))
     .map_err(trouble)?;
-    // Somebody else may have done it while we waited. A question that fails ends the transaction, so
-    // this one cannot.
+    // Another process may have done it meanwhile. A question that fails would end the transaction; this one cannot
+    // fail.
     let there = "SELECT to_regclass('public.oneact_migrations') IS NOT NULL, current_setting('server_encoding')";
     let asked = line.rows(there, &[]).map_err(trouble)?;
     let there = asked
@@ -139,23 +100,23 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
         return Err(Trouble::Foreign.with(place, "its encoding is not UTF8"));
     }
     let from = if there {
-        match standing(place, line.rows(VERSIONS, &[]), Wish::Write)? {
-            Standing::Nothing => 0,
-            Standing::Older(found) => found,
-            Standing::Current => return line.batch("COMMIT").map_err(trouble),
+        match checked(place, line.rows(VERSIONS, &[]), Wish::Write)? {
+            None => 0,
+            Some(Standing::Older(found)) => found,
+            Some(Standing::Current) => return line.batch("COMMIT").map_err(trouble),
         }
     } else {
         check_actions(line, place)?;
         0
     };
     for migration in MIGRATIONS.iter().filter(|known| known.version > from) {
-        line.batch(migration.sql).map_err(trouble)?;
+        line.batch(migration.text).map_err(trouble)?;
         line.rows(
             "INSERT INTO public.oneact_migrations (version, name, checksum, oneact_version) VALUES ($1, $2, $3, $4)",
             &[
                 Value::Int(migration.version),
                 migration.name.into(),
-                Value::Text(migration.checksum()),
+                migration.checksum.into(),
                 env!("CARGO_PKG_VERSION").into(),
             ],
         )
@@ -187,8 +148,8 @@ fn refused(place: &str, failure: &Failure) -> StoreError {
     Stage::Working.trouble(place, failure)
 }
 
-/// The columns that a table `agent_actions` may have, and their types: ours, and those of specification 004's
-/// older schema.
+/// The columns that a table `agent_actions` may have, with their types: the ledger's, and those of the older schema of
+/// specification 004.
 fn known() -> Vec<(String, &'static str)> {
     let ours = Actions::COLUMNS.iter().flat_map(Column::in_postgres);
     let mut known: Vec<_> = ours.collect();
@@ -200,7 +161,7 @@ fn known() -> Vec<(String, &'static str)> {
     known
 }
 
-/// Whether a table `agent_actions` that was there before us is specification 004's.
+/// Checks that a table `agent_actions` which exists already is the one of specification 004.
 fn check_actions(line: &Line, place: &str) -> Result<(), StoreError> {
     let columns = line
         .rows(

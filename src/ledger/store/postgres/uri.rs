@@ -1,17 +1,30 @@
-//! Where the database is, from its URI; as libpq documents them (PostgreSQL manual, 34.1.1 and 34.19).
+//! The URI of a database and the TLS that it asks for, as libpq documents them (PostgreSQL manual, 34.1.1 and 34.19).
 
-use std::{path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use percent_encoding::percent_decode_str;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        verify_server_name,
+    },
+    crypto::{self, CryptoProvider},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    server::ParsedCertificate,
+};
+use rustls_platform_verifier::Verifier;
 use tokio_postgres::config::{Config, Host, SslMode, SslNegotiation};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::super::{StoreError, Trouble};
 
 const CONNECT: Duration = Duration::from_secs(5);
-/// Where PostgreSQL of Debian listens for those of this machine.
+/// The directory of Debian's PostgreSQL sockets.
 const SOCKETS: &str = "/var/run/postgresql";
 
-/// A database and how to get there.
+/// A database and how it is reached.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) config: Config,
@@ -20,30 +33,30 @@ pub(super) struct Target {
     pub(super) place: String,
 }
 
-/// Whose certificate is believed.
+/// Which certificates are trusted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Trust {
     pub(super) check: Check,
     pub(super) roots: Roots,
-    /// Whether TLS begins without being asked for in PostgreSQL's own words.
+    /// Whether TLS begins without PostgreSQL's own request for it.
     pub(super) direct: bool,
 }
 
 /// What is checked of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
-    /// Nothing: what is said is hidden from those who only listen.
+    /// Nothing. The connection is only safe from listeners.
     Nothing,
-    /// Who signed it.
+    /// The signer.
     Signer,
-    /// That, and that it is of the host.
+    /// The signer and the name of the host.
     SignerAndName,
 }
 
 /// Who may sign it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Roots {
-    /// Whom this machine believes.
+    /// The roots of this machine.
     System,
     /// The certificates of a PEM file.
     File(PathBuf),
@@ -77,7 +90,7 @@ impl Target {
         })
     }
 
-    /// For each of its hosts: names looked up, connected, let in.
+    /// The time for looking up, connecting to, and logging in at all of its hosts.
     pub(super) fn patience(&self) -> Duration {
         let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
         let each = self.config.get_connect_timeout().copied();
@@ -89,7 +102,7 @@ impl Target {
     }
 }
 
-/// What nobody wrote.
+/// Sets what the URI does not say.
 fn complete(config: &mut Config) {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT);
@@ -115,21 +128,21 @@ fn complete(config: &mut Config) {
             config.host(if here.is_dir() { SOCKETS } else { "localhost" });
         }
     }
-    // There is no TLS over a socket of this machine, whatever is asked for.
+    // There is no TLS over a Unix socket.
     let here = |host: &Host| matches!(host, Host::Unix(_));
     if config.get_hosts().iter().all(here) {
         config.ssl_mode(SslMode::Disable);
     }
 }
 
-/// The keys that the library does not know, or knows less of.
+/// The keys that the library does not know, or knows fewer values of.
 #[derive(Debug, Default)]
 struct Ours {
     mode: Option<String>,
     roots: Option<String>,
 }
 
-/// Takes our keys out of the URI.
+/// Takes these keys out of the URI.
 fn split(uri: &str) -> (String, Ours) {
     let mut ours = Ours::default();
     // A password may hold a question mark.
@@ -188,8 +201,8 @@ fn tls(ours: &Ours, negotiation: SslNegotiation) -> Result<(SslMode, Trust), &'s
     ))
 }
 
-/// The URI without password and keys, but for those that say where it is. Rather too little than a
-/// secret: nothing before the last `@` but the user's name.
+/// The URI without the password, and with only those keys that name the database. It says too little rather than a
+/// secret: of everything before the last `@`, only the user's name is left.
 fn place(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once("://") else {
         return "PostgreSQL".to_owned();
@@ -223,5 +236,120 @@ fn words(error: &tokio_postgres::Error) -> String {
     match error.source() {
         Some(cause) => cause.to_string(),
         None => error.to_string(),
+    }
+}
+
+/// The TLS of a connection, or why there can be none.
+pub(super) fn connector(trust: &Trust) -> Result<MakeRustlsConnect, String> {
+    let provider = Arc::new(crypto::ring::default_provider());
+    let (inner, roots) = match (trust.check, &trust.roots) {
+        (Check::Nothing, _) => (None, Vec::new()),
+        (_, Roots::System) => {
+            let system = Verifier::new(Arc::clone(&provider))
+                .map_err(|error| format!("whom this machine believes is not known: {error}"))?;
+            (
+                Some(Arc::new(system) as Arc<dyn ServerCertVerifier>),
+                Vec::new(),
+            )
+        }
+        (_, Roots::File(path)) => {
+            let wrong = |why: String| format!("its `sslrootcert` {}: {why}", path.display());
+            let pem = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+            let roots: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+                .collect::<Result<_, _>>()
+                .map_err(|error| wrong(error.to_string()))?;
+            let mut store = RootCertStore::empty();
+            store.add_parsable_certificates(roots.iter().cloned());
+            let filed =
+                WebPkiServerVerifier::builder_with_provider(store.into(), Arc::clone(&provider))
+                    .build()
+                    .map_err(|error| wrong(error.to_string()))?;
+            (Some(filed as Arc<dyn ServerCertVerifier>), roots)
+        }
+    };
+    let judge = Judge {
+        check: trust.check,
+        inner,
+        roots,
+        provider: Arc::clone(&provider),
+    };
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(judge))
+        .with_no_client_auth();
+    if trust.direct {
+        config.alpn_protocols = vec![b"postgresql".to_vec()];
+    }
+    Ok(MakeRustlsConnect::new(config))
+}
+
+#[derive(Debug)]
+struct Judge {
+    check: Check,
+    /// None where nothing is checked.
+    inner: Option<Arc<dyn ServerCertVerifier>>,
+    /// The certificates of the file, if there is one.
+    roots: Vec<CertificateDer<'static>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Judge {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(inner) = &self.inner else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match inner.verify_server_cert(certificate, others, name, ocsp, now) {
+            // The name is checked last, so the signer is trusted.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.check == Check::Signer => Ok(ServerCertVerified::assertion()),
+            // The certificate is its own root, as `openssl req -x509` makes it, and the file names it. Its time was
+            // checked before.
+            Err(Error::InvalidCertificate(CertificateError::Other(why)))
+                if why.0.to_string().contains("CaUsedAsEndEntity")
+                    && self.roots.iter().any(|root| root == certificate) =>
+            {
+                if self.check == Check::SignerAndName {
+                    verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                }
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        crypto::verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        crypto::verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }

@@ -1,4 +1,4 @@
-//! The files of a ledger, and what the file system and SQLite say of them, in the ledger's words.
+//! The files of a ledger; and the errors of the file system and of SQLite as errors of the ledger.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -11,11 +11,11 @@ use rusqlite::{Error, ErrorCode, ffi};
 use rustix::fs::{Access, access, statfs};
 
 use crate::{
-    host,
+    host::{self, RangeLock},
     ledger::store::{StoreError, Trouble},
 };
 
-/// Where a ledger is.
+/// The paths of a ledger's files.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     database: Utf8PathBuf,
@@ -31,17 +31,17 @@ impl Files {
         }
     }
 
-    /// Whose locked bytes say who lives.
+    /// The file whose locked bytes show which owners of claims are alive.
     pub(super) fn lock(&self) -> Utf8PathBuf {
         self.database.with_extension("lock")
     }
 
-    /// A copy of before the migration from that version.
+    /// The copy from before the migration from that version.
     pub(super) fn backup(&self, version: i64) -> Utf8PathBuf {
         self.database.with_extension(format!("v{version}.bak"))
     }
 
-    /// Every file that may belong to it, up to that version.
+    /// Every file that may belong to the ledger, with the copies up to that version.
     pub(super) fn all(&self, version: i64) -> Vec<Utf8PathBuf> {
         let beside = ["", "-wal", "-shm", "-journal"];
         let beside = beside.map(|suffix| format!("{}{suffix}", self.database).into());
@@ -53,8 +53,8 @@ impl Files {
             .collect()
     }
 
-    /// Whether what SQLite opens by name, and follows and waits for whatever it is, are regular files. `named`
-    /// is the path by which the ledger is known.
+    /// Checks that all files are regular files. SQLite opens them by name, follows links and waits for pipes. `named` is
+    /// the path that the operator gave.
     pub(super) fn are_plain(&self, named: &Utf8Path) -> Result<(), StoreError> {
         let files = self.all(0);
         for path in files.iter().map(Utf8PathBuf::as_path).chain([named]) {
@@ -65,12 +65,12 @@ impl Files {
         Ok(())
     }
 
-    /// For people.
+    /// The ledger, for people.
     pub(super) fn place(&self) -> &str {
         self.database.as_str()
     }
 
-    /// In bytes; nothing where there is none.
+    /// The length of the write-ahead file in bytes; 0 where there is none.
     pub(super) fn write_ahead_length(&self) -> u64 {
         fs::metadata(&self.write_ahead).map_or(0, |found| found.len())
     }
@@ -79,13 +79,13 @@ impl Files {
         self.database.exists()
     }
 
-    /// Makes an empty file that nobody else may read, and its directory.
+    /// Makes an empty private file, and its directory.
     pub(super) fn make(&self) -> Result<(), StoreError> {
         let made = || {
             let dir = dir_of(&self.database);
             if !dir.exists() {
                 DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-                // That the directory is there must outlive a power failure, as what is in it does.
+                // The directory must survive a power failure, as its content does.
                 File::open(dir_of(dir))?.sync_all()?;
             }
             make_private(&self.database)
@@ -93,7 +93,15 @@ impl Files {
         made().map_err(|error| self.refused(&error))
     }
 
-    /// Whether processes can share memory on this file system: they cannot over a network.
+    pub(super) fn open_lock(&self) -> Result<RangeLock, StoreError> {
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = host::open_plain(self.lock(), options.mode(0o600));
+        file.map(RangeLock::new)
+            .map_err(|error| self.refused(&error))
+    }
+
+    /// Whether processes can share memory through a file of this file system. Network file systems cannot.
     pub(super) fn shares_memory(&self) -> bool {
         /// NFS, SMB, CIFS, SMB 2, 9P, FUSE: `linux/magic.h`.
         const APART: [u32; 6] = [
@@ -113,7 +121,7 @@ impl Files {
             .is_ok_and(|found| !APART.contains(&(found.f_type as u32)))
     }
 
-    /// An error of the file system.
+    /// The ledger's error for an error of the file system.
     pub(super) fn refused(&self, error: &io::Error) -> StoreError {
         let trouble = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Trouble::Full,
@@ -125,7 +133,7 @@ impl Files {
         trouble.with(self.place(), error.to_string())
     }
 
-    /// An error of SQLite. It does not say why it could not open a file.
+    /// The ledger's error for an error of SQLite. SQLite does not say why it could not open a file, so this looks.
     pub(super) fn told(&self, error: &Error) -> StoreError {
         if is(error, ErrorCode::CannotOpen) {
             let writable = |path: &Utf8Path| access(path.as_std_path(), Access::WRITE_OK);
@@ -134,7 +142,7 @@ impl Files {
             {
                 return self.refused(&refused.into());
             }
-            // Too many open files, perhaps; and SQLite needs more than one.
+            // There may be too many open files. SQLite needs more than one.
             if let Err(refused) = [(); 3]
                 .map(|()| File::open(&self.database))
                 .into_iter()
@@ -147,7 +155,7 @@ impl Files {
     }
 }
 
-/// An empty file of mode 0600, where there is none.
+/// Makes an empty file of mode 0600, where there is none.
 pub(super) fn make_private(path: &Utf8Path) -> io::Result<()> {
     File::options()
         .write(true)
@@ -158,9 +166,9 @@ pub(super) fn make_private(path: &Utf8Path) -> io::Result<()> {
         .map(drop)
 }
 
-/// Where a ledger really is: beside that, and not beside a link to it, stands what belongs to it.
+/// The path of a ledger without symbolic links. Its other files are beside the real path.
 pub(in crate::ledger) fn real(path: &Utf8Path) -> Utf8PathBuf {
-    // A link may lead to where nothing is yet.
+    // A link may lead to a file that does not exist yet.
     let led = |_| {
         path.read_link_utf8()
             .map(|target| dir_of(path).join(target))
@@ -176,15 +184,20 @@ fn dir_of(path: &Utf8Path) -> &Utf8Path {
     }
 }
 
-/// An error of SQLite about the ledger at that place.
+/// The ledger's error for an error of SQLite. It has SQLite's message without the statement.
 pub(super) fn told(place: &str, error: &Error) -> StoreError {
-    trouble(error).with(place, said(error))
+    let message = match error {
+        Error::SqliteFailure(_, Some(message)) => message.clone(),
+        Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    };
+    trouble(error).with(place, message)
 }
 
 fn trouble(error: &Error) -> Trouble {
     let Some(failure) = error.sqlite_error() else {
         return match error {
-            // A value that a column of ours cannot hold.
+            // A value of the wrong type for its column.
             Error::FromSqlConversionFailure(..)
             | Error::IntegralValueOutOfRange(..)
             | Error::InvalidColumnType(..)
@@ -199,7 +212,7 @@ fn trouble(error: &Error) -> Trouble {
         | ErrorCode::FileLockingProtocolFailed => Trouble::Busy,
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Trouble::ReadOnly,
         ErrorCode::DiskFull => Trouble::Full,
-        // The file that processes share could not be made longer.
+        // The shared-memory file could not be made longer.
         ErrorCode::SystemIoFailure if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE => {
             Trouble::Full
         }
@@ -214,16 +227,6 @@ fn trouble(error: &Error) -> Trouble {
     }
 }
 
-/// Its words alone: not the statement, which nobody asked for.
-fn said(error: &Error) -> String {
-    match error {
-        Error::SqliteFailure(_, Some(message)) => message.clone(),
-        Error::SqlInputError { msg, .. } => msg.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Whether it is of that kind.
 pub(super) fn is(error: &Error, code: ErrorCode) -> bool {
     error.sqlite_error_code() == Some(code)
 }

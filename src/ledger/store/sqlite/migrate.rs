@@ -1,33 +1,34 @@
-//! Schema versions: one text each, applied once, in one transaction, and never changed afterwards; and whether a
-//! database is as they make it.
+//! The schema of the SQLite database: whose database it is, and how it is made and brought up to date. Each version is
+//! one text, which is applied once, in one transaction.
 
 use std::{collections::BTreeSet, fs, thread, time::Duration};
 
-use rusqlite::{Connection, Result, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, TransactionBehavior, params};
 
 use super::{
     PATIENCE,
     files::{Files, make_private},
-    holds::open_lock,
-    seed,
+    seed::{self, all},
 };
 use crate::{
     host::{Locked, RangeLock},
-    ledger::store::{StoreError, Trouble},
+    ledger::store::{Migration, Standing, StoreError, Trouble, Wish, standing},
 };
 
-/// What `file` shows of a ledger of ours, and what another program's database does not have: "ona1".
+type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
+
+/// What `file` shows for a ledger, and what other programs' databases do not have: "ona1".
 const APPLICATION: i64 = 1_869_504_817;
 
-/// One version after the other; the last is the one that this program writes.
-pub(super) const STEPS: [Step; 2] = [
-    Step {
+/// All versions in their order. This program writes the last one.
+pub(super) const STEPS: [Migration; 2] = [
+    Migration {
         version: 1,
         name: "the ledger",
         text: include_str!("../../schema/sqlite_1.sql"),
         checksum: "4b97072c4c7c23af9abee5417bdfbc0d0f668ffb4082c74de698f6310842f34c",
     },
-    Step {
+    Migration {
         version: 2,
         name: "links are found by their request",
         text: include_str!("../../schema/sqlite_2.sql"),
@@ -38,35 +39,25 @@ pub(super) const STEPS: [Step; 2] = [
 /// The version that this program writes.
 pub(super) const VERSION: i64 = 2;
 
-/// Of a new file, in bytes.
+/// The page size of a new file, in bytes. An answer makes small changes on many pages.
 pub(super) const PAGE: u32 = 2048;
 
-/// Locked by whoever migrates; a number that no claim has.
+/// The byte of the lock file that a migrating process locks. No claim has this number.
 const MIGRATION: u64 = i64::MAX as u64;
-
-/// How to come to a version from the one before.
-pub(super) struct Step {
-    pub(super) version: i64,
-    pub(super) name: &'static str,
-    pub(super) text: &'static str,
-    /// SHA-256 of the text; computed beforehand, because every opening compares it.
-    pub(super) checksum: &'static str,
-}
 
 /// Whose database it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Ours, of that version.
+enum Found {
+    /// A ledger of that version.
     Ours(i64),
-    /// Nobody's: it holds nothing.
     Empty,
-    /// `agent_actions` as specification 004 has it, and nothing else.
+    /// The table `agent_actions` of specification 004, and nothing else.
     Seed,
     Foreign,
 }
 
-/// Reads little, where it is ours.
-pub(super) fn look(conn: &Connection) -> Result<Found> {
+/// Finds out whose database it is. For a ledger this reads little.
+fn look(conn: &Connection) -> Result<Found> {
     let number = |text: &str| conn.query_row(text, [], |row| row.get(0));
     let application: i64 = number("PRAGMA application_id")?;
     let version: i64 = number("PRAGMA user_version")?;
@@ -82,66 +73,58 @@ pub(super) fn look(conn: &Connection) -> Result<Found> {
     if seed::is_one(conn)? {
         return Ok(Found::Seed);
     }
-    // It may have become ours between one look and the next.
+    // Another process may have made it a ledger meanwhile.
     if number("PRAGMA application_id")? == APPLICATION {
         return Ok(Found::Ours(number("PRAGMA user_version")?));
     }
     Ok(Found::Foreign)
 }
 
-/// Whether it can be read as it is.
-pub(super) fn readable(
-    conn: &Connection,
-    found: Found,
-    files: &Files,
-) -> std::result::Result<(), StoreError> {
-    let older = |why: &str| Trouble::NotYet.with(files.place(), why);
-    match found {
-        Found::Ours(version) if version >= VERSION => verify(conn, version, files),
-        Found::Ours(1..) | Found::Seed => Err(older(
-            "it is of an earlier version. The next run migrates it",
-        )),
-        Found::Empty => Err(older("it is empty: nothing was recorded yet")),
-        Found::Ours(_) => Err(half(files, "it has no version")),
-        Found::Foreign => Err(foreign(files)),
-    }
-}
-
-/// Whether it can be written to as it is.
-pub(super) fn current(
-    conn: &Connection,
-    found: Found,
-    files: &Files,
-) -> std::result::Result<(), StoreError> {
-    match found {
-        Found::Ours(version) if version > VERSION => Err(newer(files, version)),
-        found => readable(conn, found, files),
-    }
-}
-
-/// Makes it what this program writes.
-pub(super) fn bring_up(
-    conn: &mut Connection,
-    files: &Files,
-) -> std::result::Result<(), StoreError> {
-    let told = |error: rusqlite::Error| files.told(&error);
-    let alone = match look(conn).map_err(told)? {
-        Found::Ours(VERSION) => return verify(conn, VERSION, files),
-        Found::Ours(found) if found > VERSION => return Err(newer(files, found)),
-        Found::Ours(..=0) => return Err(half(files, "it has no version")),
+/// How far a database is migrated; none where it is empty.
+fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standing>, StoreError> {
+    let half = |why: &str| Err(Trouble::HalfMigrated.with(files.place(), why));
+    let version = match look(conn).map_err(|error| files.told(&error))? {
+        Found::Empty => return Ok(None),
+        Found::Seed => return Ok(Some(Standing::Older(0))),
         Found::Foreign => return Err(foreign(files)),
-        Found::Empty => None,
-        Found::Ours(_) | Found::Seed => Some(alone(files)?),
-    };
-    // Another may have done it meanwhile.
-    let from = match look(conn).map_err(told)? {
+        Found::Ours(..=0) => return half("it has no version"),
         Found::Ours(version) => version,
-        _ => 0,
     };
-    if alone.is_some() && from < VERSION {
-        back_up(conn, files, from)?;
+    let text = "SELECT version, checksum FROM schema_migrations ORDER BY version";
+    let applied = all(conn, text, |row| Ok((row.get(0)?, row.get(1)?)));
+    let applied: Vec<(i64, String)> = applied.map_err(|error| files.told(&error))?;
+    if applied.last().map(|(last, _)| *last) != Some(version) {
+        return half(&format!(
+            "it says version {version}, and other migrations were applied"
+        ));
     }
-    // What an answer changes is small, and on many pages.
+    standing(files.place(), &applied, &STEPS, wish).map(Some)
+}
+
+/// Makes sure that the database can be used for `wish`. Only [`Wish::Write`] makes it or brings it up to date.
+pub(super) fn ensure(conn: &mut Connection, files: &Files, wish: Wish) -> Result<(), StoreError> {
+    let not_yet = |why: &str| Err(Trouble::NotYet.with(files.place(), why));
+    match (checked(conn, files, wish)?, wish) {
+        (Some(Standing::Current), _) => Ok(()),
+        (None, Wish::Write) => migrate(conn, files),
+        (Some(Standing::Older(_)), Wish::Write) => {
+            let _alone = alone(files)?;
+            // Another process may have done it meanwhile.
+            if let Some(Standing::Older(from)) = checked(conn, files, wish)? {
+                back_up(conn, files, from)?;
+                migrate(conn, files)?;
+            }
+            Ok(())
+        }
+        (None, Wish::Read | Wish::Decide) => not_yet("it is empty: nothing was recorded yet"),
+        (Some(Standing::Older(_)), Wish::Read | Wish::Decide) => {
+            not_yet("it is of an earlier version. The next run migrates it")
+        }
+    }
+}
+
+fn migrate(conn: &mut Connection, files: &Files) -> Result<(), StoreError> {
+    let told = |error: rusqlite::Error| files.told(&error);
     conn.pragma_update(None, "page_size", PAGE).map_err(told)?;
     let begun = conn.transaction_with_behavior(TransactionBehavior::Immediate);
     let transaction = begun.map_err(told)?;
@@ -153,11 +136,10 @@ pub(super) fn bring_up(
     }
     .map_err(told)?;
     transaction.commit().map_err(told)?;
-    drop(alone);
-    verify(conn, VERSION, files)
+    checked(conn, files, Wish::Write).map(drop)
 }
 
-/// Applies every text after that version.
+/// Applies every version after `from`.
 fn apply(conn: &Connection, from: i64) -> Result<()> {
     for step in STEPS.iter().filter(|step| step.version > from) {
         conn.execute_batch(step.text)?;
@@ -177,35 +159,10 @@ fn apply(conn: &Connection, from: i64) -> Result<()> {
     ))
 }
 
-/// Whether exactly the texts were applied that this program knows, and as many as the version says.
-fn verify(conn: &Connection, version: i64, files: &Files) -> std::result::Result<(), StoreError> {
-    let text = "SELECT version, checksum FROM schema_migrations ORDER BY version";
-    let applied = all(conn, text, |row| Ok((row.get(0)?, row.get(1)?)));
-    let applied: Vec<(i64, String)> = applied.map_err(|error| files.told(&error))?;
-    if applied.last().map(|(last, _)| *last) != Some(version) {
-        return Err(half(
-            files,
-            &format!("it says version {version}, and other migrations were applied"),
-        ));
-    }
-    for step in &STEPS {
-        if !applied.contains(&(step.version, step.checksum.to_owned())) {
-            return Err(half(
-                files,
-                &format!(
-                    "another build of oneact made version {} of its schema",
-                    step.version
-                ),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Waits until nobody else migrates it.
-fn alone(files: &Files) -> std::result::Result<RangeLock, StoreError> {
+/// Waits until no other process migrates the database. The lock ends with the result.
+fn alone(files: &Files) -> Result<RangeLock, StoreError> {
     const PAUSE: Duration = Duration::from_millis(10);
-    let lock = open_lock(files)?;
+    let lock = files.open_lock()?;
     for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
         if lock
             .take(MIGRATION)
@@ -219,8 +176,8 @@ fn alone(files: &Files) -> std::result::Result<RangeLock, StoreError> {
     Err(Trouble::Busy.with(files.place(), "another process migrates it"))
 }
 
-/// A whole copy beside it, whole or not there.
-fn back_up(conn: &Connection, files: &Files, version: i64) -> std::result::Result<(), StoreError> {
+/// Writes a copy beside the database, whole or not at all.
+fn back_up(conn: &Connection, files: &Files, version: i64) -> Result<(), StoreError> {
     let backup = files.backup(version);
     let unfinished = backup.with_extension("part");
     let _ = fs::remove_file(&unfinished);
@@ -234,19 +191,11 @@ fn foreign(files: &Files) -> StoreError {
     Trouble::Foreign.with(files.place(), "it is a database of another program")
 }
 
-fn half(files: &Files, why: &str) -> StoreError {
-    Trouble::HalfMigrated.with(files.place(), why)
-}
-
-fn newer(files: &Files, found: i64) -> StoreError {
-    crate::ledger::store::newer(files.place(), found, VERSION)
-}
-
 /// A table, an index, a trigger or a view: its type, its name, and the text that made it.
 type Part = (String, String, Option<String>);
 
-/// The first thing of a database that is not as this program makes it: its pages and indexes, its tables, what was
-/// applied to it.
+/// The first difference to a database that this program makes: in pages and indexes, in tables, or in the migrations
+/// that were applied.
 pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     let said: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if said != "ok" {
@@ -254,7 +203,7 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     }
     let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version != VERSION {
-        // What a later program makes is not known here.
+        // The schema of a later version is not known.
         return Ok(None);
     }
     let (there, made) = (parts(conn)?, parts(&fresh()?)?);
@@ -267,13 +216,15 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     if let Some(((kind, name, _), what)) = added.chain(gone).next() {
         return Ok(Some(format!("the {kind} `{name}` {what}")));
     }
-    let applied = migrations(conn)?;
+    let text = "SELECT version, name, checksum FROM schema_migrations ORDER BY version";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let applied: Vec<(i64, String, String)> = all(conn, text, read)?;
     let known = STEPS.map(|step| (step.version, step.name.to_owned(), step.checksum.to_owned()));
     let same = applied == known;
     Ok((!same).then(|| "schema_migrations does not hold what was applied".to_owned()))
 }
 
-/// An empty ledger.
+/// An empty ledger in memory.
 fn fresh() -> Result<Connection> {
     let conn = Connection::open_in_memory()?;
     for step in &STEPS {
@@ -286,19 +237,4 @@ fn parts(conn: &Connection) -> Result<BTreeSet<Part>> {
     all(conn, "SELECT type, name, sql FROM sqlite_schema", |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     })
-}
-
-fn migrations(conn: &Connection) -> Result<Vec<(i64, String, String)>> {
-    let text = "SELECT version, name, checksum FROM schema_migrations ORDER BY version";
-    all(conn, text, |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })
-}
-
-fn all<T, C: FromIterator<T>>(
-    conn: &Connection,
-    text: &str,
-    read: impl FnMut(&Row<'_>) -> Result<T>,
-) -> Result<C> {
-    conn.prepare(text)?.query_map([], read)?.collect()
 }

@@ -1,7 +1,7 @@
-//! A table of specification 004's own schema, in SQLite, becomes history of a ledger (R-004-29, R-004-52).
+//! Taking over a table of specification 004's own schema as the history of a ledger (R-004-29, R-004-52).
 //!
-//! SQLite keeps in a column what it is given, whatever type the table names. So values are taken as they
-//! are: what is no text is written as one, and nothing is made up.
+//! A column of SQLite may hold values of any type. They are taken as they are: what is no text is written as text, and
+//! nothing is invented.
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use rusqlite::{Connection, Result, Row, params, types::ValueRef};
@@ -11,7 +11,7 @@ use crate::ledger::{
     store::columns::{ALWAYS, RENAMED},
 };
 
-/// Whether there is nothing but that table and its indexes.
+/// Whether the database holds nothing but that table and its indexes.
 pub(super) fn is_one(conn: &Connection) -> Result<bool> {
     let others: i64 = conn.query_row(
         "SELECT count(*) FROM sqlite_schema \
@@ -31,8 +31,8 @@ pub(super) fn is_one(conn: &Connection) -> Result<bool> {
         && columns.iter().all(known))
 }
 
-/// Puts the table of `schema` into the place of the old one, and the old rows into it: as history, with
-/// neither state nor link, and their steps counted in the order of their time.
+/// Replaces the old table by the one of `schema`, and copies the old rows into it. They have neither state nor link, and
+/// their steps are counted in the order of their time.
 pub(super) fn take_over(
     conn: &Connection,
     schema: impl Fn(&Connection) -> Result<()>,
@@ -44,8 +44,10 @@ pub(super) fn take_over(
         (_, true) => format!("seed.{old}"),
         _ => "NULL".to_owned(),
     };
-    // They would keep their names, which may be ours.
-    for index in indexes(conn)? {
+    // The old indexes would keep their names, which the schema may use.
+    let named = "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'agent_actions' AND sql IS NOT NULL";
+    let indexes: Vec<String> = all(conn, named, |row| row.get(0))?;
+    for index in indexes {
         conn.execute_batch(&format!("DROP INDEX \"{}\"", index.replace('"', "\"\"")))?;
     }
     conn.execute_batch("ALTER TABLE agent_actions RENAME TO seed_actions")?;
@@ -93,18 +95,19 @@ pub(super) fn take_over(
 }
 
 fn columns(conn: &Connection) -> Result<Vec<String>> {
-    let mut statement =
-        conn.prepare("SELECT lower(name) FROM pragma_table_info('agent_actions')")?;
-    statement.query_map([], |row| row.get(0))?.collect()
+    let text = "SELECT lower(name) FROM pragma_table_info('agent_actions')";
+    all(conn, text, |row| row.get(0))
 }
 
-fn indexes(conn: &Connection) -> Result<Vec<String>> {
-    let text = "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'agent_actions' AND sql IS NOT NULL";
-    let mut statement = conn.prepare(text)?;
-    statement.query_map([], |row| row.get(0))?.collect()
+/// What a question finds.
+pub(super) fn all<T, C: FromIterator<T>>(
+    conn: &Connection,
+    text: &str,
+    read: impl FnMut(&Row<'_>) -> Result<T>,
+) -> Result<C> {
+    conn.prepare(text)?.query_map([], read)?.collect()
 }
 
-/// Whatever stands there, as text.
 fn text(row: &Row<'_>, at: usize) -> Result<Option<String>> {
     Ok(match row.get_ref(at)? {
         ValueRef::Null => None,
@@ -116,7 +119,7 @@ fn text(row: &Row<'_>, at: usize) -> Result<Option<String>> {
     })
 }
 
-/// A UUID may stand there as its sixteen bytes.
+/// An id. A UUID may be stored as its sixteen bytes.
 fn id(row: &Row<'_>, at: usize) -> Result<Option<String>> {
     match row.get_ref(at)? {
         ValueRef::Blob(bytes) if bytes.len() == 16 => {
@@ -126,7 +129,7 @@ fn id(row: &Row<'_>, at: usize) -> Result<Option<String>> {
     }
 }
 
-/// JSON may stand there in SQLite's binary form.
+/// JSON, which may be stored in SQLite's binary form.
 fn json(conn: &Connection, row: &Row<'_>, at: usize) -> Result<Option<String>> {
     if let ValueRef::Blob(bytes) = row.get_ref(at)? {
         let read = "SELECT CASE WHEN json_valid(?1, 8) THEN json(?1) END";
@@ -145,9 +148,10 @@ fn number(row: &Row<'_>, at: usize) -> Result<Option<f64>> {
     Ok(number.filter(|number| number.is_finite()))
 }
 
-/// Seconds or milliseconds since 1970, or a text, in UTC where it does not say; what is neither stays.
+/// A time: seconds or milliseconds since 1970, or a text, in UTC unless it names another zone. Other texts stay as they
+/// are.
 fn moment(row: &Row<'_>, at: usize) -> Result<Option<String>> {
-    /// No number of seconds that anybody means; as milliseconds it is in 1973.
+    /// From here on a number means milliseconds: as such it is in 1973, as seconds in the year 5138.
     const MILLISECONDS: i64 = 100_000_000_000;
     let Some(text) = text(row, at)? else {
         return Ok(None);

@@ -57,7 +57,7 @@ fn another(tx: &mut Tx<'_>) -> Result<(), StoreError> {
 
 fn count(path: &Utf8Path) -> usize {
     let mut store = SqliteStore::open(path, Wish::Read).unwrap();
-    seen(&mut store, |tx| tx.rows(&Which::Newest, usize::MAX)).len()
+    seen(&mut store, |tx| tx.rows(&Which::newest(), usize::MAX)).len()
 }
 
 /// As a person does who has `sqlite3`.
@@ -226,10 +226,10 @@ fn whoever_reads_keeps_no_writer_waiting() {
     let mut writer = filled(&path, 1);
     let mut reader = SqliteStore::open(&path, Wish::Read).unwrap();
     seen(&mut reader, |tx| {
-        assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
+        assert_eq!(tx.rows(&Which::newest(), 9)?.len(), 1);
         written(&mut writer, another);
         // One unchanging view.
-        assert_eq!(tx.rows(&Which::Newest, 9)?.len(), 1);
+        assert_eq!(tx.rows(&Which::newest(), 9)?.len(), 1);
         Ok(())
     });
     assert_eq!(count(&path), 2);

@@ -1,9 +1,7 @@
 //! How the tables come to be: from nothing, from specification 004's two schemas, once.
 
-use super::{
-    super::super::{Earlier, Which},
-    *,
-};
+use super::{super::super::Which, *};
+use crate::ledger::canonical::sha256;
 
 /// Specification 004, 'Current Schema' and 'Updated Schema'.
 const CURRENT: &str = r#"CREATE EXTENSION IF NOT EXISTS "uuid-ossp";
@@ -36,6 +34,13 @@ fn refusal(database: &str) -> StoreError {
     match PostgresStore::open(&Cluster::shared().uri(database), Wish::Write) {
         Ok(_) => panic!("{database} was opened"),
         Err(error) => error,
+    }
+}
+
+#[test]
+fn the_checksums_are_those_of_the_texts() {
+    for step in &migrate::MIGRATIONS {
+        assert_eq!(step.checksum, sha256(step.text));
     }
 }
 
@@ -102,7 +107,7 @@ fn rows_of_the_current_schema_stay_as_history() {
         })
     })
     .unwrap();
-    let [old, new] = <[Row; 2]>::try_from(ask(&mut store, Which::Session(SESSION))).unwrap();
+    let [old, new] = <[Row; 2]>::try_from(ask(&mut store, Which::session(SESSION))).unwrap();
     assert_eq!((old.step_index, new.step_index, new.seq), (0, 1, Some(0)));
     assert_eq!(
         (
@@ -119,14 +124,7 @@ fn rows_of_the_current_schema_stay_as_history() {
         ("2025-01-01T00:00:00.500Z", Some(0.9), RowOutcome::Success)
     );
     // Also by its hash it is never found.
-    let asked = Which::Earlier {
-        than: 999,
-        session_id: SESSION,
-        what: Earlier::Success {
-            action_type: "CAP-1",
-            request_hash: "",
-        },
-    };
+    let asked = Which::success(SESSION, "CAP-1", "", 999);
     assert_eq!(ask(&mut store, asked), []);
     assert_eq!(ask(&mut store, Which::id("11111111-")), [old]);
 }
@@ -144,7 +142,7 @@ fn input_and_input_hash_become_request_and_request_hash() {
         "INSERT INTO agent_actions (input, input_hash) VALUES ('{\"a\": 1}', 'abc')",
     );
     let mut store = open(&name);
-    let old = ask(&mut store, Which::Newest).remove(0);
+    let old = ask(&mut store, Which::newest()).remove(0);
     assert_eq!(
         (old.request.as_deref(), old.request_hash.as_str()),
         (Some(r#"{"a": 1}"#), "abc")
@@ -204,7 +202,7 @@ fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
     let refused = PostgresStore::open(&uri, Wish::Decide).err().unwrap();
     assert_eq!(refused.trouble, Trouble::Newer, "{refused}");
     let mut store = PostgresStore::open(&uri, Wish::Read).unwrap();
-    assert_eq!(ask(&mut store, Which::Newest), []);
+    assert_eq!(ask(&mut store, Which::newest()), []);
 }
 
 #[test]

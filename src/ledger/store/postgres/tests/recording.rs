@@ -1,7 +1,7 @@
 //! Links, rows and sessions: what is kept, how it looks to specification 004's queries, what is refused.
 
 use super::{
-    super::super::{Delivery, Earlier, Which, sql::Engine},
+    super::super::{Which, sql::Engine},
     *,
 };
 
@@ -22,7 +22,7 @@ fn recorded(change: impl Fn(&mut Row)) -> (PostgresStore, String, Row) {
 #[test]
 fn a_row_comes_back_byte_for_byte() {
     let (mut store, _, row) = recorded(|_| ());
-    assert_eq!(ask(&mut store, Which::Seq(0)), [row]);
+    assert_eq!(ask(&mut store, Which::link(0)), [row]);
 }
 
 #[test]
@@ -32,10 +32,7 @@ fn a_row_whose_texts_hold_nul_comes_back_byte_for_byte_and_its_json_can_be_asked
         row.session_id = "s\0".to_owned();
         row.response = Some(r#"{"success":true,"n":"\u0000\u0000|\\u0000|\\\u0000"}"#.to_owned());
     });
-    let task = Which::Task {
-        session_id: "s\0",
-        task_id: "a\0b",
-    };
+    let task = Which::task("s\0", "a\0b");
     assert_eq!(ask(&mut store, task), [row]);
     let seen = Cluster::shared().sql(&name, "SELECT response->>'n' FROM agent_actions");
     assert_eq!(seen, "\u{fffd}\u{fffd}|\\u0000|\\\u{fffd}");
@@ -47,7 +44,7 @@ fn json_that_jsonb_cannot_hold_is_kept_as_text_alone() {
         row.request = Some(r#"{"lone":"\ud800"}"#.to_owned());
         row.response = Some(r#"{"n":1e999999}"#.to_owned());
     });
-    assert_eq!(ask(&mut store, Which::Newest), [row]);
+    assert_eq!(ask(&mut store, Which::newest()), [row]);
     let seen = "SELECT request IS NULL, response IS NULL FROM agent_actions";
     assert_eq!(Cluster::shared().sql(&name, seen), "t|t");
 }
@@ -76,11 +73,11 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
         Which::operation("op_a%b"),
         Which::id("0198A7C2-00"),
         Which::id(&row.id),
-        Which::Session("sess-20260224-1000"),
-        Which::From(0),
+        Which::session("sess-20260224-1000"),
+        Which::since(0),
     ] {
         assert_eq!(
-            ask(&mut store, found),
+            ask(&mut store, found.clone()),
             std::slice::from_ref(&row),
             "{found:?}"
         );
@@ -91,11 +88,11 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
         Which::id("0198a7c3"),
         Which::id("%"),
         Which::id("not a uuid"),
-        Which::ReusesOf("0198a7c2"),
-        Which::Session("sess"),
-        Which::From(1),
+        Which::reuses_of("0198a7c2"),
+        Which::session("sess"),
+        Which::since(1),
     ] {
-        assert_eq!(ask(&mut store, absent), [], "{absent:?}");
+        assert_eq!(ask(&mut store, absent.clone()), [], "{absent:?}");
     }
 }
 
@@ -147,7 +144,7 @@ fn a_row_is_pruned_and_revoked_once_and_for_all() {
         revoked_by: Some(1),
         ..row
     };
-    assert_eq!(ask(&mut store, Which::Newest), [left]);
+    assert_eq!(ask(&mut store, Which::newest()), [left]);
     for change in [
         "UPDATE agent_actions SET revoked_by = NULL",
         "UPDATE agent_actions SET request = '{}', request_text = '{}'",
@@ -246,49 +243,23 @@ fn every_question_is_answered_by_an_index() {
     let (store, _) = fresh();
     store.line.batch("SET enable_seqscan = off").unwrap();
     let (session_id, task_id, id) = ("s", "t", "0198a7c2-0000-7000-8000-000000000000");
-    let earlier = |what| Which::Earlier {
-        than: 9,
-        session_id,
-        what,
-    };
     for which in [
-        Which::Delivery(Delivery::Key {
-            session_id,
-            idempotency_key: "k",
-        }),
-        Which::Delivery(Delivery::Task {
-            session_id,
-            request_id: Some("r"),
-            task_id,
-            attempt: None,
-        }),
-        Which::Task {
-            session_id,
-            task_id,
-        },
-        Which::Runs {
-            session_id,
-            task_id,
-        },
+        Which::key(session_id, "k"),
+        Which::delivery(session_id, Some("r"), task_id, None),
+        Which::task(session_id, task_id),
+        Which::runs(session_id, task_id),
         Which::operation("op_"),
         Which::id("01"),
-        Which::Session(session_id),
-        Which::Step {
-            session_id,
-            step_index: 1,
-        },
-        Which::Seq(1),
-        Which::From(1),
-        earlier(Earlier::Success {
-            action_type: "a",
-            request_hash: "h",
-        }),
-        earlier(Earlier::Failure { task_id }),
-        Which::ReusesOf(id),
-        Which::Newest,
+        Which::session(session_id),
+        Which::step(session_id, 1),
+        Which::link(1),
+        Which::since(1),
+        Which::success(session_id, "a", "h", 9),
+        Which::failure(session_id, task_id, 9),
+        Which::reuses_of(id),
+        Which::newest(),
     ] {
-        let query = which.query(Engine::Postgres).unwrap();
-        let (text, values) = query.statement("public.agent_actions", "*", 10);
+        let (text, values) = which.statement(Engine::Postgres, "*", 10);
         let explain = format!("EXPLAIN {}", text.replace('?', "$"));
         let plan = store.line.rows(&explain, &values).unwrap();
         let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();

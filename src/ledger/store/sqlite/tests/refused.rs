@@ -7,7 +7,7 @@ use super::*;
 fn refused(path: &Utf8Path, wish: Wish) -> StoreError {
     match SqliteStore::open(path, wish) {
         // Opening reads little; the rest is seen by whoever reads on.
-        Ok(mut store) => read(&mut store, |tx| tx.rows(&Which::Newest, usize::MAX)).unwrap_err(),
+        Ok(mut store) => read(&mut store, |tx| tx.rows(&Which::newest(), usize::MAX)).unwrap_err(),
         Err(error) => error,
     }
 }

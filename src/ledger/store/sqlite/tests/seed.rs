@@ -1,10 +1,7 @@
 //! A table of specification 004's own schema becomes history (R-004-29, R-004-52).
 
 use super::*;
-use crate::ledger::{
-    record::{Row, RowOutcome},
-    store::Earlier,
-};
+use crate::ledger::record::{Row, RowOutcome};
 
 /// As the specification writes it, but for what SQLite has not: schemas and functions as defaults.
 const CURRENT: &str = "CREATE TABLE agent_actions (
@@ -42,7 +39,7 @@ fn old(text: &str) -> (TempDir, Utf8PathBuf) {
 }
 
 fn rows(store: &mut SqliteStore, session_id: &str) -> Vec<Row> {
-    seen(store, |tx| tx.rows(&Which::Session(session_id), 10))
+    seen(store, |tx| tx.rows(&Which::session(session_id), 10))
 }
 
 #[test]
@@ -123,7 +120,7 @@ fn the_recommended_schema_keeps_its_steps_in_order() {
 #[test]
 fn migrating_twice_changes_nothing_r_004_52() {
     let (_dir, path) = old(CURRENT);
-    let everything = |store: &mut SqliteStore| seen(store, |tx| tx.rows(&Which::Newest, 100));
+    let everything = |store: &mut SqliteStore| seen(store, |tx| tx.rows(&Which::newest(), 100));
     let first = everything(&mut opened(&path));
     let backup = path.with_extension("v0.bak");
     let kept = fs::read(&backup).unwrap();
@@ -144,14 +141,7 @@ fn migrating_twice_changes_nothing_r_004_52() {
 fn old_rows_are_never_the_same_request_and_their_session_goes_on() {
     let (_dir, path) = old(VARIANT);
     let mut store = opened(&path);
-    let which = Which::Earlier {
-        than: 999,
-        session_id: "s1",
-        what: Earlier::Success {
-            action_type: "SUMMARIZE",
-            request_hash: "abc",
-        },
-    };
+    let which = Which::success("s1", "SUMMARIZE", "abc", 999);
     assert_eq!(seen(&mut store, |tx| tx.rows(&which, 5)), []);
     written(&mut store, |tx| {
         open_session(tx, "s1")?;

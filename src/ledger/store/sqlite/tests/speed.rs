@@ -3,12 +3,11 @@
 use rusqlite::params_from_iter;
 
 use super::*;
-use crate::ledger::store::{Delivery, Earlier, sql::Engine};
+use crate::ledger::store::sql::Engine;
 
 /// How SQLite finds the answer, in its own words.
-fn plan(store: &SqliteStore, which: &Which<'_>) -> Vec<String> {
-    let query = which.query(Engine::Sqlite).unwrap();
-    let (text, values) = query.statement("agent_actions", "*", 10);
+fn plan(store: &SqliteStore, which: &Which) -> Vec<String> {
+    let (text, values) = which.statement(Engine::Sqlite, "*", 10);
     let mut statement = store
         .conn
         .prepare(&format!("EXPLAIN QUERY PLAN {text}"))
@@ -23,27 +22,9 @@ fn every_question_is_answered_by_an_index() {
     let store = opened(&path);
     let (session_id, task_id, action_type) = ("s", "t", "a");
     let of_task = "agent_actions_task (session_id=? AND task_id=?)";
-    let task = |request_id, attempt| {
-        Which::Delivery(Delivery::Task {
-            session_id,
-            request_id,
-            task_id,
-            attempt,
-        })
-    };
-    let earlier = |what| Which::Earlier {
-        than: 9,
-        session_id,
-        what,
-    };
-    let key = Which::Delivery(Delivery::Key {
-        session_id,
-        idempotency_key: "k",
-    });
-    let step = Which::Step {
-        session_id,
-        step_index: 1,
-    };
+    let task = |request_id, attempt| Which::delivery(session_id, request_id, task_id, attempt);
+    let key = Which::key(session_id, "k");
+    let step = Which::step(session_id, 1);
     for (which, index) in [
         (
             key,
@@ -57,20 +38,8 @@ fn every_question_is_answered_by_an_index() {
             task(Some("r"), None),
             "agent_actions_delivery (session_id=? AND task_id=? AND request_id=?)",
         ),
-        (
-            Which::Task {
-                session_id,
-                task_id,
-            },
-            of_task,
-        ),
-        (
-            Which::Runs {
-                session_id,
-                task_id,
-            },
-            of_task,
-        ),
+        (Which::task(session_id, task_id), of_task),
+        (Which::runs(session_id, task_id), of_task),
         (
             Which::operation("op_"),
             "agent_actions_operation (operation_id>? AND operation_id<?)",
@@ -80,25 +49,22 @@ fn every_question_is_answered_by_an_index() {
             "sqlite_autoindex_agent_actions_1 (id>? AND id<?)",
         ),
         (
-            Which::Session(session_id),
+            Which::session(session_id),
             "sqlite_autoindex_agent_actions_3 (session_id=?)",
         ),
         (
             step,
             "sqlite_autoindex_agent_actions_3 (session_id=? AND step_index=?)",
         ),
-        (Which::Seq(1), "sqlite_autoindex_agent_actions_2 (seq=?)"),
-        (Which::From(1), "sqlite_autoindex_agent_actions_2 (seq>?)"),
+        (Which::link(1), "sqlite_autoindex_agent_actions_2 (seq=?)"),
+        (Which::since(1), "sqlite_autoindex_agent_actions_2 (seq>?)"),
         (
-            earlier(Earlier::Success {
-                action_type,
-                request_hash: "h",
-            }),
+            Which::success(session_id, action_type, "h", 9),
             "agent_actions_request (session_id=? AND request_hash=? AND action_type=? AND seq<?)",
         ),
-        (earlier(Earlier::Failure { task_id }), of_task),
+        (Which::failure(session_id, task_id, 9), of_task),
         (
-            Which::ReusesOf("i"),
+            Which::reuses_of("i"),
             "agent_actions_reused_from (reused_from=?)",
         ),
     ] {
@@ -130,41 +96,18 @@ fn the_links_of_a_session_are_found_without_a_walk_over_all() {
 fn what_can_be_many_is_read_in_order_and_not_sorted() {
     let (_dir, path) = nowhere();
     let store = opened(&path);
-    let request = Which::Earlier {
-        than: 999,
-        session_id: "s",
-        what: Earlier::Success {
-            action_type: "a",
-            request_hash: "h",
-        },
-    };
-    let delivery = |attempt| {
-        Which::Delivery(Delivery::Task {
-            session_id: "s",
-            request_id: Some("r"),
-            task_id: "t",
-            attempt,
-        })
-    };
+    let request = Which::success("s", "a", "h", 999);
+    let delivery = |attempt| Which::delivery("s", Some("r"), "t", attempt);
     for which in [
         request,
         delivery(None),
         delivery(Some(1)),
-        Which::Delivery(Delivery::Key {
-            session_id: "s",
-            idempotency_key: "k",
-        }),
-        Which::Task {
-            session_id: "s",
-            task_id: "t",
-        },
-        Which::Runs {
-            session_id: "s",
-            task_id: "t",
-        },
-        Which::Session("s"),
-        Which::From(1),
-        Which::Newest,
+        Which::key("s", "k"),
+        Which::task("s", "t"),
+        Which::runs("s", "t"),
+        Which::session("s"),
+        Which::since(1),
+        Which::newest(),
     ] {
         let lines = plan(&store, &which);
         assert_eq!(lines.len(), 1, "{which:?}: {lines:?}");

@@ -31,7 +31,8 @@ pub(crate) fn a_claim_takes_the_place_of_the_one_before_and_goes_by_its_number(
         seen(&mut *store, Tx::claims),
         [other.clone(), taken_over.clone()]
     );
-    let drop_it = |store: &mut dyn Store, seq| written(store, |tx| tx.drop_claim(&first.key, seq));
+    let drop_it =
+        |store: &mut dyn Store, seq| written(store, |tx| tx.drop_claim(&first.key, Some(seq)));
     drop_it(&mut *store, 2);
     assert_eq!(
         seen(&mut *store, |tx| tx.claim(&first.key)),

@@ -7,7 +7,7 @@ use super::given::{SESSION, STATES, begun, full, hash, ids, link, open_session, 
 use crate::ledger::{
     chain::{Body, Change, Stamp, append, changes},
     record::{CHANGES_STATE, Event, Row, RowOutcome, RowState, Seq},
-    store::{Begin, Delivery, Earlier, Tx, Which},
+    store::{Tx, Which},
 };
 
 const NONE: [Seq; 0] = [];
@@ -50,20 +50,12 @@ pub(crate) fn a_delivery_is_found_by_its_key_or_its_task(ledger: &dyn Ledger) {
         open_session(tx, "other")?;
         rows.iter().try_for_each(|row| tx.insert(row))
     });
-    let mut found = |delivery| ids(&mut *store, &Which::Delivery(delivery), 10);
-    let by_key = |idempotency_key| Delivery::Key {
-        session_id: SESSION,
-        idempotency_key,
-    };
+    let mut found = |which: Which| ids(&mut *store, &which, 10);
+    let by_key = |key| Which::key(SESSION, key);
     assert_eq!(found(by_key("key-1")), [5, 2]);
     assert_eq!(found(by_key("other")), [3]);
     assert_eq!(found(by_key("key")), NONE);
-    let by_task = |request_id, attempt| Delivery::Task {
-        session_id: SESSION,
-        request_id,
-        task_id: "task_1",
-        attempt,
-    };
+    let by_task = |request_id, attempt| Which::delivery(SESSION, request_id, "task_1", attempt);
     assert_eq!(found(by_task(Some("req-1"), None)), [2, 1]);
     assert_eq!(found(by_task(Some("req-1"), Some(1))), [1]);
     assert_eq!(found(by_task(Some("req-2"), None)), NONE);
@@ -71,10 +63,7 @@ pub(crate) fn a_delivery_is_found_by_its_key_or_its_task(ledger: &dyn Ledger) {
     assert_eq!(found(by_task(None, None)), [4, 3]);
     assert_eq!(found(by_task(None, Some(2))), [4]);
     assert_eq!(found(by_task(None, Some(3))), NONE);
-    let task = Which::Task {
-        session_id: SESSION,
-        task_id: "task_1",
-    };
+    let task = Which::task(SESSION, "task_1");
     assert_eq!(ids(&mut *store, &task, 10), [4, 3, 2, 1]);
     assert_eq!(ids(&mut *store, &task, 2), [4, 3]);
 }
@@ -102,26 +91,13 @@ pub(crate) fn only_what_says_something_new_is_an_answer_to_a_delivery(ledger: &d
         found
     };
     let told = with(&[Done, Partial, Failed, RolledBack, Reused, Suppressed]);
-    let task = |attempt| {
-        Which::Delivery(Delivery::Task {
-            session_id: SESSION,
-            request_id: Some("req-1"),
-            task_id: "task_1",
-            attempt,
-        })
-    };
-    let key = Which::Delivery(Delivery::Key {
-        session_id: SESSION,
-        idempotency_key: "key-1",
-    });
+    let task = |attempt| Which::delivery(SESSION, Some("req-1"), "task_1", attempt);
+    let key = Which::key(SESSION, "key-1");
     for which in [task(None), task(Some(2)), key] {
         assert_eq!(ids(&mut *store, &which, 99), told, "{which:?}");
         assert_eq!(ids(&mut *store, &which, 1), told[..1], "{which:?}");
     }
-    let runs = Which::Runs {
-        session_id: SESSION,
-        task_id: "task_1",
-    };
+    let runs = Which::runs(SESSION, "task_1");
     let ran = with(&[Done, Partial, Failed, RolledBack, Cancelled]);
     assert_eq!(ids(&mut *store, &runs, 99), ran);
 }
@@ -160,14 +136,7 @@ pub(crate) fn only_what_succeeded_is_the_same_request(ledger: &dyn Ledger) {
         open_session(tx, "other")?;
         rows.iter().try_for_each(|row| tx.insert(row))
     });
-    let which = Which::Earlier {
-        than: 999,
-        session_id: SESSION,
-        what: Earlier::Success {
-            action_type: "CAP-PRE-002",
-            request_hash: &hash('a'),
-        },
-    };
+    let which = Which::success(SESSION, "CAP-PRE-002", &hash('a'), 999);
     assert_eq!(ids(&mut *store, &which, 10), [2, 1]);
     assert_eq!(ids(&mut *store, &which, 1), [2]);
 }
@@ -191,34 +160,22 @@ pub(crate) fn rows_are_found_in_their_order(ledger: &dyn Ledger) {
     written(&mut *store, |tx| {
         rows.iter().try_for_each(|row| tx.insert(row))
     });
-    let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
-    assert_eq!(found(Which::Newest), [7, 4, 2]);
-    assert_eq!(found(Which::ReusesOf(&first)), [7, 4]);
+    let mut found = |which: Which| ids(&mut *store, &which, 10);
+    assert_eq!(found(Which::newest()), [7, 4, 2]);
+    assert_eq!(found(Which::reuses_of(&first)), [7, 4]);
     let bare = |row: &Row| row.request.is_none() && row.response.is_none();
-    let reuses = seen(&mut *store, |tx| tx.rows(&Which::ReusesOf(&first), 10));
+    let reuses = seen(&mut *store, |tx| tx.rows(&Which::reuses_of(&first), 10));
     assert!(reuses.iter().all(bare), "{reuses:?}");
-    let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
-    assert_eq!(found(Which::Session(SESSION)), [4, 7, 2]);
-    assert_eq!(
-        found(Which::Step {
-            session_id: SESSION,
-            step_index: 2
-        }),
-        [7]
-    );
-    assert_eq!(
-        found(Which::Step {
-            session_id: SESSION,
-            step_index: 0
-        }),
-        NONE
-    );
-    assert_eq!(found(Which::Seq(4)), [4]);
-    assert_eq!(found(Which::Seq(5)), NONE);
-    assert_eq!(found(Which::From(3)), [4, 7]);
-    assert_eq!(ids(&mut *store, &Which::From(0), 2), [2, 4]);
-    assert_eq!(ids(&mut *store, &Which::Newest, 1), [7]);
-    assert_eq!(ids(&mut *store, &Which::Newest, 0), NONE);
+    let mut found = |which: Which| ids(&mut *store, &which, 10);
+    assert_eq!(found(Which::session(SESSION)), [4, 7, 2]);
+    assert_eq!(found(Which::step(SESSION, 2)), [7]);
+    assert_eq!(found(Which::step(SESSION, 0)), NONE);
+    assert_eq!(found(Which::link(4)), [4]);
+    assert_eq!(found(Which::link(5)), NONE);
+    assert_eq!(found(Which::since(3)), [4, 7]);
+    assert_eq!(ids(&mut *store, &Which::since(0), 2), [2, 4]);
+    assert_eq!(ids(&mut *store, &Which::newest(), 1), [7]);
+    assert_eq!(ids(&mut *store, &Which::newest(), 0), NONE);
 }
 
 pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
@@ -239,7 +196,7 @@ pub(crate) fn ids_are_found_by_their_beginning(ledger: &dyn Ledger) {
             })
         })
     });
-    let mut found = |which: Which<'_>| ids(&mut *store, &which, 10);
+    let mut found = |which: Which| ids(&mut *store, &which, 10);
     assert_eq!(found(Which::operation("op_ab")), [6, 2, 1]);
     assert_eq!(found(Which::operation("op_ab2")), [2]);
     assert_eq!(found(Which::operation("op_b")), NONE);
@@ -277,17 +234,25 @@ pub(crate) fn a_whole_id_comes_before_longer_ones_and_another_session_has_none(
     assert_eq!(ids(&mut *store, &whole, 1), [1]);
     let steps = seen(&mut *store, |tx| tx.steps(&whole, 3));
     assert_eq!(steps, [0, 1, 0]);
-    let begin = |text, session_id| Begin {
-        text,
-        session_id: Some(session_id),
-    };
-    let mut found = |which: Which<'_>, most| ids(&mut *store, &which, most);
-    assert_eq!(found(Which::Operation(begin("op_1", SESSION)), 10), [1, 2]);
+    let mut found = |which: Which, most| ids(&mut *store, &which, most);
+    assert_eq!(
+        found(Which::operation("op_1").within(Some(SESSION)), 10),
+        [1, 2]
+    );
     // However many are newer elsewhere.
-    assert_eq!(found(Which::Operation(begin("op_", SESSION)), 1), [2]);
-    assert_eq!(found(Which::Operation(begin("op_", "nobody")), 1), NONE);
-    assert_eq!(found(Which::Id(begin("00000000", "other")), 10), [3, 4]);
-    assert_eq!(found(Which::Id(begin("00000000", "nobody")), 10), NONE);
+    assert_eq!(found(Which::operation("op_").within(Some(SESSION)), 1), [2]);
+    assert_eq!(
+        found(Which::operation("op_").within(Some("nobody")), 1),
+        NONE
+    );
+    assert_eq!(
+        found(Which::id("00000000").within(Some("other")), 10),
+        [3, 4]
+    );
+    assert_eq!(
+        found(Which::id("00000000").within(Some("nobody")), 10),
+        NONE
+    );
 }
 
 pub(crate) fn what_was_answered_before_a_link_is_found_and_nothing_after_it(ledger: &dyn Ledger) {
@@ -308,23 +273,13 @@ pub(crate) fn what_was_answered_before_a_link_is_found_and_nothing_after_it(ledg
         rows.iter().try_for_each(|row| tx.insert(row))
     });
     let hash = hash('a');
-    let success = Earlier::Success {
-        action_type: "CAP-PRE-002",
-        request_hash: &hash,
-    };
-    let failure = Earlier::Failure { task_id: "task_1" };
-    let mut found = |than, what| {
-        let which = Which::Earlier {
-            than,
-            session_id: SESSION,
-            what,
-        };
-        ids(&mut *store, &which, 10)
-    };
-    assert_eq!(found(5, success), [3, 1]);
-    assert_eq!(found(1, success), NONE);
-    assert_eq!(found(5, failure), [4, 2]);
-    assert_eq!(found(4, failure), [2]);
+    let success = |before| Which::success(SESSION, "CAP-PRE-002", &hash, before);
+    let failure = |before| Which::failure(SESSION, "task_1", before);
+    let mut found = |which: Which| ids(&mut *store, &which, 10);
+    assert_eq!(found(success(5)), [3, 1]);
+    assert_eq!(found(success(1)), NONE);
+    assert_eq!(found(failure(5)), [4, 2]);
+    assert_eq!(found(failure(4)), [2]);
 }
 
 pub(crate) fn the_links_of_a_session_are_its_own(ledger: &dyn Ledger) {

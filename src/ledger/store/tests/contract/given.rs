@@ -180,7 +180,7 @@ pub(crate) type Everything = (Vec<Link>, Vec<Row>, Vec<Session>, Vec<Claim>);
 
 pub(crate) fn everything(store: &mut dyn Store) -> Everything {
     seen(store, |tx| {
-        let rows = tx.rows(&Which::Newest, 1000)?;
+        let rows = tx.rows(&Which::newest(), 1000)?;
         Ok((
             tx.links(0, 1000)?,
             rows,
@@ -190,7 +190,7 @@ pub(crate) fn everything(store: &mut dyn Store) -> Everything {
     })
 }
 
-pub(crate) fn ids(store: &mut dyn Store, which: &Which<'_>, most: usize) -> Vec<Seq> {
+pub(crate) fn ids(store: &mut dyn Store, which: &Which, most: usize) -> Vec<Seq> {
     let rows = seen(store, |tx| tx.rows(which, most));
     rows.into_iter().map(|row| row.seq.unwrap()).collect()
 }

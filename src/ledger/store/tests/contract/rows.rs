@@ -25,7 +25,7 @@ pub(crate) fn a_row_comes_back_as_it_was_written(ledger: &dyn Ledger) {
     });
     drop(store);
     let found = seen(&mut *ledger.open(), |tx| {
-        tx.rows(&Which::Session(SESSION), 10)
+        tx.rows(&Which::session(SESSION), 10)
     });
     assert_eq!(found, rows);
 }
@@ -37,7 +37,7 @@ pub(crate) fn a_very_large_answer_comes_back_as_it_was_written(ledger: &dyn Ledg
         ..full(1, 0)
     };
     written(&mut *store, |tx| tx.insert(&row));
-    assert!(seen(&mut *store, |tx| tx.rows(&Which::Seq(1), 1)) == [row]);
+    assert!(seen(&mut *store, |tx| tx.rows(&Which::link(1), 1)) == [row]);
 }
 
 pub(crate) fn a_row_that_breaks_a_rule_is_refused(ledger: &dyn Ledger) {
@@ -148,7 +148,7 @@ pub(crate) fn a_row_is_pruned_or_taken_back_and_changed_in_nothing_else(ledger: 
         revoked_by: Some(10),
         ..first
     };
-    let rows = seen(&mut *store, |tx| tx.rows(&Which::Session(SESSION), 5));
+    let rows = seen(&mut *store, |tx| tx.rows(&Which::session(SESSION), 5));
     assert_eq!(rows, [changed, second]);
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
     written(&mut *store, |tx| {
         rows.iter().try_for_each(|row| tx.insert(row))
     });
-    let found = seen(&mut *store, |tx| tx.rows(&Which::Session(SESSION), 5));
+    let found = seen(&mut *store, |tx| tx.rows(&Which::session(SESSION), 5));
     assert_eq!(found, rows);
     // Nobody is known to have opened it: whoever comes first does, and counts on.
     assert_eq!(seen(&mut *store, |tx| tx.session(SESSION)), None);
@@ -183,11 +183,11 @@ pub(crate) fn history_stands_before_the_first_link_and_its_sessions_go_on(ledger
             ..full(0, 8)
         })
     });
-    let newest = seen(&mut *store, |tx| tx.rows(&Which::Newest, 5));
+    let newest = seen(&mut *store, |tx| tx.rows(&Which::newest(), 5));
     let newest: Vec<_> = newest.iter().map(|row| row.id.as_str()).collect();
     let [first, second] = &rows;
     assert_eq!(newest, [&full(1, 2).id, &second.id, &first.id]);
     // A walk along the chain does not meet it, but it can be counted.
     assert_eq!(seen(&mut *store, Tx::outside), 2);
-    assert_eq!(ids(&mut *store, &Which::From(0), 5), [1]);
+    assert_eq!(ids(&mut *store, &Which::since(0), 5), [1]);
 }

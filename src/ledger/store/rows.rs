@@ -1,0 +1,431 @@
+//! Rows of `agent_actions`: how they are found, added and changed.
+
+use uuid::Uuid;
+
+use super::{
+    StoreError, Trouble, Tx,
+    columns::{self, Payloads, Record as _, must, uuid},
+    sql::{Engine, Value},
+};
+use crate::ledger::record::{Row, Seq};
+
+/// A question for rows of `agent_actions`, for either database. Without another order, the newest row comes first.
+#[derive(Debug, Clone)]
+pub(crate) struct Which {
+    /// All of these must hold, in SQLite and in PostgreSQL.
+    conditions: [Vec<Condition>; 2],
+    /// In SQLite and in PostgreSQL.
+    order: [String; 2],
+    /// The index that SQLite uses. Without one it chooses.
+    index: Option<&'static str>,
+    pub(super) payloads: Payloads,
+}
+
+/// A condition, and the value that `?` stands for.
+type Condition = (&'static str, Option<Value>);
+
+const NEWEST_FIRST: [&str; 2] = [
+    "seq DESC, rowid DESC",
+    "seq DESC NULLS LAST, timestamp DESC NULLS LAST, step_index DESC, id DESC",
+];
+
+impl Which {
+    pub(crate) fn newest() -> Self {
+        Self {
+            conditions: [Vec::new(), Vec::new()],
+            order: NEWEST_FIRST.map(ToOwned::to_owned),
+            index: None,
+            payloads: Payloads::Kept,
+        }
+    }
+
+    /// The rows of a session, by their steps. Rows of other programs may have none.
+    pub(crate) fn session(id: &str) -> Self {
+        Self::newest()
+            .within(Some(id))
+            .ordered(["step_index", "step_index NULLS FIRST, timestamp, id"])
+    }
+
+    /// The rows of a session, the last step first.
+    pub(crate) fn latest(session_id: &str) -> Self {
+        Self::newest().within(Some(session_id)).ordered([
+            "step_index DESC",
+            "step_index DESC NULLS LAST, timestamp DESC, id DESC",
+        ])
+    }
+
+    /// The answer with that number in its session.
+    pub(crate) fn step(session_id: &str, number: u64) -> Self {
+        Self::latest(session_id).and("step_index = ?", number)
+    }
+
+    /// The answers for a task.
+    pub(crate) fn task(session_id: &str, task_id: &str) -> Self {
+        Self::newest()
+            .within(Some(session_id))
+            .and("task_id = ?", task_id)
+    }
+
+    /// The answers for a task whose runs came to an end.
+    pub(crate) fn runs(session_id: &str, task_id: &str) -> Self {
+        let states = "state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled')";
+        let state = (states, None);
+        Self::task(session_id, task_id).and_each(state.clone(), state)
+    }
+
+    /// The answers to the delivery that has this key of the caller.
+    pub(crate) fn key(session_id: &str, idempotency_key: &str) -> Self {
+        Self::newest()
+            .within(Some(session_id))
+            .and("idempotency_key = ?", idempotency_key)
+            .results("agent_actions_key")
+    }
+
+    /// The answers to the delivery of a request's task. Without an attempt, every attempt fits.
+    pub(crate) fn delivery(
+        session_id: &str,
+        request_id: Option<&str>,
+        task_id: &str,
+        attempt: Option<u32>,
+    ) -> Self {
+        let all = Self::task(session_id, task_id)
+            .and("request_id IS NOT DISTINCT FROM ?", request_id)
+            .results("agent_actions_delivery");
+        match attempt {
+            Some(attempt) => all.and("attempt = ?", u64::from(attempt)),
+            None => all,
+        }
+    }
+
+    /// The answers that are results: neither repetitions of another answer nor ends without one. That is what the
+    /// index of this name holds.
+    fn results(self, index: &'static str) -> Self {
+        let rows = self.and_each(
+            // SQLite uses the index only where the condition has the index's own words.
+            (
+                "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)",
+                None,
+            ),
+            (
+                "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')",
+                None,
+            ),
+        );
+        Self {
+            index: Some(index),
+            ..rows
+        }
+    }
+
+    /// The rows whose operation id begins with `text`. Those of the operation `text` itself come first.
+    pub(crate) fn operation(text: &str) -> Self {
+        // What begins with a text is less than that text with the last character after it.
+        let rows = Self::newest().and_each(
+            (
+                "operation_id >= ? AND operation_id < ? || char(1114111)",
+                Some(text.into()),
+            ),
+            (
+                "operation_id >= ? AND operation_id < ? || chr(1114111)",
+                Some(text.into()),
+            ),
+        );
+        Self {
+            order: NEWEST_FIRST.map(|order| format!("operation_id <> ?1, {order}")),
+            ..rows
+        }
+    }
+
+    /// The rows whose own id begins with `text`, in the order of their ids.
+    pub(crate) fn id(text: &str) -> Self {
+        let postgres = match ['0', 'f'].map(|digit| filled(text, digit)) {
+            [Some(first), Some(last)] => (
+                "id BETWEEN split_part(?, ' ', 1)::uuid AND split_part(?, ' ', 2)::uuid",
+                Some(Value::Text(format!("{first} {last}"))),
+            ),
+            _ => ("FALSE", None),
+        };
+        let sqlite = "id >= ? AND id < ? || char(1114111)";
+        Self::newest()
+            .and_each((sqlite, Some(text.into())), postgres)
+            .ordered(["id", "id"])
+    }
+
+    pub(crate) fn link(seq: Seq) -> Self {
+        Self::newest().and("seq = ?", seq)
+    }
+
+    /// The rows of that link and of later ones, in the order of the links. Payloads are checked.
+    pub(crate) fn since(seq: Seq) -> Self {
+        let rows = Self::newest().and("seq >= ?", Value::since(seq));
+        Self {
+            payloads: Payloads::Checked,
+            ..rows.ordered(["seq", "seq NULLS FIRST"])
+        }
+    }
+
+    /// The successes of the same request before that link.
+    pub(crate) fn success(
+        session_id: &str,
+        action_type: &str,
+        request_hash: &str,
+        before: Seq,
+    ) -> Self {
+        let success = ("outcome = 'success' AND state IN ('done', 'partial')", None);
+        Self::newest()
+            .within(Some(session_id))
+            .and("action_type = ?", action_type)
+            .and("request_hash = ?", request_hash)
+            .and("seq < ?", before)
+            .and_each(success.clone(), success)
+    }
+
+    /// The failures of that task before that link.
+    pub(crate) fn failure(session_id: &str, task_id: &str, before: Seq) -> Self {
+        Self::task(session_id, task_id).and(
+            "(seq IS NULL OR seq < ?) AND outcome IS DISTINCT FROM 'success'",
+            before,
+        )
+    }
+
+    /// The rows that reuse that row, without their payloads: they can be many.
+    pub(crate) fn reuses_of(id: &str) -> Self {
+        let rows = Self::newest().and_each(
+            ("reused_from = ?", Some(id.into())),
+            ("reused_from = ?::uuid", Some(Value::Text(uuid(id)))),
+        );
+        Self {
+            payloads: Payloads::Left,
+            ..rows
+        }
+    }
+
+    /// Of these rows, those of a session, if there is one.
+    pub(crate) fn within(self, session_id: Option<&str>) -> Self {
+        let Some(id) = session_id else {
+            return self;
+        };
+        self.and_each(
+            ("session_id = ?", Some(id.into())),
+            (
+                "COALESCE(session_key, session_id::text) = ?",
+                Some(id.into()),
+            ),
+        )
+    }
+
+    fn and(self, condition: &'static str, value: impl Into<Value>) -> Self {
+        let condition = (condition, Some(value.into()));
+        self.and_each(condition.clone(), condition)
+    }
+
+    fn and_each(mut self, sqlite: Condition, postgres: Condition) -> Self {
+        let [in_sqlite, in_postgres] = &mut self.conditions;
+        in_sqlite.push(sqlite);
+        in_postgres.push(postgres);
+        self
+    }
+
+    fn ordered(self, order: [&str; 2]) -> Self {
+        let order = order.map(ToOwned::to_owned);
+        Self { order, ..self }
+    }
+
+    /// The statement that reads `columns` of up to `most` rows, and its values.
+    pub(super) fn statement(
+        &self,
+        engine: Engine,
+        columns: &str,
+        most: usize,
+    ) -> (String, Vec<Value>) {
+        let table = Row::table(engine);
+        let hint = self.index.map(|index| engine.indexed_by(index));
+        let hint = hint.unwrap_or_default();
+        let order = engine.choose(self.order.each_ref());
+        let (condition, mut values) = self.condition(engine);
+        values.push(Value::limit(most));
+        let most = values.len();
+        let text = format!(
+            "SELECT {columns} FROM {table} {hint} WHERE {condition} ORDER BY {order} LIMIT ?{most}"
+        );
+        (text, values)
+    }
+
+    /// What must hold of each row, and its values.
+    fn condition(&self, engine: Engine) -> (String, Vec<Value>) {
+        let mut values = Vec::new();
+        let mut all = vec!["TRUE".to_owned()];
+        for (condition, value) in engine.choose(self.conditions.each_ref()) {
+            values.extend(value.clone());
+            all.push(condition.replace('?', &format!("?{}", values.len())));
+        }
+        (all.join(" AND "), values)
+    }
+}
+
+impl Tx<'_> {
+    /// Adds a row. It must belong to a session that is open; a row from before oneact must come before the first
+    /// link.
+    pub(crate) fn insert(&mut self, row: &Row) -> Result<(), StoreError> {
+        let at_home = match (row.state, self.db.engine()) {
+            (None, _) => self.head()?.is_none(),
+            (Some(_), Engine::Sqlite) => self.session(&row.session_id)?.is_some(),
+            // A trigger refuses it.
+            (Some(_), Engine::Postgres) => true,
+        };
+        let why = "a row is of a session, or of before the first link";
+        self.keeps(must(at_home, why))?;
+        self.insert_record(row)
+    }
+
+    pub(crate) fn rows(&mut self, which: &Which, most: usize) -> Result<Vec<Row>, StoreError> {
+        let engine = self.db.engine();
+        let columns = columns::list::<Row>(engine, which.payloads);
+        if engine == Engine::Postgres {
+            let found = self.chosen(&columns, which, most)?;
+            return self.records(found);
+        }
+        // Most questions of a run find nothing, and SQLite takes long to compile a statement that reads a whole row.
+        // So the first statement finds the numbers of the rows, and the second one reads them. An index that was
+        // changed may have led to them: the second one asks each row itself.
+        let (condition, mut values) = which.condition(engine);
+        let whole = format!(
+            "SELECT {columns} FROM agent_actions WHERE {condition} AND rowid = ?{}",
+            values.len() + 1
+        );
+        let mut rows = Vec::new();
+        for number in self.chosen("rowid", which, most)? {
+            let asked = values.len();
+            values.extend(number);
+            let found = self.db.run(&whole, &values)?;
+            if found.is_empty() {
+                return Err(self.misled("a row"));
+            }
+            rows.extend(self.records::<Row>(found)?);
+            values.truncate(asked);
+        }
+        Ok(rows)
+    }
+
+    pub(crate) fn row(&mut self, which: &Which) -> Result<Option<Row>, StoreError> {
+        Ok(self.rows(which, 1)?.pop())
+    }
+
+    /// The step numbers of up to `most` rows.
+    pub(crate) fn steps(&mut self, which: &Which, most: usize) -> Result<Vec<u64>, StoreError> {
+        let engine = self.db.engine();
+        let step = engine.choose(["step_index", "step_index::bigint"]);
+        Ok(numbers(self.chosen(step, which, most)?))
+    }
+
+    /// Marks a row as revoked by that link.
+    pub(crate) fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
+        let set = "revoked_by = ?2";
+        self.change(row_id, set, &[row_id.into(), by.into()])
+    }
+
+    /// Removes request and response of a row. Their hashes stay.
+    pub(crate) fn prune(&mut self, row_id: &str) -> Result<(), StoreError> {
+        let nothing = self.db.engine().choose([
+            "request = NULL, response = NULL",
+            "request = NULL, request_text = NULL, response = NULL, response_text = NULL",
+        ]);
+        self.change(row_id, nothing, &[row_id.into()])
+    }
+
+    /// The number of rows from before oneact. They have neither state nor link.
+    pub(crate) fn outside(&mut self) -> Result<u64, StoreError> {
+        let table = Row::table(self.db.engine());
+        let count = format!("SELECT count(*) FROM {table} WHERE seq IS NULL AND state IS NULL");
+        self.number([&count, &count], &[])
+    }
+
+    /// The id of a row that has a state, as oneact's rows do, but names no link.
+    pub(crate) fn unlinked(&mut self) -> Result<Option<String>, StoreError> {
+        let found: Option<Row> =
+            self.one("WHERE seq IS NULL AND state IS NOT NULL LIMIT 1", &[])?;
+        Ok(found.map(|row| row.id))
+    }
+
+    /// The number of answers of a session.
+    pub(crate) fn answers(&mut self, session_id: &str) -> Result<u64, StoreError> {
+        self.number(
+            [
+                "SELECT count(*) FROM agent_actions WHERE session_id = ?1",
+                "SELECT count(*) FROM public.agent_actions \
+                 WHERE COALESCE(session_key, session_id::text) = ?1",
+            ],
+            &[session_id.into()],
+        )
+    }
+
+    /// The number that the next answer of a session gets.
+    pub(crate) fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
+        // The number follows our own last one: other programs may write rows, too. The first of ours follows the
+        // rows before it, except for numbers that are too large to be counts.
+        self.number(
+            [
+                "SELECT COALESCE((SELECT max(step_index) FROM agent_actions WHERE session_id = ?1 AND seq IS NOT NULL), \
+                  (SELECT max(step_index) FROM agent_actions \
+                   WHERE session_id = ?1 AND step_index BETWEEN 0 AND 1073741823)) + 1",
+                "SELECT COALESCE((SELECT max(step_index) FROM public.agent_actions \
+                   WHERE COALESCE(session_key, session_id::text) = ?1 AND seq IS NOT NULL), \
+                  (SELECT max(step_index) FROM public.agent_actions \
+                   WHERE COALESCE(session_key, session_id::text) = ?1 AND step_index BETWEEN 0 AND 1073741823) \
+                 )::bigint + 1",
+            ],
+            &[session_id.into()],
+        )
+    }
+
+    /// These columns of the rows.
+    fn chosen(
+        &mut self,
+        columns: &str,
+        which: &Which,
+        most: usize,
+    ) -> Result<Vec<Vec<Value>>, StoreError> {
+        let (text, values) = which.statement(self.db.engine(), columns, most);
+        self.db.run(&text, &values)
+    }
+
+    /// The number that a statement finds, or 0.
+    fn number(&mut self, statement: [&str; 2], values: &[Value]) -> Result<u64, StoreError> {
+        let statement = self.db.engine().choose(statement);
+        let found = numbers(self.db.run(statement, values)?);
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    /// Changes a row, whose id is the first value. It is refused where there is none.
+    fn change(&mut self, row_id: &str, set: &str, values: &[Value]) -> Result<(), StoreError> {
+        let engine = self.db.engine();
+        let (table, id) = (Row::table(engine), engine.choose(["?1", "?1::uuid"]));
+        let text = format!("UPDATE {table} SET {set} WHERE id = {id} RETURNING 1");
+        let changed = !self.db.run(&text, values)?.is_empty();
+        if changed {
+            return Ok(());
+        }
+        let why = format!("there is no row {row_id} that can be changed so");
+        Err(Trouble::Refused.with(self.db.place(), why))
+    }
+}
+
+/// The first value of each row as a number; 0 where it is none.
+fn numbers(found: Vec<Vec<Value>>) -> Vec<u64> {
+    let number = |value| match value {
+        Value::Int(number) => u64::try_from(number).unwrap_or_default(),
+        _ => 0,
+    };
+    let first = found.into_iter().filter_map(|row| row.into_iter().next());
+    first.map(number).collect()
+}
+
+/// The first or the last UUID that begins with `beginning`; none where no UUID does.
+fn filled(beginning: &str, digit: char) -> Option<String> {
+    let beginning = beginning.to_ascii_lowercase();
+    let dashes = [8, 13, 18, 23];
+    let rest =
+        (beginning.chars().count()..36).map(|at| if dashes.contains(&at) { '-' } else { digit });
+    let whole: String = beginning.chars().chain(rest).collect();
+    (whole.len() == 36 && Uuid::try_parse(&whole).is_ok()).then_some(whole)
+}
