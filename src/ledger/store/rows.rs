@@ -263,7 +263,7 @@ impl Tx<'_> {
     /// Adds a row. It must belong to a session that is open; a row from before oneact must come before the first
     /// link.
     pub(crate) fn insert(&mut self, row: &Row) -> Result<(), StoreError> {
-        let at_home = match (row.state, self.db.engine()) {
+        let at_home = match (row.state, self.engine) {
             (None, _) => self.head()?.is_none(),
             (Some(_), Engine::Sqlite) => self.session(&row.session_id)?.is_some(),
             // A trigger refuses it.
@@ -275,9 +275,8 @@ impl Tx<'_> {
     }
 
     pub(crate) fn rows(&mut self, which: &Which, most: usize) -> Result<Vec<Row>, StoreError> {
-        let engine = self.db.engine();
-        let columns = columns::list::<Row>(engine, which.payloads);
-        if engine == Engine::Postgres {
+        let columns = columns::list::<Row>(self.engine, which.payloads);
+        if self.engine == Engine::Postgres {
             let found = self.chosen(&columns, which, most)?;
             return self.records(found);
         }
@@ -298,8 +297,7 @@ impl Tx<'_> {
 
     /// The step numbers of up to `most` rows.
     pub(crate) fn steps(&mut self, which: &Which, most: usize) -> Result<Vec<u64>, StoreError> {
-        let engine = self.db.engine();
-        let step = engine.choose(["step_index", "step_index::bigint"]);
+        let step = self.engine.choose(["step_index", "step_index::bigint"]);
         Ok(numbers(self.chosen(step, which, most)?))
     }
 
@@ -312,7 +310,7 @@ impl Tx<'_> {
 
     /// Removes request and response of a row. Their hashes stay.
     pub(crate) fn prune(&mut self, row_id: &str) -> Result<(), StoreError> {
-        let nothing = self.db.engine().choose([
+        let nothing = self.engine.choose([
             "request = NULL, response = NULL",
             "request = NULL, request_text = NULL, response = NULL, response_text = NULL",
         ]);
@@ -321,7 +319,7 @@ impl Tx<'_> {
 
     /// The number of rows from before oneact. They have neither state nor link.
     pub(crate) fn outside(&mut self) -> Result<u64, StoreError> {
-        let table = Row::table(self.db.engine());
+        let table = Row::table(self.engine);
         let count = format!("SELECT count(*) FROM {table} WHERE seq IS NULL AND state IS NULL");
         self.number([&count, &count], &[])
     }
@@ -369,13 +367,13 @@ impl Tx<'_> {
         which: &Which,
         most: usize,
     ) -> Result<Vec<Vec<Value>>, StoreError> {
-        let (text, values) = which.statement(self.db.engine(), columns, most);
+        let (text, values) = which.statement(self.engine, columns, most);
         self.db.run(&text, &values)
     }
 
     /// The number that a statement finds, or 0.
     fn number(&mut self, statement: [&str; 2], values: &[Value]) -> Result<u64, StoreError> {
-        let statement = self.db.engine().choose(statement);
+        let statement = self.engine.choose(statement);
         let found = numbers(self.db.run(statement, values)?);
         Ok(found.into_iter().next().unwrap_or_default())
     }
@@ -388,15 +386,17 @@ impl Tx<'_> {
         condition: &str,
         values: &[Value],
     ) -> Result<(), StoreError> {
-        let engine = self.db.engine();
-        let (table, id) = (Row::table(engine), engine.choose(["?1", "?1::uuid"]));
+        let (table, id) = (
+            Row::table(self.engine),
+            self.engine.choose(["?1", "?1::uuid"]),
+        );
         let text = format!("UPDATE {table} SET {set} WHERE id = {id} AND {condition} RETURNING 1");
         let changed = !self.db.run(&text, values)?.is_empty();
         if changed {
             return Ok(());
         }
         let why = format!("there is no row {row_id} that can be changed so");
-        Err(Trouble::Refused.with(self.db.place(), why))
+        Err(Trouble::Refused.with(self.place, why))
     }
 }
 
