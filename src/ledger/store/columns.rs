@@ -1,7 +1,8 @@
 //! The records of the ledger's tables: the columns, their types, the field that each holds, and the rules that a
 //! record must keep. Every list of columns in a statement is made from these tables.
 //!
-//! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration.
+//! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration. The text of the first
+//! SQLite schema, which cannot change, calls the rules `store/rules.rs`.
 
 use serde::de::IgnoredAny;
 use uuid::Uuid;
