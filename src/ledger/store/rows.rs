@@ -71,8 +71,7 @@ impl Which {
     /// The answers for a task whose runs came to an end.
     pub(crate) fn runs(session_id: &str, task_id: &str) -> Self {
         let states = "state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled')";
-        let state = (states, None);
-        Self::task(session_id, task_id).and_each(state.clone(), state)
+        Self::task(session_id, task_id).both([states; 2], None)
     }
 
     /// The answers to the delivery that has this key of the caller.
@@ -99,42 +98,29 @@ impl Which {
         }
     }
 
-    /// The answers that are results: neither repetitions of another answer nor ends without one. That is what the
-    /// index of this name holds.
+    /// Those answers that say something new about a delivery: no replays, and no ends without a result. The index of
+    /// this name holds only these. SQLite uses it only where the condition has the index's own words.
     fn results(self, index: &'static str) -> Self {
-        let rows = self.and_each(
-            // SQLite uses the index only where the condition has the index's own words.
-            (
-                "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)",
-                None,
-            ),
-            (
-                "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')",
-                None,
-            ),
-        );
+        let states = [
+            "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)",
+            "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')",
+        ];
         Self {
             index: Some(index),
-            ..rows
+            ..self.both(states, None)
         }
     }
 
     /// The rows whose operation id begins with `text`. Those of the operation `text` itself come first.
     pub(crate) fn operation(text: &str) -> Self {
         // What begins with a text is less than that text with the last character after it.
-        let rows = Self::newest().and_each(
-            (
-                "operation_id >= ? AND operation_id < ? || char(1114111)",
-                Some(text.into()),
-            ),
-            (
-                "operation_id >= ? AND operation_id < ? || chr(1114111)",
-                Some(text.into()),
-            ),
-        );
+        let begins = [
+            "operation_id >= ? AND operation_id < ? || char(1114111)",
+            "operation_id >= ? AND operation_id < ? || chr(1114111)",
+        ];
         Self {
             order: NEWEST_FIRST.map(|order| format!("operation_id <> ?1, {order}")),
-            ..rows
+            ..Self::newest().both(begins, Some(text.into()))
         }
     }
 
@@ -173,13 +159,13 @@ impl Which {
         request_hash: &str,
         before: Seq,
     ) -> Self {
-        let success = ("outcome = 'success' AND state IN ('done', 'partial')", None);
+        let success = "outcome = 'success' AND state IN ('done', 'partial')";
         Self::newest()
             .within(Some(session_id))
             .and("action_type = ?", action_type)
             .and("request_hash = ?", request_hash)
             .and("seq < ?", before)
-            .and_each(success.clone(), success)
+            .both([success; 2], None)
     }
 
     /// The failures of that task before that link.
@@ -204,21 +190,22 @@ impl Which {
 
     /// Of these rows, those of a session, if there is one.
     pub(crate) fn within(self, session_id: Option<&str>) -> Self {
-        let Some(id) = session_id else {
-            return self;
-        };
-        self.and_each(
-            ("session_id = ?", Some(id.into())),
-            (
-                "COALESCE(session_key, session_id::text) = ?",
-                Some(id.into()),
-            ),
-        )
+        let session = [
+            "session_id = ?",
+            "COALESCE(session_key, session_id::text) = ?",
+        ];
+        match session_id {
+            Some(id) => self.both(session, Some(id.into())),
+            None => self,
+        }
     }
 
     fn and(self, condition: &'static str, value: impl Into<Value>) -> Self {
-        let condition = (condition, Some(value.into()));
-        self.and_each(condition.clone(), condition)
+        self.both([condition; 2], Some(value.into()))
+    }
+
+    fn both(self, [sqlite, postgres]: [&'static str; 2], value: Option<Value>) -> Self {
+        self.and_each((sqlite, value.clone()), (postgres, value))
     }
 
     fn and_each(mut self, sqlite: Condition, postgres: Condition) -> Self {
