@@ -1,5 +1,7 @@
 //! A transaction. Each of its steps is one small question or change, written once for both databases.
 
+use std::cell::OnceCell;
+
 use super::{
     StoreError, Trouble,
     columns::{self, Payloads, Record, Rule, must},
@@ -15,7 +17,7 @@ pub(crate) struct Tx<'a> {
     pub(super) place: &'a str,
     pub(super) db: Box<dyn Sql + 'a>,
     /// The last link, once it is known. No other transaction can add one before this one ends.
-    head: Option<Option<Head>>,
+    head: OnceCell<Option<Head>>,
     /// The session that was read or opened last. A session never changes.
     session: Option<Session>,
 }
@@ -29,7 +31,7 @@ impl<'a> Tx<'a> {
             engine,
             place,
             db: Box::new(db),
-            head: None,
+            head: OnceCell::new(),
             session: None,
         }
     }
@@ -41,10 +43,12 @@ impl<'a> Tx<'a> {
     // --- the chain ---
 
     pub(crate) fn head(&mut self) -> Result<Option<Head>, StoreError> {
-        if self.head.is_none() {
-            self.head = Some(self.one("ORDER BY seq DESC LIMIT 1", &[])?);
+        if let Some(known) = self.head.get() {
+            return Ok(known.clone());
         }
-        Ok(self.head.clone().flatten())
+        let head: Option<Head> = self.one("ORDER BY seq DESC LIMIT 1", &[])?;
+        self.head = OnceCell::from(head.clone());
+        Ok(head)
     }
 
     /// Adds a link. It is refused unless it is the next one of the chain.
@@ -58,7 +62,7 @@ impl<'a> Tx<'a> {
             self.keeps(must(next, "it is not the next link"))?;
         }
         self.insert_record(link)?;
-        self.head = Some(Some(Head {
+        self.head = OnceCell::from(Some(Head {
             seq: link.seq,
             entry_hash: link.entry_hash.clone(),
         }));
