@@ -1,7 +1,7 @@
-//! The machine around the run: clock, randomness, environment, signals. Nothing else reads them. And
-//! what no child process may do: outlive us.
+//! The machine around the run: clock, randomness, environment, signals, files, locks and child processes. Only this room
+//! reads the first four.
 //!
-//! `--clock` and `--seed` replace the first two, so that every byte of output can be reproduced.
+//! `--clock` and `--seed` replace clock and randomness, so that every byte of output can be reproduced.
 
 mod before_main;
 mod children;
@@ -38,21 +38,21 @@ pub use plain::{is_out_of_files, is_plain_or_free, open_plain, open_plain_at, re
 pub use range_lock::{Locked, RangeLock};
 pub use spawn::{Program, Spawned, die_with_us, spawn};
 
-/// Where the run takes its time, its ids and its environment from.
+/// The source of time, ids and signals.
 #[derive(Debug)]
 pub struct Host {
     clock: Clock,
     random: Random,
     interrupts: Interrupts,
-    /// Of this machine, once it has been read.
+    /// The zone of this machine, once it was read.
     zone: OnceLock<TimeZone>,
 }
 
-/// Where the time comes from.
+/// The source of time.
 #[derive(Debug, Clone)]
 pub enum Clock {
     System,
-    /// Stands still: every reading is the same, every duration is zero.
+    /// Every reading is the same, and every shown duration is zero.
     Fixed(Zoned),
 }
 
@@ -66,16 +66,16 @@ enum Random {
     },
 }
 
-/// A moment to measure a duration from.
+/// The start of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     start: Instant,
-    /// Whether the clock stands still.
+    /// Whether the clock is fixed.
     fixed: bool,
 }
 
 impl Host {
-    /// The host of this process. `clock` fixes the time, `seed` the ids.
+    /// The host of this process. `clock` fixes the time, and `seed` the ids.
     pub fn new(clock: Option<Zoned>, seed: Option<u64>, interrupts: Interrupts) -> Self {
         Self {
             clock: Clock::new(clock),
@@ -92,12 +92,12 @@ impl Host {
         self.zone.get_or_init(zone::local)
     }
 
-    /// Now, in the local time zone.
+    /// The time in the local zone.
     pub fn now(&self) -> Zoned {
         self.local(self.timestamp())
     }
 
-    /// Where the clock stands, if it stands still.
+    /// The time of a fixed clock.
     pub fn standing(&self) -> Option<Timestamp> {
         match &self.clock {
             Clock::System => None,
@@ -105,12 +105,12 @@ impl Host {
         }
     }
 
-    /// Now, without a zone.
+    /// The time.
     pub fn timestamp(&self) -> Timestamp {
         self.clock.timestamp()
     }
 
-    /// A moment in the local time zone. The first call reads the zone's file.
+    /// A time in the local zone. The first call reads the zone's file.
     pub fn local(&self, at: Timestamp) -> Zoned {
         match &self.clock {
             Clock::System => at.to_zoned(self.zone().clone()),
@@ -126,13 +126,12 @@ impl Host {
         }
     }
 
-    /// 16 bytes nobody has seen before; from the seed where one is given.
+    /// 16 random bytes, or the next 16 from the seed.
     pub fn random_bytes(&self) -> [u8; 16] {
         match &self.random {
             Random::System => {
                 let mut bytes = [0; 16];
-                // Linux's getrandom cannot fail once the pool is up, and it is up before any user
-                // process; a short read would still leave bytes that differ per process.
+                // Linux's getrandom cannot fail once the pool is ready, which it is before any user process.
                 let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
                 bytes
             }
@@ -159,12 +158,11 @@ impl Host {
 }
 
 impl Clock {
-    /// The machine's clock, or one that stands at `fixed`.
+    /// The machine's clock, or one that is fixed.
     pub fn new(fixed: Option<Zoned>) -> Self {
         fixed.map_or(Self::System, Self::Fixed)
     }
 
-    /// Now.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that reads the clock"
@@ -178,7 +176,7 @@ impl Clock {
 }
 
 impl Moment {
-    /// Time since then, to be shown; zero under a fixed clock.
+    /// The time since then, to be shown. It is zero under a fixed clock.
     pub fn elapsed(self) -> Duration {
         if self.fixed {
             Duration::ZERO
@@ -187,20 +185,20 @@ impl Moment {
         }
     }
 
-    /// Time since then as it really passed, for deadlines: they hold under a fixed clock too.
+    /// The real time since then, for deadlines, which a fixed clock does not stop.
     pub fn passed(self) -> Duration {
         self.start.elapsed()
     }
 }
 
-/// Whatever the umask keeps from others, what this process and its servers make is theirs to use.
-/// For the first lines of a process: no other thread may be making files.
+/// Takes the owner's rights out of the umask, so that this process and its servers can use the files they make. It is
+/// called at the start of a process, while no other thread makes files.
 pub fn keep_own_files() {
     let umasked = umask(Mode::RWXU | Mode::RWXG | Mode::RWXO);
     umask(umasked - Mode::RWXU);
 }
 
-/// The clock that file systems stamp files with, in nanoseconds since 1970. It does not stand still.
+/// The clock of the file system's time stamps, in nanoseconds since 1970. It cannot be fixed.
 pub fn file_time() -> i64 {
     let now = clock_gettime(ClockId::RealtimeCoarse);
     now.tv_sec
@@ -220,7 +218,7 @@ pub fn die_at(point: &str) {
         }
     }
     if wanted == point {
-        // Where even this fails, the test that asked for it notices.
+        // If this fails, the test that asked for it notices.
         let _ = rustix::process::kill_process(getpid(), Signal::KILL);
     }
 }
@@ -230,13 +228,13 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The user who became root by sudo; nobody where this process is not root.
+/// The user who became root by sudo; none where this process is not root.
 pub fn user_behind_sudo() -> Option<u32> {
     let said = (user_id() == 0).then(|| variable("SUDO_UID"))?;
     said?.parse().ok()
 }
 
-/// What this machine is called, as its kernel says.
+/// The name of this machine, as its kernel says.
 pub fn name() -> String {
     match uname().nodename().to_string_lossy().trim() {
         "" => "unknown".to_owned(),
@@ -253,7 +251,7 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// A path of the environment; `Err` says what is wrong with it.
+/// A path in the environment, or what is wrong with it.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that reads the environment"
@@ -266,7 +264,7 @@ pub fn path_variable(name: &str) -> Result<Option<Utf8PathBuf>, String> {
         .map_err(unusable)
 }
 
-/// Where this process is; `Err` says why nobody knows.
+/// The working directory, or why it cannot be found.
 pub fn working_directory() -> Result<Utf8PathBuf, String> {
     let here = std::env::current_dir()
         .map_err(|error| format!("the working directory cannot be found: {error}"))?;

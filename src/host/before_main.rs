@@ -1,5 +1,5 @@
-//! What is so before `main`: the standard library opens `/dev/null` in the place of a standard
-//! stream that is closed, and from then on nobody can tell.
+//! The state of stdout before `main`. The standard library opens `/dev/null` in the place of a closed standard stream,
+//! and after that it cannot be noticed.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -11,7 +11,7 @@ const READ_ONLY: u8 = 2;
 
 static STDOUT: AtomicU8 = AtomicU8::new(USABLE);
 
-/// Why nothing could ever be written to the stdout that this process was started with, if that is so.
+/// Why the stdout that this process was started with cannot be written, if it cannot.
 pub fn stdout_is_unusable() -> Option<&'static str> {
     match STDOUT.load(Ordering::Relaxed) {
         USABLE => None,
@@ -34,7 +34,7 @@ extern "C" fn look() {
     unsafe_code,
     reason = "the only way to run before the standard library does"
 )]
-// SAFETY: the loader calls what stands in this section once, before `main`, on the only thread;
+// SAFETY: the loader calls the functions in this section once, before `main`, on the only thread;
 // `look` makes one system call and stores one bit.
 #[used]
 #[unsafe(link_section = ".init_array")]

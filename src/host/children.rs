@@ -1,5 +1,5 @@
-//! The children of this process, and whether it had any before it began: those that a shell started, before it
-//! became this program with `exec`.
+//! The children of this process, and whether it had any at its start: a shell may have started some before it became this
+//! program with `exec`.
 
 use std::{
     fs,
@@ -13,20 +13,19 @@ use rustix::{
 
 static INHERITED: AtomicBool = AtomicBool::new(false);
 
-/// For the first lines of a process: looks whether it has children. One that has ended has none of its own
-/// any more, and does not count.
+/// Looks whether this process has running children. It is called at the start of the process.
 pub fn look_for_children() {
     INHERITED.store(children().into_iter().any(runs), Ordering::Relaxed);
 }
 
-/// Whether there were some.
+/// Whether there were running children at the start.
 pub fn had_children() -> bool {
     INHERITED.load(Ordering::Relaxed)
 }
 
 /// The children of our first thread, zombies included (proc(5), `/proc/PID/task/TID/children`).
 pub fn children() -> Vec<Pid> {
-    // Mostly there are none, and the kernel says so sooner than that file does.
+    // Mostly there are none, and this is faster than reading that file.
     let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     if let Err(Errno::CHILD) = waitid(WaitId::All, any) {
         return Vec::new();
@@ -39,7 +38,7 @@ pub fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// Whether a child of ours still runs; it is not reaped.
+/// Whether a child still runs. It is not reaped.
 fn runs(pid: Pid) -> bool {
     let quietly = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::Pid(pid), quietly), Ok(None))

@@ -1,4 +1,4 @@
-//! Signals that ask the run to stop, and the few that must not end it by themselves.
+//! The signals that ask a run to stop, and those that must not end it.
 
 use std::{
     fs, io,
@@ -15,9 +15,9 @@ use signal_hook::low_level::{emulate_default_handler, register};
 /// Sent when a file grows past `RLIMIT_FSIZE`.
 const SIGXFSZ: i32 = 25;
 
-/// A signal that asks the run to stop: each that ends a process by default, can be caught, and is
-/// no sign of a defect (as SIGSEGV and SIGABRT are). Left out are SIGSTKFLT, SIGPWR and the real-time
-/// signals, which nobody sends to a program that has not asked for them.
+/// A signal that asks the run to stop. These are the signals that end a process by default, can be caught, and are no
+/// sign of a defect, as SIGSEGV and SIGABRT are. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent
+/// only to programs that ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupt {
     number: u8,
@@ -25,7 +25,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// What stands for a signal that nobody noted.
+    /// The signal that is assumed where none was noted.
     pub const TERMINATE: Self = Self::new(15, "SIGTERM");
 
     const ALL: [Self; 11] = [
@@ -46,7 +46,7 @@ impl Interrupt {
         Self { number, name }
     }
 
-    /// The signal's number on Linux; the exit code of a cancelled run is 128 more.
+    /// The number on Linux. The exit code of a cancelled run is 128 more.
     pub const fn number(self) -> u8 {
         self.number
     }
@@ -56,27 +56,27 @@ impl Interrupt {
         self.name
     }
 
-    /// Whether whoever started this process may have it ignore the signal: `nohup` does, and so do
-    /// shells for what they start in the background.
+    /// Whether the signal stays ignored if it was ignored at the start, as under `nohup` and for background jobs of
+    /// shells.
     const fn may_be_ignored(self) -> bool {
         self.number <= 3
     }
 }
 
-/// The signals that ask this run to stop. They never end the process by themselves: each stage
-/// looks here, undoes what it began, and the envelope says `cancelled`.
+/// The signals that ask this run to stop. They do not end the process: each stage looks here and undoes what it began,
+/// and the envelope says `cancelled`.
 ///
-/// Signals are the process's, and so is what is noted of them: every value of this type is the same.
+/// Signals belong to the process, so all values of this type share the same state.
 #[derive(Debug)]
 pub struct Interrupts(());
 
 /// The number of the last signal caught; 0 while there is none.
 static CAUGHT: AtomicUsize = AtomicUsize::new(0);
-/// How many were caught.
+/// The number of signals caught.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Once set, a signal ends the process as it does by default.
 static DONE: AtomicBool = AtomicBool::new(false);
-/// Rung by the first signal, and never silenced: nobody reads from it.
+/// The first signal makes it readable, and nothing reads from it.
 static ALARM: OnceLock<io::Result<Alarm>> = OnceLock::new();
 
 /// Two ends of a wire.
@@ -87,10 +87,9 @@ struct Alarm {
 }
 
 impl Interrupts {
-    /// Catches them from here on: the first thing a process does, since a signal that comes before
-    /// ends it without an answer.
+    /// Catches the signals from now on. A process does this first: an earlier signal ends it without an answer.
     pub fn catch() -> Self {
-        // Before there is a handler to ring it; and once.
+        // This happens once, and before there is a handler that uses it.
         if ALARM.set(Alarm::new()).is_ok() {
             let ignored = ignored_signals();
             for each in Interrupt::ALL {
@@ -99,14 +98,14 @@ impl Interrupts {
                     handle_with(number, move || note(number));
                 }
             }
-            // A caller may have left them blocked, and they could then never end a run.
+            // The caller may have blocked the signals. Then they could never end a run.
             let caught = Interrupt::ALL
                 .into_iter()
                 .filter_map(|each| Signal::try_from(i32::from(each.number)).ok());
             if let Err(error) = caught.collect::<SigSet>().thread_unblock() {
                 tracing::warn!("signals that the caller has blocked stay blocked: {error}");
             }
-            // A file that grows past the limit of this process is an error of the write, not its end.
+            // A file that grows past its limit fails the write and does not end the process.
             handle_with(SIGXFSZ, || ());
         }
         Self(())
@@ -120,20 +119,18 @@ impl Interrupts {
             .find(|each| usize::from(each.number) == number)
     }
 
-    /// How many were caught so far: whether another one has come.
+    /// The number of signals caught so far.
     pub fn count(&self) -> usize {
         COUNT.load(Ordering::Relaxed)
     }
 
-    /// From here on nothing is left to undo: a signal may end the process, even while it waits for
-    /// somebody to read its answer.
+    /// Lets signals end the process from now on. Nothing is left to undo, and the reader of the answer may be slow.
     pub fn stand_down(&self) {
         DONE.store(true, Ordering::Relaxed);
     }
 
-    /// A socket that becomes readable with the first signal and stays so: for `poll` and async waits.
-    /// Do not read from it; look at [`Interrupts::caught`] instead. An error if there was no descriptor
-    /// left for it.
+    /// A socket that becomes readable with the first signal and stays readable, for `poll` and async waits. Do not read
+    /// from it: use [`Interrupts::caught`]. It is an error if there was no descriptor left for it.
     pub fn wake(&self) -> io::Result<&UnixStream> {
         match ALARM.get() {
             Some(Ok(alarm)) => Ok(&alarm.wake),
@@ -151,13 +148,12 @@ impl Alarm {
     }
 }
 
-/// Notes the signal, and rings the alarm the first time; or lets it end the process.
+/// Notes the signal and makes the socket readable the first time; or lets the signal end the process.
 ///
-/// It may run between any two instructions of this process: it only loads, stores and makes system
-/// calls.
+/// It may run between any two instructions of this process, so it only loads, stores and makes system calls.
 fn note(number: i32) {
     if DONE.load(Ordering::Relaxed) {
-        // It fails only for numbers that are no signals.
+        // This fails only for numbers that are no signals.
         let _ = emulate_default_handler(number);
         return;
     }
@@ -174,7 +170,7 @@ fn note(number: i32) {
     }
 }
 
-/// Has the signal run `action` from now on, which must be async-signal-safe.
+/// Runs `action`, which must be async-signal-safe, at each such signal from now on.
 #[expect(
     unsafe_code,
     reason = "what runs when a signal comes can use nothing that locks or allocates"
@@ -182,11 +178,11 @@ fn note(number: i32) {
 fn handle_with(number: i32, action: impl Fn() + Sync + Send + 'static) {
     // SAFETY: both actions of this file use atomics, `write` through rustix (which does not touch
     // `errno`) and `emulate_default_handler`: all of them are async-signal-safe.
-    // It fails only for numbers that cannot be caught.
+    // This fails only for signals that cannot be caught.
     let _ = unsafe { register(number, action) };
 }
 
-/// The signals that this process was started to ignore: bit n − 1 stands for signal n (proc(5)).
+/// The signals that were ignored at the start. Bit n − 1 stands for signal n (proc(5)).
 fn ignored_signals() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

@@ -1,5 +1,5 @@
-//! Files that lie where anybody may have put something else: only regular files are opened. No link is
-//! followed, no pipe or device is waited for.
+//! Opening files at places where others may have put something else. Only regular files are opened: links are not
+//! followed, and nothing waits for a pipe or a device.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -26,8 +26,8 @@ pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Resu
     }
 }
 
-/// The same for a name in an open directory, with a look at what was opened. What is no regular file is
-/// answered with `EISDIR`.
+/// The same for a name in an open directory. Also returns the file's status. The error for anything that is no regular
+/// file is `EISDIR`.
 pub fn open_plain_at(
     dir: impl AsFd,
     name: &str,
@@ -43,7 +43,7 @@ pub fn open_plain_at(
     }
 }
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most `most` bytes.
 pub fn read_plain(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     let file = open_plain(path, File::options().read(true))?;
     let mut bytes = Vec::new();
@@ -55,7 +55,7 @@ pub fn read_plain(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a path, for programs that open it themselves, is free or names a regular file: not a link.
+/// Checks that a path names nothing or a regular file, for programs that open it themselves.
 pub fn is_plain_or_free(path: impl AsRef<Path>) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => Ok(()),
@@ -65,7 +65,7 @@ pub fn is_plain_or_free(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// Whether nothing was opened for want of file descriptors, which may be there the next time.
+/// Whether there was no file descriptor left. There may be one the next time.
 pub fn is_out_of_files(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,4 +1,4 @@
-//! Locks on single bytes of a file that the kernel takes back however their owner ends.
+//! Locks on single bytes of a file. The kernel releases them however their owner ends.
 
 use std::{fs::File, io};
 
@@ -7,24 +7,24 @@ use nix::{
     libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t},
 };
 
-/// Exclusive locks on bytes of a file; the bytes need not be there. They belong to this opening of the
-/// file: they end with it, and another opening sees them, of this process or of any other on the machine.
+/// Exclusive locks on bytes of a file. The bytes need not exist. The locks belong to this opening of the file: they end
+/// with it, and every other opening on the machine sees them.
 #[derive(Debug)]
 pub struct RangeLock {
     file: File,
 }
 
-/// Whether a lock could be had.
+/// The result of taking a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locked {
     Ours,
-    /// Somebody else has it.
+    /// Another opening has it.
     Theirs,
 }
 
 impl RangeLock {
-    /// Locks on bytes of `file`. To take one, it must be open for writing; to ask for one, for reading.
-    /// The standard library opens files so that programs that we start do not inherit them.
+    /// Locks on bytes of `file`. Taking one needs a file open for writing, asking for one a file open for reading. Child
+    /// processes do not inherit files that the standard library opens.
     pub fn new(file: File) -> Self {
         Self { file }
     }
@@ -44,7 +44,7 @@ impl RangeLock {
         Ok(())
     }
 
-    /// Whether another opening of the file has it locked; our own locks are not seen.
+    /// Whether another opening of the file has locked it. Our own locks are not seen.
     pub fn is_theirs(&self, byte: u64) -> io::Result<bool> {
         let mut found = lock(F_WRLCK, byte)?;
         fcntl(&self.file, FcntlArg::F_OFD_GETLK(&mut found))?;

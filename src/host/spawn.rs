@@ -1,4 +1,4 @@
-//! Starting a program that ends when we end.
+//! Starting a program that ends when this process ends.
 
 use std::{
     io,
@@ -19,8 +19,8 @@ pub struct Program<'a> {
     pub directory: &'a str,
 }
 
-/// A started program: the leader of its own process group, with pipes for its standard streams.
-/// The holder must wait for it.
+/// A started program. It leads its own process group and has pipes for its standard streams. The holder must wait for
+/// it.
 #[derive(Debug)]
 pub struct Spawned {
     pub pid: Pid,
@@ -29,7 +29,7 @@ pub struct Spawned {
     pub stderr: OwnedFd,
 }
 
-/// Starts the program. The kernel kills it when the calling *thread* ends, for whatever reason.
+/// Starts the program. The kernel kills it when the calling *thread* ends.
 pub fn spawn(program: Program<'_>) -> io::Result<Spawned> {
     let (name, arguments) = program.argv.split_first().ok_or(io::ErrorKind::NotFound)?;
     let mut command = Command::new(name);
@@ -53,7 +53,7 @@ pub fn spawn(program: Program<'_>) -> io::Result<Spawned> {
     })
 }
 
-/// Has the kernel kill the child of `command` when the *thread* that starts it ends, for whatever reason.
+/// Makes the kernel kill the child of `command` when the *thread* that starts it ends.
 #[expect(
     unsafe_code,
     reason = "the standard library has no safe way to act between fork and exec"

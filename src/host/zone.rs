@@ -1,5 +1,5 @@
-//! The local time zone, from the one file that holds it. jiff would find it too, but lists the
-//! whole time zone database first: hundreds of directories and files, in every run.
+//! The local time zone, read from its file. jiff would first list the whole time zone database, which has hundreds of
+//! files, in every run.
 
 use std::{env, fs, path::Path};
 
@@ -10,10 +10,10 @@ use super::read_plain;
 const LOCALTIME: &str = "/etc/localtime";
 const ZONEINFO: &str = "/usr/share/zoneinfo";
 
-/// The largest file of a zone, in bytes; those of the database have a few thousand.
+/// The largest file of a zone, in bytes. Those of the database have a few thousand.
 const LARGEST: u64 = 1 << 20;
 
-/// The zone `$TZ` names, else the one `/etc/localtime` leads to, which jiff reads where it is not plain.
+/// The zone of `$TZ`, else the one that `/etc/localtime` leads to, which jiff reads if it has no plain name.
 #[expect(
     clippy::disallowed_methods,
     reason = "the host is the one place that reads the environment"
@@ -30,8 +30,8 @@ pub(super) fn local() -> TimeZone {
         .unwrap_or_else(TimeZone::system)
 }
 
-/// The zone that a value of `$TZ` stands for (POSIX, tzset(3)): a rule, a name of the database, or the path
-/// of a file, the last two perhaps after a `:`. Nothing means UTC.
+/// The zone of a value of `$TZ` (POSIX, tzset(3)): a rule, a name in the database, or the path of a file. Before a name or
+/// a path there may be a `:`. An empty value means UTC.
 fn named_by(text: &str) -> Option<TimeZone> {
     let name = text.strip_prefix(':').unwrap_or(text);
     if name.is_empty() {
@@ -44,7 +44,7 @@ fn named_by(text: &str) -> Option<TimeZone> {
     zone(name).or_else(|| TimeZone::posix(text).ok())
 }
 
-/// The zone of an IANA name, if its file is where POSIX systems keep it.
+/// The zone of an IANA name, if its file is in the usual place.
 fn zone(name: &str) -> Option<TimeZone> {
     let plain = |part: &str| part.starts_with(|first: char| first.is_ascii_alphabetic());
     if !name.split('/').all(plain) {
@@ -53,7 +53,7 @@ fn zone(name: &str) -> Option<TimeZone> {
     TimeZone::tzif(name, &read(&Path::new(ZONEINFO).join(name))?).ok()
 }
 
-/// A regular file, also by a link, as the database has them. A pipe is not waited for, a device not read.
+/// Reads a regular file. It may be behind a link, as in the database; pipes and devices are not read.
 fn read(path: &Path) -> Option<Vec<u8>> {
     read_plain(fs::canonicalize(path).ok()?, LARGEST).ok()
 }

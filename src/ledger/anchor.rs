@@ -2,8 +2,10 @@
 //! computed again is consistent in itself; only a note of a link that it does not hold shows the change.
 
 use std::{
+    error::Error,
     fs::File,
     io::{self, BufReader, Write as _},
+    mem,
     os::unix::fs::FileExt as _,
 };
 
@@ -20,7 +22,7 @@ use super::{
     chain::instant,
     record::{Head, Seq},
     signature::{KeyError, PublicKey, SignatureError, SigningKey, check},
-    store::{StoreError, Trouble, Tx, read},
+    store::{Trouble, Tx, read},
 };
 
 /// A note of a link: one line of JSON.
@@ -151,10 +153,9 @@ impl HeadFile {
     /// Refuses a ledger that does not hold the link which the file names.
     pub(super) fn agrees_with(&self, tx: &mut Tx<'_>) -> Result<(), LedgerError> {
         let (place, head) = (tx.place().to_owned(), self.path.to_string());
-        let mut before = None;
+        let mut written = self.read();
         // Another run may be writing the file, so its content counts when it was read twice.
         loop {
-            let written = self.read();
             match &written {
                 Written::Nothing => return Ok(()),
                 Written::Note(note) => {
@@ -165,25 +166,21 @@ impl HeadFile {
                 }
                 Written::Blank | Written::Unreadable(_) | Written::Unopened(_) => {}
             }
-            if before.as_ref() != Some(&written) {
-                before = Some(written);
-                continue;
+            let before = mem::replace(&mut written, self.read());
+            if before == written {
+                break;
             }
-            return match written {
-                Written::Note(note) => Err(LedgerError::Older {
-                    place,
-                    link: note.seq,
-                    head,
-                }),
-                Written::Unreadable(why) => Err(LedgerError::HeadUnreadable { place, head, why }),
-                Written::Unopened(why) => Err(Trouble::Unreachable.with(&head, why).into()),
-                Written::Nothing | Written::Blank => {
-                    tracing::warn!(
-                        "{head} is blank, as after a power failure: whether the ledger lost its newest links is not known"
-                    );
-                    Ok(())
-                }
-            };
+        }
+        match written {
+            Written::Note(Note { seq: link, .. }) => Err(LedgerError::Older { place, link, head }),
+            Written::Unreadable(why) => Err(LedgerError::HeadUnreadable { place, head, why }),
+            Written::Unopened(why) => Err(Trouble::Unreachable.with(&head, why).into()),
+            Written::Nothing | Written::Blank => {
+                tracing::warn!(
+                    "{head} is blank, as after a power failure: whether the ledger lost its newest links is not known"
+                );
+                Ok(())
+            }
         }
     }
 
@@ -221,33 +218,31 @@ impl Ledger<'_> {
         }
     }
 
-    fn try_publish(&mut self, head: &Head) -> Result<(), String> {
+    fn try_publish(&mut self, head: &Head) -> Result<(), Box<dyn Error>> {
         match self.head.read() {
             Written::Nothing | Written::Blank => {}
             Written::Unreadable(why) => {
-                return Err(format!(
+                let why = format!(
                     "it cannot be read ({why}). It is left as evidence; see `oneact verify`"
-                ));
+                );
+                return Err(why.into());
             }
-            Written::Unopened(why) => return Err(why),
-            Written::Note(before) if before.seq >= head.seq => {
-                // Another run was faster; or the ledger is shorter than it was, and the file is the evidence.
-                return Ok(());
-            }
+            Written::Unopened(why) => return Err(why.into()),
+            // Another run was faster; or the ledger is shorter than it was, and the file is the evidence.
+            Written::Note(before) if before.seq >= head.seq => return Ok(()),
             Written::Note(before) => {
-                let held = read::<_, StoreError>(&mut *self.store, |tx| tx.entry_hash(before.seq))
-                    .map_err(|error| error.to_string())?;
+                let held = read(&mut *self.store, |tx| tx.entry_hash(before.seq))?;
                 if held.as_ref() != Some(&before.entry_hash) {
-                    return Err(format!(
+                    let why = format!(
                         "it names link {}, which the ledger does not hold. It is left as evidence; see `oneact verify`",
                         before.seq
-                    ));
+                    );
+                    return Err(why.into());
                 }
             }
         }
-        let note = self.note(head).map_err(|error| error.to_string())?;
-        let written = self.head.write(&note);
-        written.map_err(|error| error.to_string())
+        let note = self.note(head)?;
+        Ok(self.head.write(&note)?)
     }
 
     fn note(&self, head: &Head) -> Result<Note, KeyError> {

@@ -113,14 +113,25 @@ pub(crate) fn append(
     body: &Body,
 ) -> Result<Head, StoreError> {
     let last = match tx.head()? {
-        Some(last) => Some(last),
-        None if event == Event::Genesis => None,
-        None => Some(append(tx, Event::Genesis, stamp, &Body::default())?),
+        Some(last) => last,
+        None => add(
+            tx,
+            (0, NOTHING.to_owned()),
+            Event::Genesis,
+            stamp,
+            &Body::default(),
+        )?,
     };
-    let (seq, prev_hash) = match last {
-        Some(last) => (last.seq + 1, last.entry_hash),
-        None => (0, NOTHING.to_owned()),
-    };
+    add(tx, (last.seq + 1, last.entry_hash), event, stamp, body)
+}
+
+fn add(
+    tx: &mut Tx<'_>,
+    (seq, prev_hash): (Seq, String),
+    event: Event,
+    stamp: Stamp<'_>,
+    body: &Body,
+) -> Result<Head, StoreError> {
     let mut link = Link {
         seq,
         operation_id: stamp.operation_id.to_owned(),

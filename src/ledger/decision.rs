@@ -32,6 +32,7 @@ pub(crate) enum Decision {
 /// What was not as before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
+    /// A URI, or what else differs.
     pub(crate) what: String,
     pub(crate) then: Fact,
     /// What was found when it was done again; none where that is not recorded.

@@ -31,6 +31,7 @@ struct Letter {
     ledger: String,
     row: Row,
     actor: String,
+    /// Milliseconds since 1970.
     at: i64,
     claimed_hash: String,
     claim: Seq,
@@ -82,13 +83,10 @@ impl Ledger<'_> {
             change: ask.change,
         };
         let taken = write(&mut *self.store, Durability::Disk, |tx| letter.taken_in(tx));
-        let recorded = match taken {
+        let (head, notes) = match taken {
             Ok(head) => {
                 self.publish(&head);
-                Recorded {
-                    head: Some(head),
-                    notes: Vec::new(),
-                }
+                (Some(head), Vec::new())
             }
             Err(error) => {
                 letter.ledger = self.called();
@@ -99,16 +97,14 @@ impl Ledger<'_> {
                     ),
                 };
                 tracing::error!("{error}; {what}");
-                Recorded {
-                    head: None,
-                    notes: vec![format!("The answer could not be recorded: {error}. {what}")],
-                }
+                let note = format!("The answer could not be recorded: {error}. {what}");
+                (None, vec![note])
             }
         };
         if let Some(lock) = running.held.take() {
             self.store.release(lock);
         }
-        recorded
+        Recorded { head, notes }
     }
 
     /// The claim of an operation whose outcome is unknown.

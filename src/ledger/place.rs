@@ -112,13 +112,10 @@ impl Place {
             return Ok(None);
         }
         let mut store = match self.store(Wish::Decide) {
-            Err(StoreError {
-                trouble: Trouble::NotYet,
-                ..
-            }) => return Ok(None),
+            Err(error) if error.trouble == Trouble::NotYet => return Ok(None),
             store => store?,
         };
-        read::<_, StoreError>(&mut *store, Tx::head)?;
+        read(&mut *store, Tx::head)?;
         Ok(Some(store.place().to_owned()))
     }
 }

@@ -133,14 +133,12 @@ impl Reading {
         let (mut page, claims) = read::<_, StoreError>(&mut *self.store, |tx| {
             let opened = tx.session(session_id)?;
             let count = tx.answers(session_id)?;
-            let mut steps = Vec::new();
-            for row in newest(tx, session_id, most, fits)? {
-                steps.push(Step::of(tx, row)?);
-            }
+            let rows = newest(tx, session_id, most, fits)?.into_iter();
+            let steps: Result<_, StoreError> = rows.map(|row| Step::of(tx, row)).collect();
             let page = Page {
                 session_id: session_id.to_owned(),
                 opened,
-                steps,
+                steps: steps?,
                 count,
                 open: Vec::new(),
             };
@@ -202,14 +200,12 @@ impl Reading {
         session_id: &str,
         steps: Vec<Step>,
     ) -> Result<Vec<Whole>, RecordError> {
-        read(&mut *self.store, |tx| {
+        let whole = read::<_, StoreError>(&mut *self.store, |tx| {
             let links = Links::of(tx.links_of(session_id)?);
-            let mut all = Vec::new();
-            for step in steps {
-                all.push(Whole::of(tx, &links, step)?);
-            }
-            Ok(all)
-        })
+            let steps = steps.into_iter();
+            steps.map(|step| Whole::of(tx, &links, step)).collect()
+        });
+        Ok(whole?)
     }
 
     /// Who opened a session, and for what; none of sessions from before oneact.

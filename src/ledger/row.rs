@@ -97,7 +97,10 @@ fn blank(ask: &Ask<'_>, hashes: &Hashes) -> Row {
         request_id: owned(who.request_id),
         idempotency_key: owned(who.idempotency_key),
         task_id: owned(who.task_id),
-        entry_version: version(&ask.asked),
+        entry_version: match ask.asked.steps.as_slice() {
+            [step] => step.version.map(|version| version.to_string()),
+            _ => None,
+        },
         entry_digest: Some(ask.entry_digest.clone()),
         tool_pin: ask.tool_pin.clone(),
         oneact_version: this_version(),
@@ -141,13 +144,6 @@ pub(super) fn unrecorded(of: Row) -> Row {
         oneact_version: this_version(),
         attempt: 1,
         ..of
-    }
-}
-
-fn version(asked: &Asked) -> Option<String> {
-    match asked.steps.as_slice() {
-        [step] => step.version.map(|version| version.to_string()),
-        _ => None,
     }
 }
 

@@ -35,27 +35,21 @@ pub(crate) struct StoreError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Another process has held it for too long.
     Busy,
-    /// It cannot be reached or opened.
     Unreachable,
     /// There is none yet, or one that the next run has to bring up to date.
     NotYet,
-    /// It can be read but not written.
     ReadOnly,
     Foreign,
-    /// A later version of this program wrote it.
     Newer,
     /// Its migrations are not complete, or not those of this program.
     HalfMigrated,
-    /// The file is damaged.
     Corrupt,
     Full,
     /// The connection ended before the commit was sent: nothing was kept.
     Lost,
     /// The connection ended after the commit was sent and before the answer: it may have been kept.
     Unconfirmed,
-    /// A link or a row breaks a rule.
     Refused,
 }
 

@@ -6,7 +6,7 @@
 
 mod walk;
 
-use std::fmt;
+use std::ops::ControlFlow;
 
 use super::{
     Ledger, LedgerError,
@@ -15,7 +15,7 @@ use super::{
     signature::{PublicKey, SignatureError},
     store::{Trouble, read},
 };
-use walk::{Progress, Stop, Walk};
+use walk::{Stop, Walk};
 
 /// The result of an examination.
 #[derive(Debug, Clone, Default)]
@@ -185,36 +185,22 @@ impl Damage {
 }
 
 /// What remembers a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Whose {
+    #[error("the head file")]
     HeadFile,
+    #[error("an anchor")]
     Anchor,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Part {
+    #[error("request")]
     Request,
+    #[error("response")]
     Response,
+    #[error("columns")]
     Columns,
-}
-
-impl fmt::Display for Whose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HeadFile => "the head file",
-            Self::Anchor => "an anchor",
-        })
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Request => "request",
-            Self::Response => "response",
-            Self::Columns => "columns",
-        })
-    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -249,8 +235,8 @@ impl Ledger<'_> {
         let mut walk = Walk::new(remembered);
         let broken = loop {
             match read(&mut *self.store, |tx| walk.page(tx)) {
-                Ok(Progress::More) => {}
-                Ok(Progress::Ended) => break None,
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => break None,
                 Err(Stop::Broken(broken)) => break Some(broken),
                 Err(Stop::Store(error)) if error.trouble == Trouble::Corrupt => {
                     break Some(Broken {

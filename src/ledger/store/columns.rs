@@ -1,7 +1,8 @@
 //! The records of the ledger's tables: the columns, their types, the field that each holds, and the rules that a
 //! record must keep. Every list of columns in a statement is made from these tables.
 //!
-//! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration.
+//! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration. The text of the first
+//! SQLite schema, which cannot change, calls the rules `store/rules.rs`.
 
 use serde::de::IgnoredAny;
 use uuid::Uuid;
@@ -36,8 +37,11 @@ pub(crate) enum Sealed {
 enum Kind {
     Text,
     Uuid,
-    /// A received id, which need not be a UUID. PostgreSQL has a UUID derived from it, and in `…_key` the id itself.
-    Id(Received),
+    /// A received id, which need not be a UUID. PostgreSQL has a UUID derived from it, and the id itself in `…_key` if it
+    /// is no UUID.
+    Id,
+    /// An id that PostgreSQL always has in `…_key` as well.
+    Key,
     /// A JSON text. PostgreSQL has it as `…_text`, and as `jsonb` for queries.
     Payload,
     Moment,
@@ -45,14 +49,6 @@ enum Kind {
     /// A count of 32 bits in PostgreSQL.
     Step,
     Score,
-}
-
-/// When PostgreSQL has the id itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Received {
-    Always,
-    /// If it is no UUID.
-    WhereItDiffers,
 }
 
 /// Which requests and answers are read.
@@ -117,13 +113,13 @@ impl Record for Row {
         column("agent_name", Kind::Text, |r| &mut r.agent_name),
         column("action_type", Kind::Text, |r| &mut r.action_type),
         column("target_type", Kind::Text, |r| &mut r.target_type),
-        column("target_id", ID, |r| &mut r.target_id),
+        column("target_id", Kind::Id, |r| &mut r.target_id),
         column("outcome", Kind::Text, |r| &mut r.outcome),
         unsealed("request", Kind::Payload, |r| &mut r.request),
         column("request_hash", Kind::Text, |r| &mut r.request_hash),
         unsealed("response", Kind::Payload, |r| &mut r.response),
         column("confidence_score", Kind::Score, |r| &mut r.confidence_score),
-        column("session_id", ID, |r| &mut r.session_id),
+        column("session_id", Kind::Id, |r| &mut r.session_id),
         column("step_index", Kind::Step, |r| &mut r.step_index),
         column("timestamp", Kind::Moment, |r| &mut r.timestamp),
         column("state", Kind::Text, |r| &mut r.state),
@@ -215,9 +211,7 @@ impl Record for Head {
 impl Record for Session {
     const COLUMNS: &'static [Column<Self>] = &[
         column(SEQ, Kind::Count, |r| &mut r.seq),
-        column("session_id", Kind::Id(Received::Always), |r| {
-            &mut r.session_id
-        }),
+        column("session_id", Kind::Key, |r| &mut r.session_id),
         column("context", Kind::Text, |r| &mut r.context),
         column("profile", Kind::Text, |r| &mut r.profile),
         column("principal", Kind::Text, |r| &mut r.principal),
@@ -251,7 +245,6 @@ impl Record for Claim {
 
 /// The number of a record's link.
 const SEQ: &str = "seq";
-const ID: Kind = Kind::Id(Received::WhereItDiffers);
 
 const fn column<R>(name: &'static str, kind: Kind, field: Access<R>) -> Column<R> {
     Column {
@@ -329,7 +322,7 @@ impl<R> Column<R> {
         match self.kind {
             Kind::Text => vec![(name, "text")],
             Kind::Uuid => vec![(name, "uuid")],
-            Kind::Id(_) => vec![(name, "uuid"), (self.key(), "text")],
+            Kind::Id | Kind::Key => vec![(name, "uuid"), (self.key(), "text")],
             Kind::Payload => vec![(format!("{name}_text"), "text"), (name, "jsonb")],
             Kind::Moment => vec![(name, "timestamp with time zone")],
             Kind::Count => vec![(name, "bigint")],
@@ -351,7 +344,7 @@ impl<R> Column<R> {
             (Engine::Sqlite, _, _) | (_, Kind::Text | Kind::Count, _) => name.to_owned(),
             (_, Kind::Uuid | Kind::Score, _) => format!("{name}::text"),
             (_, Kind::Step, _) => format!("{name}::bigint"),
-            (_, Kind::Id(_), _) => {
+            (_, Kind::Id | Kind::Key, _) => {
                 format!("{name}::text || COALESCE(' ' || {}, '')", self.key())
             }
             (_, Kind::Moment, _) => {
@@ -369,7 +362,7 @@ impl<R> Column<R> {
     /// UUID.
     fn received(&self, engine: Engine, value: Value) -> Value {
         match (engine, self.kind, value) {
-            (Engine::Postgres, Kind::Id(_), Value::Text(both)) => {
+            (Engine::Postgres, Kind::Id | Kind::Key, Value::Text(both)) => {
                 let (derived, key) = both.split_once(' ').unwrap_or((&both, &both));
                 let id = if uuid(key) == derived { key } else { derived };
                 id.into()
@@ -385,9 +378,9 @@ impl<R> Column<R> {
             Engine::Postgres => self.in_postgres(),
         };
         let values = match (engine, self.kind, value) {
-            (Engine::Postgres, Kind::Id(received), Value::Text(id)) => {
+            (Engine::Postgres, Kind::Id | Kind::Key, Value::Text(id)) => {
                 let derived = uuid(&id);
-                let differs = received == Received::Always || id != derived;
+                let differs = self.kind == Kind::Key || id != derived;
                 let key = if differs {
                     Value::Text(id)
                 } else {

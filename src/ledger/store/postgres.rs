@@ -90,7 +90,7 @@ impl Store for PostgresStore {
             is_open: true,
         };
         begun?;
-        Ok(Tx::new(inside))
+        Ok(Tx::new(Engine::Postgres, &self.target.place, inside))
     }
 
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
@@ -158,14 +158,6 @@ struct Inside<'a> {
 }
 
 impl Sql for Inside<'_> {
-    fn engine(&self) -> Engine {
-        Engine::Postgres
-    }
-
-    fn place(&self) -> &str {
-        self.place
-    }
-
     fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError> {
         let statement = statement.replace('?', "$");
         let found = self.line.rows(&statement, values).map_err(|failure| {

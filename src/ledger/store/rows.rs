@@ -69,8 +69,7 @@ impl Which {
     /// The answers for a task whose runs came to an end.
     pub(crate) fn runs(session_id: &str, task_id: &str) -> Self {
         let states = "state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled')";
-        let state = (states, None);
-        Self::task(session_id, task_id).and_each(state.clone(), state)
+        Self::task(session_id, task_id).both([states; 2], None)
     }
 
     /// The answers to the delivery that has this key of the caller.
@@ -97,42 +96,29 @@ impl Which {
         }
     }
 
-    /// The answers that are results: neither repetitions of another answer nor ends without one. That is what the
-    /// index of this name holds.
+    /// Those answers that say something new about a delivery: no replays, and no ends without a result. The index of
+    /// this name holds only these. SQLite uses it only where the condition has the index's own words.
     fn results(self, index: &'static str) -> Self {
-        let rows = self.and_each(
-            // SQLite uses the index only where the condition has the index's own words.
-            (
-                "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)",
-                None,
-            ),
-            (
-                "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')",
-                None,
-            ),
-        );
+        let states = [
+            "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)",
+            "state IN ('done', 'partial', 'failed', 'rolled_back', 'reused', 'suppressed')",
+        ];
         Self {
             index: Some(index),
-            ..rows
+            ..self.both(states, None)
         }
     }
 
     /// The rows whose operation id begins with `text`. Those of the operation `text` itself come first.
     pub(crate) fn operation(text: &str) -> Self {
         // What begins with a text is less than that text with the last character after it.
-        let rows = Self::newest().and_each(
-            (
-                "operation_id >= ? AND operation_id < ? || char(1114111)",
-                Some(text.into()),
-            ),
-            (
-                "operation_id >= ? AND operation_id < ? || chr(1114111)",
-                Some(text.into()),
-            ),
-        );
+        let begins = [
+            "operation_id >= ? AND operation_id < ? || char(1114111)",
+            "operation_id >= ? AND operation_id < ? || chr(1114111)",
+        ];
         Self {
             order: NEWEST_FIRST.map(|order| format!("operation_id <> ?1, {order}")),
-            ..rows
+            ..Self::newest().both(begins, Some(text.into()))
         }
     }
 
@@ -171,13 +157,13 @@ impl Which {
         request_hash: &str,
         before: Seq,
     ) -> Self {
-        let success = ("outcome = 'success' AND state IN ('done', 'partial')", None);
+        let success = "outcome = 'success' AND state IN ('done', 'partial')";
         Self::newest()
             .within(Some(session_id))
             .and("action_type = ?", action_type)
             .and("request_hash = ?", request_hash)
             .and("seq < ?", before)
-            .and_each(success.clone(), success)
+            .both([success; 2], None)
     }
 
     /// The failures of that task before that link.
@@ -202,21 +188,22 @@ impl Which {
 
     /// Of these rows, those of a session, if there is one.
     pub(crate) fn within(self, session_id: Option<&str>) -> Self {
-        let Some(id) = session_id else {
-            return self;
-        };
-        self.and_each(
-            ("session_id = ?", Some(id.into())),
-            (
-                "COALESCE(session_key, session_id::text) = ?",
-                Some(id.into()),
-            ),
-        )
+        let session = [
+            "session_id = ?",
+            "COALESCE(session_key, session_id::text) = ?",
+        ];
+        match session_id {
+            Some(id) => self.both(session, Some(id.into())),
+            None => self,
+        }
     }
 
     fn and(self, condition: &'static str, value: impl Into<Value>) -> Self {
-        let condition = (condition, Some(value.into()));
-        self.and_each(condition.clone(), condition)
+        self.both([condition; 2], Some(value.into()))
+    }
+
+    fn both(self, [sqlite, postgres]: [&'static str; 2], value: Option<Value>) -> Self {
+        self.and_each((sqlite, value.clone()), (postgres, value))
     }
 
     fn and_each(mut self, sqlite: Condition, postgres: Condition) -> Self {
@@ -267,7 +254,7 @@ impl Tx<'_> {
     /// Adds a row. It must belong to a session that is open; a row from before oneact must come before the first
     /// link.
     pub(crate) fn insert(&mut self, row: &Row) -> Result<(), StoreError> {
-        let at_home = match (row.state, self.db.engine()) {
+        let at_home = match (row.state, self.engine) {
             (None, _) => self.head()?.is_none(),
             (Some(_), Engine::Sqlite) => self.session(&row.session_id)?.is_some(),
             // A trigger refuses it.
@@ -279,16 +266,15 @@ impl Tx<'_> {
     }
 
     pub(crate) fn rows(&mut self, which: &Which, most: usize) -> Result<Vec<Row>, StoreError> {
-        let engine = self.db.engine();
-        let columns = columns::list::<Row>(engine, which.payloads);
-        if engine == Engine::Postgres {
+        let columns = columns::list::<Row>(self.engine, which.payloads);
+        if self.engine == Engine::Postgres {
             let found = self.chosen(&columns, which, most)?;
             return self.records(found);
         }
         // Most questions of a run find nothing, and SQLite takes long to compile a statement that reads a whole row.
         // So the first statement finds the numbers of the rows, and the second one reads them. An index that was
         // changed may have led to them: the second one asks each row itself.
-        let (condition, mut values) = which.condition(engine);
+        let (condition, mut values) = which.condition(self.engine);
         let whole = format!(
             "SELECT {columns} FROM agent_actions WHERE {condition} AND rowid = ?{}",
             values.len() + 1
@@ -313,29 +299,33 @@ impl Tx<'_> {
 
     /// The step numbers of up to `most` rows.
     pub(crate) fn steps(&mut self, which: &Which, most: usize) -> Result<Vec<u64>, StoreError> {
-        let engine = self.db.engine();
-        let step = engine.choose(["step_index", "step_index::bigint"]);
+        let step = self.engine.choose(["step_index", "step_index::bigint"]);
         Ok(numbers(self.chosen(step, which, most)?))
     }
 
     /// Marks a row as revoked by that link.
     pub(crate) fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
         let set = "revoked_by = ?2";
-        self.change(row_id, set, &[row_id.into(), by.into()])
+        // What somebody wrote there without a link that revokes does not stay.
+        let condition = self.engine.choose([
+            "(revoked_by = ?2 OR NOT EXISTS (SELECT 1 FROM ledger_events WHERE seq = revoked_by AND event = 'revoked'))",
+            "COALESCE(revoked_by, ?2) = ?2",
+        ]);
+        self.change(row_id, set, condition, &[row_id.into(), by.into()])
     }
 
     /// Removes request and response of a row. Their hashes stay.
     pub(crate) fn prune(&mut self, row_id: &str) -> Result<(), StoreError> {
-        let nothing = self.db.engine().choose([
+        let nothing = self.engine.choose([
             "request = NULL, response = NULL",
             "request = NULL, request_text = NULL, response = NULL, response_text = NULL",
         ]);
-        self.change(row_id, nothing, &[row_id.into()])
+        self.change(row_id, nothing, "TRUE", &[row_id.into()])
     }
 
     /// The number of rows from before oneact. They have neither state nor link.
     pub(crate) fn outside(&mut self) -> Result<u64, StoreError> {
-        let table = Row::table(self.db.engine());
+        let table = Row::table(self.engine);
         let count = format!("SELECT count(*) FROM {table} WHERE seq IS NULL AND state IS NULL");
         self.number([&count, &count], &[])
     }
@@ -385,28 +375,36 @@ impl Tx<'_> {
         which: &Which,
         most: usize,
     ) -> Result<Vec<Vec<Value>>, StoreError> {
-        let (text, values) = which.statement(self.db.engine(), columns, most);
+        let (text, values) = which.statement(self.engine, columns, most);
         self.db.run(&text, &values)
     }
 
     /// The number that a statement finds, or 0.
     fn number(&mut self, statement: [&str; 2], values: &[Value]) -> Result<u64, StoreError> {
-        let statement = self.db.engine().choose(statement);
+        let statement = self.engine.choose(statement);
         let found = numbers(self.db.run(statement, values)?);
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    /// Changes a row, whose id is the first value. It is refused where there is none.
-    fn change(&mut self, row_id: &str, set: &str, values: &[Value]) -> Result<(), StoreError> {
-        let engine = self.db.engine();
-        let (table, id) = (Row::table(engine), engine.choose(["?1", "?1::uuid"]));
-        let text = format!("UPDATE {table} SET {set} WHERE id = {id} RETURNING 1");
+    /// Changes a row, whose id is the first value. It is refused where no row fulfils the condition.
+    fn change(
+        &mut self,
+        row_id: &str,
+        set: &str,
+        condition: &str,
+        values: &[Value],
+    ) -> Result<(), StoreError> {
+        let (table, id) = (
+            Row::table(self.engine),
+            self.engine.choose(["?1", "?1::uuid"]),
+        );
+        let text = format!("UPDATE {table} SET {set} WHERE id = {id} AND {condition} RETURNING 1");
         let changed = !self.db.run(&text, values)?.is_empty();
         if changed {
             return Ok(());
         }
         let why = format!("there is no row {row_id} that can be changed so");
-        Err(Trouble::Refused.with(self.db.place(), why))
+        Err(Trouble::Refused.with(self.place, why))
     }
 }
 

@@ -8,11 +8,6 @@ use crate::ledger::record::{self, ClaimState, Effects, RowOutcome, RowState};
 
 /// A database inside a transaction.
 pub(super) trait Sql {
-    fn engine(&self) -> Engine;
-
-    /// The ledger, for people.
-    fn place(&self) -> &str;
-
     /// Runs a statement with the parameters `?1`, `?2` …, and returns the rows that it finds.
     fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError>;
 

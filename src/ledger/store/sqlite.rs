@@ -151,11 +151,14 @@ impl Store for SqliteStore {
                 TransactionBehavior::Immediate
             }
         };
+        let place = self.files.place();
         let begun = self.conn.transaction_with_behavior(behavior);
-        Ok(Tx::new(Inside {
-            transaction: begun.map_err(|error| self.files.told(&error))?,
-            place: self.files.place(),
-        }))
+        let transaction = begun.map_err(|error| self.files.told(&error))?;
+        Ok(Tx::new(
+            Engine::Sqlite,
+            place,
+            Inside { transaction, place },
+        ))
     }
 
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError> {
@@ -215,14 +218,6 @@ struct Inside<'a> {
 }
 
 impl Sql for Inside<'_> {
-    fn engine(&self) -> Engine {
-        Engine::Sqlite
-    }
-
-    fn place(&self) -> &str {
-        self.place
-    }
-
     fn run(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StoreError> {
         let found = || {
             let mut statement = self.transaction.prepare_cached(statement)?;

@@ -1,5 +1,7 @@
 //! A transaction. Each of its steps is one small question or change, written once for both databases.
 
+use std::cell::OnceCell;
+
 use super::{
     StoreError, Trouble,
     columns::{self, Payloads, Record, Rule, must},
@@ -11,9 +13,11 @@ use crate::ledger::{
 };
 
 pub(crate) struct Tx<'a> {
+    pub(super) engine: Engine,
+    pub(super) place: &'a str,
     pub(super) db: Box<dyn Sql + 'a>,
     /// The last link, once it is known. No other transaction can add one before this one ends.
-    head: Option<Option<Head>>,
+    head: OnceCell<Option<Head>>,
     /// The session that was read or opened last. A session never changes.
     session: Option<Session>,
 }
@@ -22,10 +26,12 @@ pub(crate) struct Tx<'a> {
 const DECIDES: &str = "event NOT IN ('replayed', 'reused', 'suppressed')";
 
 impl<'a> Tx<'a> {
-    pub(super) fn new(db: impl Sql + 'a) -> Self {
+    pub(super) fn new(engine: Engine, place: &'a str, db: impl Sql + 'a) -> Self {
         Self {
+            engine,
+            place,
             db: Box::new(db),
-            head: None,
+            head: OnceCell::new(),
             session: None,
         }
     }
@@ -37,17 +43,19 @@ impl<'a> Tx<'a> {
     // --- the chain ---
 
     pub(crate) fn head(&mut self) -> Result<Option<Head>, StoreError> {
-        if self.head.is_none() {
-            let table = self.table();
-            self.head = Some(self.one(&format!("{table} ORDER BY seq DESC LIMIT 1"), &[])?);
+        if let Some(known) = self.head.get() {
+            return Ok(known.clone());
         }
-        Ok(self.head.clone().flatten())
+        let table = self.table();
+        let head: Option<Head> = self.one(&format!("{table} ORDER BY seq DESC LIMIT 1"), &[])?;
+        self.head = OnceCell::from(head.clone());
+        Ok(head)
     }
 
     /// Adds a link. It is refused unless it is the next one of the chain.
     pub(crate) fn append(&mut self, link: &Link) -> Result<(), StoreError> {
         // In PostgreSQL a trigger refuses it.
-        if self.db.engine() == Engine::Sqlite {
+        if self.engine == Engine::Sqlite {
             let next = match self.head()? {
                 Some(last) => link.seq == last.seq + 1 && link.prev_hash == last.entry_hash,
                 None => link.seq == 0 && link.prev_hash == NOTHING,
@@ -55,7 +63,7 @@ impl<'a> Tx<'a> {
             self.keeps(must(next, "it is not the next link"))?;
         }
         self.insert_record(link)?;
-        self.head = Some(Some(Head {
+        self.head = OnceCell::from(Some(Head {
             seq: link.seq,
             entry_hash: link.entry_hash.clone(),
         }));
@@ -90,7 +98,7 @@ impl<'a> Tx<'a> {
 
     /// What makes SQLite read links by their number from the table itself, whatever indexes somebody has added.
     fn table(&self) -> &'static str {
-        self.db.engine().choose(["NOT INDEXED", ""])
+        self.engine.choose(["NOT INDEXED", ""])
     }
 
     /// The hash of the link of that number.
@@ -114,9 +122,10 @@ impl<'a> Tx<'a> {
         from: Seq,
         most: usize,
     ) -> Result<Vec<Link>, StoreError> {
-        let engine = self.db.engine();
-        let hint = engine.indexed_by("ledger_events_request");
-        let request = engine.choose(["body ->> '$.request_hash'", "public.oneact_request(body)"]);
+        let hint = self.engine.indexed_by("ledger_events_request");
+        let request = self
+            .engine
+            .choose(["body ->> '$.request_hash'", "public.oneact_request(body)"]);
         let mut links: Vec<Link> = self.all(
             &format!(
                 "{hint} WHERE session_id = ?1 AND {request} = ?2 AND seq >= ?3 AND {DECIDES} \
@@ -156,9 +165,10 @@ impl<'a> Tx<'a> {
         session_id: &str,
         but: &str,
     ) -> Result<Option<Seq>, StoreError> {
-        let engine = self.db.engine();
-        let hint = engine.indexed_by("ledger_events_session");
-        let changes = engine.choose(["instr(body, ?4)", "strpos(body, ?4) > 0"]);
+        let hint = self.engine.indexed_by("ledger_events_session");
+        let changes = self
+            .engine
+            .choose(["instr(body, ?4)", "strpos(body, ?4) > 0"]);
         let found: Option<Head> = self.one(
             &format!(
                 "{hint} WHERE session_id = ?1 AND seq > ?2 AND operation_id <> ?3 AND {changes} \
@@ -178,7 +188,7 @@ impl<'a> Tx<'a> {
 
     pub(crate) fn session(&mut self, id: &str) -> Result<Option<Session>, StoreError> {
         if !matches!(&self.session, Some(known) if known.session_id == id) {
-            let key = self.db.engine().choose(["session_id", "session_key"]);
+            let key = self.engine.choose(["session_id", "session_key"]);
             self.session = self.one(&format!("WHERE {key} = ?1"), &[id.into()])?;
         }
         Ok(self.session.clone())
@@ -205,7 +215,7 @@ impl<'a> Tx<'a> {
 
     /// The ledger, for people.
     pub(crate) fn place(&self) -> &str {
-        self.db.place()
+        self.place
     }
 
     /// The first thing in the database that this program does not make so, where that can be known.
@@ -220,7 +230,7 @@ impl<'a> Tx<'a> {
 
     /// The error that something in the ledger is not what was recorded.
     pub(crate) fn damaged(&self, why: String) -> StoreError {
-        Trouble::Corrupt.with(self.db.place(), why)
+        Trouble::Corrupt.with(self.place, why)
     }
 
     // --- claims ---
@@ -236,8 +246,8 @@ impl<'a> Tx<'a> {
 
     /// Writes a claim in the place of the one with the same key.
     pub(crate) fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError> {
-        let (mut text, values) = columns::insert(self.db.engine(), claim);
-        match self.db.engine() {
+        let (mut text, values) = columns::insert(self.engine, claim);
+        match self.engine {
             // SQLite takes longer to compile an upsert than to compile both statements.
             Engine::Sqlite => self.drop_claim(&claim.key, None)?,
             Engine::Postgres => text.push_str(
@@ -254,7 +264,7 @@ impl<'a> Tx<'a> {
         key: &ClaimKey,
         seq: Option<Seq>,
     ) -> Result<(), StoreError> {
-        let table = Claim::table(self.db.engine());
+        let table = Claim::table(self.engine);
         let text = format!(
             "DELETE FROM {table} WHERE session_id = ?1 AND request_hash = ?2 AND seq = COALESCE(?3, seq)"
         );
@@ -278,7 +288,7 @@ impl<'a> Tx<'a> {
 
     /// The SHA-256 of the key. In PostgreSQL this can be read by those who may not read the key.
     pub(crate) fn secret_key_sha256(&mut self) -> Result<Option<String>, StoreError> {
-        if self.db.engine() == Engine::Sqlite {
+        if self.engine == Engine::Sqlite {
             return Ok(self.secret_key()?.map(sha256));
         }
         let text = "SELECT sha256 FROM public.oneact_key_hashes WHERE name = 'secrets'";
@@ -289,7 +299,7 @@ impl<'a> Tx<'a> {
     /// The first link that records the making of a key.
     pub(crate) fn keyed(&mut self) -> Result<Option<Link>, StoreError> {
         let mut found = self.one("WHERE event = 'keyed' ORDER BY seq LIMIT 1", &[])?;
-        if found.is_none() && self.db.engine() == Engine::Sqlite {
+        if found.is_none() && self.engine == Engine::Sqlite {
             // The index may have lost it. A ledger is asked for a key that it does not have only once.
             let all = "NOT INDEXED WHERE event = 'keyed' ORDER BY seq LIMIT 1";
             found = self.one(all, &[])?;
@@ -305,17 +315,15 @@ impl<'a> Tx<'a> {
     }
 
     fn keys(&self) -> &'static str {
-        let engine = self.db.engine();
-        engine.choose(["ledger_keys", "public.oneact_keys"])
+        self.engine.choose(["ledger_keys", "public.oneact_keys"])
     }
 
     // --- what the steps have in common ---
 
     /// The records that a condition and an order select.
     fn all<R: Record>(&mut self, rest: &str, values: &[Value]) -> Result<Vec<R>, StoreError> {
-        let engine = self.db.engine();
-        let columns = columns::list::<R>(engine, Payloads::Kept);
-        let table = R::table(engine);
+        let columns = columns::list::<R>(self.engine, Payloads::Kept);
+        let table = R::table(self.engine);
         let text = format!("SELECT {columns} FROM {table} {rest}");
         let found = self.db.run(&text, values)?;
         self.records(found)
@@ -342,19 +350,18 @@ impl<'a> Tx<'a> {
     }
 
     pub(super) fn records<R: Record>(&self, found: Vec<Vec<Value>>) -> Result<Vec<R>, StoreError> {
-        let engine = self.db.engine();
-        let record = |values| columns::record(engine, values).map_err(|why| self.damaged(why));
+        let record = |values| columns::record(self.engine, values).map_err(|why| self.damaged(why));
         found.into_iter().map(record).collect()
     }
 
     pub(super) fn insert_record<R: Record>(&mut self, record: &R) -> Result<(), StoreError> {
         self.keeps(record.rule())?;
-        let (text, values) = columns::insert(self.db.engine(), record);
+        let (text, values) = columns::insert(self.engine, record);
         self.db.run(&text, &values).map(drop)
     }
 
     pub(super) fn keeps(&self, rule: Rule) -> Result<(), StoreError> {
-        rule.map_err(|why| Trouble::Refused.with(self.db.place(), why))
+        rule.map_err(|why| Trouble::Refused.with(self.place, why))
     }
 }
 

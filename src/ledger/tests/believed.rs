@@ -19,6 +19,15 @@ pub(super) fn delivered_again(file: &InFile) -> Result<Begun, LedgerError> {
     begin(&mut ledger, &other(once("op_3"), 3), &Around::default())
 }
 
+/// Adds a row like the first one, but for these columns.
+fn forged(file: &InFile, columns: &str) {
+    file.change(&format!(
+        "CREATE TEMP TABLE forged AS SELECT * FROM agent_actions LIMIT 1;
+         UPDATE forged SET id = 'forged', {columns};
+         INSERT INTO agent_actions SELECT * FROM forged"
+    ));
+}
+
 fn is_refused(file: &InFile, attack: &str) {
     for begun in [asked_again(file), delivered_again(file)] {
         match begun {
@@ -40,16 +49,13 @@ fn a_row_without_a_link_is_no_answer_and_is_found() {
     ] {
         let file = InFile::new();
         record(&mut file.open(), &other(once("op_1"), 1), &ended());
-        // A row like it, but for a request that was never made.
+        // A request that was never made.
         let mut ledger = file.open();
         let wanted = other(once("op_2"), 2);
         let hash = wanted.asked.hashes(&[0; 32]).request_hash;
-        file.change(&format!(
-            "CREATE TEMP TABLE forged AS SELECT * FROM agent_actions;
-             UPDATE forged SET id = 'forged', request_hash = '{hash}', task_id = 'op_2', operation_id = 'op_2',
-               step_index = 7, seq = NULL, state = '{state}', outcome = '{outcome}';
-             INSERT INTO agent_actions SELECT * FROM forged;"
-        ));
+        let row = format!("request_hash = '{hash}', task_id = 'op_2', operation_id = 'op_2'");
+        let ended = format!("seq = NULL, state = '{state}', outcome = '{outcome}'");
+        forged(&file, &format!("{row}, step_index = 7, {ended}"));
         let begun = begin(&mut ledger, &wanted, &Around::default());
         assert_eq!(said(begun), Ok(Why::New), "{state}");
         let row = "forged".to_owned();
@@ -415,15 +421,17 @@ fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
     let file = InFile::new();
     let dead = other(once("op_1"), 1);
     let mut ledger = file.open();
+    record(&mut ledger, &other(once("op_0"), 5), &ended());
     let running = running(begin(&mut ledger, &dead, &Around::default()));
     ledger.dispatch(&dead, &running).unwrap();
     drop(ledger);
     let never = other(once("op_2"), 2);
     let hash = never.asked.hashes(&[0; 32]).request_hash;
-    file.change(&format!(
-        "INSERT INTO agent_actions (id, operation_id, session_id, request_hash, task_id, request, outcome, step_index, timestamp)
-         VALUES ('00000000-0000-4000-8000-000000000000', 'op_1', 's', '{hash}', 'op_2', '{{}}', 'success', 9, '')"
-    ));
+    let row = format!("operation_id = 'op_1', task_id = 'op_2', request_hash = '{hash}'");
+    forged(
+        &file,
+        &format!("{row}, step_index = 9, seq = NULL, state = NULL"),
+    );
     let yes = |_: &_| "{}".to_owned();
     let happened = Happened::Yes(&yes);
     file.open().resolve("op_1", happened, None).unwrap();
@@ -440,9 +448,9 @@ fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
 #[test]
 fn a_step_number_that_somebody_took_stops_no_record() {
     let file = InFile::filled();
-    file.change(
-        "INSERT INTO agent_actions (id, session_id, request_hash, outcome, timestamp, step_index)
-         VALUES ('00000000-0000-4000-8000-000000000000', 's', '', 'success', '', 9223372036854775807)",
+    forged(
+        &file,
+        "step_index = 9223372036854775807, seq = NULL, state = NULL",
     );
     record(&mut file.open(), &other(once("op_9"), 9), &ended());
     let begun = begin(

@@ -1,6 +1,9 @@
 //! The walk along the chain: what was seen, and what must come next.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::ControlFlow,
+};
 
 use super::{Broken, Damage, Part, Verdict, Whose};
 use crate::ledger::{
@@ -15,12 +18,6 @@ use crate::ledger::{
 /// Links and rows that are read in one transaction. Rows may be large.
 const LINKS: usize = 512;
 const ROWS: usize = 32;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
-    More,
-    Ended,
-}
 
 #[derive(Debug)]
 pub(super) enum Stop {
@@ -83,8 +80,8 @@ impl Walk {
         self.verdict
     }
 
-    /// Examines the next links, with their rows and sessions.
-    pub(super) fn page(&mut self, tx: &mut Tx<'_>) -> Result<Progress, Stop> {
+    /// Examines the next links, with their rows and sessions. Breaks at the end of the chain.
+    pub(super) fn page(&mut self, tx: &mut Tx<'_>) -> Result<ControlFlow<()>, Stop> {
         let mut links = tx.links(self.next, LINKS)?;
         let rows = tx.rows(&Which::since(self.next), ROWS)?;
         // These links cannot have opened more.
@@ -104,10 +101,10 @@ impl Walk {
             self.step(tx, link, row.as_ref(), session.as_ref())?;
         }
         if !ended {
-            return Ok(Progress::More);
+            return Ok(ControlFlow::Continue(()));
         }
         self.end(tx, rows.next(), sessions.next())?;
-        Ok(Progress::Ended)
+        Ok(ControlFlow::Break(()))
     }
 
     fn step(

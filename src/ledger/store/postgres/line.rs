@@ -23,7 +23,7 @@ const BRIEFLY: Duration = Duration::from_secs(1);
 
 /// The settings of every connection. Either side notices within a minute that the other machine has vanished, and a
 /// process that stops within a transaction delays the others for at most 30 s.
-const SETTINGS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
+const SETTINGS: &str = "SET standard_conforming_strings = on; SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 15; \
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; SET tcp_user_timeout = 35000";
 
@@ -209,18 +209,12 @@ pub(super) enum Failure {
 impl Failure {
     /// Whether the connection is lost, so that another one may work.
     pub(super) fn is_loss(&self) -> bool {
-        match self {
-            Self::Silent(_) => true,
-            Self::Told(error) => match error.as_db_error() {
-                Some(told) => is_loss(told.code()),
-                None => true,
-            },
-        }
+        self.code().is_none_or(is_loss)
     }
 
-    /// Whether the server answered with that code.
-    pub(super) fn is(&self, code: &SqlState) -> bool {
-        self.told().is_some_and(|told| told.code() == code)
+    /// Whether the server answered with that code (PostgreSQL manual, appendix A).
+    pub(super) fn is(&self, code: &str) -> bool {
+        self.code() == Some(code)
     }
 
     fn told(&self) -> Option<&DbError> {
@@ -230,13 +224,15 @@ impl Failure {
         }
     }
 
+    fn code(&self) -> Option<&str> {
+        Some(self.told()?.code().code())
+    }
+
     pub(super) fn words(&self) -> String {
-        match self {
-            Self::Silent(time) => format!("no answer within {} s", time.as_secs()),
-            Self::Told(error) => match error.as_db_error() {
-                Some(told) => told.message().to_owned(),
-                None => chain(error),
-            },
+        match (self, self.told()) {
+            (Self::Silent(time), _) => format!("no answer within {} s", time.as_secs()),
+            (_, Some(told)) => told.message().to_owned(),
+            (Self::Told(error), None) => chain(error),
         }
     }
 }
@@ -268,69 +264,53 @@ pub(super) enum Stage<'a> {
 impl Stage<'_> {
     pub(super) fn trouble(self, place: &str, failure: &Failure) -> StoreError {
         let why = failure.words();
-        let Some(told) = failure.told() else {
+        let Some(code) = failure.code() else {
             return match self {
                 Self::Opening(target) => target.unreachable(remedy(failure, why)),
                 Self::Working => Trouble::Lost.with(place, why),
                 Self::Keeping => Trouble::Unconfirmed.with(place, why),
             };
         };
-        let code = told.code();
-        let (trouble, why) = match code.code().get(..2).unwrap_or_default() {
-            _ if is_loss(code) => match self {
-                Self::Opening(_) => (Trouble::Busy, why),
-                // A proxy may have said this. Whether the server kept anything is not known.
-                Self::Keeping if code.code().starts_with("08") => (Trouble::Unconfirmed, why),
-                // The server itself says that it ends the connection, so it kept nothing.
-                Self::Working | Self::Keeping => (Trouble::Lost, why),
-            },
-            _ if *code == SqlState::DISK_FULL => (Trouble::Full, why),
+        let (trouble, advice) = match (code, code.get(..2).unwrap_or_default(), self) {
+            (_, _, Self::Opening(_)) if is_loss(code) => (Trouble::Busy, ""),
+            // A proxy may have said this. Whether the server kept anything is not known.
+            (_, "08", Self::Keeping) => (Trouble::Unconfirmed, ""),
+            // The server itself says that it ends the connection, so it kept nothing.
+            _ if is_loss(code) => (Trouble::Lost, ""),
+            // disk_full
+            ("53100", _, _) => (Trouble::Full, ""),
             // Locks, deadlocks, statements that take too long, too many connections.
-            "40" | "53" | "55" | "57" => (Trouble::Busy, why),
-            _ if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) => {
-                (Trouble::Corrupt, why)
-            }
-            _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
-                (Trouble::ReadOnly, format!("{why}. Name the primary server"))
-            }
-            _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => (
+            (_, "40" | "53" | "55" | "57", _) => (Trouble::Busy, ""),
+            // data_corrupted, index_corrupted
+            ("XX001" | "XX002", _, _) => (Trouble::Corrupt, ""),
+            // read_only_sql_transaction
+            ("25006", _, _) => (Trouble::ReadOnly, ". Name the primary server"),
+            // insufficient_privilege
+            ("42501", _, _) => (
                 Trouble::ReadOnly,
-                format!("{why}. Its owner grants it: GRANT oneact_writer TO the user"),
+                ". Its owner grants it: GRANT oneact_writer TO the user",
             ),
-            _ => match self {
-                Self::Opening(target) => return target.unreachable(denied(code, why)),
-                Self::Working | Self::Keeping => (Trouble::Refused, why),
-            },
+            // invalid_authorization_specification, invalid_password
+            ("28000" | "28P01", _, Self::Opening(_)) => (
+                Trouble::Unreachable,
+                ". Check the user and the password of its URI",
+            ),
+            // invalid_catalog_name
+            ("3D000", _, Self::Opening(_)) => (
+                Trouble::Unreachable,
+                ". Make it with `createdb`, or name another one",
+            ),
+            (_, _, Self::Opening(_)) => (Trouble::Unreachable, ""),
+            (_, _, Self::Working | Self::Keeping) => (Trouble::Refused, ""),
         };
-        trouble.with(place, why)
+        trouble.with(place, why + advice)
     }
 }
 
-/// `57P01` … `57P02`, `25P03`, `08…`: the server ends the connection.
-fn is_loss(code: &SqlState) -> bool {
-    [
-        SqlState::ADMIN_SHUTDOWN,
-        SqlState::CRASH_SHUTDOWN,
-        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
-    ]
-    .contains(code)
-        || code.code().starts_with("08")
-}
-
-/// What to do when the server does not let us in.
-fn denied(code: &SqlState, why: String) -> String {
-    if [
-        SqlState::INVALID_PASSWORD,
-        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-    ]
-    .contains(code)
-    {
-        format!("{why}. Check the user and the password of its URI")
-    } else if *code == SqlState::INVALID_CATALOG_NAME {
-        format!("{why}. Make it with `createdb`, or name another one")
-    } else {
-        why
-    }
+/// Whether the server ends the connection: `admin_shutdown`, `crash_shutdown`, `idle_in_transaction_session_timeout`, or a
+/// connection exception.
+fn is_loss(code: &str) -> bool {
+    matches!(code, "57P01" | "57P02" | "25P03") || code.starts_with("08")
 }
 
 /// What to do when no server is reached.

@@ -1,6 +1,6 @@
 //! The schema of the PostgreSQL database: how its tables are made and brought up to date.
 
-use tokio_postgres::{Row, error::SqlState};
+use tokio_postgres::Row;
 
 use super::{
     super::{
@@ -19,7 +19,7 @@ pub(super) const VERSIONS: &str =
     "SELECT version, checksum FROM public.oneact_migrations ORDER BY version";
 
 /// All versions in their order. This program writes the last one.
-pub(super) const MIGRATIONS: [Migration; 2] = [
+pub(super) const MIGRATIONS: [Migration; 3] = [
     Migration {
         version: 1,
         name: "the ledger",
@@ -32,7 +32,18 @@ pub(super) const MIGRATIONS: [Migration; 2] = [
         text: include_str!("../../schema/postgres_2.sql"),
         checksum: "e877407a4402b55085a75319b0c9b0bd0ff9bee87a6f8a3bc09132002e1e5438",
     },
+    Migration {
+        version: 3,
+        name: "triggers find nothing in a search path of the caller's",
+        text: include_str!("../../schema/postgres_3.sql"),
+        checksum: "e43e8258dd0681aa14f8fb027ba257e2812f7d8d167f85e0a91ff54a05822012",
+    },
 ];
+
+const UNDEFINED_TABLE: &str = "42P01";
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
+/// A table, function, other object or column of that name exists, or a column has another type.
+const TAKEN: [&str; 5] = ["42P07", "42723", "42710", "42701", "42804"];
 
 /// Makes sure that the tables can be used for `wish`. Only [`Wish::Write`] makes them or brings them up to date.
 /// `versions` is the answer to [`VERSIONS`].
@@ -69,7 +80,7 @@ fn checked(
     wish: Wish,
 ) -> Result<Option<Standing>, StoreError> {
     let rows = match versions {
-        Err(failure) if failure.is(&SqlState::UNDEFINED_TABLE) => return Ok(None),
+        Err(failure) if failure.is(UNDEFINED_TABLE) => return Ok(None),
         versions => versions.map_err(|failure| Stage::Working.trouble(place, &failure))?,
     };
     let applied = rows
@@ -128,21 +139,14 @@ fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
 
 fn refused(place: &str, failure: &Failure) -> StoreError {
     let why = failure.words();
-    if failure.is(&SqlState::INSUFFICIENT_PRIVILEGE) {
+    if failure.is(INSUFFICIENT_PRIVILEGE) {
         let why = format!(
             "its tables are not there yet, and this user may not make them ({why}). Run oneact once as the \
              owner of the database, or of the table agent_actions"
         );
         return Trouble::ReadOnly.with(place, why);
     }
-    let taken = [
-        SqlState::DUPLICATE_TABLE,
-        SqlState::DUPLICATE_FUNCTION,
-        SqlState::DUPLICATE_OBJECT,
-        SqlState::DUPLICATE_COLUMN,
-        SqlState::DATATYPE_MISMATCH,
-    ];
-    if taken.iter().any(|code| failure.is(code)) {
+    if TAKEN.iter().any(|code| failure.is(code)) {
         return Trouble::Foreign.with(place, why);
     }
     Stage::Working.trouble(place, failure)

@@ -88,6 +88,8 @@ fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standi
         Found::Seed => return Ok(Some(Standing::Older(0))),
         Found::Foreign => return Err(foreign(files)),
         Found::Ours(..=0) => return half("it has no version"),
+        // Another process may be migrating it, so what was applied is compared afterwards.
+        Found::Ours(version) if version < VERSION => return Ok(Some(Standing::Older(version))),
         Found::Ours(version) => version,
     };
     let text = "SELECT version, checksum FROM schema_migrations ORDER BY version";

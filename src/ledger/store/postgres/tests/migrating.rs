@@ -70,7 +70,8 @@ fn opening_twice_changes_nothing() {
         assert_eq!(Cluster::shared().sql(&name, EVERYTHING), once);
         assert_eq!(
             Cluster::shared().sql(&name, "SELECT version, name FROM oneact_migrations"),
-            "1|the ledger\n2|links are found by their request, and decide"
+            "1|the ledger\n2|links are found by their request, and decide\n\
+             3|triggers find nothing in a search path of the caller's"
         );
     }
 }
@@ -196,7 +197,7 @@ fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
     Cluster::shared().sql(&name, newer);
     let refused = refusal(&name);
     assert_eq!(refused.trouble, Trouble::Newer, "{refused}");
-    let versions = "has schema version 7, and this program knows 2:";
+    let versions = "has schema version 7, and this program knows 3:";
     assert!(refused.to_string().contains(versions), "{refused}");
     let uri = Cluster::shared().uri(&name);
     let refused = PostgresStore::open(&uri, Wish::Decide).err().unwrap();
@@ -279,6 +280,47 @@ fn somebody_with_the_rights_of_the_writer_alone_records_and_changes_nothing() {
         &name,
         "SET ROLE oneact_reader; SELECT * FROM agent_actions, ledger_events",
     );
+}
+
+#[test]
+fn the_writer_puts_no_link_out_of_its_order_by_operators_of_its_own() {
+    let (_, name) = fresh();
+    let cluster = Cluster::shared();
+    let mut store = PostgresStore::open(&cluster.uri(&name), Wish::Write).unwrap();
+    write(&mut store, |tx| append(tx).map(drop)).unwrap();
+    cluster.sql(
+        &name,
+        "CREATE ROLE operator LOGIN IN ROLE oneact_writer; CREATE SCHEMA own AUTHORIZATION operator;
+         SET ROLE operator;
+         CREATE FUNCTION own.never(bigint, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+         CREATE FUNCTION own.never(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+         CREATE OPERATOR own.<> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = own.never);
+         CREATE OPERATOR own.<> (LEFTARG = text, RIGHTARG = text, FUNCTION = own.never)",
+    );
+    let refused = cluster.try_sql(
+        &name,
+        "SET ROLE operator; SET search_path = own, pg_catalog;
+         INSERT INTO public.ledger_events SELECT 5000, operation_id, session_id, event, at, actor, body,
+           repeat('0', 64), repeat('1', 64) FROM public.ledger_events LIMIT 1",
+    );
+    let refused = refused.unwrap_err();
+    assert!(refused.contains("is not the next one"), "{refused}");
+}
+
+#[test]
+fn rows_from_before_oneact_are_changed_only_by_those_who_may_change_the_table() {
+    let name = database(CURRENT);
+    let cluster = Cluster::shared();
+    cluster.sql(
+        &name,
+        "INSERT INTO agent_actions (agent_name) VALUES ('old')",
+    );
+    open(&name);
+    cluster.sql(&name, "CREATE ROLE scribe LOGIN IN ROLE oneact_writer");
+    let change = "UPDATE agent_actions SET response = '{}' WHERE seq IS NULL";
+    let refused = cluster.try_sql(&name, &format!("SET ROLE scribe; {change}"));
+    assert!(refused.unwrap_err().contains("is from before oneact"));
+    cluster.sql(&name, change);
 }
 
 #[test]
