@@ -36,17 +36,15 @@ use camino::Utf8PathBuf;
 
 use crate::host::Host;
 
-pub(crate) use anchor::{AnchorError, AnchorOutError, Note, read_anchors};
+pub(crate) use anchor::{AnchorError, read_anchors};
 pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
-pub(crate) use decide::{
-    Case, DecisionError, Dependants, Happened, Resolved, Review, Reviewed, Revoked,
-};
+pub(crate) use decide::{Case, Dependants, Happened, Review};
 pub(crate) use decision::{Decision, Difference, Fact};
 pub(crate) use home::home;
 pub(crate) use naming::{Alone, Name, SCRATCH, Told};
 pub(crate) use place::Place;
-pub(crate) use prune::{Pruned, Wish as PruneWish};
+pub(crate) use prune::Wish as PruneWish;
 pub(crate) use reading::{How, Most, Open, Page, ReadError, Reading, Step, Whole};
 pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
@@ -56,7 +54,7 @@ pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verdict::{Broken, HeadSays, Verdict};
 pub(crate) use verify::Signers;
 pub(crate) use words::{
-    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Recorded, Running, Target, Who, Why,
+    Again, Answered, Ask, Attempt, Begun, Ended, LedgerError, Running, Target, Who, Why,
 };
 
 use anchor::HeadFile;

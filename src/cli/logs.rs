@@ -23,7 +23,7 @@ use tracing_subscriber::{
     registry::Registry,
 };
 
-use super::stderr::Stderr;
+use super::streams::Stderr;
 use crate::task::{Failure, cut_links, redact_presigned, visible};
 
 /// How much is said on stderr, and how.

@@ -4,7 +4,7 @@ pub(super) mod json;
 pub(super) mod page;
 pub(super) mod words;
 
-use std::{io, process::ExitCode};
+use std::io;
 
 use clap::Args;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
@@ -12,10 +12,10 @@ use rustix::termios::tcgetwinsize;
 
 use crate::{
     host::{Host, Interrupts},
-    perform::{LookError, Reading, Settings, Step, look},
+    record::{Most, Page, Project, Reading, Row, Step, Whole},
 };
 
-use super::{flags::PlaceArgs, print, settings};
+use super::{Stop, settings::PlaceArgs};
 
 /// Flags of everything that looks at the record.
 #[derive(Debug, Args)]
@@ -33,74 +33,48 @@ pub(super) struct LookArgs {
     pub(super) places: PlaceArgs,
 }
 
-/// Why there is nothing to print.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum LookFailure {
-    #[error("{0}")]
-    Usage(String),
-    #[error(transparent)]
-    Look(#[from] LookError),
-    #[error("{0}")]
-    Said(String),
-}
-
-impl From<crate::perform::ReadError> for LookFailure {
-    fn from(error: crate::perform::ReadError) -> Self {
-        Self::Look(error.into())
-    }
-}
-
 /// An open ledger, and what is needed to tell of it.
 pub(super) struct Desk {
-    pub(super) settings: Settings,
+    pub(super) project: Project,
     pub(super) reading: Reading,
     pub(super) host: Host,
-    pub(super) zone: Zone,
+    zone: Zone,
+    session: Option<String>,
 }
 
 /// In which zone times are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Zone {
+enum Zone {
     Local,
     Utc,
 }
 
-/// Opens the ledger, has it told, and prints that: 0; or 1, and the reason on stderr.
-pub(super) fn told(
-    args: &LookArgs,
-    interrupts: Interrupts,
-    tell: impl FnOnce(&mut Desk) -> Result<String, LookFailure>,
-) -> ExitCode {
-    let text = desk(args, interrupts).and_then(|mut desk| tell(&mut desk));
-    match text {
-        Ok(text) => match print(text.as_bytes()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        },
-        Err(failure) => failed(&failure),
-    }
-}
-
-/// The reason on stderr, and its exit code.
-pub(super) fn failed(failure: &LookFailure) -> ExitCode {
-    tracing::error!("{failure}");
-    match failure {
-        LookFailure::Usage(_) => ExitCode::from(2),
-        LookFailure::Look(_) | LookFailure::Said(_) => ExitCode::FAILURE,
-    }
-}
-
-pub(super) fn desk(args: &LookArgs, interrupts: Interrupts) -> Result<Desk, LookFailure> {
-    let settings = settings::places(&args.places).map_err(LookFailure::Usage)?;
-    Ok(Desk {
-        reading: look(&settings)?,
-        settings,
-        host: Host::new(None, None, interrupts),
-        zone: if args.utc { Zone::Utc } else { Zone::Local },
-    })
-}
-
 impl Desk {
+    /// Opens the ledger.
+    pub(super) fn open(args: &LookArgs, interrupts: Interrupts) -> Result<Self, Stop> {
+        let project = args.places.project()?;
+        Ok(Self {
+            reading: project.look()?,
+            project,
+            host: Host::new(None, None, interrupts),
+            zone: if args.utc { Zone::Utc } else { Zone::Local },
+            session: args.session.clone(),
+        })
+    }
+
+    /// The answer of that name.
+    pub(super) fn find(&mut self, id: &str) -> Result<Row, Stop> {
+        Ok(self.reading.find(id, self.session.as_deref())?)
+    }
+
+    /// All of the session that is meant.
+    pub(super) fn whole(&mut self) -> Result<(Page, Vec<Whole>), Stop> {
+        let session = self.reading.session(self.session.as_deref())?;
+        let page = self.reading.page(&session, Most::All, &|_| true)?;
+        let whole = self.reading.whole(&session, page.steps.clone())?;
+        Ok((page, whole))
+    }
+
     /// A moment of the record in the zone that was asked for; none if it is none.
     pub(super) fn moment(&self, instant: &str) -> Option<Zoned> {
         let at: Timestamp = instant.parse().ok()?;
@@ -110,19 +84,37 @@ impl Desk {
         })
     }
 
-    /// A moment as a clock shows it. Rows of before oneact may hold any text in its place.
+    /// A moment as a clock shows it.
     pub(super) fn clock(&self, instant: &str) -> String {
-        let shown = |at: Zoned| at.strftime("%H:%M:%S").to_string();
-        self.moment(instant)
-            .map_or_else(|| words::line(instant), shown)
+        self.shown(instant, "%H:%M:%S")
     }
 
     /// With the day before it.
     pub(super) fn date(&self, instant: &str) -> String {
-        let shown = |at: Zoned| at.strftime("%Y-%m-%d %H:%M:%S").to_string();
-        self.moment(instant)
-            .map_or_else(|| words::line(instant), shown)
+        self.shown(instant, "%Y-%m-%d %H:%M:%S")
     }
+
+    /// Rows of before oneact may hold any text in the place of a moment.
+    fn shown(&self, instant: &str, format: &str) -> String {
+        let at = self.moment(instant);
+        at.map_or_else(
+            || words::line(instant),
+            |at| at.strftime(format).to_string(),
+        )
+    }
+}
+
+/// `1284` as `1 284`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// How wide a table may be: as the terminal, else 80 columns.
@@ -173,19 +165,10 @@ pub(super) fn task(step: &Step) -> String {
         return name.to_owned();
     }
     let digits = step.row.attempt.to_string();
-    let raised = digits.chars().map(|digit| match digit {
-        '1' => '¹',
-        '2' => '²',
-        '3' => '³',
-        '4' => '⁴',
-        '5' => '⁵',
-        '6' => '⁶',
-        '7' => '⁷',
-        '8' => '⁸',
-        '9' => '⁹',
-        _ => '⁰',
-    });
-    name.chars().chain(raised).collect()
+    let raised = |digit: u8| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(usize::from(digit - b'0'));
+    name.chars()
+        .chain(digits.bytes().filter_map(raised))
+        .collect()
 }
 
 #[cfg(test)]
@@ -215,5 +198,11 @@ mod tests {
                 "3.2 GB"
             ]
         );
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let all = [0, 999, 1000, 1284, 1_234_567].map(grouped);
+        assert_eq!(all, ["0", "999", "1 000", "1 284", "1 234 567"]);
     }
 }

@@ -1,14 +1,21 @@
-//! The task on stdin: read to its end, or to a signal, or to the end of the run's time.
+//! The task: on stdin, read to its end, or to a signal, or to the end of the run's time; or in a file that the
+//! command line names, a regular one, so that no pipe or device is waited for.
 
 use std::{
-    io::{self, IsTerminal},
-    os::{fd::AsFd, unix::net::UnixStream},
+    fs::File,
+    io::{self, IsTerminal, Read as _},
+    os::{
+        fd::AsFd,
+        unix::{fs::OpenOptionsExt as _, net::UnixStream},
+    },
     time::Duration,
 };
 
+use camino::Utf8Path;
 use rustix::{
     buffer::spare_capacity,
     event::{PollFd, PollFlags, Timespec, poll},
+    fs::OFlags,
     io::Errno,
 };
 
@@ -100,4 +107,26 @@ fn wait(wake: &UnixStream, stdin: impl AsFd, left: Option<Duration>) -> io::Resu
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Reads the file, or one byte more than a task may have: the reader of JSON refuses it by its size.
+pub(super) fn read_file(path: &Utf8Path) -> Result<Vec<u8>, Failure> {
+    regular(path).map_err(|error| {
+        let message = format!("cannot read the task from {path}: {error}");
+        Failure::new(Fault::InvalidUsage, message)
+    })
+}
+
+fn regular(path: &Utf8Path) -> io::Result<Vec<u8>> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        let message = "it is no regular file; give the task on stdin";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

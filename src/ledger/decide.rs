@@ -11,7 +11,7 @@ use super::{
     store::{Durability, StoreError, Tx, Which, write},
 };
 
-pub(crate) use resolve::{Case, Happened, Resolved};
+pub(crate) use resolve::{Case, Happened};
 
 /// Why a decision is not taken.
 #[derive(Debug, thiserror::Error)]

@@ -5,49 +5,32 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    perform::{Decision, Fact, How, Open, Page, Row, RowState, Step, Whole},
+    record::{Decision, Fact, How, Open, Page, Row, RowState, Step, Whole},
     task::Sight,
 };
 
 use super::words;
 
 /// A session, or part of it.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(in crate::cli) struct History<'a> {
-    session: SessionPart<'a>,
+    session: Value,
     steps: Vec<Summary<'a>>,
-    open: Vec<OpenPart<'a>>,
+    open: Vec<Value>,
 }
 
 /// All that is known of a session: what was asked, what was decided, what was answered (R-004-59).
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(in crate::cli) struct Document<'a> {
     oneact: &'static str,
-    session: SessionPart<'a>,
+    session: Value,
     steps: Vec<WholeStep<'a>>,
-    open: Vec<OpenPart<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct SessionPart<'a> {
-    session_id: &'a str,
-    context: Option<&'a str>,
-    profile: Option<&'a str>,
-    principal: Option<&'a str>,
-    opened_at: Option<&'a str>,
-    steps: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct OpenPart<'a> {
-    operation_id: &'a str,
-    since: &'a str,
-    state: &'static str,
+    open: Vec<Value>,
 }
 
 /// A step without its request and its answer.
-#[derive(Debug, Serialize)]
-pub(in crate::cli) struct Summary<'a> {
+#[derive(Serialize)]
+struct Summary<'a> {
     step_index: u64,
     id: &'a str,
     operation_id: &'a str,
@@ -65,30 +48,21 @@ pub(in crate::cli) struct Summary<'a> {
     reason: Option<&'a str>,
     answered_from: Option<u64>,
     adjusted: Text<'a>,
-    made: Vec<MadePart>,
+    made: Vec<Value>,
     request_hash: &'a str,
     seq: Option<u64>,
     revoked_by: Option<u64>,
     pruned: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct MadePart {
-    ref_id: String,
-    asset_type: String,
-    storage_uri: String,
-    bytes: Option<u64>,
-    blake3: Option<String>,
-}
-
 /// A step with everything.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(in crate::cli) struct WholeStep<'a> {
     step: Summary<'a>,
-    decision: DecisionPart<'a>,
+    decision: Value,
     links: Vec<LinkPart<'a>>,
     given_again: &'a [u64],
-    entry: EntryPart<'a>,
+    entry: Value,
     inputs: Text<'a>,
     request: Text<'a>,
     request_sha256: &'a str,
@@ -96,30 +70,7 @@ pub(in crate::cli) struct WholeStep<'a> {
     response_sha256: &'a str,
 }
 
-#[derive(Debug, Serialize)]
-struct EntryPart<'a> {
-    version: Option<&'a str>,
-    digest: Option<&'a str>,
-    tool_pin: Option<&'a str>,
-    oneact: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-struct DecisionPart<'a> {
-    kind: &'static str,
-    reason: Option<&'a str>,
-    sentence: String,
-    about: Option<AboutPart<'a>>,
-    differences: Vec<Value>,
-}
-
-#[derive(Debug, Serialize)]
-struct AboutPart<'a> {
-    step_index: u64,
-    operation_id: &'a str,
-}
-
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct LinkPart<'a> {
     seq: u64,
     event: &'a str,
@@ -130,7 +81,6 @@ struct LinkPart<'a> {
 }
 
 /// A text of the record: JSON as it is, anything else as a string.
-#[derive(Debug)]
 struct Text<'a>(Option<&'a str>);
 
 impl Serialize for Text<'_> {
@@ -168,28 +118,25 @@ pub(in crate::cli) fn document<'a>(page: &'a Page, whole: &'a [Whole]) -> Docume
     }
 }
 
-fn session(page: &Page) -> SessionPart<'_> {
+fn session(page: &Page) -> Value {
     let opened = page.opened.as_ref();
-    SessionPart {
-        session_id: &page.session_id,
-        context: opened.map(|session| session.context.as_str()),
-        profile: opened.map(|session| session.profile.as_str()),
-        principal: opened.map(|session| session.principal.as_str()),
-        opened_at: opened.map(|session| session.opened_at.as_str()),
-        steps: page.count,
-    }
+    json!({
+        "session_id": page.session_id,
+        "context": opened.map(|session| &session.context),
+        "profile": opened.map(|session| &session.profile),
+        "principal": opened.map(|session| &session.principal),
+        "opened_at": opened.map(|session| &session.opened_at),
+        "steps": page.count,
+    })
 }
 
-fn open(open: &Open) -> OpenPart<'_> {
-    OpenPart {
-        operation_id: &open.operation_id,
-        since: &open.since,
-        state: match open.how {
-            How::AtWork => "at_work",
-            How::Died => "died",
-            How::Unknown => "unknown",
-        },
-    }
+fn open(open: &Open) -> Value {
+    let state = match open.how {
+        How::AtWork => "at_work",
+        How::Died => "died",
+        How::Unknown => "unknown",
+    };
+    json!({"operation_id": open.operation_id, "since": open.since, "state": state})
 }
 
 fn summary(step: &Step) -> Summary<'_> {
@@ -220,47 +167,40 @@ fn summary(step: &Step) -> Summary<'_> {
     }
 }
 
-fn made(row: &Row) -> Vec<MadePart> {
-    let part = |made: crate::perform::Made| {
-        let (bytes, blake3) = match made.print.sight {
-            Sight::Content(content) => (Some(content.bytes), Some(content.blake3)),
-            Sight::Absent | Sight::Unknown => (None, None),
+fn made(row: &Row) -> Vec<Value> {
+    let part = |made: &crate::record::Made| {
+        let content = match &made.print.sight {
+            Sight::Content(content) => Some(content),
+            Sight::Absent | Sight::Unknown => None,
         };
-        MadePart {
-            ref_id: made.ref_id,
-            asset_type: made.asset_type,
-            storage_uri: made.storage_uri,
-            bytes,
-            blake3,
-        }
+        json!({
+            "ref_id": made.ref_id, "asset_type": made.asset_type, "storage_uri": made.storage_uri,
+            "bytes": content.map(|content| content.bytes),
+            "blake3": content.map(|content| &content.blake3),
+        })
     };
-    words::made(row).into_iter().map(part).collect()
+    row.made().iter().map(part).collect()
 }
 
 pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
     let row = &whole.step.row;
+    let links = whole.links.iter().map(|link| LinkPart {
+        seq: link.seq,
+        event: &link.event,
+        at: &link.at,
+        actor: &link.actor,
+        body: Text(Some(&link.body)),
+        entry_hash: &link.entry_hash,
+    });
     WholeStep {
         step: summary(&whole.step),
         decision: decision(&whole.decision),
-        links: whole
-            .links
-            .iter()
-            .map(|link| LinkPart {
-                seq: link.seq,
-                event: &link.event,
-                at: &link.at,
-                actor: &link.actor,
-                body: Text(Some(&link.body)),
-                entry_hash: &link.entry_hash,
-            })
-            .collect(),
+        links: links.collect(),
         given_again: &whole.again,
-        entry: EntryPart {
-            version: row.entry_version.as_deref(),
-            digest: row.entry_digest.as_deref(),
-            tool_pin: row.tool_pin.as_deref(),
-            oneact: &row.oneact_version,
-        },
+        entry: json!({
+            "version": row.entry_version, "digest": row.entry_digest, "tool_pin": row.tool_pin,
+            "oneact": row.oneact_version,
+        }),
         inputs: Text(row.input_ids.as_deref()),
         request: Text(row.request.as_deref()),
         request_sha256: &row.request_sha256,
@@ -269,12 +209,11 @@ pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
     }
 }
 
-fn decision(decision: &Decision) -> DecisionPart<'_> {
-    let (kind, differences) = match decision {
-        Decision::Ran { differences, .. } => ("ran", differences.as_slice()),
-        Decision::Answered { .. } => ("answered", [].as_slice()),
-        Decision::History => ("history", [].as_slice()),
-        Decision::Other(_) => ("ran", [].as_slice()),
+fn decision(decision: &Decision) -> Value {
+    let kind = match decision {
+        Decision::Ran { .. } | Decision::Other(_) => "ran",
+        Decision::Answered { .. } => "answered",
+        Decision::History => "history",
     };
     let fact = |fact: &Fact| match fact {
         Fact::Said(text) => json!(text),
@@ -284,22 +223,19 @@ fn decision(decision: &Decision) -> DecisionPart<'_> {
             json!({"bytes": content.bytes, "blake3": content.blake3})
         }
     };
-    DecisionPart {
-        kind,
-        reason: words::reason_name(decision),
-        sentence: words::reason(decision),
-        about: words::about(decision).map(|row| AboutPart {
-            step_index: row.step_index,
-            operation_id: &row.operation_id,
+    let differences = words::differences(decision).iter().map(|difference| {
+        json!({
+            "what": difference.what, "then": fact(&difference.then),
+            "now": difference.now.as_ref().map(fact),
+        })
+    });
+    json!({
+        "kind": kind,
+        "reason": words::reason_name(decision),
+        "sentence": words::reason(decision),
+        "about": words::about(decision).map(|row| {
+            json!({"step_index": row.step_index, "operation_id": row.operation_id})
         }),
-        differences: differences
-            .iter()
-            .map(|difference| {
-                json!({
-                    "what": difference.what, "then": fact(&difference.then),
-                    "now": difference.now.as_ref().map(fact),
-                })
-            })
-            .collect(),
-    }
+        "differences": differences.collect::<Vec<_>>(),
+    })
 }

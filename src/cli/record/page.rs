@@ -1,21 +1,22 @@
 //! A session as one web page that needs nothing else: no script, no request, everything inside. What others
 //! wrote stays text, whatever it looks like.
 
-mod figure;
 mod html;
-mod timeline;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
     envelope::{OldAnswer, read_response},
-    perform::{Decision, Page, Room, Row, RowOutcome, RowState, Whole},
+    record::{
+        Decision, Exhibit, Made, Page, Room, Row, RowOutcome, RowState, Shown, Step, Whole, exhibit,
+    },
+    task::{Sight, Still},
 };
 
-use super::{Desk, duration, task, words};
-use figure::figure;
+use super::{Desk, size, task, words};
 use html::{block, escaped, list, pretty};
-use timeline::timeline;
 
 /// What one exhibit, and all of them, may weigh before base64, in bytes.
 const ROOM: Room = Room {
@@ -63,9 +64,7 @@ fn header(page: &Page, desk: &Desk) -> String {
         count => format!("{count} steps"),
     });
     let of = |states: &[RowState]| {
-        let fits = |step: &&crate::perform::Step| {
-            step.row.state.is_some_and(|state| states.contains(&state))
-        };
+        let fits = |step: &&Step| step.row.state.is_some_and(|state| states.contains(&state));
         page.steps.iter().filter(fits).count()
     };
     let again = of(&[RowState::Reused, RowState::Replayed, RowState::Suppressed]);
@@ -90,13 +89,6 @@ fn header(page: &Page, desk: &Desk) -> String {
         escaped(&page.session_id),
         facts.join(" · ")
     )
-}
-
-fn took(row: &Row) -> String {
-    match row.state {
-        None | Some(RowState::Pending) => String::new(),
-        Some(_) => duration(row.duration_ms),
-    }
 }
 
 fn class(row: &Row) -> &'static str {
@@ -137,13 +129,8 @@ fn section(whole: &Whole, desk: &Desk, room: &mut Room) -> String {
 
 fn about(row: &Row, answer: Option<&OldAnswer>, desk: &Desk) -> String {
     let mut parts = vec![escaped(&desk.date(&row.timestamp))];
-    let took = took(row);
-    if !took.is_empty() {
-        parts.push(took);
-    }
-    let calls = answer.map(|answer| answer.invocations.as_slice());
-    let calls = calls.unwrap_or_default().iter();
-    parts.extend(calls.map(|call| escaped(&format!("{} @ {}", call.tool_name, call.mcp_server))));
+    parts.extend(words::took(row));
+    parts.extend(words::calls(answer).iter().map(|call| escaped(call)));
     if !row.operation_id.is_empty() {
         parts.push(format!("<code>{}</code>", escaped(&row.operation_id)));
     }
@@ -269,8 +256,7 @@ fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room)
             escaped(&failure.message)
         ));
     }
-    let made = words::made(row);
-    parts.extend(made.iter().map(|made| figure(made, desk, room)));
+    parts.extend(row.made().iter().map(|made| figure(made, desk, room)));
     if let Some(data) = answer.and_then(|answer| answer.result_data.as_ref()) {
         parts.push(block(&pretty(data)));
     }
@@ -284,4 +270,109 @@ fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room)
         "<p class=\"soft\">The answer is not in the record any more.</p>\n".to_owned()
     }));
     parts.concat()
+}
+
+/// Something that was made: it plays, it shows, or there is a link to it.
+fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
+    let Exhibit { still, shown, link } = exhibit(made, &desk.project.root, room);
+    let name = escaped(&made.ref_id);
+    let inside = match shown {
+        Shown::Media { media_type, bytes } => {
+            let source = format!("data:{media_type};base64,{}", STANDARD.encode(bytes));
+            match media_type.split('/').next() {
+                Some("audio") => {
+                    format!("<audio controls preload=\"metadata\" src=\"{source}\"></audio>")
+                }
+                Some("video") => {
+                    format!("<video controls preload=\"metadata\" src=\"{source}\"></video>")
+                }
+                _ => format!("<img alt=\"{name}\" src=\"{source}\">"),
+            }
+        }
+        Shown::Words(words) => block(&words),
+        Shown::TooLarge => "<p class=\"soft\">Too large to be shown here.</p>".to_owned(),
+        Shown::Nothing => String::new(),
+    };
+    let place = escaped(&made.storage_uri);
+    let place = match link {
+        Some(link) => format!("<a href=\"{}\">{place}</a>", escaped(&link)),
+        None => place,
+    };
+    let weight = match &made.print.sight {
+        Sight::Content(content) => format!(" · {}", size(content.bytes)),
+        Sight::Absent | Sight::Unknown => String::new(),
+    };
+    let since = match still {
+        Still::Same | Still::Unknown => "",
+        Still::Other => " · <span class=\"bad\">changed since</span>",
+        Still::Gone => " · <span class=\"bad\">gone since</span>",
+    };
+    let kind = escaped(&made.asset_type);
+    format!(
+        "<figure>{inside}<figcaption><strong>{name}</strong> · {kind}{weight}{since}<br>{place}</figcaption></figure>\n"
+    )
+}
+
+/// Each step with when it was and how long it took, beside the others.
+fn timeline(page: &Page, desk: &Desk) -> String {
+    if page.steps.is_empty() {
+        return "<p>Nothing was done in this session yet.</p>\n".to_owned();
+    }
+    let span = Span::of(page);
+    let items = page.steps.iter().map(|step| {
+        let row = &step.row;
+        let (left, wide) = span.place(row);
+        let action = escaped(row.action_type.as_deref().unwrap_or("–"));
+        let took = words::took(row).unwrap_or_default();
+        format!(
+            "<li><a href=\"#step-{n}\"><span class=\"number\">{n}</span><span class=\"time\">{}</span><span>{action} \
+             <span class=\"soft\">{}</span></span>{}<span class=\"took\">{took}</span><span class=\"bar \
+             {}\"><i style=\"margin-left:{left}%;width:{wide}%\"></i></span></a></li>\n",
+            escaped(&desk.clock(&row.timestamp)),
+            escaped(&task(step)),
+            badge(row),
+            class(row),
+            n = row.step_index,
+        )
+    });
+    format!(
+        "<nav aria-label=\"Timeline\"><ol>\n{}</ol></nav>\n",
+        items.collect::<String>()
+    )
+}
+
+/// From the beginning of the first step to the end of the last, in milliseconds.
+struct Span {
+    from: i64,
+    long: i64,
+}
+
+impl Span {
+    fn of(page: &Page) -> Self {
+        let rows = || page.steps.iter().map(|step| ends(&step.row));
+        let from = rows().map(|(begin, _)| begin).min().unwrap_or_default();
+        let to = rows().map(|(_, end)| end).max().unwrap_or_default();
+        Self {
+            from,
+            long: (to - from).max(1),
+        }
+    }
+
+    /// Percent from the left, and percent in width.
+    fn place(&self, row: &Row) -> (i64, i64) {
+        let (begin, end) = ends(row);
+        let left = ((begin - self.from) * 100 / self.long).clamp(0, 99);
+        let wide = ((end - begin) * 100 / self.long).clamp(0, 100 - left);
+        (left, wide)
+    }
+}
+
+fn ends(row: &Row) -> (i64, i64) {
+    let read = |text: &str| {
+        text.parse::<Timestamp>()
+            .ok()
+            .map(Timestamp::as_millisecond)
+    };
+    let end = read(&row.timestamp).unwrap_or_default();
+    (read(&row.started_at).unwrap_or(end).min(end), end)
 }

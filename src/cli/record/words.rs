@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    envelope::read_response,
-    perform::{Decision, Difference, Fact, Made, Row, RowOutcome, RowState, Step},
+    envelope::{OldAnswer, read_response},
+    record::{Decision, Difference, Fact, Row, RowOutcome, RowState, Step},
     task::{Sight, visible},
 };
 
-use super::size;
+use super::{duration, size};
 
 /// A text of others in one line.
 pub(in crate::cli) fn line(text: &str) -> String {
@@ -18,12 +18,6 @@ pub(in crate::cli) fn line(text: &str) -> String {
 /// How it ended: a word.
 pub(in crate::cli) fn state(row: &Row) -> &'static str {
     row.state.map_or(row.outcome.name(), RowState::name)
-}
-
-/// What was made.
-pub(in crate::cli) fn made(row: &Row) -> Vec<Made> {
-    let read = |text: &str| serde_json::from_str(text).ok();
-    row.output_ids.as_deref().and_then(read).unwrap_or_default()
 }
 
 /// Whether the same task may be sent again; none where nothing failed or nobody knows.
@@ -59,7 +53,7 @@ pub(in crate::cli) fn note(step: &Step) -> String {
     if let Some(adjusted) = adjusted(row) {
         notes.push(adjusted);
     }
-    let made = made(row);
+    let made = row.made();
     if step.from.is_none() && !made.is_empty() {
         let names: Vec<&str> = made.iter().map(|made| made.ref_id.as_str()).collect();
         notes.push(format!("→ {}", names.join(", ")));
@@ -127,6 +121,31 @@ pub(in crate::cli) fn about(decision: &Decision) -> Option<&Row> {
         Decision::Ran { although, .. } => although.as_deref(),
         Decision::Answered { original, .. } => original.as_deref(),
         Decision::History | Decision::Other(_) => None,
+    }
+}
+
+/// What is different by now.
+pub(in crate::cli) fn differences(decision: &Decision) -> &[Difference] {
+    match decision {
+        Decision::Ran { differences, .. } => differences,
+        Decision::Answered { .. } | Decision::History | Decision::Other(_) => &[],
+    }
+}
+
+/// The tools that were called: `audio_extractor @ media-processing`.
+pub(in crate::cli) fn calls(answer: Option<&OldAnswer>) -> Vec<String> {
+    let calls = answer.map(|answer| answer.invocations.as_slice());
+    let calls = calls.unwrap_or_default().iter();
+    calls
+        .map(|call| format!("{} @ {}", call.tool_name, call.mcp_server))
+        .collect()
+}
+
+/// How long it took, where something ran.
+pub(in crate::cli) fn took(row: &Row) -> Option<String> {
+    match row.state {
+        None | Some(RowState::Pending) => None,
+        Some(_) => Some(duration(row.duration_ms)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{tampering::other, *};
 use crate::ledger::{
-    Case, DecisionError, Happened, How, Most, Reading, Review, Signers, naming::NameError,
+    Case, Happened, How, Most, Reading, Review, Signers, decide::DecisionError, naming::NameError,
     record::Event,
 };
 

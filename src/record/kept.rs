@@ -3,15 +3,42 @@
 //! The caller's own answer may hold a signed link: it may be the very result that was asked for. A record
 //! outlives it, and is handed on.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use crate::{
     envelope::{Received, to_response},
-    executor::secrets,
-    task::{Outcome, Secrets, redact_presigned, redact_value},
+    executor::{Work, secrets},
+    task::{Outcome, Secrets, hexadecimal, redact_presigned, redact_value},
 };
 
-use super::Work;
+/// The ids of a delivery.
+pub(super) struct Ids {
+    pub(super) task: String,
+    pub(super) request: Option<String>,
+    pub(super) idempotency_key: Option<String>,
+}
+
+impl Ids {
+    pub(super) fn of(received: &Received) -> Self {
+        let identity = &received.identity;
+        Self {
+            task: id(&received.task_id),
+            request: identity.request_id.as_deref().map(id),
+            idempotency_key: identity.idempotency_key.as_deref().map(id),
+        }
+    }
+}
+
+/// An id that holds a link is kept without what grants access there, and with a hash, so that two ids stay two.
+fn id(id: &str) -> String {
+    match redact_presigned(id) {
+        Cow::Borrowed(id) => id.to_owned(),
+        Cow::Owned(cut) => format!("{cut} sha256:{}", hexadecimal(&Sha256::digest(id))),
+    }
+}
 
 /// Cuts what no record keeps.
 pub(super) struct Keeper(Secrets);
@@ -51,5 +78,20 @@ impl Keeper {
             Ok(value) => self.value(value).to_string(),
             Err(_) => self.0.shown(&response),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_with_a_signature_is_kept_without_it_and_stays_another_one() {
+        assert_eq!(id("task_5"), "task_5");
+        let one = id("https://u:PW@h/?sig=ONE");
+        let other = id("https://u:PW@h/?sig=TWO");
+        assert!(one.starts_with("https://***@h/?sig=*** sha256:"), "{one}");
+        assert_ne!(one, other);
+        assert!(!one.contains("ONE") && !one.contains("PW"));
     }
 }

@@ -5,21 +5,16 @@ use camino::Utf8Path;
 use crate::{
     assets::print::{self, GoOn},
     envelope::Received,
-    executor::Context,
+    executor::{Context, Work},
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
     task::{Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri},
 };
 
-use super::{Work, kept::Keeper};
+use super::kept::Keeper;
 
 /// The inputs, and what the file system says of them before the run.
+#[derive(Default)]
 pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
-
-impl Before {
-    pub(super) fn none() -> Self {
-        Self(Vec::new())
-    }
-}
 
 /// They are taken out of the work: nobody else needs them.
 pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {

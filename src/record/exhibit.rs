@@ -8,10 +8,8 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use crate::{
     assets::{open_regular, print},
     ledger::Made,
-    task::{Links, Uri},
+    task::{Links, Still, Uri},
 };
-
-pub(crate) use crate::task::Still;
 
 /// Something that was made.
 #[derive(Debug)]

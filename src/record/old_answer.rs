@@ -64,13 +64,8 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
         }),
         response: original.response.clone(),
     };
-    let produced = original
-        .output_ids
-        .as_deref()
-        .and_then(|text| serde_json::from_str::<Vec<Made>>(text).ok())
-        .unwrap_or_default();
     let mut outcome = Outcome {
-        produced: produced.iter().filter_map(asset).collect(),
+        produced: original.made().iter().filter_map(asset).collect(),
         record: Some(record),
         reasoning: vec![decided(format!("{sentence}."))],
         ..Outcome::nothing_done(state, Phase::Complete, None)

@@ -8,16 +8,16 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     catalog::Step,
-    envelope::{Delivery, Received},
-    executor::{FileOrder, FileWork, Ready, kept_plan, shown_parameters},
-    ledger::{Ask, Asked, AskedStep, Attempt, Change, Effects, Signatures, Target, Who, home},
+    envelope::Received,
+    executor::{Context, FileOrder, FileWork, Ready, Work, kept_plan, shown_parameters},
+    ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
-        Counted, Ground, Input, OnDuplicate, OperationId, PlanName, Repeatable, Task, abridge,
-        abridged, hexadecimal, numbered,
+        self, Ground, Input, OnDuplicate, PlanName, Repeatable, Reuse, Task, abridge, abridged,
+        hexadecimal, numbered,
     },
 };
 
-use super::{Book, Ids, Settings, Work, kept::Keeper};
+use super::kept::Keeper;
 
 /// How long another run of the same is waited for, where the run has all the time in the world.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -26,36 +26,18 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// out of the work: nobody else needs it.
 pub(super) fn of<'a>(
     work: &mut Work,
-    received: &'a Received,
-    ids: &'a Ids,
-    operation: &'a OperationId,
-    settings: &Settings,
-    book: &'a Book<'_>,
+    who: Who<'a>,
+    reuse: Reuse,
+    received: &Received,
     keeper: &Keeper,
+    context: &Context<'_>,
 ) -> Option<Ask<'a>> {
-    let identity = &received.identity;
-    let who = Who {
-        operation_id: operation.as_str(),
-        session_id: &identity.session_id,
-        context: book.context.name(),
-        profile: &book.profile,
-        request_id: ids.request.as_deref(),
-        idempotency_key: ids.idempotency_key.as_deref(),
-        task_id: match received.delivery {
-            Delivery::Named => Some(&ids.task),
-            Delivery::Nameless => None,
-        },
-        attempt: match received.counted {
-            Counted::Said => Attempt::Said(received.attempt),
-            Counted::Unsaid => Attempt::Unsaid,
-        },
-    };
     let what = match work {
         Work::Tools(ready) => tools(ready, received, keeper),
         Work::Files(files) => plan(files)?,
     };
     // Whoever waits has to say so before the run is over.
-    let patience = settings
+    let patience = context
         .budget
         .map_or(what.timeout, |budget| budget.mul_f64(0.9))
         .min(PATIENCE);
@@ -71,10 +53,10 @@ pub(super) fn of<'a>(
         effects: what.effects,
         on_duplicate: what.on_duplicate,
         change: what.change,
-        reuse: book.reuse(settings),
+        reuse,
         home: match work {
             Work::Tools(_) => None,
-            Work::Files(_) => home(&settings.state_dir, &settings.root),
+            Work::Files(_) => home(context.state_dir, context.root),
         },
         patience,
         timeout: what.timeout,
@@ -129,7 +111,11 @@ fn tools(ready: &mut Ready, received: &Received, keeper: &Keeper) -> What {
         digest: digest(steps),
         pin: (!pins.is_empty()).then(|| pins.join(" ")),
         adjusted: adjusted(steps, keeper),
-        effects: effects(steps),
+        effects: worst(
+            steps
+                .iter()
+                .map(|step| (step.entry.effects, step.entry.repeatable)),
+        ),
         on_duplicate: duplicates(steps),
         change: if steps.iter().any(|step| step.entry.changes_state()) {
             Change::State
@@ -211,21 +197,17 @@ fn adjusted(steps: &[Step], keeper: &Keeper) -> Option<String> {
     (!changed.is_empty()).then(|| Value::Object(changed).to_string())
 }
 
-/// The worst of the steps.
-fn effects(steps: &[Step]) -> Effects {
-    if steps
-        .iter()
-        .all(|step| step.entry.effects.read_only == Some(true))
-    {
-        Effects::None
-    } else if steps
-        .iter()
-        .all(|step| step.entry.repeatable == Repeatable::Yes)
-    {
-        Effects::Idempotent
-    } else {
-        Effects::Once
-    }
+/// What doing several things twice means: as much as the gravest of them.
+pub(super) fn worst(each: impl Iterator<Item = (task::Effects, Repeatable)>) -> Effects {
+    each.fold(Effects::None, |worst, (effects, repeatable)| {
+        match (worst, effects.read_only, repeatable) {
+            (Effects::Once, ..) | (_, Some(false) | None, Repeatable::Once) => Effects::Once,
+            (Effects::Idempotent, ..) | (_, Some(false) | None, Repeatable::Yes) => {
+                Effects::Idempotent
+            }
+            (Effects::None, Some(true), _) => Effects::None,
+        }
+    })
 }
 
 /// The most careful of the steps.
@@ -281,7 +263,7 @@ struct PlanAsked {
 
 fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
     match order {
-        FileOrder::Run { plan, entry, .. } => {
+        FileOrder::Plan { plan, entry, .. } => {
             let id = plan.plan.get("plan_id").and_then(Value::as_str);
             Some(PlanAsked {
                 entry: entry.id.clone(),
@@ -308,7 +290,7 @@ fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
             on_duplicate: OnDuplicate::Repeat,
             timeout: PATIENCE,
         }),
-        FileOrder::Preview { .. } | FileOrder::Status(_) | FileOrder::Cancel(_) => None,
+        FileOrder::Status(_) | FileOrder::Cancel(_) => None,
     }
 }
 
@@ -376,7 +358,7 @@ struct Request<'w> {
 fn request(what: &What, received: &Received, keeper: &Keeper) -> String {
     let (inputs, action) = match &received.task {
         Ok(Task::Capabilities(task)) => {
-            let input = |input: &crate::task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
+            let input = |input: &task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
             (
                 task.inputs.iter().map(input).collect(),
                 Value::String(task.action.clone()),

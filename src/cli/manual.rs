@@ -1,10 +1,13 @@
-//! `oneact schema`: the JSON Schemas of what goes in and out.
+//! `oneact schema`, `completions` and `man`: what oneact says of itself, made from the same words as `--help`
+//! and from the schemas.
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Command};
+use clap_complete::Shell;
+use clap_mangen::Man;
 
-use super::print;
+use super::{Stop, printed, stop};
 
 /// Which schema to print.
 #[derive(Debug, Args)]
@@ -44,7 +47,7 @@ const SCHEMAS: [(&str, &str, &str); 5] = [
 ];
 
 /// Prints a schema, or the list of them.
-pub(super) fn run(args: &SchemaArgs) -> ExitCode {
+pub(super) fn schema(args: &SchemaArgs) -> ExitCode {
     let lines: Vec<String> = match &args.name {
         Some(wanted) => SCHEMAS
             .iter()
@@ -56,11 +59,50 @@ pub(super) fn run(args: &SchemaArgs) -> ExitCode {
             .map(|(name, what, _)| format!("{name:<10} {what}"))
             .collect(),
     };
-    let text = lines.join("\n") + "\n";
-    match print(text.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+    printed(lines.join("\n") + "\n", 0)
+}
+
+/// For which shell.
+#[derive(Debug, Args)]
+pub(super) struct CompletionArgs {
+    /// The shell; load its script as its manual says, e.g. bash: source <(oneact completions bash)
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Prints the script.
+pub(super) fn completions(args: &CompletionArgs, mut cli: Command) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut cli, "oneact", &mut script);
+    printed(script, 0)
+}
+
+/// Which page.
+#[derive(Debug, Args)]
+pub(super) struct ManArgs {
+    /// The verb whose page is wanted [default: the page of oneact itself]
+    verb: Option<String>,
+}
+
+/// Prints a page as roff: `oneact man | man -l -`.
+pub(super) fn man(args: &ManArgs, cli: Command) -> Result<ExitCode, Stop> {
+    let page = match &args.verb {
+        None => cli,
+        Some(name) => {
+            let verb = cli.find_subcommand(name).ok_or_else(|| {
+                stop(2)(format!(
+                    "there is no verb `{name}`; `oneact --help` lists them"
+                ))
+            })?;
+            // The page that the page of oneact itself refers to.
+            verb.clone()
+                .display_name(format!("oneact-{name}"))
+                .bin_name(format!("oneact {name}"))
+        }
+    };
+    let mut roff = Vec::new();
+    Man::new(page).render(&mut roff)?;
+    Ok(printed(roff, 0))
 }
 
 #[cfg(test)]

@@ -1,21 +1,29 @@
 //! Doing a recorded step again, to see whether it comes out the same: in a session of its own, and never
 //! what happens in the world.
 
+use camino::Utf8Path;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
     assets::print,
-    catalog::{Acts, Catalog, Nature, nature},
+    catalog::{Catalog, Nature, nature},
     envelope::read_response,
     host::{Host, Interrupt},
-    ledger::{Made, Row, SCRATCH, same_json},
+    ledger::{Effects, Row, SCRATCH, same_json},
     task::{
-        BLOB, CUT, Content, Course, Failure, Fault, Links, OperationId, Outcome, Reuse, Sight,
-        State, Uri, redact_value,
+        BLOB, CUT, Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
+        redact_value,
     },
 };
 
-use super::{Arrived, Mode, Reply, Settings, perform};
+use super::{Project, ask::worst};
+
+/// A run that did a task.
+pub(crate) struct Ran {
+    pub(crate) operation: OperationId,
+    pub(crate) outcome: Outcome,
+}
 
 /// What came of it.
 #[derive(Debug)]
@@ -30,7 +38,8 @@ pub(crate) enum Repeated {
 /// The old answer beside the new one.
 #[derive(Debug)]
 pub(crate) struct Comparison {
-    pub(crate) acts: Acts,
+    /// What doing it twice means.
+    pub(crate) effects: Effects,
     /// The session it was done in.
     pub(crate) session_id: String,
     pub(crate) same: Vec<String>,
@@ -38,31 +47,26 @@ pub(crate) struct Comparison {
 }
 
 /// Something that came out otherwise.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Differing {
     pub(crate) what: String,
     pub(crate) then: String,
     pub(crate) now: String,
 }
 
-/// Does the step of a row again.
-pub(crate) fn repeat(row: &Row, settings: &Settings, host: &Host) -> Repeated {
-    let again = match again(row, settings, host) {
+/// Does the step of a row again: `run` performs a task without reuse.
+pub(crate) fn repeat(
+    row: &Row,
+    project: &Project,
+    host: &Host,
+    run: impl FnOnce(Vec<u8>) -> Ran,
+) -> Repeated {
+    let again = match again(row, project, host) {
         Ok(again) => again,
         Err(why) => return Repeated::Refused(why),
     };
-    let settings = Settings {
-        mode: Mode::Run,
-        reuse: Reuse::Off,
-        reply: Reply::Adl,
-        expect: None,
-        ..settings.clone()
-    };
     tracing::info!("It is done again in the session {}.", again.session_id);
-    let input = Ok(again.task.to_string().into_bytes());
-    let arrived = Arrived::read(input, host.moment(), host);
-    let answer = perform(&arrived, &settings, host, &Course::default(), &|_| ());
-    let outcome = answer.outcome();
+    let Ran { operation, outcome } = run(again.task.to_string().into_bytes());
     if outcome.state == State::Cancelled {
         let interrupt = host.interrupts().caught();
         return Repeated::Cancelled(interrupt.unwrap_or(Interrupt::TERMINATE));
@@ -77,35 +81,29 @@ pub(crate) fn repeat(row: &Row, settings: &Settings, host: &Host) -> Repeated {
     if let Some(failure) = outcome.failure.as_ref().filter(nothing_ran) {
         return Repeated::Refused(format!("it cannot be done again: {}", failure.message));
     }
-    let envelope: Value = serde_json::from_slice(&answer.line).unwrap_or_default();
-    let operation = envelope.pointer("/output/content/oneact/operation_id");
     let names = Names {
-        new: [
-            &again.session_id,
-            operation
-                .and_then(Value::as_str)
-                .unwrap_or(&again.session_id),
-        ],
+        new: [&again.session_id, operation.as_str()],
         old: [&row.session_id, &row.operation_id],
     };
-    Repeated::Compared(compare(
-        row,
-        outcome,
-        &names,
-        again.acts,
-        settings.root.as_path(),
-    ))
+    let mut found = Comparison {
+        effects: again.effects,
+        session_id: again.session_id.clone(),
+        same: Vec::new(),
+        differs: Vec::new(),
+    };
+    found.compare(row, &outcome, &names, &project.root);
+    Repeated::Compared(found)
 }
 
 /// What is to be sent.
 struct Once {
     task: Value,
     session_id: String,
-    acts: Acts,
+    effects: Effects,
 }
 
 /// The task of a row, in a session of its own; or why it must not or cannot be done again.
-fn again(row: &Row, settings: &Settings, host: &Host) -> Result<Once, String> {
+fn again(row: &Row, project: &Project, host: &Host) -> Result<Once, String> {
     let action = row.action_type.as_deref().unwrap_or_default();
     if row.state.is_none() {
         return Err("it was recorded before oneact, and how it was done is not known".to_owned());
@@ -114,17 +112,22 @@ fn again(row: &Row, settings: &Settings, host: &Host) -> Result<Once, String> {
     let text = text.ok_or("its request was pruned; only the hash is left")?;
     let unreadable = |_| "its request cannot be read; `oneact verify` says whether it was changed";
     let request: Value = serde_json::from_str(text).map_err(unreadable)?;
-    let acts = acts(action, settings)?;
-    if let Acts::Once = acts.worst {
+    let each = match action {
+        // Undoing is no capability, and happens in the world.
+        "rollback" => Vec::new(),
+        ids => natures(ids, project)?,
+    };
+    let known = each.iter();
+    let effects = worst(known.map(|(_, nature)| (nature.effects, nature.repeatable)));
+    if each.is_empty() || effects == Effects::Once {
         return Err(format!(
             "{action} happens in the world; replay never repeats it."
         ));
     }
     let around = |name: &str| request.pointer(&format!("/context/{name}")).cloned();
-    let said = parameters(request.get("args"), &acts.each)?;
+    let said = Value::Object(parameters(request.get("args"), &each)?);
     let inputs = around("inputs").and_then(|inputs| inputs.as_array().cloned());
     let inputs: Vec<Value> = inputs.unwrap_or_default().iter().map(input).collect();
-    let said = Value::Object(said);
     let context = request.get("context").unwrap_or(&Value::Null);
     if [&said, context].into_iter().chain(&inputs).any(holds_cut) {
         let what = "a secret, a signed link or a long value, which the record does not keep";
@@ -133,59 +136,33 @@ fn again(row: &Row, settings: &Settings, host: &Host) -> Result<Once, String> {
     let operation = OperationId::new(host.timestamp(), host.random_bytes());
     let session_id = format!("{SCRATCH}{}", operation.as_str().trim_start_matches("op_"));
     let ids: Vec<&str> = action.split('+').collect();
-    let task = json!({
+    let mut task = json!({
         "dispatch": {
             "task_id": row.task_id.as_deref().unwrap_or("replay"),
-            "action": around("action").filter(Value::is_string).unwrap_or_default(),
             "capability_ids": ids, "attempt": 1, "parameters": said,
             "input_refs_resolved": inputs,
             "output_refs_expected": around("outputs").filter(Value::is_array).unwrap_or(json!([])),
         },
         "metadata": {"session_id": session_id},
     });
-    Ok(Once {
-        task: without_null_action(task),
-        session_id,
-        acts: acts.worst,
-    })
-}
-
-/// `action` must be a string where it is said.
-fn without_null_action(mut task: Value) -> Value {
-    if let Some(dispatch) = task.get_mut("dispatch").and_then(Value::as_object_mut)
-        && dispatch.get("action").is_some_and(Value::is_null)
-    {
-        dispatch.remove("action");
+    let words = around("action").filter(Value::is_string);
+    if let Some(dispatch) = task.get_mut("dispatch").and_then(Value::as_object_mut) {
+        dispatch.extend(words.map(|words| ("action".to_owned(), words)));
     }
-    task
+    Ok(Once {
+        task,
+        session_id,
+        effects,
+    })
 }
 
 /// What the capabilities of a row do by today's catalog.
-struct All {
-    each: Vec<(String, Nature)>,
-    worst: Acts,
-}
-
-fn acts(action: &str, settings: &Settings) -> Result<All, String> {
-    // Undoing is no capability, and happens in the world.
-    if action == "rollback" {
-        return Ok(All {
-            each: Vec::new(),
-            worst: Acts::Once,
-        });
-    }
-    let catalog = Catalog::load(&settings.catalog).map_err(|error| error.to_string())?;
+fn natures(ids: &str, project: &Project) -> Result<Vec<(String, Nature)>, String> {
+    let catalog = Catalog::load(&project.catalog).map_err(|error| error.to_string())?;
     let tables = catalog.tables().map_err(|error| error.to_string())?;
-    let mut each = Vec::new();
-    for id in action.split('+') {
-        let nature = nature(&tables, id).map_err(|failure| failure.message)?;
-        each.push((id.to_owned(), nature));
-    }
-    let worst = each.iter().map(|(_, nature)| nature.acts).max();
-    Ok(All {
-        worst: worst.unwrap_or(Acts::Once),
-        each,
-    })
+    let known = |id: &str| Ok((id.to_owned(), nature(&tables, id)?));
+    let each: Result<_, Failure> = ids.split('+').map(known).collect();
+    each.map_err(|failure| failure.message)
 }
 
 /// The recorded arguments without those that oneact fills itself.
@@ -256,55 +233,6 @@ impl Names<'_> {
     }
 }
 
-fn compare(
-    row: &Row,
-    outcome: &Outcome,
-    names: &Names<'_>,
-    acts: Acts,
-    root: &camino::Utf8Path,
-) -> Comparison {
-    let mut found = Comparison {
-        acts,
-        session_id: names.new.first().copied().unwrap_or_default().to_owned(),
-        same: Vec::new(),
-        differs: Vec::new(),
-    };
-    let old = row.response.as_deref().and_then(read_response);
-    let ended = |fault: Option<&str>| match fault {
-        Some(fault) => format!("failed: {fault}"),
-        None => "succeeded".to_owned(),
-    };
-    let now = outcome.failure.as_ref().map(|failure| failure.fault.name());
-    found.add("how it ended", &ended(row.fault.as_deref()), &ended(now));
-    let made = |text: &str| serde_json::from_str::<Vec<Made>>(text).ok();
-    let made = row.output_ids.as_deref().and_then(made).unwrap_or_default();
-    // The file of a large result is compared as the result.
-    for made in made.iter().filter(|made| made.is_asset()) {
-        let now = outcome
-            .produced
-            .iter()
-            .find(|produced| produced.ref_id.as_str() == made.ref_id);
-        let now = now.and_then(|produced| Uri::parse(&produced.storage_uri).ok());
-        let now = now.map_or(Sight::Absent, |uri| {
-            print::print(&uri, root, Links::Refused, &|| true).sight
-        });
-        found.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
-    }
-    let is_new = |id: &str| !made.iter().any(|made| made.ref_id == id);
-    for produced in &outcome.produced {
-        if is_new(produced.ref_id.as_str()) {
-            found.add(produced.ref_id.as_str(), "not made", "made");
-        }
-    }
-    let then = old.and_then(|old| old.result_data).unwrap_or_default();
-    let now = outcome.result_data.as_ref();
-    let mut now = now.map(|data| names.of_old(data)).unwrap_or_default();
-    // The record keeps no signature of a link.
-    redact_value(&mut now);
-    found.results(&then, &now);
-    found
-}
-
 fn sight(sight: &Sight) -> String {
     match sight {
         Sight::Content(Content { bytes, blake3, .. }) => format!("blake3 {blake3}, {bytes} bytes"),
@@ -314,6 +242,38 @@ fn sight(sight: &Sight) -> String {
 }
 
 impl Comparison {
+    fn compare(&mut self, row: &Row, outcome: &Outcome, names: &Names<'_>, root: &Utf8Path) {
+        let ended = |fault: Option<&str>| match fault {
+            Some(fault) => format!("failed: {fault}"),
+            None => "succeeded".to_owned(),
+        };
+        let now = outcome.failure.as_ref().map(|failure| failure.fault.name());
+        self.add("how it ended", &ended(row.fault.as_deref()), &ended(now));
+        let made = row.made();
+        // The file of a large result is compared as the result.
+        for made in made.iter().filter(|made| made.is_asset()) {
+            let mut produced = outcome.produced.iter();
+            let now = produced.find(|produced| produced.ref_id.as_str() == made.ref_id);
+            let now = now.and_then(|produced| Uri::parse(&produced.storage_uri).ok());
+            let now = now.map_or(Sight::Absent, |uri| {
+                print::print(&uri, root, Links::Refused, &|| true).sight
+            });
+            self.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
+        }
+        let is_new = |id: &str| !made.iter().any(|made| made.ref_id == id);
+        let ids = outcome.produced.iter().map(|made| made.ref_id.as_str());
+        for id in ids.filter(|id| is_new(id)) {
+            self.add(id, "not made", "made");
+        }
+        let old = row.response.as_deref().and_then(read_response);
+        let then = old.and_then(|old| old.result_data).unwrap_or_default();
+        let now = outcome.result_data.as_ref();
+        let mut now = now.map(|data| names.of_old(data)).unwrap_or_default();
+        // The record keeps no signature of a link.
+        redact_value(&mut now);
+        self.results(&then, &now);
+    }
+
     fn add(&mut self, what: &str, then: &str, now: &str) {
         if then == now {
             self.same.push(format!("{what}: {now}"));
@@ -363,6 +323,7 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::{self, Repeatable};
 
     const NAMES: Names<'static> = Names {
         new: ["replay-2", "op_2"],
@@ -371,7 +332,7 @@ mod tests {
 
     fn comparison() -> Comparison {
         Comparison {
-            acts: Acts::Idempotent,
+            effects: Effects::Idempotent,
             session_id: String::new(),
             same: Vec::new(),
             differs: Vec::new(),
@@ -406,7 +367,8 @@ mod tests {
     #[test]
     fn what_oneact_fills_itself_is_not_sent_and_secrets_are_not_known() {
         let nature = Nature {
-            acts: Acts::ReadOnly,
+            effects: task::Effects::default(),
+            repeatable: Repeatable::Yes,
             bound: vec!["input_uri".to_owned()],
         };
         let args = json!({"input_uri": "file:///a", "rate": 8000});
