@@ -33,5 +33,5 @@ pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan};
 pub(crate) use job::{Delivery, Job, Places, PlanSource, Step, StepOutput, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, profile};
 pub(crate) use resolve::{Nature, nature, plan_entry, resolve};
-pub(crate) use schema::{Misfit, Schema, Values};
+pub(crate) use schema::{Schema, Values};
 pub(crate) use server::{PrivateNetwork, Server};

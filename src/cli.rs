@@ -7,7 +7,7 @@ mod init;
 mod logs;
 mod manual;
 mod owner;
-mod record;
+mod printing;
 mod recover;
 mod replay;
 mod rollback;

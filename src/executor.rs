@@ -23,7 +23,7 @@ use crate::{
     assets::{Staging, Store},
     catalog::{Delivery, Step, ToolJob},
     host::{Host, Moment},
-    mcp::Closing,
+    mcp::{Closing, ServerSpec},
     task::{
         Course, Failure, Fault, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Stat, State, Uri,
     },
@@ -33,9 +33,8 @@ pub(crate) use crate::plan::{
     Consent, Desk, Fate, Settled, clear_expired, fate, kept as kept_plan, recover, recover_named,
 };
 pub(crate) use file_plan::{FileOrder, FileWork};
-use hidden::Hidden;
-pub(crate) use hidden::{secrets, shown_parameters};
-pub(crate) use launch::{Launch, launch};
+pub(crate) use hidden::Hidden;
+pub(crate) use launch::launch;
 
 /// What can be done.
 pub(crate) enum Work {
@@ -47,7 +46,7 @@ pub(crate) enum Work {
 pub(crate) struct Ready {
     pub(crate) job: ToolJob,
     /// One per step.
-    pub(crate) launches: Vec<Launch>,
+    pub(crate) launches: Vec<ServerSpec>,
     pub(crate) store: Store,
     /// Where its inputs are.
     pub(crate) inputs: Vec<Uri>,
@@ -145,7 +144,7 @@ pub(crate) fn show(work: Work, context: &Context<'_>) -> Executed {
     outcome.into()
 }
 
-fn planned(step: &Step, launch: &Launch, store: &Store, session_id: &str) -> PlannedStep {
+fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) -> PlannedStep {
     let output = step.output.as_ref();
     let stored = output.filter(|output| output.delivery == Delivery::Stored);
     let output = stored.and_then(|output| {
@@ -160,9 +159,9 @@ fn planned(step: &Step, launch: &Launch, store: &Store, session_id: &str) -> Pla
         capability_id: step.entry.id.clone(),
         mcp_server: step.server.name.clone(),
         tool_name: step.entry.tool.clone(),
-        command: launch.command().to_vec(),
-        cwd: launch.directory().to_string(),
-        environment: launch.variables(),
+        command: launch.argv.clone(),
+        cwd: launch.cwd.to_string(),
+        environment: launch.env.iter().map(|(name, _)| name.clone()).collect(),
         parameters: Hidden::new(step, launch).parameters(step),
         timeout_seconds: step.timeout.as_secs_f64(),
         checks: quality::names(step),

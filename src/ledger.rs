@@ -5,7 +5,7 @@
 //! nobody else does it at the same time, and how it ended is recorded ([`finish`]) as a row of
 //! `agent_actions` and a link of the [`chain`]. Where the record lies is the [`store`]'s business alone.
 //!
-//! Nothing but `perform` and the commands for people calls it: executors have no handle to it
+//! Nothing but `record` calls it: executors have no handle to it
 //! (R-004-49, R-004-50).
 
 mod anchor;

@@ -93,7 +93,8 @@ pub struct Arrived {
     received: Received,
     pub(crate) operation: OperationId,
     executed_at: Timestamp,
-    begun: Moment,
+    /// When its run began.
+    pub(crate) begun: Moment,
 }
 
 impl Arrived {
@@ -103,11 +104,6 @@ impl Arrived {
             Ok(bytes) => envelope::read(&bytes, || session),
             Err(failure) => Received::nobody(session, failure),
         })
-    }
-
-    /// When its run began.
-    pub fn begun(&self) -> Moment {
-        self.begun
     }
 
     fn of(begun: Moment, host: &Host, received: impl FnOnce(String) -> Received) -> Self {

@@ -16,7 +16,7 @@ use super::{
     job::{Job, Places, Step, ToolJob},
     outputs, plan_job,
     raw::RawStorage,
-    schema::{Misfit, Values},
+    schema::Values,
     server,
 };
 
@@ -198,18 +198,11 @@ fn check(entry: &Entry, parameters: Map<String, Value>) -> Result<Map<String, Va
         Values::Hidden
     };
     let parameters = Value::Object(parameters);
-    schema
-        .check(&parameters, values)
-        .map_err(|misfit| match misfit {
-            Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
-            Misfit::Value(problems) => {
-                let message = format!("the parameters of {id} do not fit its schema: {problems}");
-                Failure::new(Fault::ParamsInvalid, message)
-            }
-        })
-        .inspect(|()| {
-            tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
-        })?;
+    schema.check(&parameters, values, |problems| {
+        let message = format!("the parameters of {id} do not fit its schema: {problems}");
+        Failure::new(Fault::ParamsInvalid, message)
+    })?;
+    tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
     Ok(match parameters {
         Value::Object(parameters) => parameters,
         _ => Map::new(),

@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     Stop, printed,
-    record::{grouped, json::line, words},
+    printing::{grouped, json::line, words},
     settings::PlaceArgs,
 };
 

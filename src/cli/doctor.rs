@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     Stop, print, printed,
-    record::json::line,
+    printing::json::line,
     settings::PlaceArgs,
     terminal::{coloured, in_colour},
 };

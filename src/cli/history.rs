@@ -11,7 +11,7 @@ use crate::{
 
 use super::{
     Stop, printed,
-    record::{Desk, LookArgs, columns, json, task, words},
+    printing::{Desk, LookArgs, columns, json, task, words},
     tame::{fit, hanging, padded, width, wrapped},
 };
 

@@ -23,7 +23,7 @@ use crate::{
 
 use super::{
     Stop, printed,
-    record::{Desk, LookArgs, columns, json, page, words},
+    printing::{Desk, LookArgs, columns, json, page, words},
     stop,
     tame::{fit, hanging},
 };

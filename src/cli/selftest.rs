@@ -10,7 +10,7 @@ use crate::{
     selftest::{Sweep, Unfinished, Verdict, crash},
 };
 
-use super::{Stop, print, printed, record::json::line};
+use super::{Stop, print, printed, printing::json::line};
 
 /// Where, and for whom.
 #[derive(Debug, Args)]

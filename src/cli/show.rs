@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     Stop, printed,
-    record::{Desk, LookArgs, columns, json, size, words},
+    printing::{Desk, LookArgs, columns, json, size, words},
     tame::{fit, hanging, padded, width},
 };
 

@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     Stop, printed,
-    record::{columns, grouped, json::line, words},
+    printing::{columns, grouped, json::line, words},
     settings::PlaceArgs,
     tame::hanging,
 };

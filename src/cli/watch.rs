@@ -125,7 +125,7 @@ impl Watched {
 
     /// Until a little after a signal, or after the end of the run's time.
     fn wait(&self) {
-        let begun = self.arrived.begun();
+        let begun = self.arrived.begun;
         let last = self.settings.budget.map(|budget| budget + GRACE);
         let left = || last.map(|last| last.saturating_sub(begun.passed()));
         let Ok(wake) = self.host.interrupts().wake() else {

@@ -109,7 +109,7 @@ impl Doctor<'_> {
             return None;
         }
         let spec = match executor::launch(server, &self.setup.project.root, scratch) {
-            Ok(launch) => launch.spec().clone(),
+            Ok(spec) => spec,
             Err(failure) => {
                 let kind = Kind::EntryUnusable;
                 self.note(Finding::problem(about, kind, failure.message, CORRECT));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
     catalog::{Delivery, Once, Process, Step, StepOutput},
-    mcp::Closing,
+    mcp::{Closing, ServerSpec},
     task::{
         Ai, Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced,
         Reach, Repeatable, Stat, State, decided,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 use super::{
-    Context, Executed, Launch, Ready, Rejection,
+    Context, Executed, Ready, Rejection,
     failure::{not_again, not_good},
     hidden::Hidden,
     spill::{ResultData, bound},
@@ -121,7 +121,7 @@ impl Executed {
     fn steps(
         &mut self,
         steps: &[Step],
-        launches: &[Launch],
+        launches: &[ServerSpec],
         places: (&Staging, &Store),
         context: &Context<'_>,
     ) -> Result<Option<ResultData>, Failure> {
@@ -198,31 +198,32 @@ impl Executed {
 
     /// Adds what one step came to, and gives its result data; its failure is the job's.
     fn add(&mut self, step: &Step, end: tool::End) -> Result<Option<ResultData>, Failure> {
-        let outcome = &mut self.outcome;
+        let (outcome, of_step) = (&mut self.outcome, end.outcome);
         outcome.checks = match outcome.invocations.as_slice() {
-            [] => end.checks,
-            _ => both(outcome.checks, end.checks),
+            [] => of_step.checks,
+            _ => both(outcome.checks, of_step.checks),
         };
-        if let Some(invocation) = end.invocation {
+        if !of_step.invocations.is_empty() {
             outcome.executed.push(step.entry.id.clone());
-            outcome.invocations.push(invocation);
+            outcome.invocations.extend(of_step.invocations);
         }
-        self.seen.push(end.seen);
-        outcome.effect = worse(outcome.effect, end.effect);
-        outcome.phase = end.phase;
-        outcome.waiting = end.waiting;
-        outcome.server = Some(end.server);
-        outcome.reasoning.extend(end.reasoning);
-        outcome.notes.extend(end.notes);
-        outcome.unfit_result = end.unfit_result;
-        if end.ai != Ai::default() {
-            outcome.ai = end.ai;
+        outcome.effect = worse(outcome.effect, of_step.effect);
+        outcome.phase = of_step.phase;
+        outcome.waiting = of_step.waiting;
+        outcome.server = of_step.server;
+        outcome.reasoning.extend(of_step.reasoning);
+        outcome.notes.extend(of_step.notes);
+        outcome.unfit_result = of_step.unfit_result;
+        if of_step.ai != Ai::default() {
+            outcome.ai = of_step.ai;
         }
         if self.closing.len() >= ENDING_AT_ONCE {
             drop(self.closing.remove(0));
         }
         self.closing.extend(end.closing);
-        end.result
+        let (data, seen) = end.result?;
+        self.seen.push(seen);
+        Ok(data)
     }
 
     /// Gives the outcome its end: assets and result, or a failure and neither (R-000-88).

@@ -66,21 +66,17 @@ impl Taker<'_> {
     ) -> Result<bool, Failure> {
         match place {
             Take::Output => Ok(fs::symlink_metadata(&self.output.staged).is_ok()),
-            Take::Pointer(pointer) => match data
-                .and_then(|data| data.pointer(pointer))
-                .as_deref()
-                .and_then(Value::as_str)
-            {
-                Some(location) => self.fetch(location).map(|()| true),
-                None => Ok(false),
-            },
+            Take::Pointer(pointer) => {
+                let found = data.and_then(|data| data.pointer(pointer));
+                self.fetch(found.as_deref().and_then(Value::as_str))
+            }
             Take::ResourceLink => {
                 let mut blocks = answer.content.iter().map(Part::read);
                 let link = blocks.find_map(|block| match &*block {
                     Content::ResourceLink { uri, .. } => Some(uri.clone()),
                     _ => None,
                 });
-                link.map_or(Ok(false), |uri| self.fetch(&uri).map(|()| true))
+                self.fetch(link.as_deref())
             }
             Take::Blob => {
                 for block in answer.content.iter().map(Part::read) {
@@ -144,10 +140,13 @@ impl Taker<'_> {
         Ok(self.staging.write(&self.output.file_name, bytes)?)
     }
 
-    /// Takes over the file a tool names, if it lies where a tool may name files. One in this run's
-    /// scratch directory is linked, not moved: it may be the asset of the step before. Any other file is
-    /// copied.
-    fn fetch(&self, location: &str) -> Result<(), Failure> {
+    /// Takes over the file a tool names, if it names one, and if that lies where a tool may name files. One in
+    /// this run's scratch directory is linked, not moved: it may be the asset of the step before. Any other file
+    /// is copied.
+    fn fetch(&self, location: Option<&str>) -> Result<bool, Failure> {
+        let Some(location) = location else {
+            return Ok(false);
+        };
         let tool = &self.step.entry.tool;
         let shown = redact_presigned(location);
         let missing = |why: String| {
@@ -163,22 +162,23 @@ impl Taker<'_> {
             .local_path(&base)
             .ok_or_else(|| missing("which is not on this machine".to_owned()))?;
         if path == self.output.staged {
-            return Ok(());
+            return Ok(true);
         }
         let opened = |place: &Utf8Path| {
             open_within(place, &path).map_err(|error| missing(format!("but {error}")))
         };
         if let Some(file) = opened(self.staging.dir())? {
-            if self.link(&path, &file) {
-                return Ok(());
+            if !self.link(&path, &file) {
+                self.copy(file, &self.output.file_name, missing)?;
             }
-            return self.copy(file, &self.output.file_name, missing);
+            return Ok(true);
         }
         // The record, the keys and the scratch directories of other runs are nobody's asset.
         if open_within(self.context.state_dir, &path).is_ok_and(|found| found.is_none()) {
             for place in self.places() {
                 if let Some(file) = opened(&place)? {
-                    return self.copy(file, &self.output.file_name, missing);
+                    self.copy(file, &self.output.file_name, missing)?;
+                    return Ok(true);
                 }
             }
         }
@@ -208,11 +208,10 @@ impl Taker<'_> {
         if fs::hard_link(path, staged).is_err() {
             return false;
         }
-        let same = |linked: Metadata, opened: Metadata| {
-            (linked.dev(), linked.ino()) == (opened.dev(), opened.ino())
-        };
         let same = match (fs::symlink_metadata(staged), file.metadata()) {
-            (Ok(linked), Ok(opened)) => same(linked, opened),
+            (Ok(linked), Ok(opened)) => {
+                (linked.dev(), linked.ino()) == (opened.dev(), opened.ino())
+            }
             _ => false,
         };
         if !same {

@@ -99,45 +99,29 @@ pub fn overdue(
         ),
     };
     let why = format!("{why}, did not end by itself and was ended");
-    let (state, fault, effect, message) = match reach {
-        Reach::Nothing => (
-            state,
-            fault,
-            Effect::None,
-            format!("{why}; nothing was begun"),
-        ),
-        Reach::Begun => (
-            state,
-            fault,
-            Effect::Unknown,
-            format!("{why} while its tool was at work"),
-        ),
+    let (effect, end) = match reach {
+        Reach::Nothing => (Effect::None, "; nothing was begun"),
+        Reach::Begun => (Effect::Unknown, " while its tool was at work"),
         Reach::BegunOnce => (
-            state,
-            fault,
             Effect::Unknown,
-            format!(
-                "{why} while its tool was at work. Whether that took effect is unknown, and it must not happen twice: a \
-                 person has to look."
-            ),
+            " while its tool was at work. Whether that took effect is unknown, and it must not happen twice: a person \
+             has to look.",
         ),
         Reach::Changing => (
-            State::Failed,
-            Fault::Stuck,
             Effect::Unknown,
-            format!(
-                "{why} while the files of a plan were changed. Its journal is kept: the next run, or `oneact recover`, \
-                 settles it."
-            ),
+            " while the files of a plan were changed. Its journal is kept: the next run, or `oneact recover`, settles it.",
         ),
         Reach::Changed => (
-            State::Failed,
-            Fault::ToolTimeout,
             Effect::Done,
-            format!("{why} after the plan was carried out; its report says how"),
+            " after the plan was carried out; its report says how",
         ),
     };
-    let mut failure = Failure::new(fault, message);
+    let (state, fault) = match reach {
+        Reach::Nothing | Reach::Begun | Reach::BegunOnce => (state, fault),
+        Reach::Changing => (State::Failed, Fault::Stuck),
+        Reach::Changed => (State::Failed, Fault::ToolTimeout),
+    };
+    let mut failure = Failure::new(fault, why + end);
     failure.recoverable &= matches!(reach, Reach::Nothing | Reach::Begun);
     let outcome = Outcome {
         effect,

@@ -2,22 +2,19 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
     catalog::Step,
     envelope::Received,
-    executor::{Context, FileOrder, FileWork, Ready, Work, kept_plan, shown_parameters},
+    executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
     ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
     task::{
         self, Ground, Input, OnDuplicate, PlanName, Repeatable, Reuse, Task, abridge, abridged,
         hexadecimal, numbered,
     },
 };
-
-use super::kept::Keeper;
 
 /// How long another run of the same is waited for, where the run has all the time in the world.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -29,11 +26,11 @@ pub(super) fn of<'a>(
     who: Who<'a>,
     reuse: Reuse,
     received: &Received,
-    keeper: &Keeper,
+    hidden: &Hidden,
     context: &Context<'_>,
 ) -> Option<Ask<'a>> {
     let what = match work {
-        Work::Tools(ready) => tools(ready, received, keeper),
+        Work::Tools(ready) => tools(ready, received, hidden),
         Work::Files(files) => plan(files)?,
     };
     // Whoever waits has to say so before the run is over.
@@ -42,7 +39,7 @@ pub(super) fn of<'a>(
         .map_or(what.timeout, |budget| budget.mul_f64(0.9))
         .min(PATIENCE);
     Some(Ask {
-        request: request(&what, received, keeper),
+        request: request(&what, received, hidden),
         who,
         asked: what.asked,
         target: what.target,
@@ -78,9 +75,9 @@ struct What {
     timeout: Duration,
 }
 
-fn tools(ready: &mut Ready, received: &Received, keeper: &Keeper) -> What {
+fn tools(ready: &mut Ready, received: &Received, hidden: &Hidden) -> What {
     let asked = ready.job.steps.iter_mut();
-    let asked = asked.map(|step| asked_of(step, keeper)).collect();
+    let asked = asked.map(|step| asked_of(step, hidden)).collect();
     let steps = &ready.job.steps;
     let task = match &received.task {
         Ok(Task::Capabilities(task)) => Some(task),
@@ -106,11 +103,11 @@ fn tools(ready: &mut Ready, received: &Received, keeper: &Keeper) -> What {
             outputs,
             salt: task.and_then(|task| task.salt.clone()),
         },
-        args: args(steps, keeper),
+        args: args(steps, hidden),
         target: target.map(|id| Target { kind: "ref", id }),
         digest: digest(steps),
         pin: (!pins.is_empty()).then(|| pins.join(" ")),
-        adjusted: adjusted(steps, keeper),
+        adjusted: adjusted(steps, hidden),
         effects: worst(
             steps
                 .iter()
@@ -126,9 +123,9 @@ fn tools(ready: &mut Ready, received: &Received, keeper: &Keeper) -> What {
     }
 }
 
-fn asked_of(step: &mut Step, keeper: &Keeper) -> AskedStep {
+fn asked_of(step: &mut Step, hidden: &Hidden) -> AskedStep {
     let parameters = std::mem::take(&mut step.asked);
-    let shown = keeper.object(shown_parameters(&step.entry, &parameters));
+    let shown = hidden.shown(&step.entry, &parameters);
     AskedStep {
         entry: step.entry.id.clone(),
         version: step.entry.identity.version,
@@ -152,9 +149,9 @@ fn answers(input: &Input) -> Option<Value> {
 }
 
 /// Of one capability its arguments; of several, each under its id.
-fn args(steps: &[Step], keeper: &Keeper) -> Value {
+fn args(steps: &[Step], hidden: &Hidden) -> Value {
     let shown = |step: &Step| {
-        let shown = keeper.object(shown_parameters(&step.entry, &step.parameters));
+        let shown = hidden.shown(&step.entry, &step.parameters);
         Value::Object(abridged(shown))
     };
     match steps {
@@ -184,13 +181,13 @@ fn digest(steps: &[Step]) -> String {
     }
 }
 
-fn adjusted(steps: &[Step], keeper: &Keeper) -> Option<String> {
+fn adjusted(steps: &[Step], hidden: &Hidden) -> Option<String> {
     let changed: Map<String, Value> = names(steps)
         .into_iter()
         .zip(steps)
         .filter(|(_, step)| !step.adjusted.is_empty())
         .map(|(name, step)| {
-            let shown = keeper.object(shown_parameters(&step.entry, &step.adjusted));
+            let shown = hidden.shown(&step.entry, &step.adjusted);
             (name, Value::Object(abridged(shown)))
         })
         .collect();
@@ -249,89 +246,76 @@ fn duplicate(step: &Step) -> OnDuplicate {
     }
 }
 
-/// A plan as it is asked for.
-struct PlanAsked {
-    entry: String,
-    version: Option<u32>,
-    salt: Option<String>,
-    parameters: Value,
-    /// The plan's name.
-    target: String,
-    on_duplicate: OnDuplicate,
-    timeout: Duration,
-}
-
-fn plan_asked(order: &FileOrder) -> Option<PlanAsked> {
-    match order {
+/// None for a question about a plan.
+fn plan(files: &FileWork) -> Option<What> {
+    Some(match &files.order {
         FileOrder::Plan { plan, entry, .. } => {
             let id = plan.plan.get("plan_id").and_then(Value::as_str);
-            Some(PlanAsked {
-                entry: entry.id.clone(),
-                version: entry.version,
-                salt: plan.salt.clone(),
-                parameters: Value::Object(Map::from_iter([
-                    ("task_plan".to_owned(), plan.plan.clone()),
-                    (
-                        "system_config".to_owned(),
-                        plan.system_config.clone().unwrap_or_default(),
-                    ),
-                ])),
-                target: id.unwrap_or("unknown").to_owned(),
+            let config = plan.system_config.clone().unwrap_or_default();
+            let parameters = json!({"task_plan": plan.plan, "system_config": config});
+            let what = change(&entry.id, parameters, id.unwrap_or("unknown").to_owned());
+            let mut asked = what.asked;
+            asked.salt.clone_from(&plan.salt);
+            for step in &mut asked.steps {
+                step.version = entry.version;
+            }
+            What {
+                asked,
                 on_duplicate: entry.on_duplicate,
                 timeout: entry.bounds.longest,
-            })
+                ..what
+            }
         }
-        FileOrder::Rollback(order) => Some(PlanAsked {
-            entry: "rollback".to_owned(),
-            version: None,
-            salt: None,
-            parameters: json!({"plan": name(&order.plan), "checkpoints": order.checkpoints}),
-            target: name(&order.plan),
-            on_duplicate: OnDuplicate::Repeat,
-            timeout: PATIENCE,
-        }),
-        FileOrder::Status(_) | FileOrder::Cancel(_) => None,
-    }
+        FileOrder::Rollback(order) => {
+            let plan = name(&order.plan);
+            let parameters = json!({"plan": plan, "checkpoints": order.checkpoints});
+            change("rollback", parameters, plan)
+        }
+        FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
+    })
 }
 
-fn plan(files: &FileWork) -> Option<What> {
-    let asked = plan_asked(&files.order)?;
-    let mut args = kept_plan(&asked.parameters);
-    let shown = (args != asked.parameters).then(|| args.clone());
+/// A change of files: done whenever it is asked for.
+fn change(entry: &str, parameters: Value, plan: String) -> What {
+    let mut args = kept_plan(&parameters);
+    let shown = (args != parameters).then(|| object(args.clone()));
     abridge(&mut args);
-    let object = |value: Value| match value {
-        Value::Object(object) => object,
-        other => Map::from_iter([("of".to_owned(), other)]),
-    };
-    Some(What {
+    What {
         asked: Asked {
             steps: vec![AskedStep {
-                entry: asked.entry,
-                version: asked.version,
-                parameters: object(asked.parameters),
-                shown: shown.map(object),
+                entry: entry.to_owned(),
+                version: None,
+                parameters: object(parameters),
+                shown,
                 volatile: Vec::new(),
                 // A plan that only writes another link writes another file.
                 signatures: Signatures::Counted,
                 answers: None,
             }],
             outputs: Vec::new(),
-            salt: asked.salt,
+            salt: None,
         },
         args,
         target: Some(Target {
             kind: "plan",
-            id: asked.target,
+            id: plan,
         }),
         // What the catalog lets a plan do is checked each time, before anything is changed.
         digest: String::new(),
         pin: None,
         adjusted: None,
         effects: Effects::Once,
-        on_duplicate: asked.on_duplicate,
+        on_duplicate: OnDuplicate::Repeat,
         change: Change::State,
-        timeout: asked.timeout,
-    })
+        timeout: PATIENCE,
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
 }
 
 /// Which plan is meant, as it was given.
@@ -344,18 +328,8 @@ fn name(plan: &PlanName) -> String {
     }
 }
 
-/// The `MCPRequest` (004 §Contract).
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Request<'w> {
-    action_id: String,
-    args: &'w Value,
-    session_id: &'w str,
-    context: Value,
-}
-
-/// Enough to see what was asked, and in what surroundings.
-fn request(what: &What, received: &Received, keeper: &Keeper) -> String {
+/// The `MCPRequest` (004 §Contract): enough to see what was asked, and in what surroundings.
+fn request(what: &What, received: &Received, hidden: &Hidden) -> String {
     let (inputs, action) = match &received.task {
         Ok(Task::Capabilities(task)) => {
             let input = |input: &task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
@@ -376,16 +350,13 @@ fn request(what: &What, received: &Received, keeper: &Keeper) -> String {
         "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
         "action": action, "inputs": inputs, "outputs": what.asked.outputs, "salt": what.asked.salt,
     });
-    let mut around = keeper.value(around);
+    let mut around = hidden.value(around);
     abridge(&mut around);
-    let request = Request {
-        action_id: entries.join("+"),
-        args: &what.args,
-        session_id: &received.identity.session_id,
-        context: around,
-    };
-    // Texts and values that were read: it cannot fail.
-    serde_json::to_string(&request).unwrap_or_default()
+    json!({
+        "actionId": entries.join("+"), "args": what.args,
+        "sessionId": received.identity.session_id, "context": around,
+    })
+    .to_string()
 }
 
 /// What the caller says of its own confidence: evidence, never authority.

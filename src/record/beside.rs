@@ -4,7 +4,7 @@ use crate::{
     assets::Contact,
     catalog::{CatalogTables, LedgerRule, Need, ledger_rule, profile},
     envelope::{Delivery, Received},
-    executor::{self, Context, Executed, Fate, FileOrder, FileWork, Work},
+    executor::{self, Context, Executed, Fate, FileOrder, FileWork, Hidden, Work},
     host::{self, Host},
     ledger::{self, Ask, Attempt, Effects, Ledger, LedgerError, Place, Running, Who, Why},
     task::{
@@ -13,12 +13,7 @@ use crate::{
     },
 };
 
-use super::{
-    Project, ask, ended,
-    kept::{Ids, Keeper},
-    old_answer::old_answer,
-    world::Here,
-};
+use super::{Project, ask, ended, kept::Ids, old_answer::old_answer, world::Here};
 
 /// The ledger of a run: where it is, the rules for it, and the connection once it is open.
 pub(crate) struct Book<'h> {
@@ -47,7 +42,7 @@ pub(crate) struct Recording<'b, 'h> {
     ledger: Ledger<'h>,
     ask: Ask<'b>,
     running: Running,
-    keeper: Keeper,
+    hidden: Hidden,
     inputs: ended::Before,
     received: &'b Received,
     context: &'b Context<'h>,
@@ -128,9 +123,9 @@ impl<'h> Book<'h> {
         }
         let open = self.open.take();
         let book = &*self;
-        let keeper = Keeper::of(work);
+        let hidden = Hidden::of(work);
         let who = book.who(received, context);
-        let Some(ask) = ask::of(work, who, book.reuse, received, &keeper, context) else {
+        let Some(ask) = ask::of(work, who, book.reuse, received, &hidden, context) else {
             return Begun::Unrecorded(None);
         };
         let opened = open.map_or_else(|| book.connect(context.host), Ok);
@@ -152,7 +147,7 @@ impl<'h> Book<'h> {
                         ledger,
                         ask,
                         running,
-                        keeper,
+                        hidden,
                         inputs: ended::Before::default(),
                         received,
                         context,
@@ -186,7 +181,7 @@ impl<'h> Book<'h> {
             ledger,
             ask,
             running,
-            keeper,
+            hidden,
             inputs: ended::inputs_before(work, context.root),
             received,
             context,
@@ -236,7 +231,7 @@ impl Recording<'_, '_> {
             mut ledger,
             ask,
             running,
-            keeper,
+            hidden,
             inputs,
             received,
             context,
@@ -246,7 +241,7 @@ impl Recording<'_, '_> {
             let settled = format!(" `oneact resolve {}` settles it.", context.operation_id);
             failure.message.push_str(&settled);
         }
-        let end = ended::of(outcome, received, inputs, &ask, &keeper, context);
+        let end = ended::of(outcome, received, inputs, &ask, &hidden, context);
         let request_hash = running.hashes.request_hash.clone();
         let (why, attempt) = (running.why, running.attempt);
         host::die_at("ledger:done");

@@ -5,12 +5,12 @@ use camino::Utf8Path;
 use crate::{
     assets::print::{self, GoOn},
     envelope::Received,
-    executor::{Context, Work},
+    executor::{Context, Hidden, Work},
     ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
     task::{Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri},
 };
 
-use super::kept::Keeper;
+use super::kept::response;
 
 /// The inputs, and what the file system says of them before the run.
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) fn of(
     received: &Received,
     before: Before,
     ask: &Ask<'_>,
-    keeper: &Keeper,
+    hidden: &Hidden,
     context: &Context<'_>,
 ) -> Ended {
     let root = context.root;
@@ -60,7 +60,7 @@ pub(super) fn of(
             RowOutcome::Error
         },
         fault: outcome.failure.as_ref().map(|failure| failure.fault),
-        response: keeper.response(received, outcome),
+        response: response(hidden, received, outcome),
         inputs,
         outputs,
         began: at.checked_sub(elapsed).unwrap_or(at),

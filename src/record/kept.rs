@@ -5,13 +5,12 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::{
     envelope::{Received, to_response},
-    executor::{Work, secrets},
-    task::{Outcome, Secrets, hexadecimal, redact_presigned, redact_value},
+    executor::Hidden,
+    task::{Outcome, hexadecimal, redact_presigned},
 };
 
 /// The ids of a delivery.
@@ -40,44 +39,17 @@ fn id(id: &str) -> String {
     }
 }
 
-/// Cuts what no record keeps.
-pub(super) struct Keeper(Secrets);
-
-impl Keeper {
-    /// Of a job: the secrets of all its calls.
-    pub(super) fn of(work: &Work) -> Self {
-        Self(match work {
-            Work::Tools(ready) => secrets(ready),
-            Work::Files(_) => Secrets::default(),
-        })
+/// The `MCPResponse` of an outcome as it is recorded (R-004-16).
+pub(super) fn response(hidden: &Hidden, received: &Received, outcome: &Outcome) -> String {
+    let response = to_response(received, outcome);
+    let cut = hidden.secrets().cut(&response);
+    if cut == response && redact_presigned(&response) == response {
+        return response;
     }
-
-    /// A value as a record may hold it.
-    pub(super) fn value(&self, value: Value) -> Value {
-        let mut kept = self.0.cut_value(value);
-        redact_value(&mut kept);
-        kept
-    }
-
-    pub(super) fn object(&self, object: Map<String, Value>) -> Map<String, Value> {
-        match self.value(Value::Object(object)) {
-            Value::Object(kept) => kept,
-            _ => Map::new(),
-        }
-    }
-
-    /// The `MCPResponse` of an outcome as it is recorded (R-004-16).
-    pub(super) fn response(&self, received: &Received, outcome: &Outcome) -> String {
-        let response = to_response(received, outcome);
-        let cut = self.0.cut(&response);
-        if cut == response && redact_presigned(&response) == response {
-            return response;
-        }
-        // A cut through the text could go through a number or an escape: what is left would be no JSON.
-        match serde_json::from_str(&response) {
-            Ok(value) => self.value(value).to_string(),
-            Err(_) => self.0.shown(&response),
-        }
+    // A cut through the text could go through a number or an escape: what is left would be no JSON.
+    match serde_json::from_str(&response) {
+        Ok(value) => hidden.value(value).to_string(),
+        Err(_) => hidden.secrets().shown(&response),
     }
 }
 

@@ -49,11 +49,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
     let record = Record {
         request_hash,
         reuse: Some(ReuseReport {
-            why: match how {
-                Again::Replayed => "replayed",
-                Again::Reused => "reused",
-                Again::Suppressed => "suppressed",
-            },
+            why: how.name(),
             operation_id: Some(original.operation_id.clone()),
             answered_at: Some(at.clone()),
             step_index: Some(original.step_index),
