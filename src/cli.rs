@@ -1,4 +1,4 @@
-//! The door: the command line, and the only writer of stdout. One file per verb.
+//! The command line, and the only writer of stdout. One file per verb, or per family of verbs.
 
 mod decide;
 mod doctor;
@@ -143,7 +143,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs the verb. A signal cancels what works on files or servers, and ends the others where they are.
+/// Runs the verb. A signal cancels a verb that works on files or servers, and ends the process of any other verb.
 fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let heeds = match &verb {
         Verb::Replay(args) => args.executes(),
@@ -214,7 +214,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Help and version are printed; bad flags of a run still get their envelope.
 fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> ExitCode {
-    // The first word may be a flag's value: only another verb's name is another verb.
+    // The first word may be the value of a flag, so only the name of another verb counts as another verb.
     let word = args
         .iter()
         .skip(1)
@@ -227,7 +227,7 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
-            // What cannot be written to is no error to the standard library.
+            // The standard library ignores the error of a stdout that cannot be written to.
             if shown.is_ok() && stdout_is_unusable().is_none() {
                 ExitCode::SUCCESS
             } else {
@@ -276,8 +276,8 @@ fn printed(text: impl AsRef<[u8]>, code: u8) -> ExitCode {
     }
 }
 
-/// Writes to stdout, whole and flushed, or says on stderr why not. Of what others wrote, what JSON leaves raw
-/// is escaped here for every verb.
+/// Writes to stdout, whole and flushed, or says on stderr why not. Control characters that JSON leaves raw are
+/// escaped here for every verb, since the text may quote others.
 fn print(bytes: &[u8]) -> Result<(), io::Error> {
     print_unless(bytes, &AtomicUsize::new(0), &|| false)
 }

@@ -87,7 +87,7 @@ impl Settings {
     }
 }
 
-/// What arrived, and the run that is to answer it.
+/// The input as it was read, and the identity of the run that answers it.
 #[derive(Debug)]
 pub struct Arrived {
     received: Received,
@@ -98,7 +98,7 @@ pub struct Arrived {
 }
 
 impl Arrived {
-    /// Reads the input (000 §Step 1) of a run that began then. The bytes are not needed any more.
+    /// Reads the input (000 §Step 1) of a run that began then.
     pub fn read(input: Result<Vec<u8>, Failure>, begun: Moment, host: &Host) -> Self {
         Self::of(begun, host, |session| match input {
             Ok(bytes) => envelope::read(&bytes, || session),
@@ -139,7 +139,7 @@ impl Arrived {
     }
 }
 
-/// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
+/// Performs one task. There is one answer, whatever the input is and whatever fails (R-000-12).
 pub fn perform(
     arrived: &Arrived,
     settings: &Settings,

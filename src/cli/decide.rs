@@ -139,7 +139,7 @@ fn decided(
     Ok(printed(text.map_err(Stop::refused)?, 0))
 }
 
-/// Says whether an operation happened of which nobody knows it.
+/// Records whether an operation with an unknown end happened.
 pub(super) fn resolve(args: &ResolveArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let why = args.decision.message.as_deref();
     let places = &args.decision.places;

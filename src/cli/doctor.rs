@@ -41,7 +41,7 @@ Exit codes:
   1    something is wrong: some tasks are bound to fail
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-/// Examines, tells, and answers with what it came to.
+/// Examines the setup and prints each finding and the verdict.
 pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project();

@@ -31,7 +31,7 @@ pub(super) struct HistoryArgs {
     look: LookArgs,
 }
 
-/// Tells.
+/// Prints the steps, or why one of them was done.
 pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let mut desk = Desk::open(&args.look, interrupts)?;
     let text = match &args.why {
@@ -63,7 +63,7 @@ fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
     Ok(text)
 }
 
-/// Whether a word stands anywhere in it.
+/// Whether any text of a row contains a word.
 fn holds(row: &Row, word: &str) -> bool {
     let texts = [
         row.action_type.as_deref(),
@@ -115,7 +115,7 @@ const TASK: usize = 18;
 const ACTION: usize = 24;
 /// The shortest that they are made for a note.
 const LEAST: usize = 8;
-/// What a moment and how long it took have at most: of before oneact it may be any text.
+/// The widest columns of a moment and of a duration: rows from before oneact may hold any text there.
 const TIME: usize = 14;
 const TOOK: usize = 12;
 /// The narrowest column that a note is wrapped in, unless it is shorter.
@@ -160,7 +160,7 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
     lines.map(|line| told_line(line, widths, columns)).collect()
 }
 
-/// Names of actions, then of tasks, give room to notes.
+/// Shortens the names of actions, then of tasks, to make room for notes.
 fn shrunk(widths: [usize; 7], columns: usize) -> [usize; 7] {
     let [number, time, task, action, state, took, note] = widths;
     let used = number + time + task + action + state + took + 6 * 2;
@@ -178,7 +178,7 @@ fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String 
     let mut text = String::new();
     for (at, (cell, wide)) in rest.iter().zip(widths).enumerate() {
         let cell = fit(cell, wide);
-        // Numbers stand to the right.
+        // Numbers are aligned to the right.
         let cell = match at {
             0 | 5 => format!("{}{cell}", " ".repeat(wide.saturating_sub(width(&cell)))),
             _ => padded(&cell, wide),

@@ -1,4 +1,4 @@
-//! Whose a root, a catalog or a state directory is that nobody named (docs/trust.md).
+//! Who owns a root, a catalog or a state directory that was found and not named (docs/trust.md).
 
 use std::{
     fs::{self, Metadata},
@@ -14,8 +14,8 @@ use crate::host;
 /// The access control list of a file. What it lets others do shows in the mode as rights of the group.
 const ACL: &str = "system.posix_acl_access";
 
-/// Whether what was found belongs to us, to root or to the user behind sudo, and nobody else may write to
-/// it. What is not there belongs to nobody, and is no danger. The sentence says how to name it instead.
+/// Accepts a path that belongs to this user, to root or to the user behind sudo, and that nobody else may write to.
+/// A path that does not exist is accepted. The error says how to name the path instead.
 pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), String> {
     let found = match fs::metadata(path) {
         Ok(found) => found,

@@ -1,4 +1,4 @@
-//! What the commands share that look at the record: flags, times, sizes, and the words for a step.
+//! What the commands that print the record share: flags, the open ledger, times, sizes, and the words for a step.
 
 pub(super) mod json;
 pub(super) mod page;
@@ -75,7 +75,7 @@ impl Desk {
         Ok((page, whole))
     }
 
-    /// A moment of the record in the zone that was asked for; none if it is none.
+    /// A moment of the record in the zone that was asked for; none if the text is no moment.
     pub(super) fn moment(&self, instant: &str) -> Option<Zoned> {
         let at: Timestamp = instant.parse().ok()?;
         Some(match self.zone {

@@ -41,7 +41,7 @@ Exit codes:
   2    the command line cannot be used
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-/// Settles and tells.
+/// Settles the plans and prints what came of them.
 pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project()?;
@@ -73,7 +73,7 @@ fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
         shown.push_str(&visible(line));
         shown.push('\n');
     }
-    // What nobody can read, nobody agrees to.
+    // Without a reader nobody can agree.
     if stderr.write_all(shown.as_bytes()).is_err() {
         return Consent::Refused;
     }

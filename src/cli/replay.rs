@@ -59,7 +59,7 @@ impl ReplayArgs {
     }
 }
 
-/// Tells.
+/// Prints what was recorded, or does a step again.
 pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let opened = Desk::open(&args.look, interrupts);
     match (&args.id, &args.html) {
@@ -99,7 +99,7 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode,
     let text = page::page(&page, &whole, desk);
     let path = host::working_directory().map_err(stop(2))?.join(file);
     if is_stdout(&path) {
-        // What is printed besides would stand in the page.
+        // Anything else that is printed would become part of the page.
         return Ok(printed(text, 0));
     }
     write(&path, text.as_bytes())
@@ -122,7 +122,7 @@ fn is_stdout(path: &Utf8Path) -> bool {
     (there.dev(), there.ino()) == (stdout.st_dev, stdout.st_ino)
 }
 
-/// Whole or not at all, where a link leads as well; into what is no file, e.g. a pipe, as it is.
+/// Writes a file whole or not at all, also through a link. A path that is no file, e.g. a pipe, is written to directly.
 fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     let there = fs::metadata(path).map(|there| there.is_file());
     if there.is_ok_and(|is_file| !is_file) {
@@ -139,7 +139,7 @@ fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Where a link leads, also if there is nothing yet.
+/// The path that a link leads to, also if nothing is there yet.
 fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
     // As many as the kernel follows.
     const LINKS: usize = 40;

@@ -42,7 +42,7 @@ Exit codes:
   75   failed, worth retrying
   128 + n   cancelled by signal n; the tree is as it was before";
 
-/// Undoes it and tells.
+/// Undoes the plan and prints what came of it.
 pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let settings = Settings::of(args.places.project()?);
@@ -67,7 +67,7 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCod
     })
 }
 
-/// What was typed is meant from where one stands; if nothing is there, from the root.
+/// A typed path is taken from the working directory; if nothing is there, from the root.
 pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
     let here = host::working_directory().map(|here| here.join(typed));
     let found = here.ok().and_then(|path| path.canonicalize_utf8().ok());

@@ -32,7 +32,7 @@ Exit codes:
   1    it was not, or could not be tried
   128 + n   interrupted by signal n";
 
-/// Tries it, tells, and answers with what it came to.
+/// Runs the test and prints each sweep and the verdict.
 pub(super) fn run(args: &SelftestArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let mut told = Ok(());

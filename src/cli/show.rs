@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     envelope::{OldAnswer, read_response},
     host::Interrupts,
-    record::{Made, Row, RowState, Whole},
+    record::{Made, Row, Whole},
     task::Sight,
 };
 
@@ -28,7 +28,7 @@ pub(super) struct ShowArgs {
     look: LookArgs,
 }
 
-/// Tells.
+/// Prints everything about one answer.
 pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let mut desk = Desk::open(&args.look, interrupts)?;
     let row = desk.find(&args.id)?;
@@ -99,11 +99,7 @@ fn title(row: &Row, answer: Option<&OldAnswer>) -> String {
         operation => operation,
     };
     let action = row.action_type.as_deref().unwrap_or("–");
-    let ran = !matches!(
-        row.state,
-        Some(RowState::Reused | RowState::Replayed | RowState::Suppressed)
-    );
-    let took = words::took(row).filter(|_| ran);
+    let took = words::took(row).filter(|_| !words::is_old_answer(row));
     let took = took.map(|took| format!(" in {took}")).unwrap_or_default();
     let tools = words::calls(answer).join(", ");
     let parts = [id, action, &tools];
@@ -131,7 +127,7 @@ fn request(whole: &Whole) -> Vec<String> {
     let row = &whole.step.row;
     let hash = match row.request_hash.as_str() {
         "" => "no hash".to_owned(),
-        // Of before oneact it may be any text.
+        // A row from before oneact may hold any text here.
         hash => words::line(&hash.chars().take(19).chain(['…']).collect::<String>()),
     };
     let before = words::about(&whole.decision)
@@ -146,7 +142,7 @@ fn request(whole: &Whole) -> Vec<String> {
     [decided].into_iter().chain(differences).collect()
 }
 
-/// Each with where it came from, as far as that is recorded.
+/// The parameters, each with its origin as far as that is recorded.
 fn parameters(row: &Row) -> Vec<String> {
     let request = row.request.as_deref().map(serde_json::from_str::<Value>);
     let Some(Ok(request)) = request else {

@@ -1,5 +1,5 @@
-//! The task: on stdin, read to its end, or to a signal, or to the end of the run's time; or in a file that the
-//! command line names, a regular one, so that no pipe or device is waited for.
+//! Reads the task. stdin is read to its end, until a signal, or until the run's time is over. A file that the command
+//! line names must be a regular file, so that the run waits for no pipe or device.
 
 use std::{
     fs::File,
@@ -25,7 +25,7 @@ use crate::{
     task::{Failure, Fault},
 };
 
-/// What is read at once, at first. Most tasks fit; a page that is never touched costs nothing.
+/// The first capacity of the buffer, in bytes. Most tasks fit.
 const BLOCK: usize = 16 * 1024;
 
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or it is too much.
@@ -73,7 +73,7 @@ pub(super) fn read(
             read => read.map_err(|errno| failed(errno.into()))?,
         };
         if read == 0 || bytes.len() > MAX_BYTES {
-            // One byte too many is enough: the reader of JSON refuses it by its size.
+            // One byte too many is enough: the JSON reader refuses the input by its size.
             return Ok(bytes);
         }
     }

@@ -1,5 +1,5 @@
-//! stdout, written whole, or it is said why not; and stderr for people, never in the way of a run: what nobody
-//! reads is left out.
+//! stdout is written whole, or the error is returned. stderr is for people: a full stderr pipe does not block the run,
+//! and what does not fit is left out.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -14,7 +14,7 @@ use rustix::{
 /// What a pipe that has room takes without blocking (`PIPE_BUF`).
 const PIECE: usize = 4096;
 
-/// How often it is asked whether the waiting for a reader is to end.
+/// How often `stop` is asked while the pipe is full.
 const TURN: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -30,7 +30,7 @@ pub(super) fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) 
         match poll(&mut ready, Some(&TURN)) {
             Ok(0) | Err(Errno::INTR) if stop() => return Err(io::ErrorKind::Interrupted.into()),
             Ok(0) | Err(Errno::INTR) => continue,
-            // Where one cannot wait, one can only write.
+            // If waiting is impossible, try to write.
             Ok(_) | Err(_) => {}
         }
         match rustix::io::write(out, rest.get(..PIECE).unwrap_or(rest)) {
@@ -45,8 +45,7 @@ pub(super) fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) 
     Ok(())
 }
 
-/// How long the first words that find stderr full wait for a reader. Those after them do not wait
-/// until somebody has read.
+/// How long the first write to a full stderr waits for a reader. Later writes do not wait until somebody has read.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
@@ -56,7 +55,7 @@ const NONE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Whether the last words found nobody to read them.
+/// Whether the last write found stderr full.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 
 /// The stream.
@@ -98,7 +97,7 @@ fn has_room() -> bool {
     let room = loop {
         match poll(&mut ready, Some(&patience)) {
             Err(Errno::INTR) => {}
-            // Where one cannot wait, one can only write.
+            // If waiting is impossible, try to write.
             Err(_) => break true,
             Ok(count) => break count > 0,
         }

@@ -44,14 +44,14 @@ Exit codes:
   1    broken
   2    there is no ledger that can be read, or an anchor or a key cannot be";
 
-/// Examines and tells.
+/// Examines the record and prints the verdict.
 pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let (verdict, text) = examine(args, &host).map_err(Stop::refused)?;
     Ok(printed(text, u8::from(verdict.broken.is_some())))
 }
 
-/// What it came to, and what is printed.
+/// The verdict, and what is printed.
 fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
     let project = args.places.project()?;
     let (anchors, signers) = (args.anchor.as_deref(), args.signers.as_deref());
@@ -97,7 +97,7 @@ fn told(verdict: &Verdict, host: &Host) -> String {
 }
 
 fn broken_lines(broken: &Broken) -> Vec<String> {
-    // It names ids as they stand in a ledger that somebody may have written to.
+    // The text quotes ids of a ledger that somebody may have changed.
     let what = words::line(&broken.what.to_string());
     let first = match broken.link {
         Some(link) => format!("BROKEN at link {link}: {what}"),

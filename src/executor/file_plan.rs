@@ -1,4 +1,4 @@
-//! File plans: handed to the room `plan`, and what it came to told as an outcome.
+//! File plans: calls the room `plan` and makes an outcome of its result.
 
 use std::time::Duration;
 

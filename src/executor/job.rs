@@ -1,14 +1,12 @@
 //! A job of tools: the steps in order, and when all are good, the assets at their places.
 
-use serde_json::Value;
-
 use crate::{
     assets::{Prepared, Staging, Store, StoreError},
     catalog::{Delivery, Once, Process, Step, StepOutput},
     mcp::{Closing, ServerSpec},
     task::{
         Ai, Checks, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase, Produced,
-        Reach, Repeatable, Stat, State, decided,
+        Reach, Repeatable, State, decided,
     },
 };
 
@@ -19,14 +17,6 @@ use super::{
     spill::{ResultData, bound},
     tool::{self, Servers},
 };
-
-/// What a job's steps have made together.
-struct Made {
-    produced: Vec<Produced>,
-    data: Option<Value>,
-    /// The file that the data is in.
-    file: Option<String>,
-}
 
 /// In a long chain no more servers than this are ending while the next step runs.
 const ENDING_AT_ONCE: usize = 4;
@@ -51,7 +41,7 @@ pub(super) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     let result = done
         .steps(&job.steps, &launches, (&staging, &store), context)
         .and_then(|data| context.go_on().map(|()| data))
-        .and_then(|data| place((&job.steps, &done.seen), data, &staging, &store, context));
+        .and_then(|data| done.place(&job.steps, data, (&staging, &store), context));
     tracing::debug!("assets placed");
     // Some waited for a step that never came.
     done.closing.iter_mut().for_each(Closing::tell);
@@ -63,61 +53,55 @@ pub(super) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, R
     })
 }
 
-/// Moves every asset that was asked for to its final place, once all of them are safe on the
-/// store's disk (R-000-71 … R-000-73); a result too large for the answer with them.
-fn place(
-    (steps, seen): (&[Step], &[Option<Stat>]),
-    data: Option<ResultData>,
-    staging: &Staging,
-    store: &Store,
-    context: &Context<'_>,
-) -> Result<Made, Failure> {
-    let outputs = steps.iter().zip(seen).filter_map(|(step, seen)| {
-        let output = step.output.as_ref()?;
-        (output.delivery == Delivery::Stored).then_some((step, output, seen.as_ref()))
-    });
-    let mut ready = Vec::new();
-    for (step, output, seen) in outputs {
-        let prepared =
-            store.prepare(context.session_id, &output.file_name, &output.staged, seen)?;
-        ready.push((step, output, prepared));
-    }
-    let (data, file) = match data {
-        None => (None, None),
-        Some(ResultData::Inline(value)) => (Some(value), None),
-        Some(ResultData::Spilled(spilled)) => {
-            let stored = spilled
-                .prepare(staging, store, context.session_id)?
-                .commit()?;
-            let uri = stored.uri.as_str();
-            (Some(spilled.reference(uri)), Some(uri.to_owned()))
-        }
-    };
-    let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
-        let stored = prepared.commit()?;
-        let (id, uri) = (&output.ref_id, stored.uri.redacted());
-        tracing::info!("Stored {id}, {} bytes, at {uri}.", stored.bytes);
-        Ok(Produced {
-            ref_id: output.ref_id.clone(),
-            storage_uri: stored.uri.as_str().to_owned(),
-            asset_type: output.asset_type.clone(),
-            capability_id: step.entry.id.clone(),
-            parent_ref_id: output.parent.clone(),
-            bytes: stored.bytes,
-        })
-    };
-    let produced = ready
-        .into_iter()
-        .map(commit)
-        .collect::<Result<_, StoreError>>()?;
-    Ok(Made {
-        produced,
-        data,
-        file,
-    })
-}
-
 impl Executed {
+    /// Moves every asset that was asked for to its final place, once all of them are safe on the
+    /// store's disk (R-000-71 … R-000-73); a result too large for the answer with them.
+    fn place(
+        &mut self,
+        steps: &[Step],
+        data: Option<ResultData>,
+        (staging, store): (&Staging, &Store),
+        context: &Context<'_>,
+    ) -> Result<(), Failure> {
+        let session = context.session_id;
+        let mut ready = Vec::new();
+        for (step, seen) in steps.iter().zip(&self.seen) {
+            let output = step.output.as_ref();
+            if let Some(output) = output.filter(|output| output.delivery == Delivery::Stored) {
+                let (name, staged) = (&output.file_name, &output.staged);
+                let prepared = store.prepare(session, name, staged, seen.as_ref())?;
+                ready.push((step, output, prepared));
+            }
+        }
+        let (data, file) = match data {
+            None => (None, None),
+            Some(ResultData::Inline(value)) => (Some(value), None),
+            Some(ResultData::Spilled(spilled)) => {
+                let stored = spilled.prepare(staging, store, session)?.commit()?;
+                let uri = stored.uri.as_str();
+                (Some(spilled.reference(uri)), Some(uri.to_owned()))
+            }
+        };
+        let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
+            let stored = prepared.commit()?;
+            let (id, uri) = (&output.ref_id, stored.uri.redacted());
+            tracing::info!("Stored {id}, {} bytes, at {uri}.", stored.bytes);
+            Ok(Produced {
+                ref_id: output.ref_id.clone(),
+                storage_uri: stored.uri.as_str().to_owned(),
+                asset_type: output.asset_type.clone(),
+                capability_id: step.entry.id.clone(),
+                parent_ref_id: output.parent.clone(),
+                bytes: stored.bytes,
+            })
+        };
+        let produced = ready.into_iter().map(commit);
+        self.outcome.produced = produced.collect::<Result<_, StoreError>>()?;
+        self.outcome.result_data = data;
+        self.outcome.result_file = file;
+        Ok(())
+    }
+
     fn steps(
         &mut self,
         steps: &[Step],
@@ -226,20 +210,11 @@ impl Executed {
         Ok(data)
     }
 
-    /// Gives the outcome its end: assets and result, or a failure and neither (R-000-88).
-    fn settle(&mut self, steps: &[Step], result: Result<Made, Failure>) {
+    /// Gives the outcome its end: a failure comes without assets and without a result (R-000-88).
+    fn settle(&mut self, steps: &[Step], result: Result<(), Failure>) {
         let outcome = &mut self.outcome;
         match result {
-            Ok(Made {
-                produced,
-                data,
-                file,
-            }) => {
-                outcome.produced = produced;
-                outcome.result_data = data;
-                outcome.result_file = file;
-                outcome.phase = Phase::Complete;
-            }
+            Ok(()) => outcome.phase = Phase::Complete,
             Err(failure) => {
                 outcome.state = match failure.fault {
                     Fault::Cancelled => State::Cancelled,

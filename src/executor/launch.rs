@@ -9,8 +9,7 @@ use crate::{
     task::{Failure, Fault, Secrets},
 };
 
-/// What a program needs to find itself, its files and its language; everything else of the
-/// environment stays here, unless the entry names it.
+/// The variables that every server gets. Others are passed on only if the entry names them.
 const BASE: [&str; 12] = [
     "HOME",
     "LANG",
@@ -65,7 +64,7 @@ pub(crate) fn launch(
     Ok(ServerSpec {
         name: server.name.clone(),
         argv,
-        // Through its components, so that `.` leaves no trace.
+        // `components` removes `.` from the path.
         cwd: root.join(&server.cwd).components().collect(),
         env,
         secrets: Secrets::new(secrets),

@@ -1,5 +1,5 @@
-//! The quality checks, made on what is there and not on what was said (000 §Step 7); and whether an answer
-//! is what the tool itself says that its answers are (R-000-84, R-000-102).
+//! The quality checks of the file and of the result document (000 §Step 7), and the check of an answer against the
+//! tool's own output schema (R-000-84, R-000-102).
 //!
 //! Where a task makes no asset, the three classic checks speak of its result document (C-07).
 

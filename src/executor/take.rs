@@ -1,4 +1,4 @@
-//! The asset a tool made, wherever it put it (000 §Step 6).
+//! Finds the asset that a tool made and brings it into the scratch directory (000 §Step 6).
 
 use std::{
     fs::{self, File, Metadata},
@@ -22,7 +22,7 @@ use super::{
     document::{Document, texts},
 };
 
-/// The name of a copy until it takes the place of what it was made of.
+/// The name of a copy until it replaces its original.
 const COPY: &str = ".oneact-copy";
 
 /// Brings the asset of a step to its staged place.
@@ -109,11 +109,11 @@ impl Taker<'_> {
         }
     }
 
-    /// What is there may have another name, or be open for writing in a process of the server: then its
-    /// bytes may change after they were checked. A copy is taken, and that is what is checked.
+    /// Replaces a staged file by a copy if it has another name or is open for writing in a process of the server:
+    /// its bytes could change after the checks.
     fn make_own(&self) -> Result<(), Failure> {
         let staged = &self.output.staged;
-        // The checks tell what is no file.
+        // The checks report a path that is no file.
         let Ok(file) = open_regular(staged) else {
             return Ok(());
         };
@@ -122,7 +122,7 @@ impl Taker<'_> {
             return Ok(());
         }
         let copy = self.staging.file(COPY)?;
-        // If it cannot be removed, the copy cannot be made, and that is told.
+        // If it cannot be removed, the copy fails, and that is reported.
         let _ = fs::remove_file(&copy);
         let tool = &self.step.entry.tool;
         self.copy(file, COPY, |why| {
@@ -215,7 +215,7 @@ impl Taker<'_> {
             _ => false,
         };
         if !same {
-            // What cannot be removed is found again when the copy is written.
+            // If the link cannot be removed, writing the copy fails.
             let _ = fs::remove_file(staged);
         }
         same
@@ -231,7 +231,7 @@ impl Taker<'_> {
             .map_err(|why| missing(format!("which cannot be taken: {why}")))?;
         match self.staging.write(name, watched) {
             Ok(_) => Ok(()),
-            // A signal, or the end of the run's time, says more than the read it broke off.
+            // A signal or the end of the run's time is the cause of a read that was broken off.
             Err(error) => Err(self.context.stopped().unwrap_or_else(|| error.into())),
         }
     }
@@ -248,7 +248,7 @@ fn describe(place: &Take) -> String {
     }
 }
 
-/// File systems whose files are made up while they are read (magic numbers of statfs(2)).
+/// File systems whose files are generated while they are read (magic numbers of statfs(2)).
 const MADE_UP: [i64; 4] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
@@ -256,8 +256,8 @@ const MADE_UP: [i64; 4] = [
     0x7472_6163, // tracefs
 ];
 
-/// A file of somebody else's, as it is now. Reading it ends: with the bytes that were there when it began,
-/// with a signal, or when the run's time is up.
+/// A file of the server's, with the size that it has now. Reading ends after that many bytes, with a signal, or when
+/// the run's time is over.
 struct Watched<'a> {
     from: io::Take<File>,
     begin: Metadata,
@@ -265,7 +265,7 @@ struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// Refuses files that lie on no disk: they have no size, and may have no end.
+    /// Refuses files that are not on a disk: they have no size, and may have no end.
     fn new(file: File, context: &'a Context<'a>) -> Result<Self, String> {
         let begin = file.metadata().map_err(|error| error.to_string())?;
         let system = rustix::fs::fstatfs(&file).map_err(|error| error.to_string())?;

@@ -231,7 +231,7 @@ fn resumption(input: &Input) -> Option<Resumption> {
     })
 }
 
-/// What a run waits for whose tool wants input: all that the next run needs to take it up.
+/// What a tool that asks for input waits for: all that the next run needs to continue.
 fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
     let CallError::InputRequired { questions, .. } = error else {
         return None;
@@ -276,7 +276,7 @@ fn failed_call(
     let spent = context
         .budget
         .filter(|budget| late && context.begun.passed() >= *budget);
-    // What was left of the run's time is a number nobody set, and another one each time.
+    // The rest of the run's time differs from run to run, so the budget itself is named.
     let words = match spent {
         Some(budget) => {
             format!("no answer before the run's {budget:?} were over; raise --timeout")
@@ -331,7 +331,7 @@ fn take(
     Ok(seen)
 }
 
-/// Cuts what no record may show from all else of a step's outcome that came from its server.
+/// Cuts what no record may show from the rest of a step's outcome that came from its server.
 fn clean(outcome: &mut Outcome, hidden: &Hidden) {
     outcome.unfit_result = outcome
         .unfit_result

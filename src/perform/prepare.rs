@@ -23,7 +23,7 @@ use crate::{
 
 use super::{Mode, Reply, Settings};
 
-/// Task → all that is needed to do it, and the ledger for it.
+/// Makes of the task all that is needed to do it, and the ledger for it.
 pub(super) fn prepare<'h>(
     received: &Received,
     settings: &'h Settings,
@@ -65,7 +65,7 @@ fn book<'h>(
     Book::of(&settings.project, tables, said, received)
 }
 
-/// A task of capabilities: what each is, the catalog says.
+/// A task of capabilities: the catalog says what each of them is.
 fn capabilities<'h>(
     task: &CapabilityTask,
     received: &Received,
@@ -129,7 +129,7 @@ fn tools(
     }))
 }
 
-/// How far the check of inputs may go: as far as a server may that they are for.
+/// How far the check of inputs may go: as far as the servers that get them may.
 fn look(job: &ToolJob, settings: &Settings) -> Look {
     let mut servers = job.steps.iter().map(|step| step.server.private_network);
     Look {

@@ -11,14 +11,6 @@ use crate::{
 
 use super::words;
 
-/// A session, or part of it.
-#[derive(Serialize)]
-pub(in crate::cli) struct History<'a> {
-    session: Value,
-    steps: Vec<Summary<'a>>,
-    open: Vec<Value>,
-}
-
 /// All that is known of a session: what was asked, what was decided, what was answered (R-004-59).
 #[derive(Serialize)]
 pub(in crate::cli) struct Document<'a> {
@@ -28,39 +20,12 @@ pub(in crate::cli) struct Document<'a> {
     open: Vec<Value>,
 }
 
-/// A step without its request and its answer.
-#[derive(Serialize)]
-struct Summary<'a> {
-    step_index: u64,
-    id: &'a str,
-    operation_id: &'a str,
-    request_id: Option<&'a str>,
-    task_id: Option<&'a str>,
-    attempt: u32,
-    action_type: Option<&'a str>,
-    state: Option<&'static str>,
-    outcome: &'static str,
-    started_at: &'a str,
-    timestamp: &'a str,
-    duration_ms: u64,
-    fault: Option<&'a str>,
-    recoverable: Option<bool>,
-    reason: Option<&'a str>,
-    answered_from: Option<u64>,
-    adjusted: Text<'a>,
-    made: Vec<Value>,
-    request_hash: &'a str,
-    seq: Option<u64>,
-    revoked_by: Option<u64>,
-    pruned: bool,
-}
-
 /// A step with everything.
 #[derive(Serialize)]
 pub(in crate::cli) struct WholeStep<'a> {
-    step: Summary<'a>,
+    step: Value,
     decision: Value,
-    links: Vec<LinkPart<'a>>,
+    links: Vec<Value>,
     given_again: &'a [u64],
     entry: Value,
     inputs: Text<'a>,
@@ -68,16 +33,6 @@ pub(in crate::cli) struct WholeStep<'a> {
     request_sha256: &'a str,
     response: Text<'a>,
     response_sha256: &'a str,
-}
-
-#[derive(Serialize)]
-struct LinkPart<'a> {
-    seq: u64,
-    event: &'a str,
-    at: &'a str,
-    actor: &'a str,
-    body: Text<'a>,
-    entry_hash: &'a str,
 }
 
 /// A text of the record: JSON as it is, anything else as a string.
@@ -101,12 +56,13 @@ pub(in crate::cli) fn line(document: &impl Serialize) -> String {
     serde_json::to_string(document).unwrap_or_default() + "\n"
 }
 
-pub(in crate::cli) fn history(page: &Page) -> History<'_> {
-    History {
-        session: session(page),
-        steps: page.steps.iter().map(summary).collect(),
-        open: page.open.iter().map(open).collect(),
-    }
+/// A session, or part of it.
+pub(in crate::cli) fn history(page: &Page) -> Value {
+    json!({
+        "session": session(page),
+        "steps": page.steps.iter().map(summary).collect::<Vec<_>>(),
+        "open": page.open.iter().map(open).collect::<Vec<_>>(),
+    })
 }
 
 pub(in crate::cli) fn document<'a>(page: &'a Page, whole: &'a [Whole]) -> Document<'a> {
@@ -139,32 +95,38 @@ fn open(open: &Open) -> Value {
     json!({"operation_id": open.operation_id, "since": open.since, "state": state})
 }
 
-fn summary(step: &Step) -> Summary<'_> {
+/// A step without its request and its answer.
+fn summary(step: &Step) -> Value {
     let row = &step.row;
-    Summary {
-        step_index: row.step_index,
-        id: &row.id,
-        operation_id: &row.operation_id,
-        request_id: row.request_id.as_deref(),
-        task_id: row.task_id.as_deref(),
-        attempt: row.attempt,
-        action_type: row.action_type.as_deref(),
-        state: row.state.map(RowState::name),
-        outcome: row.outcome.name(),
-        started_at: &row.started_at,
-        timestamp: &row.timestamp,
-        duration_ms: row.duration_ms,
-        fault: row.fault.as_deref(),
-        recoverable: words::recoverable(row),
-        reason: row.reason.as_deref(),
-        answered_from: step.from,
-        adjusted: Text(row.adjusted.as_deref()),
-        made: made(row),
-        request_hash: &row.request_hash,
-        seq: row.seq,
-        revoked_by: row.revoked_by,
-        pruned: words::pruned(row),
-    }
+    json!({
+        "step_index": row.step_index,
+        "id": row.id,
+        "operation_id": row.operation_id,
+        "request_id": row.request_id,
+        "task_id": row.task_id,
+        "attempt": row.attempt,
+        "action_type": row.action_type,
+        "state": row.state.map(RowState::name),
+        "outcome": row.outcome.name(),
+        "started_at": row.started_at,
+        "timestamp": row.timestamp,
+        "duration_ms": row.duration_ms,
+        "fault": row.fault,
+        "recoverable": words::recoverable(row),
+        "reason": row.reason,
+        "answered_from": step.from,
+        "adjusted": row.adjusted.as_deref().map(read),
+        "made": made(row),
+        "request_hash": row.request_hash,
+        "seq": row.seq,
+        "revoked_by": row.revoked_by,
+        "pruned": words::pruned(row),
+    })
+}
+
+/// A text that oneact wrote as JSON; anything else stays a string.
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
 fn made(row: &Row) -> Vec<Value> {
@@ -184,13 +146,11 @@ fn made(row: &Row) -> Vec<Value> {
 
 pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
     let row = &whole.step.row;
-    let links = whole.links.iter().map(|link| LinkPart {
-        seq: link.seq,
-        event: &link.event,
-        at: &link.at,
-        actor: &link.actor,
-        body: Text(Some(&link.body)),
-        entry_hash: &link.entry_hash,
+    let links = whole.links.iter().map(|link| {
+        json!({
+            "seq": link.seq, "event": link.event, "at": link.at, "actor": link.actor,
+            "body": read(&link.body), "entry_hash": link.entry_hash,
+        })
     });
     WholeStep {
         step: summary(&whole.step),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     envelope::{OldAnswer, read_response},
     record::{
-        Decision, Exhibit, Made, Page, Room, Row, RowOutcome, RowState, Shown, Step, Whole, exhibit,
+        Decision, Exhibit, Made, Page, Room, Row, RowOutcome, RowState, Shown, Whole, exhibit,
     },
     task::{Sight, Still},
 };
@@ -63,21 +63,16 @@ fn header(page: &Page, desk: &Desk) -> String {
         1 => "1 step".to_owned(),
         count => format!("{count} steps"),
     });
-    let of = |states: &[RowState]| {
-        let fits = |step: &&Step| step.row.state.is_some_and(|state| states.contains(&state));
-        page.steps.iter().filter(fits).count()
-    };
-    let again = of(&[RowState::Reused, RowState::Replayed, RowState::Suppressed]);
-    let failed = page
-        .steps
-        .iter()
-        .filter(|step| {
-            step.row.outcome == RowOutcome::Error && step.row.state != Some(RowState::Pending)
-        })
-        .count();
+    let count = |fits: fn(&Row) -> bool| page.steps.iter().filter(|step| fits(&step.row)).count();
+    let failed =
+        |row: &Row| row.outcome == RowOutcome::Error && row.state != Some(RowState::Pending);
     let counts = [
-        (failed, "bad", "failed"),
-        (again, "again", "answered from the record"),
+        (count(failed), "bad", "failed"),
+        (
+            count(words::is_old_answer),
+            "again",
+            "answered from the record",
+        ),
         (page.waiting(), "wait", "waiting"),
     ];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
@@ -97,7 +92,7 @@ fn class(row: &Row) -> &'static str {
             "wait"
         }
         (_, RowOutcome::Error | RowOutcome::Other) => "bad",
-        (Some(RowState::Reused | RowState::Replayed | RowState::Suppressed), _) => "again",
+        (_, RowOutcome::Success) if words::is_old_answer(row) => "again",
         (_, RowOutcome::Success) => "good",
     }
 }
@@ -199,47 +194,35 @@ fn decided(whole: &Whole) -> String {
         format!(" (<a href=\"#step-{n}\">#{n}</a>)")
     });
     let reason = escaped(&words::reason(&whole.decision));
-    let mut text = format!("<p>{ran}: {reason}{}.</p>\n", about.unwrap_or_default());
-    let mut facts = Vec::new();
-    if let Decision::Ran { differences, .. } = &whole.decision {
-        let told = differences.iter().map(|difference| {
-            (
-                escaped(&difference.what),
-                escaped(&words::difference(difference)),
-            )
-        });
-        facts.extend(told);
-    }
-    if !row.request_hash.is_empty() {
-        facts.push((
-            "request hash".to_owned(),
-            format!("<code>{}</code>", escaped(&row.request_hash)),
-        ));
-    }
-    if !whole.links.is_empty() {
-        let links: Vec<String> = whole
-            .links
-            .iter()
-            .map(|link| format!("{} {}", escaped(&link.event), link.seq))
-            .collect();
-        facts.push(("ledger".to_owned(), links.join(" → ")));
-    }
-    if !whole.again.is_empty() {
-        let again: Vec<String> = whole
-            .again
-            .iter()
-            .map(|n| format!("<a href=\"#step-{n}\">#{n}</a>"))
-            .collect();
-        facts.push(("given again to".to_owned(), again.join(", ")));
-    }
-    if let Some(seq) = row.revoked_by {
-        facts.push((
-            "revoked".to_owned(),
-            format!("<span class=\"bad\">by link {seq}</span>"),
-        ));
-    }
-    text.push_str(&list(&facts));
-    text
+    let differences = words::differences(&whole.decision).iter();
+    let differences = differences.map(|difference| {
+        let what = escaped(&difference.what);
+        (what, escaped(&words::difference(difference)))
+    });
+    let hash = match row.request_hash.as_str() {
+        "" => String::new(),
+        hash => format!("<code>{}</code>", escaped(hash)),
+    };
+    let links = whole.links.iter();
+    let links = links.map(|link| format!("{} {}", escaped(&link.event), link.seq));
+    let again = whole.again.iter();
+    let again = again.map(|n| format!("<a href=\"#step-{n}\">#{n}</a>"));
+    let revoked = row.revoked_by;
+    let revoked = revoked.map(|seq| format!("<span class=\"bad\">by link {seq}</span>"));
+    let facts = [
+        ("request hash", hash),
+        ("ledger", links.collect::<Vec<_>>().join(" → ")),
+        ("given again to", again.collect::<Vec<_>>().join(", ")),
+        ("revoked", revoked.unwrap_or_default()),
+    ];
+    let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    let facts = facts.map(|(name, value)| (name.to_owned(), value));
+    let facts: Vec<_> = differences.chain(facts).collect();
+    format!(
+        "<p>{ran}: {reason}{}.</p>\n{}",
+        about.unwrap_or_default(),
+        list(&facts)
+    )
 }
 
 fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room) -> String {

@@ -29,6 +29,14 @@ pub(in crate::cli) fn recoverable(row: &Row) -> Option<bool> {
     Some(answer.failure?.recoverable)
 }
 
+/// Whether the answer was given from the record.
+pub(in crate::cli) fn is_old_answer(row: &Row) -> bool {
+    matches!(
+        row.state,
+        Some(RowState::Reused | RowState::Replayed | RowState::Suppressed)
+    )
+}
+
 /// Whether request and response were removed.
 pub(in crate::cli) fn pruned(row: &Row) -> bool {
     row.state.is_some() && row.request.is_none() && row.response.is_none()
@@ -58,10 +66,11 @@ pub(in crate::cli) fn note(step: &Step) -> String {
         let names: Vec<&str> = made.iter().map(|made| made.ref_id.as_str()).collect();
         notes.push(format!("→ {}", names.join(", ")));
     }
-    match (row.state, row.reason.as_deref()) {
-        (None | Some(RowState::Reused | RowState::Replayed | RowState::Suppressed), _)
-        | (_, None | Some("new" | "retry")) => {}
-        (_, Some(reason)) => notes.push(format!("again: {reason}")),
+    if let (Some(_), Some(reason)) = (row.state, row.reason.as_deref())
+        && !is_old_answer(row)
+        && !matches!(reason, "new" | "retry")
+    {
+        notes.push(format!("again: {reason}"));
     }
     if row.state == Some(RowState::Unknown) {
         notes.push("may have happened".to_owned());
