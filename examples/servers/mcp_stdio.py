@@ -1,9 +1,9 @@
 """A tool server on stdin and stdout, in both eras of MCP: `initialize` (up to 2025-11-25) and the
-stateless 2026-07-28. Python standard library only.
+stateless 2026-07-28. It needs only Python's standard library.
 
-A tool is a function of its arguments (a dict) and of `progress(done, total)`. It returns a dict, which
-becomes the call's structured content, or raises ToolFailed with words for the caller. Tools are run one
-at a time; a client that wants no more of one ends the process.
+A tool is a function with two parameters: its arguments (a dict), and a function `progress(done, total)`.
+It returns a dict, which becomes the structured content of the answer, or raises ToolFailed with a text
+for the caller. The server runs one tool at a time. To cancel a call, the client ends the process.
 """
 
 import importlib
@@ -17,7 +17,7 @@ MODERN = "2026-07-28"
 
 
 class ToolFailed(Exception):
-    """The tool could not do it; the words say what is wrong and what to do."""
+    """The tool failed. The text says what is wrong and what to do."""
 
 
 class Refused(Exception):
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 def need(module, package):
-    """Imports what only a call needs, so that the server is ready at once."""
+    """Imports a package during a call, so that the start of the server does not wait for it."""
     try:
         return importlib.import_module(module)
     except ImportError as missing:
@@ -38,7 +38,7 @@ def need(module, package):
 
 
 def path_of(uri):
-    """The file that a path or a file: URI names."""
+    """The path of the file that a path or a file: URI names."""
     parts = urlsplit(uri)
     if parts.scheme not in ("", "file"):
         raise ToolFailed(f"{uri} is not on this machine; give a path or a file: URI")
@@ -49,14 +49,14 @@ def path_of(uri):
 
 
 class Server:
-    """Tools under one name."""
+    """A server and its tools."""
 
     def __init__(self, name):
         self.info = {"name": name, "version": "1.0.0"}
         self.tools = {}
 
     def tool(self, required, **properties):
-        """Makes a tool of a function: its name, its docstring and the JSON Schemas of its arguments."""
+        """Turns a function into a tool. `properties` are the JSON Schemas of its arguments."""
         def add(function):
             schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
             definition = {"name": function.__name__, "description": function.__doc__, "inputSchema": schema,
@@ -103,7 +103,7 @@ class Server:
         raise Refused(-32601, f"there is no method {method}")
 
     def run(self):
-        """Answers until stdin ends."""
+        """Answers requests until stdin is closed."""
         for line in sys.stdin:
             try:
                 message = json.loads(line)

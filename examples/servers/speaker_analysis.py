@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether two recordings are of one voice: an MCP server on stdio, with the weights of Resemblyzer.
+"""An MCP server on stdio that compares the voices in two recordings, with the weights of Resemblyzer.
 
     pip install -r examples/servers/requirements.txt
     pip install --no-deps Resemblyzer==0.1.4
@@ -24,7 +24,7 @@ def voice(uri):
 @server.tool(["audio_uri", "other_audio_uri"], audio_uri=TEXT, other_audio_uri=TEXT,
              threshold={"type": "number", "minimum": 0, "maximum": 1})
 def speaker_comparer(given, progress):
-    """Compares the voices of two 16 kHz mono WAV files, of one speaker each."""
+    """Compares the voices of two 16 kHz mono WAV files. Each file must contain one speaker."""
     threshold = given.get("threshold", voices.SAME)
     similarity = round(float(voice(given["audio_uri"]) @ voice(given["other_audio_uri"])), 3)
     return {"same_speaker": similarity >= threshold, "similarity": similarity, "threshold": threshold}

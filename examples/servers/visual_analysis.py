@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What is in pictures: an MCP server on stdio, with OpenCV 4 and the program tesseract.
+"""An MCP server on stdio that finds faces, QR codes and text in images, with OpenCV 4 and tesseract.
 
     pip install -r examples/servers/requirements.txt
     apt-get install tesseract-ocr
 
-A set of frames is a zip of images, as CAP-PRE-003 makes them, or one image.
+A set of frames is a zip of images, as CAP-PRE-003 makes it, or one image.
 """
 
 import json
@@ -19,9 +19,9 @@ from mcp_stdio import Server, ToolFailed, need, path_of
 server = Server("visual-analysis")
 TEXT = {"type": "string", "minLength": 1}
 CLASSES = ["face", "qr_code"]
-# How many windows of the cascade must agree on a face that is as likely as not one.
+# The number of windows of the cascade that must agree on a face for a confidence of 0.5.
 HALF_SURE = 8
-# Below it, tesseract has read leaves and stones.
+# The lowest confidence of a line. Below it, tesseract also finds text in leaves and stones.
 LEGIBLE = 0.5
 
 
@@ -42,7 +42,7 @@ def frames(uri):
 
 
 def faces(pixels):
-    """[(box, confidence)], by the frontal-face cascade of OpenCV."""
+    """The faces that OpenCV's frontal-face cascade finds: [(box, confidence, {})]."""
     cv2 = need("cv2", "opencv-python-headless<5")
     if not hasattr(cv2, "CascadeClassifier"):
         raise ToolFailed("this OpenCV has no cascades: pip install 'opencv-python-headless<5'")
@@ -54,7 +54,7 @@ def faces(pixels):
 
 
 def qr_codes(pixels):
-    """[(box, confidence, text)]: read, or only seen."""
+    """The QR codes: [(box, confidence, {"text": …})]. A code that could not be read has confidence 0.5."""
     cv2 = need("cv2", "opencv-python-headless<5")
     found, texts, corners, _ = cv2.QRCodeDetector().detectAndDecodeMulti(pixels)
     if not found:
@@ -88,7 +88,7 @@ def object_detector(given, progress):
 
 
 def lines(pixels):
-    """What tesseract reads: [(text, confidence)], line by line."""
+    """The lines that tesseract reads: [(text, confidence)]."""
     if shutil.which("tesseract") is None:
         raise ToolFailed("the program tesseract is missing here; install it (Debian: apt-get install tesseract-ocr)")
     png = need("cv2", "opencv-python-headless<5").imencode(".png", pixels)[1].tobytes()
@@ -109,17 +109,17 @@ def lines(pixels):
 @server.tool(["detection_results_ref"], detection_results_ref=TEXT,
              target_regions={"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
 def ocr_extractor(given, progress):
-    """Reads English text: in the boxes of detection results, in `target_regions` of each frame
-    ([left, top, width, height] in pixels), or else in whole frames of a set."""
+    """Reads English text. With detection results, it reads inside their boxes. With a set of frames, it
+    reads inside `target_regions` of each frame ([left, top, width, height] in pixels), or else whole frames."""
     uri, boxes = given["detection_results_ref"], None
     try:
         with open(path_of(uri), encoding="utf-8") as file:
             results = json.load(file)
         uri, boxes = results["frame_set_ref"], results["detections"]
     except (UnicodeDecodeError, json.JSONDecodeError):
-        pass                                            # an image, or a zip of some
+        pass                                            # an image, or a zip of images
     except (KeyError, TypeError) as problem:
-        raise ToolFailed(f"{uri} holds no detection results: `detections` and `frame_set_ref` are wanted") from problem
+        raise ToolFailed(f"{uri} holds no detection results: `detections` and `frame_set_ref` are required") from problem
     texts = []
     for count, (frame, time, pixels) in enumerate(frames(uri), 1):
         height, width = pixels.shape[:2]

@@ -1,8 +1,8 @@
-"""How alike voices are: the speaker encoder of Resemblyzer (Apache-2.0), run by numpy.
+"""Compares voices with the speaker encoder of Resemblyzer (Apache-2.0), computed by numpy.
 
-The package's weights are all that is used of it; its own code would need PyTorch. The network is a
-three-layer LSTM on 40 mel bands of 1.6 s of 16 kHz sound, and a linear layer (Wan et al. 2018,
-"Generalized end-to-end loss for speaker verification").
+Only the weights of the package are used, because its own code needs PyTorch. The network is a three-layer
+LSTM on 40 mel bands of 1.6 s of 16 kHz audio, and a linear layer (Wan et al. 2018, "Generalized end-to-end
+loss for speaker verification").
 """
 
 import collections
@@ -14,20 +14,20 @@ import pickle
 from mcp_stdio import ToolFailed, need
 
 RATE, WINDOW, HOP, BANDS, FRAMES, STEP = 16000, 400, 160, 40, 160, 80
-# Of 3 s each, pairs of one synthetic voice came to 0.81–0.88, pairs of two to 0.45–0.69.
+# Measured with synthetic voices, 3 s each: 0.81–0.88 for pairs of one voice, 0.45–0.69 for pairs of two.
 SAME = 0.78
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are too small to share out
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are too small for several threads
 
 
 class Weights(pickle.Unpickler):
-    """A checkpoint of PyTorch's older format, and nothing else that a pickle could hold."""
+    """Reads a checkpoint in PyTorch's older format. It refuses everything else that a pickle can contain."""
 
     def find_class(self, module, name):
         known = {("collections", "OrderedDict"): collections.OrderedDict,
                  ("torch", "FloatStorage"): "float32",
                  ("torch._utils", "_rebuild_tensor_v2"): lambda storage, offset, shape, *_: (storage, offset, shape)}
         if (module, name) not in known:
-            raise ToolFailed(f"the weights name {module}.{name}, which no weights should")
+            raise ToolFailed(f"the weights name {module}.{name}, which a file of weights should not")
         return known[module, name]
 
     def persistent_load(self, ident):
@@ -41,7 +41,7 @@ def weights():
     package = importlib.util.find_spec("resemblyzer")
     if package is None:
         raise ToolFailed("the weights of the Python package Resemblyzer are missing here; install it without "
-                         "what it would bring along: pip install --no-deps Resemblyzer")
+                         "its dependencies: pip install --no-deps Resemblyzer")
     with open(os.path.join(os.path.dirname(package.origin), "pretrained.pt"), "rb") as file:
         _magic, _protocol, _system, checkpoint, keys = (Weights(file).load() for _ in range(5))
         storages = {}
@@ -57,9 +57,9 @@ def weights():
 
 @functools.cache
 def mel_bands():
-    """Triangles on Slaney's mel scale, each of area 1: (40, 201)."""
+    """Triangular filters on Slaney's mel scale, each of area 1. Shape: (40, 201)."""
     numpy = need("numpy", "numpy")
-    linear_to = 1000.0                                  # linear up to 1 kHz, logarithmic above
+    linear_to = 1000.0                                  # the scale is linear up to 1 kHz, logarithmic above
     step = numpy.log(6.4) / 27
     top = linear_to / (200 / 3) + numpy.log(RATE / 2 / linear_to) / step
     mels = numpy.linspace(0, top, BANDS + 2)
@@ -72,7 +72,7 @@ def mel_bands():
 
 
 def mel_frames(wave):
-    """Energy in mel bands, every 10 ms: (frames, 40)."""
+    """The energy in the mel bands, every 10 ms. Shape: (frames, 40)."""
     numpy = need("numpy", "numpy")
     padded = numpy.pad(wave, WINDOW // 2)
     frames = numpy.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
@@ -102,13 +102,13 @@ def sigmoid(value):
 
 
 def embed(samples):
-    """What a voice sounds like: a unit vector of 256. `samples`: 16-bit integers at 16 kHz, as bytes."""
+    """The embedding of a voice: a unit vector of length 256. `samples`: 16-bit integers at 16 kHz, as bytes."""
     numpy = need("numpy", "numpy")
     wave = numpy.frombuffer(samples, "<i2") / 32768
     loudness = numpy.sqrt(numpy.mean(wave ** 2))
     if loudness == 0:
         raise ToolFailed("there is no sound to compare")
-    wave = wave * max(1, 10 ** (-30 / 20) / loudness)  # at least −30 dBFS
+    wave = wave * max(1, 10 ** (-30 / 20) / loudness)  # amplifies quiet audio to −30 dBFS
     frames = mel_frames(wave)
     frames = numpy.pad(frames, ((0, max(0, FRAMES - len(frames))), (0, 0)))
     starts = range(0, len(frames) - FRAMES + 1, STEP)
@@ -121,9 +121,9 @@ def embed(samples):
 
 
 def group(heard, least=1, most=None, alike=SAME):
-    """Which voices are one speaker's: a number from 0 on for each, by first appearance. The two nearest
-    groups, by the mean likeness of their members, are joined while they are `alike`; there are `least`
-    to `most` groups in the end, if there are as many voices."""
+    """Assigns a speaker to each voice: a number from 0, in the order of their first appearance. The two
+    groups with the highest mean similarity of their members are joined while this similarity is at least
+    `alike`. The result has `least` to `most` groups, if there are as many voices."""
     numpy = need("numpy", "numpy")
     likeness = numpy.array([[a @ b for b in heard] for a in heard])
     groups = [[index] for index in range(len(heard))]

@@ -40,7 +40,12 @@ impl Place {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
-        if path.is_empty() || path.contains("://") {
+        // SQLite's own URIs and its databases in memory would become files of that name.
+        if path.is_empty()
+            || path.contains("://")
+            || path.starts_with(':')
+            || path.starts_with("file:")
+        {
             return Err(
                 "write `sqlite:PATH`, a path, `postgres://USER@HOST/DATABASE`, or `none`"
                     .to_owned(),
@@ -149,6 +154,32 @@ impl<'a> Ledger<'a> {
             outbox: state_dir.join(OUTBOX),
             actor: format!("uid:{}", host::user_id()),
             host,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_file_a_database_of_postgresql_or_none() {
+        let parse = |text| Place::parse(text, "/root".into());
+        let file = Ok(Place::File("/root/a/b.db".into()));
+        assert_eq!(parse("a/b.db"), file);
+        assert_eq!(parse("sqlite:a/b.db"), file);
+        assert_eq!(parse("none"), Ok(Place::Nowhere));
+        assert!(matches!(parse("postgres://h/d"), Ok(Place::Postgres(_))));
+        for none in [
+            "",
+            "sqlite:",
+            "sqlite::memory:",
+            ":memory:",
+            "file:a.db?mode=memory",
+            "sqlite:file:a.db",
+            "mysql://h/d",
+        ] {
+            assert!(parse(none).is_err(), "{none}");
         }
     }
 }
