@@ -42,9 +42,9 @@ pub struct Project {
     pub ledger: Option<String>,
 }
 
-/// Why a command about the record did nothing.
+/// Why the record of a project cannot be opened or examined.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RecordError {
+pub(crate) enum OpenError {
     #[error("{}", .0.message)]
     Place(Failure),
     #[error(transparent)]
@@ -59,8 +59,8 @@ pub(crate) enum RecordError {
 
 impl Project {
     /// Opens the ledger to look at it, where there is one.
-    pub(crate) fn look(&self) -> Result<Reading, RecordError> {
-        let (place, _) = self.found().map_err(RecordError::Place)?;
+    pub(crate) fn look(&self) -> Result<Reading, OpenError> {
+        let (place, _) = self.found().map_err(OpenError::Place)?;
         let reading = Reading::open(&place)?;
         tracing::info!("The ledger is {}.", reading.place());
         Ok(reading)
@@ -71,8 +71,8 @@ impl Project {
         &self,
         wish: Wish,
         host: &'h Host,
-    ) -> Result<(Ledger<'h>, Option<Utf8PathBuf>), RecordError> {
-        let (place, rule) = self.found().map_err(RecordError::Place)?;
+    ) -> Result<(Ledger<'h>, Option<Utf8PathBuf>), OpenError> {
+        let (place, rule) = self.found().map_err(OpenError::Place)?;
         let key = self.sign_key(&rule);
         let ledger = Ledger::open_existing(&place, &self.state_dir, wish, host)?;
         Ok((ledger.signed_by(key.clone()), key))
@@ -84,8 +84,8 @@ impl Project {
         place.usable().map_err(|error| error.to_string())
     }
 
-    /// The files and directories that oneact keeps for itself: no plan may touch them. What cannot be read of
-    /// the settings names none: then nothing is recorded either.
+    /// The files and directories that oneact keeps for itself: no plan may touch them. A catalog that cannot be
+    /// read names none: then nothing is recorded either.
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
         let rule = self.rule().unwrap_or_default();
         let mut own = Place::kept_in(&self.state_dir);
@@ -104,7 +104,7 @@ impl Project {
     /// Where the ledger is, with or without a catalog, and what else the catalog says of it.
     fn found(&self) -> Result<(Place, LedgerRule), Failure> {
         let rule = match (&self.ledger, self.rule()) {
-            // What the environment says stands above the catalog, also above a broken one.
+            // The environment takes precedence over the catalog, also over a broken one.
             (Some(_), Err(error)) => {
                 tracing::warn!("What the catalog says of the ledger is not known: {error}");
                 LedgerRule::default()

@@ -364,3 +364,22 @@ fn confidence(received: &Received) -> Option<f64> {
     let said = received.echo.get("confidence").and_then(Value::as_f64);
     said.filter(|confidence| (0.0..=1.0).contains(confidence))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gravest_of_several_counts() {
+        let hints = |read_only| task::Effects {
+            read_only,
+            ..task::Effects::default()
+        };
+        let reads = (hints(Some(true)), Repeatable::Yes);
+        let again = (hints(None), Repeatable::Yes);
+        let once = (hints(Some(false)), Repeatable::Once);
+        assert_eq!(worst([reads].into_iter()), Effects::None);
+        assert_eq!(worst([again, reads].into_iter()), Effects::Idempotent);
+        assert_eq!(worst([once, reads, again].into_iter()), Effects::Once);
+    }
+}

@@ -49,8 +49,8 @@ pub(crate) struct Recording<'b, 'h> {
 }
 
 impl<'h> Book<'h> {
-    /// Of the catalog, where there is one; `profile` is the name that the operator gave, and `reuse` what the
-    /// operator allows.
+    /// Reads the rules of the catalog, if there is one. `name` is the profile that the operator named, and `reuse`
+    /// is what the operator allows.
     pub(crate) fn of(
         project: &'h Project,
         tables: Option<&CatalogTables<'_>>,
@@ -207,7 +207,7 @@ impl<'h> Book<'h> {
         }
     }
 
-    /// Where the ledger does not answer: what only reads may be done all the same, if the catalog says so.
+    /// If the ledger cannot be used, a request that only reads may still be done, if the catalog allows it.
     fn without<'b>(&self, ask: &Ask<'_>, error: LedgerError) -> Begun<'b, 'h> {
         match error {
             LedgerError::Store(error)
@@ -275,14 +275,14 @@ enum Left {
     Unknown,
 }
 
-/// The journal of a plan tells what became of it, where the ledger cannot.
+/// The journal of a plan says what became of it where the ledger cannot.
 fn left_behind(
     ledger: &mut Ledger<'_>,
     ask: &Ask<'_>,
     operation: &str,
     context: &Context<'_>,
 ) -> Result<Left, LedgerError> {
-    // The journals of another root know nothing of it.
+    // The journals of another root say nothing about it.
     let home = ledger.home_of(operation)?;
     if home.is_none() || home != ask.home {
         return Ok(Left::Unknown);

@@ -10,7 +10,7 @@ use crate::{
     task::{Effect, Failure, Fault, Outcome, Phase, State},
 };
 
-use super::{Project, RecordError};
+use super::{OpenError, Project};
 
 /// Examines the ledger: beside what was kept of it elsewhere, and with the keys of those who may sign its head.
 pub(crate) fn verify<'h>(
@@ -18,7 +18,7 @@ pub(crate) fn verify<'h>(
     signers: Option<&Utf8Path>,
     project: &Project,
     host: &'h Host,
-) -> Result<(Ledger<'h>, Verdict), RecordError> {
+) -> Result<(Ledger<'h>, Verdict), OpenError> {
     let anchors = anchors.map(read_anchors).transpose()?;
     let asked = signers.map(read_signers).transpose()?;
     let (mut ledger, key) = project.open(Wish::Read, host)?;

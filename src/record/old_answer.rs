@@ -1,4 +1,4 @@
-//! An answer that is given again: the recorded one, and what there is to say of it (R-004-38, C-38).
+//! An answer that is given again, made from the recorded one (R-004-38, C-38).
 
 use crate::{
     envelope::read_response,
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// Said where the answer cannot be what it was.
+/// The note of an answer whose links were cut.
 const CUT_LINKS: &str = "Signed links and credentials of the result were cut (`***`): no record keeps them. To have them anew, send the task \
      again with `salt`.";
 
