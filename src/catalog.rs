@@ -32,6 +32,6 @@ pub(crate) use entry::{Entry, FailureRule, OnFailure, Once, Process, ResultKind,
 pub(crate) use file_plan::{APPLY_FILE_PLAN, FilePlan};
 pub(crate) use job::{Delivery, Job, Places, PlanSource, Step, StepOutput, ToolJob};
 pub(crate) use ledger::{LedgerRule, Need, ledger_rule, profile};
-pub(crate) use resolve::{Acts, Nature, nature, plan_entry, resolve};
-pub(crate) use schema::{Misfit, Schema, Values};
+pub(crate) use resolve::{Nature, nature, plan_entry, resolve};
+pub(crate) use schema::{Schema, Values};
 pub(crate) use server::{PrivateNetwork, Server};

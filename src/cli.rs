@@ -1,41 +1,29 @@
-//! The door: the command line, and the only writer of stdout. One file per verb.
+//! The command line, and the only writer of stdout. One file per verb, or per family of verbs.
 
-mod bar;
-mod checkup;
-mod completions;
+mod decide;
 mod doctor;
-mod evidence;
-mod file;
-mod flags;
 mod history;
 mod init;
 mod logs;
-mod man;
+mod manual;
 mod owner;
-mod preview;
-mod prune;
-mod record;
+mod printing;
 mod recover;
 mod replay;
-mod report;
-mod resolve;
-mod review;
-mod revoke;
 mod rollback;
 mod run;
-mod schema;
 mod selftest;
 mod serve;
 mod settings;
 mod show;
-mod stderr;
 mod stdin;
-mod stdout;
+mod streams;
 mod tame;
+mod terminal;
 mod verify;
 mod watch;
 
-use std::{ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
+use std::{error::Error, ffi::OsString, io, process::ExitCode, sync::atomic::AtomicUsize};
 
 use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind, parser::ValueSource,
@@ -45,7 +33,7 @@ use crate::{
     host::{Interrupts, keep_own_files, look_for_children, stdout_is_unusable},
     task::visible_json,
 };
-use flags::{RunArgs, TaskArgs};
+use settings::{RunArgs, TaskArgs};
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
 ///
@@ -94,21 +82,21 @@ enum Verb {
     #[command(after_help = verify::EXIT_CODES)]
     Verify(verify::VerifyArgs),
     /// Say whether an operation happened that nobody knows the end of
-    #[command(after_help = evidence::EXIT_CODES)]
-    Resolve(resolve::ResolveArgs),
+    #[command(after_help = decide::EXIT_CODES)]
+    Resolve(decide::ResolveArgs),
     /// Take an answer back: it is never given again
-    #[command(after_help = evidence::EXIT_CODES)]
-    Revoke(revoke::RevokeArgs),
+    #[command(after_help = decide::EXIT_CODES)]
+    Revoke(decide::RevokeArgs),
     /// Record what a person found of an answer
-    #[command(after_help = evidence::EXIT_CODES)]
-    Review(review::ReviewArgs),
+    #[command(after_help = decide::EXIT_CODES)]
+    Review(decide::ReviewArgs),
     /// Remove old requests and responses from the record; the chain stays
-    #[command(after_help = evidence::EXIT_CODES)]
-    Prune(prune::PruneArgs),
+    #[command(after_help = decide::EXIT_CODES)]
+    Prune(decide::PruneArgs),
     /// Be a built-in tool server on stdio, for any MCP client
     Serve(serve::ServeArgs),
     /// Print the JSON Schema of a document that goes in or out
-    Schema(schema::SchemaArgs),
+    Schema(manual::SchemaArgs),
     /// Write a catalog to begin with
     Init(init::InitArgs),
     /// Examine the setup: the catalog, the storage, and every tool server, started for real
@@ -118,9 +106,9 @@ enum Verb {
     #[command(after_help = selftest::EXIT_CODES)]
     Selftest(selftest::SelftestArgs),
     /// Print a completion script for a shell
-    Completions(completions::CompletionArgs),
+    Completions(manual::CompletionArgs),
     /// Print a manual page (roff)
-    Man(man::ManArgs),
+    Man(manual::ManArgs),
 }
 
 /// Runs the command line and answers with its exit code.
@@ -145,14 +133,18 @@ pub fn main() -> ExitCode {
                 file: None,
                 run: cli.run,
             };
-            perform(cli.verb.unwrap_or(Verb::Run(on_stdin)), interrupts)
+            let done = perform(cli.verb.unwrap_or(Verb::Run(on_stdin)), interrupts);
+            done.unwrap_or_else(|Stop { code, why }| {
+                tracing::error!("{why}");
+                ExitCode::from(code)
+            })
         }
         Err(error) => refuse(&error, &args, interrupts),
     }
 }
 
-/// Runs the verb. A signal cancels what works on files or servers, and ends the others where they are.
-fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
+/// Runs the verb. A signal cancels a verb that works on files or servers, and ends the process of any other verb.
+fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let heeds = match &verb {
         Verb::Replay(args) => args.executes(),
         verb => matches!(
@@ -167,28 +159,28 @@ fn perform(verb: Verb, interrupts: Interrupts) -> ExitCode {
     if !heeds {
         interrupts.stand_down();
         if let Some(interrupt) = interrupts.caught() {
-            return ExitCode::from(128 + interrupt.number());
+            return Ok(ExitCode::from(128 + interrupt.number()));
         }
     }
     match verb {
-        Verb::Run(args) => run::run(&args, interrupts),
+        Verb::Run(args) => Ok(run::run(&args, interrupts)),
         Verb::Rollback(args) => rollback::run(&args, interrupts),
         Verb::Recover(args) => recover::run(&args, interrupts),
         Verb::History(args) => history::run(&args, interrupts),
         Verb::Show(args) => show::run(&args, interrupts),
         Verb::Replay(args) => replay::run(&args, interrupts),
         Verb::Verify(args) => verify::run(&args, interrupts),
-        Verb::Resolve(args) => resolve::run(&args, interrupts),
-        Verb::Revoke(args) => revoke::run(&args, interrupts),
-        Verb::Review(args) => review::run(&args, interrupts),
-        Verb::Prune(args) => prune::run(&args, interrupts),
+        Verb::Resolve(args) => decide::resolve(&args, interrupts),
+        Verb::Revoke(args) => decide::revoke(&args, interrupts),
+        Verb::Review(args) => decide::review(&args, interrupts),
+        Verb::Prune(args) => decide::prune(&args, interrupts),
         Verb::Serve(args) => serve::run(&args),
-        Verb::Schema(args) => schema::run(&args),
+        Verb::Schema(args) => Ok(manual::schema(&args)),
         Verb::Init(args) => init::run(&args),
         Verb::Doctor(args) => doctor::run(&args, interrupts),
         Verb::Selftest(args) => selftest::run(&args, interrupts),
-        Verb::Completions(args) => completions::run(&args, Cli::command()),
-        Verb::Man(args) => man::run(&args, Cli::command()),
+        Verb::Completions(args) => Ok(manual::completions(&args, Cli::command())),
+        Verb::Man(args) => manual::man(&args, Cli::command()),
     }
 }
 
@@ -222,7 +214,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Help and version are printed; bad flags of a run still get their envelope.
 fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> ExitCode {
-    // The first word may be a flag's value: only another verb's name is another verb.
+    // The first word may be the value of a flag, so only the name of another verb counts as another verb.
     let word = args
         .iter()
         .skip(1)
@@ -235,7 +227,7 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
-            // What cannot be written to is no error to the standard library.
+            // The standard library ignores the error of a stdout that cannot be written to.
             if shown.is_ok() && stdout_is_unusable().is_none() {
                 ExitCode::SUCCESS
             } else {
@@ -244,14 +236,48 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
         }
         _ if of_run => run::refuse(error, interrupts),
         _ => {
-            stderr::tell(error);
+            streams::tell(error);
             ExitCode::from(2)
         }
     }
 }
 
-/// Writes to stdout, whole and flushed, or says on stderr why not. Of what others wrote, what JSON leaves raw
-/// is escaped here for every verb.
+/// Why a verb did nothing, or not all of it, and its exit code.
+struct Stop {
+    code: u8,
+    why: String,
+}
+
+impl Stop {
+    /// With the exit code of a command that was refused.
+    fn refused(self) -> Self {
+        Self { code: 2, ..self }
+    }
+}
+
+impl<E: Error> From<E> for Stop {
+    fn from(error: E) -> Self {
+        stop(1)(error)
+    }
+}
+
+fn stop<W: ToString>(code: u8) -> impl FnOnce(W) -> Stop {
+    move |why| Stop {
+        code,
+        why: why.to_string(),
+    }
+}
+
+/// Prints what a verb came to, and gives its exit code.
+fn printed(text: impl AsRef<[u8]>, code: u8) -> ExitCode {
+    match print(text.as_ref()) {
+        Ok(()) => ExitCode::from(code),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Writes to stdout, whole and flushed, or says on stderr why not. Control characters that JSON leaves raw are
+/// escaped here for every verb, since the text may quote others.
 fn print(bytes: &[u8]) -> Result<(), io::Error> {
     print_unless(bytes, &AtomicUsize::new(0), &|| false)
 }
@@ -264,7 +290,7 @@ fn print_unless(
 ) -> Result<(), io::Error> {
     let text = std::str::from_utf8(bytes).map(visible_json);
     let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
-    stdout::write(bytes, taken, stop).inspect_err(|error| {
+    streams::write(bytes, taken, stop).inspect_err(|error| {
         tracing::error!(%error, "cannot write to stdout; nobody reads it, or its disk is full");
     })
 }

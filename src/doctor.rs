@@ -1,37 +1,35 @@
 //! Whether what a run needs is there: the catalog, the places it writes to, and every tool server,
 //! started for real. Never calls a tool, and leaves no process behind.
 //!
-//! Facts go in, findings come out; the words for them are in `words`, their look is `cli`'s matter.
+//! The look of findings is `cli`'s matter.
 
 mod command;
-mod fact;
-mod places;
+mod finding;
 mod server;
 mod tool;
-mod words;
-
-use camino::Utf8PathBuf;
 
 use crate::{
-    assets::Staging,
-    catalog::{About, Catalog, Checked, check},
+    assets::{Staging, Store, health},
+    catalog::{self, Catalog, Checked, check},
     host::{Host, Interrupt},
+    record::Project,
     task::{OperationId, Secrets},
 };
 
-pub(crate) use self::{
-    fact::{Fact, Finding, Level, Subject},
-    server::{ServerFacts, ToolFacts},
-};
+use finding::{About, Kind, Subject, count};
+pub(crate) use finding::{Finding, Level};
+pub(crate) use server::ServerFacts;
+
+/// Less than this is gone with a video or two.
+const NEARLY_FULL: u64 = 256 * 1024 * 1024;
+
+/// Nobody but the owner: what tools write there may be anything.
+const PRIVATE: u32 = 0o700;
 
 /// What is to be examined.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    pub(crate) root: Utf8PathBuf,
-    pub(crate) catalog: Utf8PathBuf,
-    pub(crate) state_dir: Utf8PathBuf,
-    /// What runs record in, or why they cannot; none where there is nothing yet.
-    pub(crate) ledger: Result<Option<String>, String>,
+    pub(crate) project: Project,
     /// Only these; empty for all there are.
     pub(crate) capabilities: Vec<String>,
 }
@@ -88,72 +86,154 @@ struct Doctor<'a> {
 
 impl Doctor<'_> {
     /// Notes a finding.
-    fn note(&mut self, subject: Subject, fact: Fact) {
-        let secrets = self.secrets.clone();
-        let finding = Finding {
-            subject,
-            fact,
-            secrets,
-        };
+    fn note(&mut self, finding: Finding) {
+        let finding = finding.without(&self.secrets);
         (self.watch)(&finding);
         self.diagnosis.findings.push(finding);
     }
 
     /// Reads all of the catalog; what cannot be used of it is left out.
     fn catalog(&mut self) -> Checked {
-        let path = &self.setup.catalog;
-        let loaded = Catalog::load(path);
-        let checked = match &loaded {
-            Ok(catalog) => catalog
-                .tables()
-                .map(|tables| check(&tables, &self.setup.capabilities)),
-            Err(_) => Ok(Checked::default()),
+        let path = &self.setup.project.catalog;
+        let about = Subject::of(About::Catalog);
+        let checked = Catalog::load(path)
+            .and_then(|catalog| Ok(check(&catalog.tables()?, &self.setup.capabilities)));
+        let checked = match checked {
+            Ok(checked) => checked,
+            Err(error) => {
+                self.note(Finding::problem(
+                    &about,
+                    Kind::CatalogUnusable,
+                    error.to_string(),
+                    "`oneact init` writes a catalog where there is none; docs/catalog.md describes every key",
+                ));
+                return Checked::default();
+            }
         };
-        let broken = loaded.as_ref().err().or(checked.as_ref().err());
-        if let Some(error) = broken {
-            self.note(Subject::Catalog, Fact::CatalogUnusable(error.to_string()));
-            return Checked::default();
-        }
-        let checked = checked.unwrap_or_default();
         self.diagnosis.capabilities = named(&checked);
         if checked.problems.is_empty() {
-            let fact = Fact::CatalogGood {
-                path: path.clone(),
-                capabilities: checked.capabilities.len() + checked.plans.len(),
-                servers: checked.servers.len(),
-            };
-            self.note(Subject::Catalog, fact);
+            let capabilities = checked.capabilities.len() + checked.plans.len();
+            let what = format!(
+                "{path} is in order: {}, {}",
+                count(capabilities, "capability", "capabilities"),
+                count(checked.servers.len(), "server", "servers")
+            );
+            self.note(Finding::good(&about, Kind::CatalogGood, what));
         }
         for problem in &checked.problems {
-            let text = problem.text.clone();
-            let (subject, fact) = match &problem.about {
-                About::File => (Subject::Catalog, Fact::EntryUnusable(text)),
-                About::Server(name) => (Subject::Server(name.clone()), Fact::EntryUnusable(text)),
-                About::Capability(id) => {
-                    (Subject::Capability(id.clone()), Fact::EntryUnusable(text))
+            let subject = match &problem.about {
+                catalog::About::File => about.clone(),
+                catalog::About::Server(name) => Subject::server(name),
+                catalog::About::Capability(id) | catalog::About::Nothing(id) => {
+                    Subject::capability(id)
                 }
-                About::Nothing(id) => (
-                    Subject::Capability(id.clone()),
-                    Fact::CapabilityUnknown(text),
-                ),
             };
-            self.note(subject, fact);
+            let (kind, remedy) = match &problem.about {
+                catalog::About::Nothing(_) => (
+                    Kind::CapabilityUnknown,
+                    "correct the id on the command line, or add the capability to the catalog",
+                ),
+                _ => (Kind::EntryUnusable, CORRECT),
+            };
+            self.note(Finding::problem(&subject, kind, &problem.text, remedy));
         }
         checked
     }
 
-    /// What was seen of the ledger. Where it is, the catalog says: beside a broken one nobody knows.
+    /// What runs record in. Where that is, the catalog says: beside a broken one nobody knows.
     fn ledger(&mut self) {
-        let unknown = |finding: &Finding| matches!(finding.fact, Fact::CatalogUnusable(_));
-        let fact = match &self.setup.ledger {
+        let about = Subject::of(About::Ledger);
+        let unknown = |finding: &Finding| finding.kind == Kind::CatalogUnusable;
+        let finding = match self.setup.project.recordable() {
             Ok(None) => return,
             Err(_) if self.diagnosis.findings.iter().any(unknown) => return,
-            Ok(Some(place)) => Fact::LedgerGood {
-                place: place.clone(),
-            },
-            Err(why) => Fact::LedgerUnusable(why.clone()),
+            Ok(Some(place)) => {
+                let what = format!("{place} can be read and written");
+                Finding::good(&about, Kind::LedgerGood, what)
+            }
+            Err(why) => Finding::problem(
+                &about,
+                Kind::LedgerUnusable,
+                why,
+                "nothing that has effects is done while it cannot be written: put it in order, or name another with `[ledger] uri` or $ONEACT_LEDGER",
+            ),
         };
-        self.note(Subject::Ledger, fact);
+        self.note(finding);
+    }
+
+    /// Where assets go. `uri` is none where the catalog does not tell.
+    fn store(&mut self, uri: Option<&str>) {
+        let Some(uri) = uri else {
+            return;
+        };
+        let about = Subject::of(About::Storage);
+        let store = Store::open(uri, &self.setup.project.root);
+        let probed = store.and_then(|store| Ok((health::probe(store.dir())?, store)));
+        self.note(match probed {
+            Err(error) => Finding::problem(
+                &about,
+                Kind::StoreUnusable,
+                error.to_string(),
+                "make the directory one that you can write to, or name another with `[storage] uri`",
+            ),
+            Ok((room, _)) if room.free_bytes < NEARLY_FULL => Finding::warning(
+                &about,
+                Kind::StoreNearlyFull,
+                format!("{} has only {} left", room.tried, bytes(room.free_bytes)),
+                "free some space, or name another place with `[storage] uri`",
+            ),
+            Ok((room, store)) => {
+                let (dir, free) = (store.dir(), bytes(room.free_bytes));
+                let what = format!("{dir} can be written to, {free} are free");
+                Finding::good(&about, Kind::StoreGood, what)
+            }
+        });
+    }
+
+    /// Where runs work: looked at first, then used as a run does.
+    fn scratch(&mut self) -> Option<Staging> {
+        let dir = &self.setup.project.state_dir;
+        let about = Subject::of(About::Scratch);
+        let left_over = Staging::left_over(dir);
+        let opened = left_over.and_then(|dirs| {
+            let scratch = Staging::open(dir, self.operation().as_str())?;
+            Ok((dirs, scratch, health::mode(dir)?))
+        });
+        let (dirs, scratch, mode) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.note(Finding::problem(
+                    &about,
+                    Kind::ScratchUnusable,
+                    error.to_string(),
+                    "make it a directory of yours, or name another with $ONEACT_STATE_DIR; no server can be tried without",
+                ));
+                return None;
+            }
+        };
+        self.note(if mode & !PRIVATE == 0 {
+            let what = format!("{dir} can be written to, by its owner alone");
+            Finding::good(&about, Kind::ScratchGood, what)
+        } else {
+            let what =
+                format!("{dir} has mode {mode:04o}: other users may look into the files of a run");
+            Finding::warning(
+                &about,
+                Kind::ScratchOpen,
+                what,
+                format!("chmod 700 '{dir}'"),
+            )
+        });
+        if !dirs.is_empty() {
+            let what = format!(
+                "{} of killed runs",
+                count(dirs.len(), "directory", "directories")
+            );
+            let remedy = "nothing: the next run clears them away, as this examination does";
+            let finding = Finding::warning(&about, Kind::ScratchLeftOver, what, remedy);
+            self.note(finding.with(dirs.iter().map(ToString::to_string).collect()));
+        }
+        Some(scratch)
     }
 
     /// Starts every server that a capability uses.
@@ -189,7 +269,7 @@ fn named(checked: &Checked) -> Vec<Capability> {
     });
     let mut all: Vec<Capability> = good.chain(plans).collect();
     for problem in &checked.problems {
-        let (About::Capability(id) | About::Nothing(id)) = &problem.about else {
+        let (catalog::About::Capability(id) | catalog::About::Nothing(id)) = &problem.about else {
             continue;
         };
         if !all.iter().any(|known| known.id == *id) {
@@ -211,13 +291,13 @@ impl Diagnosis {
     /// The ids of those whose tasks are bound to fail.
     pub(crate) fn not_ready(&self) -> Vec<&str> {
         let problems = self.findings.iter();
-        let problems = problems.filter(|finding| finding.fact.level() == Level::Problem);
+        let problems = problems.filter(|finding| finding.level == Level::Problem);
         let problems: Vec<&Subject> = problems.map(|finding| &finding.subject).collect();
         let hit = |capability: &&Capability| {
-            problems.iter().any(|subject| match subject {
-                Subject::Catalog | Subject::Ledger | Subject::Store | Subject::Scratch => true,
-                Subject::Server(name) => capability.server.as_ref() == Some(name),
-                Subject::Capability(id) => capability.id == *id,
+            problems.iter().any(|subject| match subject.kind {
+                About::Catalog | About::Ledger | About::Storage | About::Scratch => true,
+                About::Server => capability.server == subject.name,
+                About::Capability => Some(&capability.id) == subject.name.as_ref(),
             })
         };
         let hit = self.capabilities.iter().filter(hit);
@@ -227,6 +307,23 @@ impl Diagnosis {
     /// How many findings are of this level.
     pub(crate) fn count(&self, level: Level) -> usize {
         let same = self.findings.iter();
-        same.filter(|finding| finding.fact.level() == level).count()
+        same.filter(|finding| finding.level == level).count()
     }
+}
+
+/// What to do about an entry.
+const CORRECT: &str = "correct it there; tasks that do not name it run all the same";
+
+fn bytes(number: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut unit = "bytes";
+    let mut shown = number;
+    for larger in UNITS {
+        if shown < 1024 {
+            break;
+        }
+        shown /= 1024;
+        unit = larger;
+    }
+    format!("{shown} {unit}")
 }

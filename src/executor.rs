@@ -4,10 +4,10 @@
 //! Executors have no handle to any record of what was done: they only return what happened.
 
 mod document;
-mod dry_run;
 mod failure;
 mod file_plan;
 mod hidden;
+mod job;
 mod judge;
 mod launch;
 mod quality;
@@ -18,36 +18,35 @@ mod tool;
 use std::{any::Any, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde_json::Value;
 
 use crate::{
-    assets::{Prepared, Staging, Store, StoreError},
-    catalog::{Delivery, Once, Process, Step, StepOutput, ToolJob},
+    assets::{Staging, Store},
+    catalog::{Delivery, Step, ToolJob},
     host::{Host, Moment},
-    mcp::Closing,
+    mcp::{Closing, ServerSpec},
     task::{
-        Ai, Checks, Course, Effect, Failure, Fault, Invocation, InvocationStatus, Outcome, Phase,
-        Produced, Reach, Repeatable, Stat, State, Uri, decided,
+        Course, Failure, Fault, Outcome, Phase, Plan, PlannedOutput, PlannedStep, Stat, State, Uri,
     },
 };
 
-pub(crate) use crate::plan::{Consent, Fate, Settled, kept as kept_plan};
-pub(crate) use dry_run::planned;
-use failure::{not_again, not_good};
-pub(crate) use file_plan::{
-    FileOrder, FileWork, carry_out, clear_expired, fate, recover, recover_named,
+pub(crate) use crate::plan::{
+    Consent, Desk, Fate, Settled, clear_expired, fate, kept as kept_plan, recover, recover_named,
 };
-use hidden::Hidden;
-pub(crate) use hidden::{secrets, shown_parameters};
-pub(crate) use launch::{Launch, launch};
-use spill::ResultData;
-use tool::Servers;
+pub(crate) use file_plan::{FileOrder, FileWork};
+pub(crate) use hidden::Hidden;
+pub(crate) use launch::launch;
+
+/// What can be done.
+pub(crate) enum Work {
+    Tools(Ready),
+    Files(Box<FileWork>),
+}
 
 /// A job with all that is needed to run it.
 pub(crate) struct Ready {
     pub(crate) job: ToolJob,
     /// One per step.
-    pub(crate) launches: Vec<Launch>,
+    pub(crate) launches: Vec<ServerSpec>,
     pub(crate) store: Store,
     /// Where its inputs are.
     pub(crate) inputs: Vec<Uri>,
@@ -107,100 +106,67 @@ pub(crate) struct Executed {
     _staging: Option<Staging>,
 }
 
-/// What a job's steps have made together.
-struct Made {
-    produced: Vec<Produced>,
-    data: Option<Value>,
-    /// The file that the data is in.
-    file: Option<String>,
-}
-
-/// In a long chain no more servers than this are ending while the next step runs.
-const ENDING_AT_ONCE: usize = 4;
-
-/// Runs the steps in order and stores what they made.
-pub(crate) fn execute(ready: Ready, context: &Context<'_>) -> Result<Executed, Rejection> {
-    let Ready {
-        job,
-        launches,
-        store,
-        notes,
-        inputs: _,
-    } = ready;
-    let staging =
-        Staging::open(context.state_dir, context.scratch).map_err(Rejection::at(Phase::Inputs))?;
-    tracing::debug!("scratch directory ready");
-    let mut done = Executed::from(Outcome {
-        reasoning: job.reasoning,
-        notes,
-        ..Outcome::nothing_done(State::Done, Phase::Spawn, None)
-    });
-    let result = done
-        .steps(&job.steps, &launches, (&staging, &store), context)
-        .and_then(|data| context.go_on().map(|()| data))
-        .and_then(|data| place((&job.steps, &done.seen), data, &staging, &store, context));
-    tracing::debug!("assets placed");
-    // Some waited for a step that never came.
-    done.closing.iter_mut().for_each(Closing::tell);
-    done.settle(&job.steps, result);
-    Ok(Executed {
-        _staging: Some(staging),
-        ..done
-    })
-}
-
-/// Moves every asset that was asked for to its final place, once all of them are safe on the
-/// store's disk (R-000-71 … R-000-73); a result too large for the answer with them.
-fn place(
-    (steps, seen): (&[Step], &[Option<Stat>]),
-    data: Option<ResultData>,
-    staging: &Staging,
-    store: &Store,
-    context: &Context<'_>,
-) -> Result<Made, Failure> {
-    let outputs = steps.iter().zip(seen).filter_map(|(step, seen)| {
-        let output = step.output.as_ref()?;
-        (output.delivery == Delivery::Stored).then_some((step, output, seen.as_ref()))
-    });
-    let mut ready = Vec::new();
-    for (step, output, seen) in outputs {
-        let prepared =
-            store.prepare(context.session_id, &output.file_name, &output.staged, seen)?;
-        ready.push((step, output, prepared));
+/// Does it.
+pub(crate) fn perform(work: Work, context: &Context<'_>) -> Executed {
+    match work {
+        Work::Files(files) => file_plan::carry_out(*files, context),
+        Work::Tools(ready) => job::execute(ready, context).unwrap_or_else(not_begun),
     }
-    let (data, file) = match data {
-        None => (None, None),
-        Some(ResultData::Inline(value)) => (Some(value), None),
-        Some(ResultData::Spilled(spilled)) => {
-            let stored = spilled
-                .prepare(staging, store, context.session_id)?
-                .commit()?;
-            let uri = stored.uri.as_str();
-            (Some(spilled.reference(uri)), Some(uri.to_owned()))
-        }
+}
+
+/// Nothing ran. What may go well the next time has failed: there is nothing to be fixed in the request.
+fn not_begun(rejection: Rejection) -> Executed {
+    let mut executed = Executed::rejected(rejection);
+    let outcome = &mut executed.outcome;
+    let failure = outcome.failure.as_ref();
+    if outcome.state == State::Rejected && failure.is_some_and(|failure| failure.recoverable) {
+        outcome.state = State::Failed;
+    }
+    executed
+}
+
+/// Shows what would be done, with nothing started (`--dry-run`).
+pub(crate) fn show(work: Work, context: &Context<'_>) -> Executed {
+    let ready = match work {
+        Work::Files(files) => return file_plan::preview(*files, context),
+        Work::Tools(ready) => ready,
     };
-    let commit = |(step, output, prepared): (&Step, &StepOutput, Prepared)| {
-        let stored = prepared.commit()?;
-        let (id, uri) = (&output.ref_id, stored.uri.redacted());
-        tracing::info!("Stored {id}, {} bytes, at {uri}.", stored.bytes);
-        Ok(Produced {
-            ref_id: output.ref_id.clone(),
-            storage_uri: stored.uri.as_str().to_owned(),
+    let steps = ready.job.steps.iter().zip(&ready.launches);
+    let shown = |(step, launch)| planned(step, launch, &ready.store, context.session_id);
+    let outcome = Outcome {
+        plan: Some(Plan {
+            steps: steps.map(shown).collect(),
+        }),
+        reasoning: ready.job.reasoning,
+        notes: ready.notes,
+        ..Outcome::nothing_done(State::Planned, Phase::Spawn, None)
+    };
+    outcome.into()
+}
+
+fn planned(step: &Step, launch: &ServerSpec, store: &Store, session_id: &str) -> PlannedStep {
+    let output = step.output.as_ref();
+    let stored = output.filter(|output| output.delivery == Delivery::Stored);
+    let output = stored.and_then(|output| {
+        let uri = store.uri_of(session_id, &output.file_name).ok()?;
+        Some(PlannedOutput {
+            ref_id: output.ref_id.to_string(),
+            storage_uri: uri.as_str().to_owned(),
             asset_type: output.asset_type.clone(),
-            capability_id: step.entry.id.clone(),
-            parent_ref_id: output.parent.clone(),
-            bytes: stored.bytes,
         })
-    };
-    let produced = ready
-        .into_iter()
-        .map(commit)
-        .collect::<Result<_, StoreError>>()?;
-    Ok(Made {
-        produced,
-        data,
-        file,
-    })
+    });
+    PlannedStep {
+        capability_id: step.entry.id.clone(),
+        mcp_server: step.server.name.clone(),
+        tool_name: step.entry.tool.clone(),
+        command: launch.argv.clone(),
+        cwd: launch.cwd.to_string(),
+        environment: launch.env.iter().map(|(name, _)| name.clone()).collect(),
+        parameters: Hidden::new(step, launch).parameters(step),
+        timeout_seconds: step.timeout.as_secs_f64(),
+        checks: quality::names(step),
+        output,
+    }
 }
 
 impl Context<'_> {
@@ -261,175 +227,8 @@ impl Executed {
     }
 
     /// Adds sentences for `audit.compliance_notes`, before the others.
-    pub(crate) fn noted(mut self, notes: Vec<String>) -> Self {
+    pub(crate) fn noted(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.outcome.notes.splice(0..0, notes);
         self
-    }
-
-    fn steps(
-        &mut self,
-        steps: &[Step],
-        launches: &[Launch],
-        places: (&Staging, &Store),
-        context: &Context<'_>,
-    ) -> Result<Option<ResultData>, Failure> {
-        let hidden = Hidden::all(steps, launches);
-        let mut once = None;
-        let mut data = None;
-        for (at, (step, launch)) in steps.iter().zip(launches).enumerate() {
-            context.course.raise(match step.entry.repeatable {
-                Repeatable::Yes => Reach::Begun,
-                Repeatable::Once => Reach::BegunOnce,
-            });
-            let later = steps.get(at + 1..).unwrap_or_default();
-            let mut none = Vec::new();
-            let mut run = |done: &mut Self| {
-                let servers = Servers {
-                    before: match step.entry.process {
-                        Process::Shared => &mut done.closing,
-                        Process::Fresh => &mut none,
-                    },
-                    after: tool::after(step, later),
-                };
-                let end = tool::run(step, (launch, &hidden), places, context, servers);
-                done.add(step, end)
-            };
-            let found = context
-                .go_on()
-                .and_then(|()| run(self))
-                .map_err(|failure| not_again(once, failure))
-                .map_err(|failure| self.asked(step, steps, failure))?;
-            // What an earlier step found out is not lost to a later one that makes an asset.
-            data = found.or(data);
-            // What says so itself is told of when all is over.
-            if step.entry.once() == Once::Assumed {
-                once = Some(step);
-            }
-        }
-        if let Some(ResultData::Spilled(spilled)) = &data {
-            self.outcome.notes.push(decided(spilled.note()));
-        }
-        Ok(data)
-    }
-
-    /// Says what to do about questions. Those of one step among several cannot be answered: the
-    /// answers would come with a run that does the steps before it again.
-    fn asked(&mut self, step: &Step, steps: &[Step], failure: Failure) -> Failure {
-        if self.outcome.waiting.is_none() {
-            return failure;
-        }
-        let advice = if steps.len() == 1 {
-            "Send the same task again, as `waiting` says.".to_owned()
-        } else {
-            self.outcome.waiting = None;
-            let before: Vec<&str> = self
-                .outcome
-                .executed
-                .iter()
-                .map(String::as_str)
-                .filter(|id| *id != step.entry.id)
-                .collect();
-            let done = match before.as_slice() {
-                [] => String::new(),
-                before => format!(" Done before it: {}.", before.join(", ")),
-            };
-            format!(
-                "Among several capabilities it cannot be answered: send {} as a task of its own.{done}",
-                step.entry.id
-            )
-        };
-        Failure {
-            message: format!("{} {advice}", failure.message),
-            ..failure
-        }
-    }
-
-    /// Adds what one step came to, and gives its result data; its failure is the job's.
-    fn add(&mut self, step: &Step, end: tool::End) -> Result<Option<ResultData>, Failure> {
-        let outcome = &mut self.outcome;
-        outcome.checks = match outcome.invocations.as_slice() {
-            [] => end.checks,
-            _ => both(outcome.checks, end.checks),
-        };
-        if let Some(invocation) = end.invocation {
-            outcome.executed.push(step.entry.id.clone());
-            outcome.invocations.push(invocation);
-        }
-        self.seen.push(end.seen);
-        outcome.effect = worse(outcome.effect, end.effect);
-        outcome.phase = end.phase;
-        outcome.waiting = end.waiting;
-        outcome.server = Some(end.server);
-        outcome.reasoning.extend(end.reasoning);
-        outcome.notes.extend(end.notes);
-        outcome.unfit_result = end.unfit_result;
-        if end.ai != Ai::default() {
-            outcome.ai = end.ai;
-        }
-        if self.closing.len() >= ENDING_AT_ONCE {
-            drop(self.closing.remove(0));
-        }
-        self.closing.extend(end.closing);
-        end.result
-    }
-
-    /// Gives the outcome its end: assets and result, or a failure and neither (R-000-88).
-    fn settle(&mut self, steps: &[Step], result: Result<Made, Failure>) {
-        let outcome = &mut self.outcome;
-        match result {
-            Ok(Made {
-                produced,
-                data,
-                file,
-            }) => {
-                outcome.produced = produced;
-                outcome.result_data = data;
-                outcome.result_file = file;
-                outcome.phase = Phase::Complete;
-            }
-            Err(failure) => {
-                outcome.state = match failure.fault {
-                    Fault::Cancelled => State::Cancelled,
-                    _ if outcome.waiting.is_some() => State::Pending,
-                    _ => State::Failed,
-                };
-                let spoiled = happened(steps, &outcome.invocations);
-                outcome.spoiled = spoiled.map(|step| step.entry.id.clone());
-                outcome.failure = Some(match spoiled {
-                    Some(step) => not_good(step, failure),
-                    None => failure,
-                });
-            }
-        }
-    }
-}
-
-/// The first step that says it must not happen twice, and did: its tool succeeded.
-fn happened<'a>(steps: &'a [Step], invocations: &[Invocation]) -> Option<&'a Step> {
-    let done = steps.iter().zip(invocations).find(|(step, invocation)| {
-        step.entry.once() == Once::Said && invocation.status == InvocationStatus::Success
-    });
-    done.map(|(step, _)| step)
-}
-
-/// A check of the job holds if it holds for every step.
-fn both(a: Checks, b: Checks) -> Checks {
-    Checks {
-        output_exists: a.output_exists && b.output_exists,
-        output_non_empty: a.output_non_empty && b.output_non_empty,
-        format_valid: a.format_valid && b.format_valid,
-        result_complete: match (a.result_complete, b.result_complete) {
-            (Some(a), Some(b)) => Some(a && b),
-            (one, other) => one.or(other),
-        },
-    }
-}
-
-/// What a caller must reckon with: an unanswered call weighs more than an answered one.
-fn worse(a: Effect, b: Effect) -> Effect {
-    match (a, b) {
-        (Effect::Unknown, _) | (_, Effect::Unknown) => Effect::Unknown,
-        (Effect::Done, _) | (_, Effect::Done) => Effect::Done,
-        (Effect::None, Effect::None) => Effect::None,
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     envelope,
     host::{Host, Interrupts},
     mcp,
-    perform::{Arrived, Mode, Reply, Reuse, Settings, perform},
+    perform::{Arrived, Mode, Project, Settings, perform},
     task::Course,
     task::{CapabilityTask, State, Task},
 };
@@ -31,16 +31,13 @@ pub fn reader(bytes: &[u8]) {
     });
     let nowhere = Utf8Path::new("/dev/null");
     let settings = Settings {
-        root: nowhere.to_owned(),
-        catalog: nowhere.join("catalog.toml"),
-        state_dir: nowhere.join(".oneact"),
         mode: Mode::DryRun,
-        budget: None,
-        expect: None,
-        reply: Reply::Adl,
-        ledger: None,
-        reuse: Reuse::Allowed,
-        profile: None,
+        ..Settings::of(Project {
+            root: nowhere.to_owned(),
+            catalog: nowhere.join("catalog.toml"),
+            state_dir: nowhere.join(".oneact"),
+            ledger: None,
+        })
     };
     let arrived = Arrived::read(Ok(bytes.to_vec()), host.moment(), host);
     let answer = perform(&arrived, &settings, host, &Course::default(), &|_| {});

@@ -5,7 +5,8 @@
 //! at the same time. How it ended is recorded ([`finish`]) as a row of `agent_actions` and a link of the [`chain`]. Only
 //! the [`store`] knows the database.
 //!
-//! Only `perform` calls this room: executors have no handle to it (R-004-49, R-004-50).
+//! Nothing but `record` calls it: executors have no handle to it
+//! (R-004-49, R-004-50).
 
 mod anchor;
 mod begin;
@@ -33,14 +34,14 @@ use camino::Utf8PathBuf;
 
 use crate::host::Host;
 
-pub(crate) use anchor::{AnchorError, Note, read_anchors};
+pub(crate) use anchor::{AnchorError, read_anchors};
 pub(crate) use canonical::same_json;
 pub(crate) use chain::Change;
-pub(crate) use decide::{Case, Dependants, Happened, Resolved, Review, Reviewed, Revoked};
+pub(crate) use decide::{Case, Dependants, Happened, Review};
 pub(crate) use decision::{Decision, Difference, Fact};
 pub(crate) use naming::{Alone, Name, RecordError, SCRATCH, Told};
 pub(crate) use place::{Place, home};
-pub(crate) use prune::{Pruned, Wish as PruneWish};
+pub(crate) use prune::Wish as PruneWish;
 pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};
 pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
@@ -49,7 +50,7 @@ pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};
 pub(crate) use words::{
-    Again, Answered, Ask, Begun, Ended, LedgerError, Recorded, Running, Target, Who, Why,
+    Again, Answered, Ask, Begun, Ended, LedgerError, Running, Target, Who, Why,
 };
 
 use anchor::HeadFile;

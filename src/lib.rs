@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`cli`] | the door: flags, stdin, stdout, exit codes |
 //! | [`perform`] | the way of a task, as a table of contents |
+//! | [`record`] | what was done: kept beside a run, and for people looked at, decided about, done again |
 //! | `doctor` | whether what a run needs is there: findings, each with its remedy |
 //! | [`task`] | the words: `Task`, `Outcome`, `Fault` (the one error table), `Uri`, `Format` |
 //! | [`envelope`] | JSON in, JSON out: strict reader, dialects, projections |
@@ -32,7 +33,7 @@
 //! 4. Only `assets`, `plan` and the tools of `servers` write files; `executor` moves files within the
 //!    scratch directory. Four exceptions: `cli` writes the catalog of `oneact init` and the page of
 //!    `oneact replay --html` (`cli/replay.rs`), `mcp` writes notes about servers, `selftest` writes in
-//!    its own directory. Only `ledger` writes the ledger, and only `perform` calls it.
+//!    its own directory. Only `ledger` writes the ledger, and only `record` calls it.
 //! 5. Every failure has a `Fault`. Exit code and envelope are functions of it.
 //! 6. Secrets appear in no envelope, ledger row, report or log. Secrets are values passed on from the
 //!    environment and values at `secret` pointers. Signatures in links appear only in a result that is
@@ -56,6 +57,7 @@ mod ledger;
 mod mcp;
 pub mod perform;
 mod plan;
+pub mod record;
 mod selftest;
 mod servers;
 pub mod task;

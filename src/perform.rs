@@ -8,76 +8,102 @@
 //! Each stage takes the type before it and gives the next, so a skipped check does not compile.
 
 mod answer;
-mod book;
-mod broken;
-mod evidence;
-mod exhibit;
-mod ids;
-mod look;
-mod overdue;
-mod own;
 mod prepare;
-mod record;
 mod recover;
-mod replay;
-mod scratch;
-mod settings;
-mod story;
-mod world;
 
+use std::time::Duration;
+
+use clap::ValueEnum;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tracing::{Level, enabled, info};
 
 use crate::{
     assets::Staging,
     envelope::{self, Answered, Received},
-    executor::{self, Context, Executed},
+    executor::{self, Context, Executed, Work},
     host::{Host, Moment},
-    task::{Course, Failure, OperationId, Task, cut_links},
+    record::{Begun, Book},
+    task::{Course, Failure, OperationId, Outcome, Task, cut_links, redact_presigned},
 };
 
-use prepare::prepare;
+use prepare::{prepare, scratch_name};
 
-pub(crate) use crate::catalog::Acts;
-pub use crate::executor::{Seen, Watch};
-pub use crate::task::Reuse;
-pub use answer::Answer;
-pub use broken::broken;
-pub(crate) use evidence::{
-    Alone, AnchorOrder, Answer as ResolveAnswer, Broken, Dependants, EvidenceError, HeadSays, Name,
-    Review, Revoked, Told, Verdict, Wish, anchor_out, prune, resolve, review, revoke, verify,
+pub use crate::{
+    executor::{Seen, Watch},
+    record::Project,
+    task::Reuse,
 };
-pub(crate) use exhibit::{Exhibit, Room, Shown, Still, exhibit};
-pub(crate) use look::{
-    Decision, Difference, Fact, How, LookError, Made, Most, Open, Page, Reading, RecordError, Row,
-    RowOutcome, RowState, Step, Whole, look, recordable,
-};
-pub use overdue::overdue;
+pub use answer::{Answer, broken, overdue};
 pub(crate) use recover::{Consent, recover, recover_named};
-pub(crate) use replay::{Comparison, Repeated, repeat};
-pub use settings::{Mode, Reply, Settings};
 
-/// What arrived, and the run that is to answer it.
+/// What the operator decided before any task arrived.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub project: Project,
+    pub mode: Mode,
+    /// The hash of the preview that the run of a plan has to agree with.
+    pub expect: Option<String>,
+    pub reply: Reply,
+    /// The longest the run may take.
+    pub budget: Option<Duration>,
+    pub reuse: Reuse,
+    /// The catalog's profile by which oneact was launched.
+    pub profile: Option<String>,
+}
+
+/// Whether anything is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Run,
+    /// Resolve and check everything, start nothing.
+    DryRun,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Reply {
+    /// The ADL envelope
+    #[default]
+    Adl,
+    /// The execution report of a file plan alone
+    Report,
+    /// The `MCPResponse` alone, as the ledger stores it
+    Mcp,
+}
+
+impl Settings {
+    /// What is done in a project where the operator says nothing else.
+    pub fn of(project: Project) -> Self {
+        Self {
+            project,
+            mode: Mode::Run,
+            expect: None,
+            reply: Reply::Adl,
+            budget: None,
+            reuse: Reuse::Allowed,
+            profile: None,
+        }
+    }
+}
+
+/// The input as it was read, and the identity of the run that answers it.
 #[derive(Debug)]
 pub struct Arrived {
     received: Received,
-    operation: OperationId,
+    pub(crate) operation: OperationId,
     executed_at: Timestamp,
-    begun: Moment,
+    /// When its run began.
+    pub(crate) begun: Moment,
 }
 
 impl Arrived {
-    /// Reads the input (000 §Step 1) of a run that began then. The bytes are not needed any more.
+    /// Reads the input (000 §Step 1) of a run that began then.
     pub fn read(input: Result<Vec<u8>, Failure>, begun: Moment, host: &Host) -> Self {
         Self::of(begun, host, |session| match input {
             Ok(bytes) => envelope::read(&bytes, || session),
             Err(failure) => Received::nobody(session, failure),
         })
-    }
-
-    /// When its run began.
-    pub fn begun(&self) -> Moment {
-        self.begun
     }
 
     fn of(begun: Moment, host: &Host, received: impl FnOnce(String) -> Received) -> Self {
@@ -113,7 +139,7 @@ impl Arrived {
     }
 }
 
-/// Performs one task. Whatever arrives and whatever breaks, there is one answer (R-000-12).
+/// Performs one task. There is one answer, whatever the input is and whatever fails (R-000-12).
 pub fn perform(
     arrived: &Arrived,
     settings: &Settings,
@@ -121,9 +147,9 @@ pub fn perform(
     course: &Course,
     watch: Watch<'_>,
 ) -> Answer {
-    story::received(&arrived.received);
+    tell_begin(&arrived.received);
     let executed = work(arrived, settings, host, course, watch);
-    story::end(&executed.outcome);
+    tell_end(&executed.outcome);
     arrived.answered(executed, settings.reply, host)
 }
 
@@ -155,12 +181,12 @@ fn work(
         begun,
         ..
     } = arrived;
-    let name = scratch::name(received, operation);
-    let scratch = Staging::path(&settings.state_dir, &name);
+    let project = &settings.project;
+    let name = scratch_name(received, operation);
     let context = Context {
         host,
-        root: &settings.root,
-        state_dir: &settings.state_dir,
+        root: &project.root,
+        state_dir: &project.state_dir,
         scratch: &name,
         session_id: &received.identity.session_id,
         task_id: &received.task_id,
@@ -168,19 +194,73 @@ fn work(
         begun: *begun,
         budget: settings.budget,
         watch,
-        own: &|| own::files(settings),
+        own: &|| project.own_files(),
         course,
     };
     let settled = match (&received.task, settings.mode) {
         (Ok(Task::Capabilities(_) | Task::Plan(_) | Task::Rollback(_)), Mode::Run) => {
-            executor::recover(&context).told
+            executor::recover(context.desk()).told
         }
         _ => Vec::new(),
     };
+    let scratch = Staging::path(&project.state_dir, &name);
     prepare(received, settings, host, &scratch)
-        .map_or_else(Executed::rejected, |prepared| match settings.mode {
-            Mode::Run => record::recorded(prepared, received, operation, settings, &context),
-            Mode::DryRun => record::shown(prepared.work, &context),
+        .map_or_else(Executed::rejected, |(work, book)| match settings.mode {
+            Mode::Run => recorded(work, book, received, &context),
+            Mode::DryRun => executor::show(work, &context),
         })
         .noted(settled)
+}
+
+/// Does it and records how it ended, unless the ledger has its answer.
+fn recorded<'h>(
+    mut work: Work,
+    mut book: Book<'h>,
+    received: &Received,
+    context: &Context<'h>,
+) -> Executed {
+    match book.begin(&mut work, received, context) {
+        Begun::Answered(executed) => *executed,
+        Begun::Run(recording) => recording.finish(executor::perform(work, context)),
+        Begun::Unrecorded(why) => executor::perform(work, context).noted(why),
+    }
+}
+
+/// What `-v` tells of the message; the rest is told where it is decided.
+fn tell_begin(received: &Received) {
+    if !enabled!(Level::INFO) {
+        return;
+    }
+    if received.task.is_ok() {
+        let sentence = format!(
+            "Read task {:?}, attempt {}, of session {:?}.",
+            received.task_id, received.attempt, received.identity.session_id
+        );
+        info!("{}", redact_presigned(&sentence));
+    }
+    for note in &received.notes {
+        info!("{}", redact_presigned(note));
+    }
+}
+
+/// What `-v` tells of the end: the first thing that a caller acts on.
+fn tell_end(outcome: &Outcome) {
+    if !enabled!(Level::INFO) {
+        return;
+    }
+    if let Some(failure) = &outcome.failure {
+        let again = if failure.recoverable {
+            "trying again may help"
+        } else {
+            "trying again does not help"
+        };
+        let name = failure.fault.name();
+        info!("Stopped by {name}; {again}: {}", failure.message);
+    }
+    info!(
+        "The run ends: state {}, phase {}, effect {}.",
+        json!(outcome.state),
+        json!(outcome.phase),
+        json!(outcome.effect)
+    );
 }

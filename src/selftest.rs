@@ -113,7 +113,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Every so many points, until the run meets none any more.
+    /// Calls `point` for every `stride`th point until it breaks off.
     fn sweep(
         &mut self,
         name: &'static str,
@@ -137,7 +137,7 @@ impl<'a> Trial<'a> {
         Ok(sweep)
     }
 
-    /// The next start, and what it leaves.
+    /// Lets the next start recover, and compares the tree.
     fn settle(&mut self, told: &str, sweep: &mut Sweep) -> Result<(), Unfinished> {
         let end = self.scratch.recover("")?;
         let tree = self.scratch.tree()?;
@@ -183,7 +183,7 @@ impl<'a> Trial<'a> {
                 }
                 let tree = trial.scratch.tree()?;
                 if tree == trial.old || tree == trial.new {
-                    // Recovery has only to clear away.
+                    // Recovery only has to clean up.
                     break;
                 }
                 let killed = trial.scratch.recover(&format!("kill@{again}"))? == End::Killed;

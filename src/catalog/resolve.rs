@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{CapabilityTask, Failure, Fault, Repeatable, decided};
+use crate::task::{CapabilityTask, Effects, Failure, Fault, Repeatable, decided};
 
 use super::{
     compile::{self, Capability},
@@ -16,7 +16,7 @@ use super::{
     job::{Job, Places, Step, ToolJob},
     outputs, plan_job,
     raw::RawStorage,
-    schema::{Misfit, Values},
+    schema::Values,
     server,
 };
 
@@ -127,34 +127,22 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
 /// What a capability does to the world, and which of its parameters no task can set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Nature {
-    pub(crate) acts: Acts,
+    pub(crate) effects: Effects,
+    pub(crate) repeatable: Repeatable,
     pub(crate) bound: Vec<String>,
-}
-
-/// What doing it once more means, the gravest last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Acts {
-    /// Nothing: it changes nothing.
-    ReadOnly,
-    /// Twice is as good as once.
-    Idempotent,
-    /// It happens once more.
-    Once,
 }
 
 /// What kind of capability that is.
 pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     Ok(match look_up(tables, id)? {
         Capability::FilePlan(_) => Nature {
-            acts: Acts::Once,
+            effects: Effects::default(),
+            repeatable: Repeatable::Once,
             bound: Vec::new(),
         },
         Capability::Tool(entry) => Nature {
-            acts: match (entry.effects.read_only, entry.repeatable) {
-                (Some(true), _) => Acts::ReadOnly,
-                (_, Repeatable::Yes) => Acts::Idempotent,
-                (_, Repeatable::Once) => Acts::Once,
-            },
+            effects: entry.effects,
+            repeatable: entry.repeatable,
             bound: entry.bind.into_iter().map(|(name, _)| name).collect(),
         },
     })
@@ -210,18 +198,11 @@ fn check(entry: &Entry, parameters: Map<String, Value>) -> Result<Map<String, Va
         Values::Hidden
     };
     let parameters = Value::Object(parameters);
-    schema
-        .check(&parameters, values)
-        .map_err(|misfit| match misfit {
-            Misfit::Schema(problem) => Failure::new(Fault::CatalogInvalid, problem),
-            Misfit::Value(problems) => {
-                let message = format!("the parameters of {id} do not fit its schema: {problems}");
-                Failure::new(Fault::ParamsInvalid, message)
-            }
-        })
-        .inspect(|()| {
-            tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
-        })?;
+    schema.check(&parameters, values, |problems| {
+        let message = format!("the parameters of {id} do not fit its schema: {problems}");
+        Failure::new(Fault::ParamsInvalid, message)
+    })?;
+    tracing::info!("The parameters of {id} fit its schema ({}).", schema.place);
     Ok(match parameters {
         Value::Object(parameters) => parameters,
         _ => Map::new(),

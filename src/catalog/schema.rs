@@ -5,7 +5,7 @@
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::task::redact_presigned;
+use crate::task::{Failure, Fault, redact_presigned};
 
 use super::{document::Place, plain};
 
@@ -14,15 +14,6 @@ use super::{document::Place, plain};
 pub(crate) struct Schema {
     pub(crate) value: Value,
     pub(crate) place: Place,
-}
-
-/// Why a value did not pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Misfit {
-    /// The schema itself is wrong: the catalog's fault.
-    Schema(String),
-    /// The value does not fit: what, and where in it.
-    Value(String),
 }
 
 /// Whether a message may show the value that does not fit.
@@ -39,12 +30,20 @@ const LONGEST: usize = 500;
 const PROBLEMS: usize = 5;
 
 impl Schema {
-    /// Checks a value.
-    pub(crate) fn check(&self, value: &Value, values: Values) -> Result<(), Misfit> {
+    /// Checks a value. `unfit` makes the failure of a value that does not fit of what, and where in it; a schema that
+    /// is itself wrong is the catalog's fault.
+    pub(crate) fn check(
+        &self,
+        value: &Value,
+        values: Values,
+        unfit: impl FnOnce(String) -> Failure,
+    ) -> Result<(), Failure> {
         if plain::fits(&self.value, value) {
             return Ok(());
         }
-        let validator = self.compile().map_err(Misfit::Schema)?;
+        let validator = self
+            .compile()
+            .map_err(|problem| Failure::new(Fault::CatalogInvalid, problem))?;
         let problems: Vec<String> = validator
             .iter_errors(value)
             .take(PROBLEMS)
@@ -65,7 +64,7 @@ impl Schema {
         if problems.is_empty() {
             Ok(())
         } else {
-            Err(Misfit::Value(problems.join("; ")))
+            Err(unfit(problems.join("; ")))
         }
     }
 

@@ -1,16 +1,23 @@
-//! `oneact doctor`: whether everything that runs need is there, for people and for machines.
+//! `oneact doctor`: whether everything that runs need is there. For people a mark, what was seen and what to do
+//! about it, on 80 columns; for machines one document, described by `schemas/doctor.schema.json`.
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use clap::Args;
+use serde_json::json;
 
 use crate::{
     doctor::{Diagnosis, Finding, Level, Setup, examine},
     host::{Host, Interrupts},
-    perform::recordable,
+    task::{visible, visible_lines},
 };
 
-use super::{checkup, flags::PlaceArgs, print, report::Report, settings};
+use super::{
+    Stop, print, printed,
+    printing::json::line,
+    settings::PlaceArgs,
+    terminal::{coloured, in_colour},
+};
 
 /// What to examine, and for whom.
 #[derive(Debug, Args)]
@@ -34,51 +41,158 @@ Exit codes:
   1    something is wrong: some tasks are bound to fail
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-/// Examines, tells, and answers with what it came to.
-pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> ExitCode {
+/// Examines the setup and prints each finding and the verdict.
+pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let places = match settings::places(&args.places) {
-        Ok(places) => places,
-        Err(problem) => {
-            tracing::error!("{problem}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let project = args.places.project();
     let setup = Setup {
-        ledger: recordable(&places),
-        root: places.root,
-        catalog: places.catalog,
-        state_dir: places.state_dir,
+        project: project.map_err(|stop| Stop { code: 1, ..stop })?,
         capabilities: args.capabilities.clone(),
     };
-    let mut printed = Ok(());
-    let diagnosis = if args.json {
+    if args.json {
         let diagnosis = examine(&setup, &host, &mut |_| ());
-        printed = print(&Report::new(&setup, &diagnosis).to_json());
-        diagnosis
+        return Ok(printed(document(&setup, &diagnosis), exit_code(&diagnosis)));
+    }
+    let mark = if coloured(&io::stdout()) {
+        |mark: &str, colour| in_colour(mark, colour)
     } else {
-        let look = checkup::Look::of_stdout();
-        let mut tell = |text: String| {
-            if printed.is_ok() {
-                printed = print(text.as_bytes());
-            }
-        };
-        let diagnosis = examine(&setup, &host, &mut |finding: &Finding| {
-            tell(look.finding(finding));
-        });
-        tell(checkup::verdict(&diagnosis));
-        diagnosis
+        |mark: &str, _| mark.to_owned()
     };
-    match printed {
-        Ok(()) => exit_code(&diagnosis),
+    let mut told = Ok(());
+    let diagnosis = examine(&setup, &host, &mut |finding| {
+        if told.is_ok() {
+            told = print(text(finding, mark).as_bytes());
+        }
+    });
+    Ok(match told {
+        Ok(()) => printed(verdict(&diagnosis), exit_code(&diagnosis)),
         Err(_) => ExitCode::FAILURE,
+    })
+}
+
+fn exit_code(diagnosis: &Diagnosis) -> u8 {
+    match diagnosis.interrupted {
+        Some(signal) => 128 + signal.number(),
+        None => u8::from(diagnosis.count(Level::Problem) > 0),
     }
 }
 
-fn exit_code(diagnosis: &Diagnosis) -> ExitCode {
-    match diagnosis.interrupted {
-        Some(signal) => ExitCode::from(128 + signal.number()),
-        None if diagnosis.count(Level::Problem) > 0 => ExitCode::FAILURE,
-        None => ExitCode::SUCCESS,
+/// One document on one line.
+fn document(setup: &Setup, diagnosis: &Diagnosis) -> String {
+    let (project, problems) = (&setup.project, diagnosis.count(Level::Problem));
+    let verdict = match diagnosis.interrupted {
+        Some(_) => "interrupted",
+        None if problems > 0 => "wrong",
+        None => "well",
+    };
+    line(&json!({
+        "oneact": env!("CARGO_PKG_VERSION"),
+        "root": project.root.as_str(), "catalog": project.catalog.as_str(), "state_dir": project.state_dir.as_str(),
+        "verdict": verdict, "problems": problems, "warnings": diagnosis.count(Level::Warning),
+        "not_ready": diagnosis.not_ready(), "findings": diagnosis.findings, "servers": diagnosis.servers,
+    }))
+}
+
+const COLUMNS: usize = 80;
+
+/// The lines of one finding.
+fn text(finding: &Finding, mark: impl Fn(&str, u8) -> String) -> String {
+    let mark = match finding.level {
+        Level::Good => mark("✓", 32),
+        Level::Warning => mark("!", 33),
+        Level::Problem => mark("✗", 31),
+    };
+    let said = format!("{}: {}", finding.subject, finding.what);
+    let detail = finding.detail.iter();
+    let detail = detail.map(|line| format!("  | {}\n", cut(line, COLUMNS - 4)));
+    let remedy = finding.remedy.iter();
+    let remedy = remedy.map(|remedy| format!("  → {}", wrapped(remedy, 4)));
+    let what = format!("{mark} {}", wrapped(&said, 2));
+    [what].into_iter().chain(detail).chain(remedy).collect()
+}
+
+/// The last lines: what it comes to, and what can be done all the same.
+fn verdict(diagnosis: &Diagnosis) -> String {
+    let problems = diagnosis.count(Level::Problem);
+    let warnings = diagnosis.count(Level::Warning);
+    let words = match (diagnosis.interrupted, problems, warnings) {
+        (Some(signal), ..) => format!(
+            "Interrupted by {}; the rest was not examined.",
+            signal.name()
+        ),
+        (None, 0, 0) => "All is well.".to_owned(),
+        (None, 0, _) => format!("It will do. Warnings: {warnings}."),
+        (None, _, _) => {
+            format!("Something is wrong. Problems: {problems}, warnings: {warnings}.")
+        }
+    };
+    let not_ready = diagnosis.not_ready();
+    if diagnosis.interrupted.is_some() || not_ready.is_empty() {
+        return format!("\n{words}\n");
+    }
+    let all = diagnosis.capabilities();
+    let ready = format!(
+        "Ready: {} of {all} capabilities. Not ready: {}. Tasks that name one of these fail until it is set up; all \
+         others run.",
+        all - not_ready.len(),
+        not_ready.join(", ")
+    );
+    format!("\n{words}\n{}", wrapped(&ready, 0))
+}
+
+/// Lines of at most 80 columns, where words allow it; all but the first begin after `indent`.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut column = indent;
+    for word in visible_lines(text).split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > COLUMNS {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > indent {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines.push('\n');
+    lines
+}
+
+fn cut(line: &str, most: usize) -> String {
+    let line = visible(line);
+    if line.chars().count() <= most {
+        return line.into_owned();
+    }
+    let kept: String = line.chars().take(most - 1).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_wrapped_at_eighty_columns_behind_the_indent() {
+        let text = wrapped(&"word ".repeat(40), 4);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].chars().count() + 4 <= COLUMNS);
+        assert!(lines[1].starts_with("    word") && lines[1].chars().count() <= COLUMNS);
+    }
+
+    #[test]
+    fn a_word_longer_than_a_line_is_kept_whole() {
+        let path = "/".repeat(100);
+        assert_eq!(wrapped(&format!("at {path}"), 2), format!("at\n  {path}\n"));
+    }
+
+    #[test]
+    fn what_a_server_writes_does_not_steer_the_terminal() {
+        assert_eq!(cut("\x1b[2Jgone", 20), "^[[2Jgone");
+        assert_eq!(wrapped("a\u{202e}\n✓ forged", 0), "a<U+202E> ✓ forged\n");
+        assert_eq!(cut("abcdef", 4), "abc…");
     }
 }

@@ -6,11 +6,12 @@ use clap::Args;
 
 use crate::{
     host::Interrupts,
-    perform::{Decision, How, Most, Page, Row, RowState, Whole},
+    record::{Decision, How, Most, Page, Row, RowState, Whole},
 };
 
 use super::{
-    record::{Desk, LookArgs, LookFailure, columns, duration, json, task, told, words},
+    Stop, printed,
+    printing::{Desk, LookArgs, columns, json, task, words},
     tame::{fit, hanging, padded, width, wrapped},
 };
 
@@ -30,15 +31,17 @@ pub(super) struct HistoryArgs {
     look: LookArgs,
 }
 
-/// Tells.
-pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> ExitCode {
-    told(&args.look, interrupts, |desk| match &args.why {
-        Some(what) => why(what, args, desk),
-        None => history(args, desk),
-    })
+/// Prints the steps, or why one of them was done.
+pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let mut desk = Desk::open(&args.look, interrupts)?;
+    let text = match &args.why {
+        Some(what) => why(what, args, &mut desk),
+        None => history(args, &mut desk),
+    };
+    Ok(printed(text?, 0))
 }
 
-fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFailure> {
+fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
     let session = desk.reading.session(args.look.session.as_deref())?;
     let most = match args.limit {
         0 => Most::All,
@@ -60,7 +63,7 @@ fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFailure> {
     Ok(text)
 }
 
-/// Whether a word stands anywhere in it.
+/// Whether any text of a row contains a word.
 fn holds(row: &Row, word: &str) -> bool {
     let texts = [
         row.action_type.as_deref(),
@@ -112,7 +115,7 @@ const TASK: usize = 18;
 const ACTION: usize = 24;
 /// The shortest that they are made for a note.
 const LEAST: usize = 8;
-/// What a moment and how long it took have at most: of before oneact it may be any text.
+/// The widest columns of a moment and of a duration: rows from before oneact may hold any text there.
 const TIME: usize = 14;
 const TOOK: usize = 12;
 /// The narrowest column that a note is wrapped in, unless it is shorter.
@@ -142,10 +145,7 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
             fit(&words::line(&task(step)), TASK),
             fit(&words::line(action), ACTION),
             words::state(row).to_owned(),
-            match row.state {
-                None | Some(RowState::Pending) => String::new(),
-                Some(_) => fit(&duration(row.duration_ms), TOOK),
-            },
+            fit(&words::took(row).unwrap_or_default(), TOOK),
             words::note(step),
         ]
     }));
@@ -156,14 +156,11 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
         }
     }
     let widths = shrunk(widths, columns);
-    let mut text = String::new();
-    for line in &lines {
-        text.push_str(&told_line(line, widths, columns));
-    }
-    text
+    let lines = lines.iter();
+    lines.map(|line| told_line(line, widths, columns)).collect()
 }
 
-/// Names of actions, then of tasks, give room to notes.
+/// Shortens the names of actions, then of tasks, to make room for notes.
 fn shrunk(widths: [usize; 7], columns: usize) -> [usize; 7] {
     let [number, time, task, action, state, took, note] = widths;
     let used = number + time + task + action + state + took + 6 * 2;
@@ -176,35 +173,29 @@ fn shrunk(widths: [usize; 7], columns: usize) -> [usize; 7] {
 
 /// One line, and more where its note is long.
 fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String {
-    let mut text = String::new();
+    let [rest @ .., note] = cells;
     let mut used = 0;
-    for (at, (cell, width_of)) in cells.iter().zip(widths).enumerate().take(6) {
-        let cell = fit(cell, width_of);
-        let cell = cell.as_str();
-        let blanks = " ".repeat(width_of.saturating_sub(width(cell)));
-        let gap = if at == 0 { "" } else { "  " };
-        text.push_str(gap);
-        // Numbers stand to the right.
-        match at {
-            0 | 5 => text.extend([blanks.as_str(), cell]),
-            _ => text.extend([cell, blanks.as_str()]),
-        }
-        used += gap.len() + width_of;
+    let mut text = String::new();
+    for (at, (cell, wide)) in rest.iter().zip(widths).enumerate() {
+        let cell = fit(cell, wide);
+        // Numbers are aligned to the right.
+        let cell = match at {
+            0 | 5 => format!("{}{cell}", " ".repeat(wide.saturating_sub(width(&cell)))),
+            _ => padded(&cell, wide),
+        };
+        text.extend([&cell, "  "]);
+        used += wide + 2;
     }
-    let [.., note] = cells;
-    let room = columns.saturating_sub(used + 2).max(LEAST);
-    let indent = format!("\n{}", " ".repeat(used + 2));
-    text.push_str("  ");
+    let room = columns.saturating_sub(used).max(LEAST);
     let lines = if width(note) <= room {
         vec![note.clone()]
     } else {
         let each = note.split("; ");
         each.flat_map(|note| wrapped(note, room)).collect()
     };
-    text.push_str(&lines.join(&indent));
+    text += &lines.join(&format!("\n{}", " ".repeat(used)));
     text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    text + "\n"
 }
 
 /// What else there is to know.
@@ -237,7 +228,7 @@ fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
     lines
 }
 
-fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, LookFailure> {
+fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
     let row = desk.reading.task(what, args.look.session.as_deref())?;
     let whole = desk.reading.whole_of(row)?;
     if args.look.json {
@@ -276,12 +267,11 @@ fn because(whole: &Whole, columns: usize) -> String {
         (Decision::Ran { .. } | Decision::Other(_), _) => "ran, because".to_owned(),
     };
     let mut lines = vec![(name, reason)];
-    if let Decision::Ran { differences, .. } = &whole.decision {
-        let told = differences
-            .iter()
-            .map(|difference| (words::line(&difference.what), words::difference(difference)));
-        lines.extend(told);
-    }
+    let differences = words::differences(&whole.decision).iter();
+    lines.extend(
+        differences
+            .map(|difference| (words::line(&difference.what), words::difference(difference))),
+    );
     // A path has a line of its own.
     let names = lines.iter().map(|(name, _)| width(name));
     let room = names.filter(|name| *name <= NAME).max().unwrap_or(0);

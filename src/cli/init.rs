@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::host;
 
-use super::{owner, print, settings};
+use super::{Stop, owner, printed, settings, stop};
 
 /// Where to begin.
 #[derive(Debug, Args)]
@@ -24,21 +24,8 @@ pub(super) struct InitArgs {
 
 const STARTER: &str = include_str!("starter.toml");
 
-/// Why there is no new catalog.
-#[derive(Debug, thiserror::Error)]
-enum InitError {
-    #[error("{path} is there already and stays as it is; edit it, or give another --root")]
-    Exists { path: Utf8PathBuf },
-    #[error("cannot {operation} {path}: {source}")]
-    Io {
-        operation: &'static str,
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
-}
-
 /// Writes the starter catalog and says what to do next; exit code 2 if there is a catalog already.
-pub(super) fn run(args: &InitArgs) -> ExitCode {
+pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
     let places = host::working_directory().and_then(|here| {
         let root = settings::named_root(args.root.as_deref(), &here)?;
         if root.is_none() {
@@ -50,52 +37,25 @@ pub(super) fn run(args: &InitArgs) -> ExitCode {
         }
         Ok((root.unwrap_or_else(|| here.clone()), here))
     });
-    let (root, here) = match places {
-        Ok(places) => places,
-        Err(problem) => {
-            tracing::error!("{problem}");
-            return ExitCode::FAILURE;
-        }
-    };
-    match write(&root) {
-        Ok(path) => match print(next(&path, &root, &here).as_bytes()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        },
-        Err(error) => {
-            tracing::error!("{error}");
-            match error {
-                InitError::Exists { .. } => ExitCode::from(2),
-                InitError::Io { .. } => ExitCode::FAILURE,
-            }
-        }
-    }
+    let (root, here) = places.map_err(stop(1))?;
+    let path = write(&root)?;
+    Ok(printed(next(&path, &root, &here), 0))
 }
 
 /// Never over a file that is there, nor through a link.
-fn write(root: &Utf8Path) -> Result<Utf8PathBuf, InitError> {
+fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
     let path = root.join("catalog.toml");
-    let failed = |operation, path: &Utf8Path| {
-        let path = path.to_owned();
-        move |source: io::Error| match source.kind() {
-            io::ErrorKind::AlreadyExists => InitError::Exists { path },
-            _ => InitError::Io {
-                operation,
-                path,
-                source,
-            },
-        }
+    let failed = |operation: &str, path: &Utf8Path, error: &io::Error| {
+        stop(1)(format!("cannot {operation} {path}: {error}"))
     };
-    fs::create_dir_all(root).map_err(|source| InitError::Io {
-        operation: "make the directory",
-        path: root.to_owned(),
-        source,
+    fs::create_dir_all(root).map_err(|error| failed("make the directory", root, &error))?;
+    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+    let mut file = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => stop(2)(format!(
+            "{path} is there already and stays as it is; edit it, or give another --root"
+        )),
+        _ => failed("create", &path, &error),
     })?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .map_err(failed("create", &path))?;
     let written = file
         .write_all(STARTER.as_bytes())
         .and_then(|()| file.sync_all());
@@ -103,7 +63,7 @@ fn write(root: &Utf8Path) -> Result<Utf8PathBuf, InitError> {
         // Half a catalog would stand in the way of the next attempt.
         let _ = fs::remove_file(&path);
     }
-    written.map_err(failed("write", &path))?;
+    written.map_err(|error| failed("write", &path, &error))?;
     Ok(path)
 }
 

@@ -23,7 +23,7 @@ use tracing_subscriber::{
     registry::Registry,
 };
 
-use super::stderr::Stderr;
+use super::streams::Stderr;
 use crate::task::{Failure, cut_links, redact_presigned, visible};
 
 /// How much is said on stderr, and how.
@@ -49,8 +49,8 @@ enum LogForm {
     Json,
 }
 
-/// The words that are ours begin so. Libraries would print whole requests and answers, and with them
-/// secrets (invariant 6).
+/// The prefix of oneact's own log targets. Libraries would log whole requests and answers, and with them secrets
+/// (invariant 6).
 const OWN: &str = "oneact";
 
 /// As the command line says.
@@ -112,7 +112,7 @@ fn lines(form: LogForm, level: LevelFilter) -> Dispatch {
     }
 }
 
-/// A field of a line. Whatever it quotes, it is one line, steers nothing and shows no signature of a link.
+/// A field of a line: on one line, without control characters and without signatures of links, whatever it quotes.
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
     let value = format!("{value:?}");
     let value = redact_presigned(&value);
@@ -123,7 +123,7 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt:
     }
 }
 
-/// The same for lines of JSON, which are written one at a time: whoever reads a value gets it in one line.
+/// The same for lines of JSON, which are written one at a time.
 struct JsonLines;
 
 impl Write for JsonLines {
@@ -151,7 +151,7 @@ fn make_visible(value: &mut Value) {
     }
 }
 
-/// Most runs say nothing: what writes lines is made when there is a first one.
+/// Most runs log nothing: the formatter is made for the first event.
 struct Quiet {
     form: LogForm,
     lines: OnceLock<Dispatch>,

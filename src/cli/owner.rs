@@ -1,4 +1,4 @@
-//! Whose a root, a catalog or a state directory is that nobody named (docs/trust.md).
+//! Who owns a root, a catalog or a state directory that was found and not named (docs/trust.md).
 
 use std::{
     fs::{self, Metadata},
@@ -14,51 +14,37 @@ use crate::host;
 /// The access control list of a file. What it lets others do shows in the mode as rights of the group.
 const ACL: &str = "system.posix_acl_access";
 
-/// Whether what was found belongs to us, to root or to the user behind sudo, and nobody else may write to
-/// it. What is not there belongs to nobody, and is no danger. The sentence says how to name it instead.
+/// Accepts a path that belongs to this user, to root or to the user behind sudo, and that nobody else may write to.
+/// A path that does not exist is accepted. The error says how to name the path instead.
 pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), String> {
     let found = match fs::metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(format!("{what} {path} cannot be looked at: {error}")),
     };
-    let refused = |why: String| {
-        format!(
-            "{what} {path} was found, not named, and {why}: whoever can write there decides what is run. If you trust it, name it: {name_it}"
-        )
-    };
-    let us = host::user_id();
+    let (us, owner, group) = (host::user_id(), found.uid(), found.gid());
     let trusted = [Some(us), Some(0), host::user_behind_sudo()];
-    if !trusted.contains(&Some(found.uid())) {
-        let owner = found.uid();
-        return Err(refused(format!(
-            "it belongs to user {owner}, not to you ({us})"
-        )));
-    }
-    if found.mode() & 0o002 != 0 {
-        return Err(refused("every user may write to it".to_owned()));
-    }
-    if found.mode() & 0o020 == 0 {
+    let why = if !trusted.contains(&Some(owner)) {
+        format!("it belongs to user {owner}, not to you ({us})")
+    } else if found.mode() & 0o002 != 0 {
+        "every user may write to it".to_owned()
+    } else if found.mode() & 0o020 == 0 {
         return Ok(());
-    }
-    match has_list(path) {
-        Ok(false) => {}
-        Ok(true) => {
-            return Err(refused(
-                "an access control list lets others write to it (`getfacl` shows it)".to_owned(),
-            ));
-        }
-        Err(error) => {
-            return Err(refused(format!(
+    } else {
+        match has_list(path) {
+            Ok(false) if is_group_of_one(&found) => return Ok(()),
+            Ok(false) => format!("others may write to it (group {group})"),
+            Ok(true) => {
+                "an access control list lets others write to it (`getfacl` shows it)".to_owned()
+            }
+            Err(error) => format!(
                 "whether an access control list lets others write to it cannot be read ({error})"
-            )));
+            ),
         }
-    }
-    if !is_group_of_one(&found) {
-        let group = found.gid();
-        return Err(refused(format!("others may write to it (group {group})")));
-    }
-    Ok(())
+    };
+    Err(format!(
+        "{what} {path} was found, not named, and {why}: whoever can write there decides what is run. If you trust it, name it: {name_it}"
+    ))
 }
 
 /// Whether the rights of the group are rights of the owner alone: as far as the machine's own files tell, it

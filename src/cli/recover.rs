@@ -15,7 +15,7 @@ use crate::{
     task::visible,
 };
 
-use super::{flags::PlaceArgs, print, rollback::below, settings};
+use super::{Stop, printed, rollback::below, settings::PlaceArgs};
 
 /// Where, and for whom.
 #[derive(Debug, Args)]
@@ -41,22 +41,16 @@ Exit codes:
   2    the command line cannot be used
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-/// Settles and tells.
-pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> ExitCode {
+/// Settles the plans and prints what came of them.
+pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let settings = match settings::places(&args.places) {
-        Ok(places) => places,
-        Err(problem) => {
-            tracing::error!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
+    let project = args.places.project()?;
     let settled = match &args.plan {
-        None => perform::recover(&settings, &host),
+        None => perform::recover(&project, &host),
         Some(plan) => {
-            let path = below(&settings.root, plan);
+            let path = below(&project.root, plan);
             let mut ask = |lines: &[String]| asked(&path, lines, args.yes);
-            perform::recover_named(&path, &mut ask, &settings, &host)
+            perform::recover_named(&path, &mut ask, &project, &host)
         }
     };
     let text = if args.json {
@@ -67,10 +61,7 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> ExitCode {
         let lines = settled.told.iter().map(|line| visible(line) + "\n");
         lines.collect()
     };
-    match print(text.as_bytes()) {
-        Ok(()) if settled.open == 0 => ExitCode::SUCCESS,
-        Ok(()) | Err(_) => ExitCode::FAILURE,
-    }
+    Ok(printed(text, u8::from(settled.open > 0)))
 }
 
 /// Shows what would change, and asks whether it may.
@@ -82,7 +73,7 @@ fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
         shown.push_str(&visible(line));
         shown.push('\n');
     }
-    // What nobody can read, nobody agrees to.
+    // Without a reader nobody can agree.
     if stderr.write_all(shown.as_bytes()).is_err() {
         return Consent::Refused;
     }

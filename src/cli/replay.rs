@@ -16,12 +16,15 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{self, Interrupt, Interrupts},
-    perform::{Acts, Comparison, Most, Repeated, Row, repeat},
+    perform::{Arrived, Reuse, Settings, perform},
+    record::{Comparison, Effects, Ran, Repeated, Row, repeat},
+    task::Course,
 };
 
 use super::{
-    print,
-    record::{Desk, LookArgs, LookFailure, columns, desk, failed, json, page, told, words},
+    Stop, printed,
+    printing::{Desk, LookArgs, columns, json, page, words},
+    stop,
     tame::{fit, hanging},
 };
 
@@ -56,64 +59,58 @@ impl ReplayArgs {
     }
 }
 
-/// Tells.
-pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> ExitCode {
+/// Prints what was recorded, or does a step again.
+pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let opened = Desk::open(&args.look, interrupts);
     match (&args.id, &args.html) {
-        (Some(id), _) if args.execute => execute(id, args, interrupts),
-        (Some(id), _) => told(&args.look, interrupts, |desk| stored(id, args, desk)),
-        (None, Some(file)) => told(&args.look, interrupts, |desk| html(file, args, desk)),
-        (None, None) => told(&args.look, interrupts, |desk| session(args, desk)),
+        // Nothing ran, whatever the reason.
+        (Some(id), _) if args.execute => execute(id, args, opened).map_err(Stop::refused),
+        (Some(id), _) => stored(id, args, &mut opened?),
+        (None, Some(file)) => html(file, args, &mut opened?),
+        (None, None) => {
+            // The whole session (R-004-59).
+            let (page, whole) = opened?.whole()?;
+            Ok(printed(json::line(&json::document(&page, &whole)), 0))
+        }
     }
 }
 
 /// The stored answer and a newline.
-fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<String, LookFailure> {
-    let row = desk.reading.find(id, args.look.session.as_deref())?;
+fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
+    let row = desk.find(id)?;
     if args.look.json {
         let whole = desk.reading.whole_of(row)?;
-        return Ok(json::line(&json::whole_step(&whole)));
+        return Ok(printed(json::line(&json::whole_step(&whole)), 0));
     }
+    let step = row.step_index;
     if let Some(response) = row.response {
-        return Ok(response + "\n");
+        return Ok(printed(response + "\n", 0));
     }
     let why = if words::pruned(&row) {
         format!("was pruned; its SHA-256 was {}", row.response_sha256)
     } else {
         "is not in the record".to_owned()
     };
-    let step = row.step_index;
-    Err(LookFailure::Said(format!("the answer of #{step} {why}")))
+    Err(stop(1)(format!("the answer of #{step} {why}")))
 }
 
-/// The whole session (R-004-59).
-fn session(args: &ReplayArgs, desk: &mut Desk) -> Result<String, LookFailure> {
-    let session = desk.reading.session(args.look.session.as_deref())?;
-    let page = desk.reading.page(&session, Most::All, &|_| true)?;
-    let whole = desk.reading.whole(&session, page.steps.clone())?;
-    Ok(json::line(&json::document(&page, &whole)))
-}
-
-fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<String, LookFailure> {
-    let session = desk.reading.session(args.look.session.as_deref())?;
-    let page = desk.reading.page(&session, Most::All, &|_| true)?;
-    let whole = desk.reading.whole(&session, page.steps.clone())?;
+fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
+    let (page, whole) = desk.whole()?;
     let text = page::page(&page, &whole, desk);
-    let here = host::working_directory().map_err(LookFailure::Usage)?;
-    let path = here.join(file);
+    let path = host::working_directory().map_err(stop(2))?.join(file);
     if is_stdout(&path) {
-        // What is printed besides would stand in the page.
-        return Ok(text);
+        // Anything else that is printed would become part of the page.
+        return Ok(printed(text, 0));
     }
     write(&path, text.as_bytes())
-        .map_err(|error| LookFailure::Said(format!("cannot write {path}: {error}")))?;
+        .map_err(|error| stop(1)(format!("cannot write {path}: {error}")))?;
+    let (session, steps) = (&page.session_id, whole.len());
     Ok(if args.look.json {
-        json::line(&json!({"file": path.as_str(), "session_id": session, "steps": whole.len()}))
+        let wrote = json!({"file": path.as_str(), "session_id": session, "steps": steps});
+        printed(json::line(&wrote), 0)
     } else {
-        format!(
-            "Wrote {path}: {}, {} steps.\n",
-            words::line(&session),
-            whole.len()
-        )
+        let session = words::line(session);
+        printed(format!("Wrote {path}: {session}, {steps} steps.\n"), 0)
     })
 }
 
@@ -125,7 +122,7 @@ fn is_stdout(path: &Utf8Path) -> bool {
     (there.dev(), there.ino()) == (stdout.st_dev, stdout.st_ino)
 }
 
-/// Whole or not at all, where a link leads as well; into what is no file, e.g. a pipe, as it is.
+/// Writes a file whole or not at all, also through a link. A path that is no file, e.g. a pipe, is written to directly.
 fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     let there = fs::metadata(path).map(|there| there.is_file());
     if there.is_ok_and(|is_file| !is_file) {
@@ -142,7 +139,7 @@ fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Where a link leads, also if there is nothing yet.
+/// The path that a link leads to, also if nothing is there yet.
 fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
     // As many as the kernel follows.
     const LINKS: usize = 40;
@@ -157,35 +154,33 @@ fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-fn execute(id: &str, args: &ReplayArgs, interrupts: Interrupts) -> ExitCode {
-    let found = desk(&args.look, interrupts).and_then(|mut desk| {
-        let row = desk.reading.find(id, args.look.session.as_deref())?;
-        Ok((desk, row))
-    });
-    let (desk, row) = match found {
-        Ok(found) => found,
-        // Nothing ran, whatever the reason.
-        Err(failure) => {
-            failed(&failure);
-            return ExitCode::from(2);
-        }
+fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<ExitCode, Stop> {
+    let mut desk = opened?;
+    let row = desk.find(id)?;
+    let host = &desk.host;
+    let settings = Settings {
+        reuse: Reuse::Off,
+        ..Settings::of(desk.project.clone())
     };
-    let repeated = repeat(&row, &desk.settings, &desk.host);
-    desk.host.interrupts().stand_down();
+    let repeated = repeat(&row, &desk.project, host, |task| {
+        let arrived = Arrived::read(Ok(task), host.moment(), host);
+        let answer = perform(&arrived, &settings, host, &Course::default(), &|_| ());
+        Ran {
+            outcome: answer.into_outcome(),
+            operation: arrived.operation,
+        }
+    });
+    host.interrupts().stand_down();
     let code = match &repeated {
         Repeated::Refused(_) => 2,
         Repeated::Cancelled(interrupt) => 128 + interrupt.number(),
         Repeated::Compared(found) => u8::from(!found.differs.is_empty()),
     };
-    let text = if args.look.json {
-        json::line(&document(&row, &repeated))
+    Ok(if args.look.json {
+        printed(json::line(&document(&row, &repeated)), code)
     } else {
-        outcome(&row, &repeated)
-    };
-    match print(text.as_bytes()) {
-        Ok(()) => ExitCode::from(code),
-        Err(_) => ExitCode::FAILURE,
-    }
+        printed(outcome(&row, &repeated), code)
+    })
 }
 
 /// For people.
@@ -206,34 +201,17 @@ fn cancelled(interrupt: Interrupt) -> String {
 
 /// For programs.
 fn document(row: &Row, repeated: &Repeated) -> Value {
-    let mut document = json!({
-        "step_index": row.step_index, "operation_id": row.operation_id,
-    });
-    let more = match repeated {
-        Repeated::Refused(why) => json!({"verdict": "refused", "why": why}),
-        Repeated::Cancelled(interrupt) => {
-            json!({"verdict": "cancelled", "why": cancelled(*interrupt)})
-        }
-        Repeated::Compared(found) => {
-            let differs: Vec<_> = found
-                .differs
-                .iter()
-                .map(|differing| json!({"what": differing.what, "then": differing.then, "now": differing.now}))
-                .collect();
-            let verdict = if differs.is_empty() {
-                "same"
-            } else {
-                "differs"
-            };
-            json!({
-                "verdict": verdict, "session_id": found.session_id, "same": found.same, "differs": differs,
-            })
-        }
-    };
-    if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
-        document.extend(more);
+    let (step, operation) = (row.step_index, &row.operation_id);
+    let ended = |verdict: &str, why: &str| json!({"step_index": step, "operation_id": operation, "verdict": verdict, "why": why});
+    match repeated {
+        Repeated::Refused(why) => ended("refused", why),
+        Repeated::Cancelled(interrupt) => ended("cancelled", &cancelled(*interrupt)),
+        Repeated::Compared(found) => json!({
+            "step_index": step, "operation_id": operation,
+            "verdict": if found.differs.is_empty() { "same" } else { "differs" },
+            "session_id": found.session_id, "same": found.same, "differs": found.differs,
+        }),
     }
-    document
 }
 
 /// The longest that something equal is before its middle is left out, in columns.
@@ -242,9 +220,9 @@ const SAME: usize = 60;
 const VALUE: usize = 120;
 
 fn compared(row: &Row, found: &Comparison) -> String {
-    let acts = match found.acts {
-        Acts::ReadOnly => "changes nothing",
-        Acts::Idempotent | Acts::Once => "is idempotent",
+    let acts = match found.effects {
+        Effects::None => "changes nothing",
+        Effects::Idempotent | Effects::Once => "is idempotent",
     };
     let action = words::line(row.action_type.as_deref().unwrap_or("the step"));
     let columns = columns();
@@ -252,16 +230,19 @@ fn compared(row: &Row, found: &Comparison) -> String {
         "{action} {acts}; done again in the session {}",
         found.session_id
     );
-    let mut lines = vec![hanging(&title, columns, 2)];
     let same: Vec<String> = found
         .same
         .iter()
         .map(|same| fit(&words::line(same), SAME))
         .collect();
-    lines.push(match same.as_slice() {
-        [] => "same: nothing".to_owned(),
-        same => hanging(&format!("same: {}", same.join("; ")), columns, 2),
-    });
+    let same = match same.as_slice() {
+        [] => "nothing".to_owned(),
+        same => same.join("; "),
+    };
+    let mut lines = vec![
+        hanging(&title, columns, 2),
+        hanging(&format!("same: {same}"), columns, 2),
+    ];
     if found.differs.is_empty() {
         lines.push("differs: nothing".to_owned());
     }

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::{
     host::{self, Host, Interrupts},
-    perform::{Answer, Mode, Settings, perform_typed},
+    perform::{Answer, Settings, perform_typed},
     task::{Belief, PlanName, RollbackOrder, State, Task, visible},
 };
 
-use super::{flags::PlaceArgs, print, settings};
+use super::{Stop, printed, settings::PlaceArgs};
 
 /// Which plan, and how much of it.
 #[derive(Debug, Args)]
@@ -42,20 +42,11 @@ Exit codes:
   75   failed, worth retrying
   128 + n   cancelled by signal n; the tree is as it was before";
 
-/// Undoes it and tells.
-pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> ExitCode {
+/// Undoes the plan and prints what came of it.
+pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let settings = match settings::places(&args.places) {
-        Ok(places) => Settings {
-            mode: Mode::Run,
-            ..places
-        },
-        Err(problem) => {
-            tracing::error!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    let path = below(&settings.root, &args.plan);
+    let settings = Settings::of(args.places.project()?);
+    let path = below(&settings.project.root, &args.plan);
     let echo = json!({"rollback": path, "checkpoints": args.checkpoints});
     let order = RollbackOrder {
         plan: PlanName::Path(path),
@@ -68,18 +59,15 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> ExitCode {
     };
     let answer = perform_typed("rollback", echo, Task::Rollback(order), &settings, &host);
     host.interrupts().stand_down();
-    let printed = if args.json {
-        print(&answer.line)
+    let code = answer.exit_code(host.interrupts().caught());
+    Ok(if args.json {
+        printed(&answer.line, code)
     } else {
-        print(told(&answer).as_bytes())
-    };
-    match printed {
-        Ok(()) => ExitCode::from(answer.exit_code(host.interrupts().caught())),
-        Err(_) => ExitCode::FAILURE,
-    }
+        printed(told(&answer), code)
+    })
 }
 
-/// What was typed is meant from where one stands; if nothing is there, from the root.
+/// A typed path is taken from the working directory; if nothing is there, from the root.
 pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
     let here = host::working_directory().map(|here| here.join(typed));
     let found = here.ok().and_then(|path| path.canonicalize_utf8().ok());

@@ -20,7 +20,10 @@ use crate::{
 };
 
 use super::{
-    bar::Bar, file, flags::TaskArgs, logs, preview, print_unless, settings, stderr, stdin,
+    Stop, logs, print_unless,
+    settings::{self, TaskArgs},
+    stdin, streams,
+    terminal::{self, Bar},
     watch::Watched,
 };
 
@@ -31,15 +34,15 @@ const READER: Duration = Duration::from_secs(5);
 pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(run.clock.clone(), run.seed, interrupts);
     let begun = host.moment();
-    match settings::settle(run) {
+    match run.settings() {
         Ok(settings) => {
             let input = match file {
-                Some(path) if path != "-" => file::read(path),
+                Some(path) if path != "-" => stdin::read_file(path),
                 Some(_) | None => stdin::read(&host, begun, settings.budget),
             };
             answer(input, settings, begun, host)
         }
-        Err(problem) => answer(Err(unusable(&problem)), settings::nowhere(), begun, host),
+        Err(Stop { why, .. }) => answer(Err(unusable(&why)), settings::nowhere(), begun, host),
     }
 }
 
@@ -51,7 +54,7 @@ pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(None, None, interrupts);
     let begun = host.moment();
     let code = answer(Err(failure), settings::nowhere(), begun, host);
-    stderr::tell(error);
+    streams::tell(error);
     code
 }
 
@@ -127,7 +130,7 @@ fn answer(
         logs::failed(failure);
     }
     if let Some(preview) = &answer.outcome().preview {
-        preview::show(preview);
+        terminal::show(preview);
     }
     // Only now: it waits for servers that are still ending.
     drop(answer);

@@ -10,7 +10,7 @@ use crate::{
     selftest::{Sweep, Unfinished, Verdict, crash},
 };
 
-use super::print;
+use super::{Stop, print, printed, printing::json::line};
 
 /// Where, and for whom.
 #[derive(Debug, Args)]
@@ -32,37 +32,31 @@ Exit codes:
   1    it was not, or could not be tried
   128 + n   interrupted by signal n";
 
-/// Tries it, tells, and answers with what it came to.
-pub(super) fn run(args: &SelftestArgs, interrupts: Interrupts) -> ExitCode {
+/// Runs the test and prints each sweep and the verdict.
+pub(super) fn run(args: &SelftestArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let mut printed = Ok(());
+    let mut told = Ok(());
     let tried = crash(&args.crash, &host, &mut |sweep| {
-        if !args.json && printed.is_ok() {
-            printed = print(told(sweep).as_bytes());
+        if !args.json && told.is_ok() {
+            told = print(swept(sweep).as_bytes());
         }
     });
-    let verdict = match tried {
-        Ok(verdict) => verdict,
-        Err(Unfinished::Interrupted(interrupt)) => {
-            return ExitCode::from(128 + interrupt.number());
-        }
-        Err(unfinished) => {
-            tracing::error!("{unfinished}");
-            return ExitCode::FAILURE;
-        }
-    };
+    if let Err(Unfinished::Interrupted(interrupt)) = tried {
+        return Ok(ExitCode::from(128 + interrupt.number()));
+    }
+    let verdict = tried?;
     let text = if args.json {
-        serde_json::to_string(&verdict).unwrap_or_default() + "\n"
+        line(&verdict)
     } else {
         ending(&verdict)
     };
-    match printed.and_then(|()| print(text.as_bytes())) {
-        Ok(()) if verdict.bad.is_empty() => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
+    Ok(match told {
+        Ok(()) => printed(text, u8::from(!verdict.bad.is_empty())),
+        Err(_) => ExitCode::FAILURE,
+    })
 }
 
-fn told(sweep: &Sweep) -> String {
+fn swept(sweep: &Sweep) -> String {
     let Sweep {
         name,
         points,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use jiff::Zoned;
 
-use super::flags::moment;
+use super::{Stop, settings::moment};
 use crate::{host::Clock, servers};
 
 /// Which server to be.
@@ -20,12 +20,7 @@ pub(super) struct ServeArgs {
 }
 
 /// Serves until stdin ends.
-pub(super) fn run(args: &ServeArgs) -> ExitCode {
-    match servers::serve(&args.name, Clock::new(args.clock.clone())) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+pub(super) fn run(args: &ServeArgs) -> Result<ExitCode, Stop> {
+    servers::serve(&args.name, Clock::new(args.clock.clone()))?;
+    Ok(ExitCode::SUCCESS)
 }

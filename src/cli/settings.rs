@@ -1,74 +1,133 @@
-//! From flags and environment to settings: where everything is.
+//! The flags of a run as they are typed, those it shares with other verbs, and with the environment where
+//! everything is.
+
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use jiff::Zoned;
 
 use crate::{
     host,
-    perform::{Mode, Reply, Reuse, Settings},
+    perform::{Mode, Project, Reply, Reuse, Settings},
+    task::duration_or_seconds,
 };
 
-use super::{
-    flags::{PlaceArgs, RunArgs},
-    owner,
-};
+use super::{Stop, owner, stop};
 
-/// The settings of a run; or what is wrong with flags or environment.
-pub(super) fn settle(args: &RunArgs) -> Result<Settings, String> {
-    Ok(Settings {
-        mode: if args.dry_run {
-            Mode::DryRun
-        } else {
-            Mode::Run
-        },
-        budget: args.timeout,
-        expect: args.expect.clone(),
-        reply: args.reply.into(),
-        reuse: if args.no_reuse {
-            Reuse::Off
-        } else {
-            Reuse::Allowed
-        },
-        profile: args.profile.clone(),
-        ..places(&args.places)?
-    })
+/// Where everything is.
+#[derive(Debug, Default, Args)]
+pub(super) struct PlaceArgs {
+    /// Where relative paths start and outputs go [default: `$ONEACT_ROOT`, else the nearest
+    /// directory upwards that holds catalog.toml, else the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(super) root: Option<Utf8PathBuf>,
+    /// The catalog [default: ROOT/catalog.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(super) catalog: Option<Utf8PathBuf>,
 }
 
-/// Where everything is, for a run that performs nothing.
-pub(super) fn places(args: &PlaceArgs) -> Result<Settings, String> {
-    let here = host::working_directory()?;
-    let named = named_root(args.root.as_deref(), &here)?;
-    let found = named.is_none();
-    let root = named.unwrap_or_else(|| nearest(&here));
-    // Without `..` and links, so that the URIs of assets are the same whatever way led here.
-    let root = root.canonicalize_utf8().unwrap_or(root);
-    if found {
-        owner::ours(&root, "the root", "--root DIR, or $ONEACT_ROOT")?;
+/// What is behind `run`.
+#[derive(Debug, Default, Args)]
+pub(super) struct TaskArgs {
+    /// The task [default: from stdin, as with `-`]
+    #[arg(value_name = "FILE")]
+    pub(super) file: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+/// Flags of a run.
+#[derive(Debug, Default, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) places: PlaceArgs,
+    /// Resolve and check everything, print what would be done, start nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Carry a file plan out only if it does exactly what `--dry-run` showed under this hash
+    #[arg(long, value_name = "HASH", conflicts_with = "dry_run", value_parser = preview_hash)]
+    pub(super) expect: Option<String>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = Reply::Adl, value_name = "FORM")]
+    pub(super) reply: Reply,
+    /// Do it, also where the ledger has a good answer from before
+    #[arg(long)]
+    pub(super) no_reuse: bool,
+    /// Who calls: a [profile.NAME] of the catalog
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
+    /// The longest the run may take: 90s, 500ms, 2m, or a number of seconds
+    #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
+    pub(super) timeout: Option<Duration>,
+    /// Let the clock stand still at this moment (RFC 9557, e.g.
+    /// 2026-02-24T10:00:00+08:00[Asia/Singapore]): durations are 0, output is reproducible
+    #[arg(long, value_name = "RFC9557", value_parser = moment)]
+    pub(super) clock: Option<Zoned>,
+    /// Make all ids from this number: with --clock, every byte of output is reproducible
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+}
+
+impl RunArgs {
+    /// The settings of a run; or what is wrong with flags or environment.
+    pub(super) fn settings(&self) -> Result<Settings, Stop> {
+        Ok(Settings {
+            mode: if self.dry_run {
+                Mode::DryRun
+            } else {
+                Mode::Run
+            },
+            budget: self.timeout,
+            expect: self.expect.clone(),
+            reply: self.reply,
+            reuse: if self.no_reuse {
+                Reuse::Off
+            } else {
+                Reuse::Allowed
+            },
+            profile: self.profile.clone(),
+            ..Settings::of(self.places.project()?)
+        })
     }
-    let (catalog, why) = match &args.catalog {
-        Some(path) => (here.join(path), "as --catalog says"),
-        None => (root.join("catalog.toml"), "in the root"),
-    };
-    if found && args.catalog.is_none() {
-        owner::ours(&catalog, "the catalog", "--catalog FILE")?;
+}
+
+impl PlaceArgs {
+    /// Where everything is; or what is wrong with flags or environment.
+    pub(super) fn project(&self) -> Result<Project, Stop> {
+        self.find().map_err(stop(2))
     }
-    tracing::info!("The catalog is {catalog}, {why}.");
-    let (state_dir, why) = match said("ONEACT_STATE_DIR")? {
-        Some(dir) => (here.join(dir), "as ONEACT_STATE_DIR says"),
-        None => (own_state(&root, found)?, "in the root"),
-    };
-    tracing::info!("The state directory is {state_dir}, {why}.");
-    Ok(Settings {
-        catalog,
-        state_dir,
-        root,
-        mode: Mode::DryRun,
-        budget: None,
-        expect: None,
-        reply: Reply::Adl,
-        ledger: host::variable("ONEACT_LEDGER").filter(|said| !said.is_empty()),
-        reuse: Reuse::Allowed,
-        profile: None,
-    })
+
+    fn find(&self) -> Result<Project, String> {
+        let here = host::working_directory()?;
+        let named = named_root(self.root.as_deref(), &here)?;
+        let found = named.is_none();
+        let root = named.unwrap_or_else(|| nearest(&here));
+        // Without `..` and links, so that the URIs of assets are the same whatever way led here.
+        let root = root.canonicalize_utf8().unwrap_or(root);
+        if found {
+            owner::ours(&root, "the root", "--root DIR, or $ONEACT_ROOT")?;
+        }
+        let (catalog, why) = match &self.catalog {
+            Some(path) => (here.join(path), "as --catalog says"),
+            None => (root.join("catalog.toml"), "in the root"),
+        };
+        if found && self.catalog.is_none() {
+            owner::ours(&catalog, "the catalog", "--catalog FILE")?;
+        }
+        tracing::info!("The catalog is {catalog}, {why}.");
+        let (state_dir, why) = match said("ONEACT_STATE_DIR")? {
+            Some(dir) => (here.join(dir), "as ONEACT_STATE_DIR says"),
+            None => (own_state(&root, found)?, "in the root"),
+        };
+        tracing::info!("The state directory is {state_dir}, {why}.");
+        Ok(Project {
+            catalog,
+            state_dir,
+            root,
+            ledger: host::variable("ONEACT_LEDGER").filter(|said| !said.is_empty()),
+        })
+    }
 }
 
 /// The state directory of a root. A link there may lead anywhere.
@@ -88,18 +147,15 @@ fn own_state(root: &Utf8Path, found: bool) -> Result<Utf8PathBuf, String> {
 
 /// Settings for a run that performs nothing, nowhere.
 pub(super) fn nowhere() -> Settings {
-    let nowhere = Utf8PathBuf::from("/");
+    let root = Utf8PathBuf::from("/");
     Settings {
-        catalog: nowhere.join("catalog.toml"),
-        state_dir: nowhere.join(".oneact"),
-        root: nowhere,
         mode: Mode::DryRun,
-        budget: None,
-        expect: None,
-        reply: Reply::Adl,
-        ledger: None,
-        reuse: Reuse::Allowed,
-        profile: None,
+        ..Settings::of(Project {
+            catalog: root.join("catalog.toml"),
+            state_dir: root.join(".oneact"),
+            root,
+            ledger: None,
+        })
     }
 }
 
@@ -136,4 +192,23 @@ fn nearest(here: &Utf8Path) -> Utf8PathBuf {
         "The root is {here}, where oneact was started: no directory upwards has a catalog.toml."
     );
     here.to_owned()
+}
+
+/// `sha256:` and 64 hexadecimal digits.
+fn preview_hash(text: &str) -> Result<String, String> {
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("give the hash that `oneact --dry-run` printed, `sha256:` and 64 digits".to_owned())
+}
+
+pub(super) fn moment(text: &str) -> Result<Zoned, String> {
+    let moment: Zoned = text.parse().map_err(|error| {
+        format!("{error}; write e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]")
+    })?;
+    if (1..=9999).contains(&moment.year()) {
+        return Ok(moment);
+    }
+    Err("give a year from 1 to 9999".to_owned())
 }

@@ -8,12 +8,13 @@ use serde_json::{Map, Value};
 use crate::{
     envelope::{OldAnswer, read_response},
     host::Interrupts,
-    perform::{Decision, Made, Row, RowState, Whole},
+    record::{Made, Row, Whole},
     task::Sight,
 };
 
 use super::{
-    record::{Desk, LookArgs, LookFailure, columns, duration, json, size, told, words},
+    Stop, printed,
+    printing::{Desk, LookArgs, columns, json, size, words},
     tame::{fit, hanging, padded, width},
 };
 
@@ -27,16 +28,17 @@ pub(super) struct ShowArgs {
     look: LookArgs,
 }
 
-/// Tells.
-pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> ExitCode {
-    told(&args.look, interrupts, |desk| {
-        let row = desk.reading.find(&args.id, args.look.session.as_deref())?;
-        let whole = desk.reading.whole_of(row)?;
-        if args.look.json {
-            return Ok(json::line(&json::whole_step(&whole)));
-        }
-        shown(&whole, desk)
-    })
+/// Prints everything about one answer.
+pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let mut desk = Desk::open(&args.look, interrupts)?;
+    let row = desk.find(&args.id)?;
+    let whole = desk.reading.whole_of(row)?;
+    let text = if args.look.json {
+        json::line(&json::whole_step(&whole))
+    } else {
+        shown(&whole, &mut desk)?
+    };
+    Ok(printed(text, 0))
 }
 
 /// How wide the column of labels is.
@@ -45,56 +47,49 @@ const LABEL: usize = 7;
 /// The longest that a value is before its middle is left out, in columns.
 const VALUE: usize = 200;
 
-fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, LookFailure> {
+fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
     let row = &whole.step.row;
     let answer = row.response.as_deref().and_then(read_response);
     let opened = desk.reading.opened(&row.session_id)?;
+    let profile = opened.as_ref().map(|session| session.profile.as_str());
+    let again: Vec<String> = whole.again.iter().map(|step| format!("#{step}")).collect();
+    let session = format!("{} #{}", words::line(&row.session_id), row.step_index);
+    let failed = match &answer {
+        Some(answer) => failed(answer),
+        None => row.fault.iter().map(|fault| words::line(fault)).collect(),
+    };
+    let pruned = "request and answer were removed; their hashes stay";
+    let facts = [
+        ("asked", vec![asked(row, profile, desk)]),
+        ("session", vec![session]),
+        ("request", request(whole)),
+        ("params", parameters(row)),
+        ("made", made(row)),
+        ("checks", answer.iter().map(checks).collect()),
+        ("failed", failed),
+        ("ledger", ledger(whole)),
+        (
+            "pruned",
+            Vec::from_iter(words::pruned(row).then(|| pruned.to_owned())),
+        ),
+        (
+            "given",
+            match again.as_slice() {
+                [] => Vec::new(),
+                again => vec![format!("again to {}", again.join(", "))],
+            },
+        ),
+    ];
     let columns = columns();
-    let mut told = vec![hanging(&title(row, answer.as_ref()), columns, 2) + "\n"];
-    let mut say = |label: &str, lines: Vec<String>| {
+    let mut text = hanging(&title(row, answer.as_ref()), columns, 2) + "\n";
+    for (label, lines) in facts {
         for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
             let line = hanging(line, columns, 2 + LABEL + 2);
-            told.push(format!("  {}  {line}\n", padded(label, LABEL)));
+            text.extend(["  ", &padded(label, LABEL), "  ", &line, "\n"]);
         }
-    };
-    say(
-        "asked",
-        vec![asked(
-            row,
-            opened.as_ref().map(|session| session.profile.as_str()),
-            desk,
-        )],
-    );
-    say(
-        "session",
-        vec![format!(
-            "{} #{}",
-            words::line(&row.session_id),
-            row.step_index
-        )],
-    );
-    say("request", request(whole));
-    say("params", parameters(row));
-    say("made", made(row));
-    if let Some(answer) = &answer {
-        say("checks", vec![checks(answer)]);
-        say("failed", failed(answer));
-    } else if let Some(fault) = &row.fault {
-        say("failed", vec![words::line(fault)]);
     }
-    say("ledger", ledger(whole));
-    if words::pruned(row) {
-        say(
-            "pruned",
-            vec!["request and answer were removed; their hashes stay".to_owned()],
-        );
-    }
-    if !whole.again.is_empty() {
-        let again: Vec<String> = whole.again.iter().map(|step| format!("#{step}")).collect();
-        say("given", vec![format!("again to {}", again.join(", "))]);
-    }
-    Ok(told.concat())
+    Ok(text)
 }
 
 /// `op_01J8…  CAP-PRE-002 audio_extractor @ media-processing   done in 3.4 s`
@@ -104,20 +99,9 @@ fn title(row: &Row, answer: Option<&OldAnswer>) -> String {
         operation => operation,
     };
     let action = row.action_type.as_deref().unwrap_or("–");
-    let calls = answer.map(|answer| answer.invocations.as_slice());
-    let tools: Vec<String> = calls
-        .unwrap_or_default()
-        .iter()
-        .map(|call| format!("{} @ {}", call.tool_name, call.mcp_server))
-        .collect();
-    let took = match row.state {
-        None
-        | Some(RowState::Pending | RowState::Reused | RowState::Replayed | RowState::Suppressed) => {
-            String::new()
-        }
-        Some(_) => format!(" in {}", duration(row.duration_ms)),
-    };
-    let tools = tools.join(", ");
+    let took = words::took(row).filter(|_| !words::is_old_answer(row));
+    let took = took.map(|took| format!(" in {took}")).unwrap_or_default();
+    let tools = words::calls(answer).join(", ");
     let parts = [id, action, &tools];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!(
@@ -143,29 +127,22 @@ fn request(whole: &Whole) -> Vec<String> {
     let row = &whole.step.row;
     let hash = match row.request_hash.as_str() {
         "" => "no hash".to_owned(),
-        // Of before oneact it may be any text.
+        // A row from before oneact may hold any text here.
         hash => words::line(&hash.chars().take(19).chain(['…']).collect::<String>()),
     };
     let before = words::about(&whole.decision)
         .map(|row| format!(" (#{})", row.step_index))
         .unwrap_or_default();
-    let mut lines = vec![format!(
-        "{hash}   {}{before}",
-        words::reason(&whole.decision)
-    )];
-    if let Decision::Ran { differences, .. } = &whole.decision {
-        lines.extend(differences.iter().map(|difference| {
-            format!(
-                "{}   {}",
-                words::line(&difference.what),
-                words::difference(difference)
-            )
-        }));
-    }
-    lines
+    let decided = format!("{hash}   {}{before}", words::reason(&whole.decision));
+    let differences = words::differences(&whole.decision).iter();
+    let differences = differences.map(|difference| {
+        let what = words::line(&difference.what);
+        format!("{what}   {}", words::difference(difference))
+    });
+    [decided].into_iter().chain(differences).collect()
 }
 
-/// Each with where it came from, as far as that is recorded.
+/// The parameters, each with its origin as far as that is recorded.
 fn parameters(row: &Row) -> Vec<String> {
     let request = row.request.as_deref().map(serde_json::from_str::<Value>);
     let Some(Ok(request)) = request else {
@@ -239,7 +216,7 @@ fn made(row: &Row) -> Vec<String> {
         }
         format!("{id}  {}  {uri}{of}", words::line(&made.asset_type))
     };
-    words::made(row).into_iter().map(told).collect()
+    row.made().into_iter().map(told).collect()
 }
 
 fn checks(answer: &OldAnswer) -> String {

@@ -1,14 +1,21 @@
-//! The task on stdin: read to its end, or to a signal, or to the end of the run's time.
+//! Reads the task. stdin is read to its end, until a signal, or until the run's time is over. A file that the command
+//! line names must be a regular file, so that the run waits for no pipe or device.
 
 use std::{
-    io::{self, IsTerminal},
-    os::{fd::AsFd, unix::net::UnixStream},
+    fs::File,
+    io::{self, IsTerminal, Read as _},
+    os::{
+        fd::AsFd,
+        unix::{fs::OpenOptionsExt as _, net::UnixStream},
+    },
     time::Duration,
 };
 
+use camino::Utf8Path;
 use rustix::{
     buffer::spare_capacity,
     event::{PollFd, PollFlags, Timespec, poll},
+    fs::OFlags,
     io::Errno,
 };
 
@@ -18,7 +25,7 @@ use crate::{
     task::{Failure, Fault},
 };
 
-/// What is read at once, at first. Most tasks fit; a page that is never touched costs nothing.
+/// The first capacity of the buffer, in bytes. Most tasks fit.
 const BLOCK: usize = 16 * 1024;
 
 /// Reads stdin to its end, or until a signal comes, the budget is spent, or it is too much.
@@ -66,7 +73,7 @@ pub(super) fn read(
             read => read.map_err(|errno| failed(errno.into()))?,
         };
         if read == 0 || bytes.len() > MAX_BYTES {
-            // One byte too many is enough: the reader of JSON refuses it by its size.
+            // One byte too many is enough: the JSON reader refuses the input by its size.
             return Ok(bytes);
         }
     }
@@ -100,4 +107,26 @@ fn wait(wake: &UnixStream, stdin: impl AsFd, left: Option<Duration>) -> io::Resu
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Reads the file, or one byte more than a task may have: the reader of JSON refuses it by its size.
+pub(super) fn read_file(path: &Utf8Path) -> Result<Vec<u8>, Failure> {
+    regular(path).map_err(|error| {
+        let message = format!("cannot read the task from {path}: {error}");
+        Failure::new(Fault::InvalidUsage, message)
+    })
+}
+
+fn regular(path: &Utf8Path) -> io::Result<Vec<u8>> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        let message = "it is no regular file; give the task on stdin";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

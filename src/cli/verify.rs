@@ -8,15 +8,13 @@ use serde_json::{Value, json};
 
 use crate::{
     host::{Host, Interrupts},
-    perform::{self, AnchorOrder, Broken, EvidenceError, HeadSays, Settings, Verdict},
+    record::{self, Broken, HeadSays, Verdict},
 };
 
 use super::{
-    evidence::{grouped, line},
-    flags::PlaceArgs,
-    print,
-    record::{columns, words},
-    settings,
+    Stop, printed,
+    printing::{columns, grouped, json::line, words},
+    settings::PlaceArgs,
     tame::hanging,
 };
 
@@ -46,49 +44,31 @@ Exit codes:
   1    broken
   2    there is no ledger that can be read, or an anchor or a key cannot be";
 
-/// Examines and tells.
-pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> ExitCode {
+/// Examines the record and prints the verdict.
+pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
-    let examined = match settings::places(&args.places) {
-        Ok(settings) => examine(args, &settings, &host).map_err(|error| error.to_string()),
-        Err(problem) => Err(problem),
-    };
-    match examined {
-        Ok((verdict, text)) => match (print(text.as_bytes()), &verdict.broken) {
-            (Ok(()), None) => ExitCode::SUCCESS,
-            _ => ExitCode::FAILURE,
-        },
-        Err(problem) => {
-            tracing::error!("{problem}");
-            ExitCode::from(2)
-        }
-    }
+    let (verdict, text) = examine(args, &host).map_err(Stop::refused)?;
+    Ok(printed(text, u8::from(verdict.broken.is_some())))
 }
 
-/// What it came to, and what is printed.
-fn examine(
-    args: &VerifyArgs,
-    settings: &Settings,
-    host: &Host,
-) -> Result<(Verdict, String), EvidenceError> {
-    let order = AnchorOrder {
-        anchors: args.anchor.as_deref(),
-        signers: args.signers.as_deref(),
-    };
-    if args.anchor_out {
-        let (verdict, note) = perform::anchor_out(order, settings, host)?;
-        if verdict.broken.is_some() {
+/// The verdict, and what is printed.
+fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
+    let project = args.places.project()?;
+    let (anchors, signers) = (args.anchor.as_deref(), args.signers.as_deref());
+    let (mut ledger, verdict) = record::verify(anchors, signers, &project, host)?;
+    let text = match (args.anchor_out, &verdict.broken) {
+        // The last link, for others to keep.
+        (true, None) => match ledger.anchor()?.transpose()? {
+            Some(note) => line(&note),
+            None => String::new(),
+        },
+        (true, Some(_)) => {
             let told = told(&verdict, host);
             told.lines().for_each(|line| tracing::error!("{line}"));
+            String::new()
         }
-        let text = note.and_then(|note| serde_json::to_string(&note).ok());
-        return Ok((verdict, text.map(|text| text + "\n").unwrap_or_default()));
-    }
-    let verdict = perform::verify(order, settings, host)?;
-    let text = if args.json {
-        line(&document(&verdict))
-    } else {
-        told(&verdict, host)
+        (false, _) if args.json => line(&document(&verdict)),
+        (false, _) => told(&verdict, host),
     };
     Ok((verdict, text))
 }
@@ -117,7 +97,7 @@ fn told(verdict: &Verdict, host: &Host) -> String {
 }
 
 fn broken_lines(broken: &Broken) -> Vec<String> {
-    // It names ids as they stand in a ledger that somebody may have written to.
+    // The text quotes ids of a ledger that somebody may have changed.
     let what = words::line(&broken.what.to_string());
     let first = match broken.link {
         Some(link) => format!("BROKEN at link {link}: {what}"),

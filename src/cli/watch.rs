@@ -30,13 +30,13 @@ use super::{logs, print};
 /// also on a busy machine, and what a plan has done so far is taken back.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How much longer a plan may take whose files are being changed.
+/// How much longer a plan may take while it changes files.
 const LONGER: Duration = Duration::from_secs(5);
 
-/// Between two looks at a plan that is being changed.
+/// The time between two looks at a plan that is changing files.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A run, seen from outside.
+/// A run, and what the watching thread needs of it.
 pub(super) struct Watched {
     pub(super) host: Host,
     pub(super) settings: Settings,
@@ -63,7 +63,7 @@ impl Watched {
         }
     }
 
-    /// Watches it from here on. Without a thread for it, the run is its own watch.
+    /// Starts the thread that watches the run. If no thread can be started, nothing ends the run early.
     pub(super) fn watch(self: &Arc<Self>) {
         let watched = Arc::clone(self);
         let watch = thread::Builder::new().name("watch".to_owned());
@@ -72,7 +72,7 @@ impl Watched {
         }
     }
 
-    /// Whether the one who asks writes the answer. Whoever comes second writes nothing.
+    /// Whether the caller is to write the answer: true for the first caller alone.
     pub(super) fn speaks(&self) -> bool {
         !self.spoken.swap(true, Ordering::AcqRel)
     }
@@ -95,7 +95,7 @@ impl Watched {
                 thread::sleep(LOOK);
             }
             if self.course.now() != Reach::Changing {
-                // It came to its end after all: now it may tell of it.
+                // The plan ended after all: the run has time to write its answer.
                 thread::sleep(GRACE);
             }
         }
@@ -125,11 +125,11 @@ impl Watched {
 
     /// Until a little after a signal, or after the end of the run's time.
     fn wait(&self) {
-        let begun = self.arrived.begun();
+        let begun = self.arrived.begun;
         let last = self.settings.budget.map(|budget| budget + GRACE);
         let left = || last.map(|last| last.saturating_sub(begun.passed()));
         let Ok(wake) = self.host.interrupts().wake() else {
-            // Without it no signal is heard of.
+            // Without it no signal is noticed.
             match left() {
                 Some(left) => return thread::sleep(left),
                 None => loop {

@@ -4,37 +4,48 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{assets::health::is_executable, mcp::ServerSpec};
 
-use super::fact::Fact;
+use super::{Finding, Kind, Subject};
 
 /// Programs that look for a package, or fetch it, at each start.
 const RUNNERS: [&str; 5] = ["npx", "uvx", "bunx", "pnpx", "pipx"];
 
 /// The program's file; or why there is none.
-pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Fact> {
+pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
     let program = spec.argv.first().map_or("", String::as_str);
-    if program.contains('/') {
+    let (mut found, shown) = if program.contains('/') {
         let path = spec.cwd.join(program);
-        return match path.symlink_metadata() {
-            Err(_) => Err(Fact::CommandMissing {
-                program: program.to_owned(),
-                path: path.into_string(),
-            }),
-            Ok(_) if is_executable(&path) => Ok(path),
-            Ok(_) => Err(Fact::CommandNotExecutable { path }),
-        };
+        let shown = format!("{program} is not there (looked for {path})");
+        (vec![path], shown)
+    } else {
+        let shown = format!("`{program}` is in no directory of PATH");
+        (candidates(spec, program).collect(), shown)
+    };
+    if let Some(at) = found.iter().position(|file| is_executable(file)) {
+        return Ok(found.swap_remove(at));
     }
-    let path = search_path(spec);
-    let candidates = || candidates(spec, program);
-    if let Some(found) = candidates().find(|file| is_executable(file)) {
-        return Ok(found);
-    }
+    let about = Subject::server(&spec.name);
+    let entry = format!("[server.{}]", spec.name);
     // A file of that name which cannot be executed is probably the one that was meant.
-    Err(match candidates().find(|file| file.is_file()) {
-        Some(path) => Fact::CommandNotExecutable { path },
-        None => Fact::CommandMissing {
-            program: program.to_owned(),
-            path: path.to_owned(),
-        },
+    let named = program.contains('/');
+    let meant = |file: &&Utf8PathBuf| file.is_file() || named && file.symlink_metadata().is_ok();
+    if let Some(path) = found.iter().find(meant) {
+        return Err(Finding::problem(
+            &about,
+            Kind::CommandNotExecutable,
+            format!("its command {path} is no program that this user may execute"),
+            format!("chmod +x '{path}', or start it with its interpreter in {entry}"),
+        ));
+    }
+    let missing = Finding::problem(
+        &about,
+        Kind::CommandMissing,
+        format!("its command {shown}"),
+        format!("install it, or put the command of a server you have into {entry}"),
+    );
+    Err(if named {
+        missing
+    } else {
+        missing.with(vec![format!("PATH={}", search_path(spec))])
     })
 }
 

@@ -1,59 +1,51 @@
 //! A server, looked at from outside and then started for real.
 
-use std::time::Duration;
-
 use camino::Utf8Path;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
     catalog::{Entry, Server},
     executor, host,
     mcp::{CallError, Inspection, Parting, ServerSpec, inspect},
-    task::Protocol,
+    task::{Protocol, redact_presigned, redact_value},
 };
 
-use super::{
-    Doctor, command,
-    fact::{Fact, Subject},
-};
+use super::{CORRECT, Doctor, Finding, Kind, Subject, command, count, finding::time};
 
-/// What is known of a server that was started.
-#[derive(Debug)]
+/// What is known of a server that was started: what it says of itself, and the words that start it, without
+/// what grants access in links.
+#[derive(Debug, Serialize)]
 pub(crate) struct ServerFacts {
-    pub(crate) name: String,
-    pub(crate) command: Vec<String>,
+    name: String,
+    command: Vec<String>,
     /// The file that `command` names.
-    pub(crate) program: String,
+    program: String,
     /// None if it never was.
-    pub(crate) ready_after: Option<Duration>,
+    ready_after_ms: Option<u128>,
     /// Negotiated, such as `2025-11-25`.
-    pub(crate) protocol: Option<String>,
-    /// As it calls itself.
-    pub(crate) info: Option<(String, String)>,
-    pub(crate) tools: Vec<ToolFacts>,
+    protocol: Option<String>,
+    /// `legacy` (with `initialize`) or `modern`; none before the handshake.
+    era: Option<&'static str>,
+    server_name: Option<String>,
+    server_version: Option<String>,
+    tools: Vec<ToolFacts>,
     /// Such as `exit code 0`.
-    pub(crate) ended: Option<String>,
-    pub(crate) stderr_bytes: u64,
-    pub(crate) noise_lines: u64,
+    ended: Option<String>,
+    stderr_bytes: u64,
+    noise_lines: u64,
 }
 
 /// A tool, as its server lists it.
-#[derive(Debug)]
-pub(crate) struct ToolFacts {
-    pub(crate) name: String,
+#[derive(Debug, Serialize)]
+struct ToolFacts {
+    name: String,
     /// Every keyword of it, but no secret.
-    pub(crate) input_schema: Option<Value>,
-}
-
-impl ServerFacts {
-    /// `legacy` (with `initialize`) or `modern`; none before the handshake.
-    pub(crate) fn era(&self) -> Option<&'static str> {
-        self.protocol.as_deref().map(era)
-    }
+    input_schema: Option<Value>,
 }
 
 /// The era of a version; versions are dates, and compare as such.
-pub(super) fn era(version: &str) -> &'static str {
+fn era(version: &str) -> &'static str {
     if version < "2026-07-28" {
         "legacy"
     } else {
@@ -67,8 +59,8 @@ const LINES: usize = 5;
 impl Doctor<'_> {
     /// Looks at a server, starts it, and compares its tools with the entries that use it.
     pub(super) fn server(&mut self, server: &Server, users: &[&Entry], scratch: &Utf8Path) {
-        let subject = Subject::Server(server.name.clone());
-        let Some((spec, program)) = self.launch(server, scratch) else {
+        let about = Subject::server(&server.name);
+        let Some((spec, program)) = self.launch(server, &about, scratch) else {
             return;
         };
         self.secrets = spec.secrets.clone();
@@ -78,11 +70,16 @@ impl Doctor<'_> {
         }
         if let Some((spoken, better)) = self.otherwise(&spec, &inspection) {
             let declared = spec.protocol.name();
-            self.note(subject.clone(), Fact::ProtocolWrong { declared, spoken });
+            self.note(Finding::problem(
+                &about,
+                Kind::ProtocolWrong,
+                format!("its entry says `protocol = \"{declared}\"`, but it speaks {spoken}"),
+                format!("take `protocol` out of [server.{}]", spec.name),
+            ));
             inspection = better;
         }
         self.remember(&spec, &program, &inspection);
-        self.course(&subject, &spec, &inspection);
+        self.course(&about, &spec, &inspection);
         if let Ok(tools) = &inspection.result {
             for entry in users {
                 self.capability(entry, tools, &spec);
@@ -91,35 +88,57 @@ impl Doctor<'_> {
     }
 
     /// What can be told without a start; nothing if it cannot be started.
-    fn launch(&mut self, server: &Server, scratch: &Utf8Path) -> Option<(ServerSpec, String)> {
-        let subject = Subject::Server(server.name.clone());
+    fn launch(
+        &mut self,
+        server: &Server,
+        about: &Subject,
+        scratch: &Utf8Path,
+    ) -> Option<(ServerSpec, String)> {
+        let entry = format!("[server.{}]", server.name);
         let unset = |name: &&String| host::variable(name).is_none();
         let unset: Vec<&String> = server.env_pass.iter().filter(unset).collect();
         for name in &unset {
-            let name = (*name).clone();
-            self.note(subject.clone(), Fact::VariableUnset { name });
+            self.note(Finding::problem(
+                about,
+                Kind::VariableUnset,
+                format!("it needs the environment variable {name}, which is not set"),
+                format!("export {name}, or take it out of `env_pass` in {entry}"),
+            ));
         }
         if !unset.is_empty() {
             return None;
         }
-        let spec = match executor::launch(server, &self.setup.root, scratch) {
-            Ok(launch) => launch.spec().clone(),
+        let spec = match executor::launch(server, &self.setup.project.root, scratch) {
+            Ok(spec) => spec,
             Err(failure) => {
-                self.note(subject, Fact::EntryUnusable(failure.message));
+                let kind = Kind::EntryUnusable;
+                self.note(Finding::problem(about, kind, failure.message, CORRECT));
                 return None;
             }
         };
         if !spec.cwd.is_dir() {
-            self.note(subject, Fact::DirectoryMissing { dir: spec.cwd });
+            self.note(Finding::problem(
+                about,
+                Kind::DirectoryMissing,
+                format!("its working directory {} is not there", spec.cwd),
+                format!("make it, or correct `cwd` in {entry}"),
+            ));
             return None;
         }
         if let Some(program) = command::runner(&spec) {
-            self.note(subject.clone(), Fact::ColdStart { program });
+            self.note(Finding::warning(
+                about,
+                Kind::ColdStart,
+                format!("`{program}` may look for its package, or fetch it, at every start"),
+                format!(
+                    "install the package and name its program in {entry}: starts are then quick, and always the same version"
+                ),
+            ));
         }
         match command::find(&spec) {
             Ok(program) => Some((spec, program.into_string())),
-            Err(fact) => {
-                self.note(subject, fact);
+            Err(finding) => {
+                self.note(finding);
                 None
             }
         }
@@ -146,80 +165,129 @@ impl Doctor<'_> {
     }
 
     /// How it started, talked and ended.
-    fn course(&mut self, subject: &Subject, spec: &ServerSpec, seen: &Inspection) {
+    fn course(&mut self, about: &Subject, spec: &ServerSpec, seen: &Inspection) {
+        let entry = format!("[server.{}]", spec.name);
         let report = &seen.report;
-        match &seen.result {
+        let ready_after = seen.ready_after.unwrap_or_default();
+        self.note(match &seen.result {
             Ok(tools) => {
-                let fact = Fact::ServerGood {
-                    ready_after: seen.ready_after.unwrap_or_default(),
-                    protocol: report.protocol.clone().unwrap_or_default(),
-                    name: named(report.server_info.as_ref()),
-                    tools: tools.len(),
-                };
-                self.note(subject.clone(), fact);
+                let protocol = report.protocol.as_deref().unwrap_or_default();
+                let info = report.server_info.as_ref();
+                let name = info.map(|(name, version)| format!("{name} {version}"));
+                let what = format!(
+                    "{} is ready after {} and lists {} (MCP {protocol}, {})",
+                    name.as_deref().unwrap_or("it"),
+                    time(ready_after),
+                    count(tools.len(), "tool", "tools"),
+                    era(protocol),
+                );
+                Finding::good(about, Kind::ServerGood, what)
             }
             Err(error) => {
-                let fact = Fact::ServerFailed {
-                    error: error.to_string(),
-                    by_hand: command::by_hand(spec),
-                    stderr: last(&report.stderr_tail),
-                };
-                self.note(subject.clone(), fact);
+                let by_hand = command::by_hand(spec);
+                Finding::problem(
+                    about,
+                    Kind::ServerFailed,
+                    of_it(&error.to_string(), &spec.name),
+                    format!("see what it does when started by hand: {by_hand}"),
+                )
+                .with(last(&report.stderr_tail))
             }
+        });
+        if seen.ready_after.is_some() && ready_after > spec.startup_timeout / 2 {
+            self.note(Finding::warning(
+                about,
+                Kind::Slow,
+                format!(
+                    "it was ready only after {}, of the {} it has",
+                    time(ready_after),
+                    time(spec.startup_timeout)
+                ),
+                format!("raise `startup_timeout` in {entry}: a busy machine needs more"),
+            ));
         }
-        if let Some(ready_after) = seen.ready_after
-            && ready_after > spec.startup_timeout / 2
-        {
-            let fact = Fact::Slow {
-                ready_after,
-                startup_timeout: spec.startup_timeout,
-            };
-            self.note(subject.clone(), fact);
-        }
-        if report.stdout_noise.lines > 0 {
-            let sample = report.stdout_noise.sample.lines().take(LINES);
-            let fact = Fact::Noise {
-                lines: report.stdout_noise.lines,
-                sample: sample.map(str::to_owned).collect(),
-            };
-            self.note(subject.clone(), fact);
+        let noise = &report.stdout_noise;
+        if noise.lines > 0 {
+            let lines = usize::try_from(noise.lines).unwrap_or(usize::MAX);
+            let sample = noise.sample.lines().take(LINES).map(str::to_owned);
+            let finding = Finding::warning(
+                about,
+                Kind::Noise,
+                format!(
+                    "it writes to stdout what is no message of the protocol: {}",
+                    count(lines, "line", "lines")
+                ),
+                "it is left out here, but other clients may stumble; have the server log to stderr",
+            );
+            self.note(finding.with(sample.collect()));
         }
         if report.parting == Parting::Helped {
-            let grace = spec.shutdown_grace;
-            self.note(subject.clone(), Fact::EndIgnored { grace });
+            self.note(Finding::warning(
+                about,
+                Kind::EndIgnored,
+                format!(
+                    "it did not end within {} of the end of its stdin and had to be signalled",
+                    time(spec.shutdown_grace)
+                ),
+                format!(
+                    "raise `shutdown_grace` in {entry} if it has something to finish; it is ended all the same"
+                ),
+            ));
         }
         if !report.killed.is_empty() {
             let processes = report.killed.iter();
             let processes = processes.map(|each| format!("{} ({})", each.name, each.pid));
-            let processes = processes.collect();
-            self.note(subject.clone(), Fact::LeftBehind { processes });
+            let processes: Vec<String> = processes.collect();
+            self.note(Finding::warning(
+                about,
+                Kind::LeftBehind,
+                format!(
+                    "it left processes behind, which were ended: {}",
+                    processes.join(", ")
+                ),
+                "nothing, unless they are meant to stay: oneact ends them with each run",
+            ));
         }
     }
 
     fn remember(&mut self, spec: &ServerSpec, program: &str, seen: &Inspection) {
         let report = &seen.report;
-        let shown = |schema: &Value| spec.secrets.cut_value(schema.clone());
-        let tools = seen.result.iter().flatten().map(|tool| ToolFacts {
-            name: spec.secrets.shown(&tool.name),
-            input_schema: tool.input_schema.as_ref().map(shown),
+        let shown = |text: &str| redact_presigned(text).into_owned();
+        let tools = seen.result.iter().flatten().map(|tool| {
+            let schema = tool.input_schema.as_ref();
+            let mut input_schema = schema.map(|schema| spec.secrets.cut_value(schema.clone()));
+            input_schema.iter_mut().for_each(redact_value);
+            ToolFacts {
+                name: shown(&spec.secrets.shown(&tool.name)),
+                input_schema,
+            }
         });
+        let info = report.server_info.as_ref();
         self.diagnosis.servers.push(ServerFacts {
             name: spec.name.clone(),
-            command: spec.argv.clone(),
+            command: spec.argv.iter().map(|word| shown(word)).collect(),
             program: program.to_owned(),
-            ready_after: seen.ready_after,
-            protocol: report.protocol.clone(),
-            info: report.server_info.clone(),
+            ready_after_ms: seen.ready_after.map(|time| time.as_millis()),
+            protocol: report.protocol.as_deref().map(shown),
+            era: report.protocol.as_deref().map(era),
+            server_name: info.map(|(name, _)| shown(name)),
+            server_version: info.map(|(_, version)| shown(version)),
             tools: tools.collect(),
-            ended: report.exit_status.map(|status| status.to_string()),
+            ended: report.exit_status.map(|status| shown(&status.to_string())),
             stderr_bytes: report.stderr_bytes,
             noise_lines: report.stdout_noise.lines,
         });
     }
 }
 
-fn named(info: Option<&(String, String)>) -> Option<String> {
-    info.map(|(name, version)| format!("{name} {version}"))
+/// A text about a server that begins with its name, which the subject says already.
+fn of_it(text: &str, name: &str) -> String {
+    let rest = text.strip_prefix(&format!("server `{name}`"));
+    match rest.map(|rest| (rest, rest.strip_prefix(": "))) {
+        Some((_, Some(rest))) => rest.to_owned(),
+        Some((rest, None)) => format!("it{rest}"),
+        None => text.to_owned(),
+    }
 }
 
 /// The last lines that say something.

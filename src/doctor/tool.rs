@@ -8,119 +8,259 @@ use serde_json::Value;
 use crate::{
     catalog::{Entry, Schema},
     mcp::{Hints, ServerSpec, ToolListing, near},
+    task::OnDrift,
 };
 
-use super::{
-    Doctor, command,
-    fact::{Fact, Gap, Others, Pinned, Subject},
-};
+use super::{Doctor, Finding, Kind, Level, Subject, command};
+
+/// An entry beside the tool that its server lists.
+struct Pair<'a> {
+    entry: &'a Entry,
+    about: Subject,
+    /// Where the entry is in the catalog.
+    at: String,
+}
 
 impl Doctor<'_> {
     /// Compares an entry with what its server lists.
     pub(super) fn capability(&mut self, entry: &Entry, tools: &[ToolListing], spec: &ServerSpec) {
-        let subject = Subject::Capability(entry.id.clone());
+        let pair = Pair {
+            entry,
+            about: Subject::capability(&entry.id),
+            at: format!("[capability.{}]", entry.id),
+        };
         let Some(tool) = tools.iter().find(|tool| tool.name == entry.tool) else {
-            let available: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
-            let fact = Fact::ToolMissing {
-                tool: entry.tool.clone(),
-                near: near(&entry.tool, &available),
-                available,
-            };
-            return self.note(subject, fact);
+            return self.note(pair.missing_tool(tools));
         };
-        let mut facts = parameters(entry, tool.input_schema.as_ref());
-        facts.extend(effects(entry, tool.annotations.unwrap_or_default()));
-        facts.extend(programs(tool, spec));
-        if facts.is_empty() {
-            facts.push(Fact::ToolGood {
-                tool: entry.tool.clone(),
-                server: entry.server.clone(),
-            });
+        let mut findings = pair.parameters(tool.input_schema.as_ref());
+        findings.extend(pair.effects(tool.annotations.unwrap_or_default()));
+        findings.extend(pair.programs(tool, spec));
+        if findings.is_empty() {
+            let (tool, server) = (&entry.tool, &entry.server);
+            let what = format!("`{tool}` of {server} is there and takes its parameters");
+            findings.push(Finding::good(&pair.about, Kind::ToolGood, what));
         }
-        facts.extend(self.pin(entry, tool));
-        for fact in facts {
-            self.note(subject.clone(), fact);
+        let asked = self.setup.capabilities.contains(&entry.id);
+        if asked || entry.pinned.is_some() {
+            findings.push(pair.pin(tool));
         }
-    }
-
-    /// The tool against its pin. Where there is none, what it would be, for who asks for this entry.
-    fn pin(&self, entry: &Entry, tool: &ToolListing) -> Option<Fact> {
-        let name = entry.tool.clone();
-        let pin = tool.pin();
-        let Some(entry_pin) = &entry.pinned else {
-            let asked = self.setup.capabilities.contains(&entry.id);
-            let pinned = Pinned::No;
-            let fact = Fact::ToolPin {
-                tool: name,
-                pin,
-                pinned,
-            };
-            return asked.then_some(fact);
-        };
-        Some(match entry_pin.pin.drift(pin.clone()) {
-            Some(drift) => Fact::ToolChanged {
-                tool: name,
-                drift: Box::new(drift),
-                on_drift: entry_pin.on_drift,
-            },
-            None => Fact::ToolPin {
-                tool: name,
-                pin,
-                pinned: Pinned::Yes,
-            },
-        })
+        for finding in findings {
+            self.note(finding);
+        }
     }
 }
 
-/// The entry's parameters against the tool's input schema.
-fn parameters(entry: &Entry, schema: Option<&Value>) -> Vec<Fact> {
-    let unusable = match schema.map(jsonschema::validator_for) {
-        None => Some("it has none".to_owned()),
-        Some(Err(error)) => Some(error.to_string()),
-        Some(Ok(_)) => None,
-    };
-    let Some(schema) = schema.filter(|_| unusable.is_none()) else {
+impl Pair<'_> {
+    fn missing_tool(&self, tools: &[ToolListing]) -> Finding {
+        let (tool, at) = (&self.entry.tool, &self.at);
+        let available: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
+        let remedy = match near(tool, &available).first() {
+            Some(first) => format!("did you mean `{first}`? correct `tool` in {at}"),
+            None if available.is_empty() => {
+                "it lists no tools at all; look at how it is started".to_owned()
+            }
+            None => format!(
+                "correct `tool` in {at}, or name a server there that has it; this one has {}",
+                some(&available)
+            ),
+        };
+        let what = format!("its server has no tool `{tool}`");
+        Finding::problem(&self.about, Kind::ToolMissing, what, remedy)
+    }
+
+    /// The tool against its pin. Where there is none, what it would be.
+    fn pin(&self, tool: &ToolListing) -> Finding {
+        let (name, pin) = (&self.entry.tool, tool.pin());
+        let Some(pinned) = &self.entry.pinned else {
+            let what = format!("the pin of `{name}` is {pin}");
+            return Finding::good(&self.about, Kind::ToolPin, what);
+        };
+        let Some(drift) = pinned.pin.drift(pin.clone()) else {
+            let what = format!("`{name}` is as it was pinned: {pin}");
+            return Finding::good(&self.about, Kind::ToolPin, what);
+        };
+        Finding {
+            level: match pinned.on_drift {
+                OnDrift::Warn => Level::Warning,
+                OnDrift::Fail => Level::Problem,
+            },
+            ..Finding::problem(
+                &self.about,
+                Kind::ToolChanged,
+                format!("`{name}` is not as it was pinned: {drift}"),
+                format!(
+                    "find out what has changed, then put the new pin into {}",
+                    self.at
+                ),
+            )
+        }
+    }
+
+    /// The entry's parameters against the tool's input schema.
+    fn parameters(&self, schema: Option<&Value>) -> Vec<Finding> {
+        let unusable = match schema.map(jsonschema::validator_for) {
+            None => Some("it has none".to_owned()),
+            Some(Err(error)) => Some(error.to_string()),
+            Some(Ok(_)) => None,
+        };
+        if let Some(schema) = schema.filter(|_| unusable.is_none()) {
+            let mut findings = self.unknown(schema);
+            findings.extend(self.missing(schema));
+            return findings;
+        }
         // A schema of the entry's own is all that a run asks for.
-        let reason = unusable.filter(|_| entry.schema.is_none());
-        let fact = reason.map(|reason| Fact::ToolSchemaUnusable {
-            tool: entry.tool.clone(),
-            reason,
+        let reason = unusable.filter(|_| self.entry.schema.is_none());
+        let finding = reason.map(|reason| {
+            Finding::problem(
+                &self.about,
+                Kind::ToolSchemaUnusable,
+                format!(
+                    "the input schema of `{}` cannot be used, and the entry has none: {reason}",
+                    self.entry.tool
+                ),
+                format!(
+                    "add a `parameter_schema_for_action` to {}, and report it to the server's author",
+                    self.at
+                ),
+            )
         });
-        return fact.into_iter().collect();
-    };
-    let mut facts = unknown(entry, schema);
-    facts.extend(missing(entry, schema));
-    facts
-}
-
-/// What the entry can send and the tool does not know.
-fn unknown(entry: &Entry, schema: &Value) -> Vec<Fact> {
-    // What these allow cannot be read off a list of names.
-    let elsewhere = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"];
-    if elsewhere.iter().any(|key| schema.get(key).is_some()) {
-        return Vec::new();
+        finding.into_iter().collect()
     }
-    let listed = schema.get("properties").and_then(Value::as_object);
-    let others = match schema.get("additionalProperties") {
-        Some(Value::Bool(false)) => Others::Refused,
-        _ if listed.is_none() => return Vec::new(),
-        _ => Others::Let,
-    };
-    let known: Vec<String> = listed
-        .into_iter()
-        .flat_map(|map| map.keys().cloned())
-        .collect();
-    let strangers = sendable(entry)
-        .into_iter()
-        .filter(|name| !known.contains(name));
-    strangers
-        .map(|parameter| Fact::ParameterUnknown {
-            tool: entry.tool.clone(),
-            near: near(&parameter, &known),
-            parameter,
-            others,
-        })
-        .collect()
+
+    /// What the entry can send and the tool does not know.
+    fn unknown(&self, schema: &Value) -> Vec<Finding> {
+        // What these allow cannot be read off a list of names.
+        let elsewhere = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"];
+        if elsewhere.iter().any(|key| schema.get(key).is_some()) {
+            return Vec::new();
+        }
+        let listed = schema.get("properties").and_then(Value::as_object);
+        let level = match schema.get("additionalProperties") {
+            Some(Value::Bool(false)) => Level::Problem,
+            _ if listed.is_none() => return Vec::new(),
+            _ => Level::Warning,
+        };
+        let known: Vec<String> = listed
+            .into_iter()
+            .flat_map(|map| map.keys().cloned())
+            .collect();
+        let (tool, at) = (&self.entry.tool, &self.at);
+        let sent = sendable(self.entry).into_iter();
+        sent.filter(|name| !known.contains(name))
+            .map(|name| {
+                let what = if level == Level::Problem {
+                    format!(
+                        "`{tool}` refuses the parameter `{name}`: its input schema does not know it"
+                    )
+                } else {
+                    format!("the input schema of `{tool}` does not know the parameter `{name}`")
+                };
+                let remedy = match near(&name, &known).first() {
+                    Some(first) => format!("did you mean `{first}`? correct `{name}` in {at}"),
+                    None => format!(
+                        "take `{name}` out of {at}, or look for a newer version of the server"
+                    ),
+                };
+                Finding {
+                    level,
+                    ..Finding::problem(&self.about, Kind::ParameterUnknown, what, remedy)
+                }
+            })
+            .collect()
+    }
+
+    /// What the tool requires and the entry does not see to.
+    fn missing(&self, schema: &Value) -> Vec<Finding> {
+        // Without a schema of its own, the tool's is checked before each call: a task learns of it.
+        let (entry, at) = (self.entry, &self.at);
+        let Some(own) = &entry.schema else {
+            return Vec::new();
+        };
+        let required = schema.get("required").and_then(Value::as_array);
+        let required = required.into_iter().flatten().filter_map(Value::as_str);
+        let seen_to = |name: &str| {
+            entry.defaults.contains_key(name)
+                || entry.bind.iter().any(|(bound, _)| bound == name)
+                || own.requires(name)
+        };
+        let closed = own.value.get("additionalProperties") == Some(&Value::Bool(false));
+        let finding = |name: &str| {
+            let what = format!("`{}` requires `{name}`, which the entry", entry.tool);
+            if closed && own.property(name).is_none() {
+                Finding::problem(
+                    &self.about,
+                    Kind::ParameterMissing,
+                    format!("{what} neither fills nor lets a task say"),
+                    format!("add `{name}` to `bind`, `defaults` or the schema of {at}"),
+                )
+            } else {
+                Finding::warning(
+                    &self.about,
+                    Kind::ParameterMissing,
+                    format!("{what} lets a task leave out"),
+                    format!("require `{name}` in the schema of {at}, or give it a default"),
+                )
+            }
+        };
+        required
+            .filter(|name| !seen_to(name))
+            .map(finding)
+            .collect()
+    }
+
+    /// The programs that the tool says it starts, and its server does not find.
+    fn programs(&self, tool: &ToolListing, spec: &ServerSpec) -> Vec<Finding> {
+        let missing = tool.programs().filter(|name| !command::finds(spec, name));
+        let finding = |program: &str| {
+            let install = match program {
+                "ffmpeg" | "ffprobe" => "FFmpeg (Debian: apt-get install ffmpeg)",
+                program => program,
+            };
+            Finding::problem(
+                &self.about,
+                Kind::ProgramMissing,
+                format!(
+                    "`{}` starts the program `{program}`, which is in no directory of its server's PATH",
+                    tool.name
+                ),
+                format!("install {install}, or put it on the server's PATH with `env`"),
+            )
+            .with(vec![format!("PATH={}", command::search_path(spec))])
+        };
+        missing.map(finding).collect()
+    }
+
+    /// Where the entry promises more than the server does. A hint that is not given says nothing.
+    fn effects(&self, hints: Hints) -> Vec<Finding> {
+        let said = self.entry.effects;
+        let mut pairs = vec![
+            ("read_only", said.read_only, hints.read_only, true),
+            ("open_world", said.open_world, hints.open_world, false),
+        ];
+        // These two mean something only for tools that change something (MCP, ToolAnnotations).
+        if hints.read_only != Some(true) {
+            pairs.push(("destructive", said.destructive, hints.destructive, false));
+            pairs.push(("idempotent", said.idempotent, hints.idempotent, true));
+        }
+        pairs
+            .into_iter()
+            .filter(|(_, said, hint, better)| *said == Some(*better) && *hint == Some(!*better))
+            .map(|(effect, _, _, better)| {
+                Finding::warning(
+                    &self.about,
+                    Kind::EffectsBetter,
+                    format!(
+                        "the entry says `{effect} = {better}`, but the server says {}",
+                        !better
+                    ),
+                    format!(
+                        "ask the server's author who is right; `effects` of {} decide whether a lost call may be repeated",
+                        self.at
+                    ),
+                )
+            })
+            .collect()
+    }
 }
 
 /// Every parameter that a call of this entry can have, as far as the entry says.
@@ -141,61 +281,16 @@ fn sendable(entry: &Entry) -> BTreeSet<String> {
     names
 }
 
-/// What the tool requires and the entry does not see to.
-fn missing(entry: &Entry, schema: &Value) -> Vec<Fact> {
-    // Without a schema of its own, the tool's is checked before each call: a task learns of it.
-    let Some(own) = &entry.schema else {
-        return Vec::new();
-    };
-    let required = schema.get("required").and_then(Value::as_array);
-    let required = required.into_iter().flatten().filter_map(Value::as_str);
-    let seen_to = |name: &str| {
-        entry.defaults.contains_key(name)
-            || entry.bind.iter().any(|(bound, _)| bound == name)
-            || own.requires(name)
-    };
-    let closed = own.value.get("additionalProperties") == Some(&Value::Bool(false));
-    required
-        .filter(|name| !seen_to(name))
-        .map(|name| Fact::ParameterMissing {
-            tool: entry.tool.clone(),
-            parameter: name.to_owned(),
-            gap: if closed && own.property(name).is_none() {
-                Gap::Forbidden
-            } else {
-                Gap::Optional
-            },
-        })
-        .collect()
-}
-
-/// The programs that the tool says it starts, and its server does not find.
-fn programs(tool: &ToolListing, spec: &ServerSpec) -> Vec<Fact> {
-    let missing = tool.programs().filter(|name| !command::finds(spec, name));
-    missing
-        .map(|program| Fact::ProgramMissing {
-            tool: tool.name.clone(),
-            program: program.to_owned(),
-            path: command::search_path(spec).to_owned(),
-        })
-        .collect()
-}
-
-/// Where the entry promises more than the server does. A hint that is not given says nothing.
-fn effects(entry: &Entry, hints: Hints) -> Vec<Fact> {
-    let said = entry.effects;
-    let mut pairs = vec![
-        ("read_only", said.read_only, hints.read_only, true),
-        ("open_world", said.open_world, hints.open_world, false),
-    ];
-    // These two mean something only for tools that change something (MCP, ToolAnnotations).
-    if hints.read_only != Some(true) {
-        pairs.push(("destructive", said.destructive, hints.destructive, false));
-        pairs.push(("idempotent", said.idempotent, hints.idempotent, true));
+/// The first few of many names.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<String> = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
-    pairs
-        .into_iter()
-        .filter(|(_, said, hint, better)| *said == Some(*better) && *hint == Some(!*better))
-        .map(|(effect, _, _, declared)| Fact::EffectsBetter { effect, declared })
-        .collect()
 }

@@ -167,82 +167,58 @@ impl<'de> DeserializeSeed<'de> for Find<'_> {
     type Value = Option<Value>;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
-        if self.0.is_empty() {
-            let json = <&RawValue>::deserialize(json)?.get();
-            if json.len() > LARGE {
-                return Ok(None);
-            }
-            serde_json::from_str(json)
-                .map(Some)
-                .map_err(D::Error::custom)
-        } else {
-            json.deserialize_any(self)
+        let json = <&RawValue>::deserialize(json)?.get();
+        let Some((token, rest)) = self.0.split_first() else {
+            let whole = (json.len() <= LARGE).then(|| serde_json::from_str(json));
+            return whole.transpose().map_err(D::Error::custom);
+        };
+        // Nothing else has parts.
+        if !json.starts_with(['{', '[']) {
+            return Ok(None);
         }
+        serde_json::Deserializer::from_str(json)
+            .deserialize_any(Inside(token, rest))
+            .map_err(D::Error::custom)
     }
 }
 
-impl<'de> Visitor<'de> for Find<'_> {
+/// The part of that name, and the tokens after it.
+struct Inside<'t>(&'t str, &'t [String]);
+
+impl<'de> Visitor<'de> for Inside<'_> {
     type Value = Option<Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
+        f.write_str("an object or an array")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
         while let Some(name) = map.next_key::<Cow<'_, str>>()? {
-            match self.0.split_first() {
-                Some((token, rest)) if *token == name => found = map.next_value_seed(Find(rest))?,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+            if name == self.0 {
+                found = map.next_value_seed(Find(self.1))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
             }
         }
         Ok(found)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let (token, rest) = match self.0.split_first() {
-            Some((token, rest)) => (index(token), rest),
-            None => (None, self.0),
-        };
-        let mut at = 0;
         let mut found = None;
-        loop {
-            if token == Some(at) {
-                match items.next_element_seed(Find(rest))? {
-                    Some(value) => found = value,
-                    None => return Ok(found),
-                }
-            } else if items.next_element::<IgnoredAny>()?.is_none() {
-                return Ok(found);
+        for at in 0.. {
+            let more = if index(self.0) == Some(at) {
+                items
+                    .next_element_seed(Find(self.1))?
+                    .map(|value| found = value)
+            } else {
+                items.next_element::<IgnoredAny>()?.map(|_| ())
+            };
+            if more.is_none() {
+                break;
             }
-            at += 1;
         }
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
+        Ok(found)
     }
 }
 

@@ -1,4 +1,4 @@
-//! File plans: handed to the room `plan`, and what it came to told as an outcome.
+//! File plans: calls the room `plan` and makes an outcome of its result.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     catalog::{APPLY_FILE_PLAN, FilePlan},
-    plan::{self, Consent, Desk, Fate, Finished, Rejected, Settled, Status},
+    plan::{self, Desk, Finished, Rejected, Status},
     task::{Checks, Fault, Outcome, Phase, PlanName, PlanOrder, RollbackOrder, State},
 };
 
@@ -21,16 +21,11 @@ pub(crate) struct FileWork {
 
 /// One thing that can be asked of plans.
 pub(crate) enum FileOrder {
-    Run {
+    Plan {
         plan: PlanOrder,
-        entry: FilePlan,
+        entry: Box<FilePlan>,
         /// The hash of the preview that it has to agree with.
         expect: Option<String>,
-    },
-    /// Shows what `Run` would do.
-    Preview {
-        plan: PlanOrder,
-        entry: FilePlan,
     },
     Rollback(RollbackOrder),
     Status(PlanName),
@@ -38,10 +33,10 @@ pub(crate) enum FileOrder {
 }
 
 /// Does it.
-pub(crate) fn carry_out(work: FileWork, context: &Context<'_>) -> Executed {
-    let desk = desk(context);
+pub(super) fn carry_out(work: FileWork, context: &Context<'_>) -> Executed {
+    let desk = context.desk();
     let (capability, finished) = match work.order {
-        FileOrder::Run {
+        FileOrder::Plan {
             plan,
             entry,
             expect,
@@ -50,54 +45,42 @@ pub(crate) fn carry_out(work: FileWork, context: &Context<'_>) -> Executed {
             let finished = plan::execute(&plan, &entry.bounds, expect.as_deref(), desk);
             (entry.id, finished)
         }
-        FileOrder::Preview { plan, entry } => {
-            let desk = within(desk, &entry);
-            let finished = plan::preview(&plan, &entry.bounds, desk);
-            (entry.id, finished)
-        }
         FileOrder::Rollback(order) => (APPLY_FILE_PLAN.to_owned(), plan::rollback(&order, desk)),
         FileOrder::Status(name) => (APPLY_FILE_PLAN.to_owned(), plan::status(&name, desk)),
         FileOrder::Cancel(name) => (APPLY_FILE_PLAN.to_owned(), plan::cancel(&name, desk)),
     };
+    executed(capability, finished, work.reasoning)
+}
+
+/// Shows what a plan would do. The only other order of a dry run is a question, which changes nothing.
+pub(super) fn preview(work: FileWork, context: &Context<'_>) -> Executed {
+    let FileOrder::Plan { plan, entry, .. } = work.order else {
+        return carry_out(work, context);
+    };
+    let desk = within(context.desk(), &entry);
+    let finished = plan::preview(&plan, &entry.bounds, desk);
+    executed(entry.id, finished, work.reasoning)
+}
+
+fn executed(capability: String, finished: Finished, reasoning: Vec<String>) -> Executed {
     let mut outcome = outcome(capability, finished);
-    outcome.reasoning.splice(0..0, work.reasoning);
+    outcome.reasoning.splice(0..0, reasoning);
     outcome.into()
 }
 
-/// Settles what a crash interrupted.
-pub(crate) fn recover(context: &Context<'_>) -> Settled {
-    plan::recover(desk(context))
-}
-
-/// Settles the plan of one report directory, if `ask` agrees to what would change.
-pub(crate) fn recover_named(
-    context: &Context<'_>,
-    path: &str,
-    ask: &mut dyn FnMut(&[String]) -> Consent,
-) -> Settled {
-    plan::recover_named(desk(context), path, ask)
-}
-
-/// What became of a plan whose run died: its journal says it.
-pub(crate) fn fate(context: &Context<'_>, operation_id: &str) -> Fate {
-    plan::fate(desk(context), operation_id)
-}
-
-/// Clears the backups of plans away that have expired: a sentence for each.
-pub(crate) fn clear_expired(context: &Context<'_>) -> Vec<String> {
-    plan::clear_expired(desk(context))
-}
-
-fn desk<'a>(context: &Context<'a>) -> Desk<'a> {
-    Desk {
-        host: context.host,
-        root: context.root,
-        task_id: context.task_id,
-        operation_id: context.operation_id,
-        begun: context.begun,
-        budget: context.budget,
-        own: context.own,
-        course: context.course,
+impl<'a> Context<'a> {
+    /// For the room of plans.
+    pub(crate) fn desk(&self) -> Desk<'a> {
+        Desk {
+            host: self.host,
+            root: self.root,
+            task_id: self.task_id,
+            operation_id: self.operation_id,
+            begun: self.begun,
+            budget: self.budget,
+            own: self.own,
+            course: self.course,
+        }
     }
 }
 

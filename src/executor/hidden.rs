@@ -6,23 +6,23 @@ use serde_json::{Map, Value};
 
 use crate::{
     catalog::{Entry, Step},
+    mcp::ServerSpec,
     task::{Ai, AiPrompt, AiResponse, CUT, Failure, Secrets, abridged, redact_value},
 };
 
 use super::{
-    Ready,
+    Work,
     document::{Document, INLINE_MAX},
-    launch::Launch,
 };
 
-/// The secrets of one call.
-pub(super) struct Hidden(Secrets);
+/// The secrets of one call, or of all calls of a job.
+pub(crate) struct Hidden(Secrets);
 
 impl Hidden {
     /// What the server was handed from the environment, and what stands at the entry's `secret`
     /// pointers.
-    pub(super) fn new(step: &Step, launch: &Launch) -> Self {
-        let handed_on = &launch.spec().secrets;
+    pub(super) fn new(step: &Step, launch: &ServerSpec) -> Self {
+        let handed_on = &launch.secrets;
         if step.entry.secret.is_empty() {
             return Self(handed_on.clone());
         }
@@ -36,8 +36,16 @@ impl Hidden {
         Self(handed_on.and(values))
     }
 
+    /// The secrets of all calls of what is to be done.
+    pub(crate) fn of(work: &Work) -> Self {
+        match work {
+            Work::Tools(ready) => Self::all(&ready.job.steps, &ready.launches),
+            Work::Files(_) => Self(Secrets::default()),
+        }
+    }
+
     /// The secrets of all calls of a job: what one step is given, another may be told.
-    pub(super) fn all(steps: &[Step], launches: &[Launch]) -> Self {
+    pub(super) fn all(steps: &[Step], launches: &[ServerSpec]) -> Self {
         let each = steps.iter().zip(launches);
         Self(Secrets::all(
             each.map(|(step, launch)| Self::new(step, launch).0),
@@ -45,7 +53,7 @@ impl Hidden {
     }
 
     /// For the room that reads what the server writes.
-    pub(super) fn secrets(&self) -> &Secrets {
+    pub(crate) fn secrets(&self) -> &Secrets {
         &self.0
     }
 
@@ -67,17 +75,33 @@ impl Hidden {
         document.without(&self.0)
     }
 
-    /// The parameters of the call as records may show them: an entry's secret may stand in others too.
+    /// The parameters of the call, for an answer.
     pub(super) fn parameters(&self, step: &Step) -> Map<String, Value> {
-        let shown = shown_parameters(&step.entry, &step.parameters);
-        match self.0.cut_value(Value::Object(shown)) {
-            Value::Object(shown) => abridged(shown),
+        abridged(self.shown(&step.entry, &step.parameters))
+    }
+
+    /// Parameters as records may show them: without the values at the entry's `secret` pointers, which may stand in
+    /// others too, and without the signatures of links (invariant 6).
+    pub(crate) fn shown(
+        &self,
+        entry: &Entry,
+        parameters: &Map<String, Value>,
+    ) -> Map<String, Value> {
+        let mut all = Value::Object(parameters.clone());
+        for pointer in &entry.secret {
+            if let Some(secret) = all.pointer_mut(pointer) {
+                *secret = Value::from(CUT);
+            }
+        }
+        redact_value(&mut all);
+        match self.value(all) {
+            Value::Object(shown) => shown,
             _ => Map::new(),
         }
     }
 
-    /// An answer that is no result: not even a link in it is there to be used.
-    pub(super) fn value(&self, value: Value) -> Value {
+    /// A value in which not even a link is there to be used: an answer that is no result, or what a record holds.
+    pub(crate) fn value(&self, value: Value) -> Value {
         let mut shown = self.0.cut_value(value);
         redact_value(&mut shown);
         shown
@@ -107,30 +131,6 @@ impl Hidden {
             response: response().filter(|said| said.summary.len() + said.raw.len() <= INLINE_MAX),
         }
     }
-}
-
-/// The parameters as records may show them, without the values at the entry's `secret` pointers and
-/// without the signatures of links (invariant 6).
-pub(crate) fn shown_parameters(
-    entry: &Entry,
-    parameters: &Map<String, Value>,
-) -> Map<String, Value> {
-    let mut all = Value::Object(parameters.clone());
-    for pointer in &entry.secret {
-        if let Some(secret) = all.pointer_mut(pointer) {
-            *secret = Value::from(CUT);
-        }
-    }
-    redact_value(&mut all);
-    match all {
-        Value::Object(shown) => shown,
-        _ => Map::new(),
-    }
-}
-
-/// The secrets of all calls of a job.
-pub(crate) fn secrets(ready: &Ready) -> Secrets {
-    Hidden::all(&ready.job.steps, &ready.launches).0
 }
 
 /// Every text and number in a secret value: a server may repeat a part of it.

@@ -36,7 +36,7 @@ pub(super) fn judge(
     }
     let mut rules = entry.failure.iter();
     if let Some(rule) = rules.find(|rule| {
-        // A text is only looked at when a rule asks for it: it may be large.
+        // The text may be large, so it is only built when a rule needs it.
         rule.scope == RuleScope::Any && rule.pattern.is_match(&texts(answer).join("\n"))
     }) {
         let pattern = &rule.pattern;
@@ -108,11 +108,11 @@ impl From<&FailureRule> for Class {
     }
 }
 
-/// What a text of this many bytes is about stands at its beginning or its end.
+/// The bytes at the beginning and at the end of a failure text that are searched.
 const TELLING: usize = 8 << 10;
 
-/// The class of a failure text: the entry's rules first, then the built-in table. Of a long text
-/// the middle counts for nothing: any number may stand there.
+/// The class of a failure text: the entry's rules first, then the built-in table. The middle of a long text is not
+/// searched: any number may be there.
 pub(super) fn class(entry: &Entry, text: &str) -> Class {
     let head = text
         .get(..text.floor_char_boundary(TELLING))
@@ -143,7 +143,7 @@ pub(super) fn by_rule(entry: &Entry, text: &str) -> Option<Class> {
     Some(because(rule.into(), &who))
 }
 
-/// Tells who has decided on the class.
+/// Logs what decided on the class.
 fn because(class: Class, who: &str) -> Class {
     let (name, again) = (class.fault.name(), class.recoverable);
     tracing::info!("The failure is {name}, recoverable: {again}, by {who}.");

@@ -9,12 +9,7 @@ use crate::{
     task::{Failure, Fault, Secrets},
 };
 
-/// A server, ready to be started.
-#[derive(Debug)]
-pub(crate) struct Launch(ServerSpec);
-
-/// What a program needs to find itself, its files and its language; everything else of the
-/// environment stays here, unless the entry names it.
+/// The variables that every server gets. Others are passed on only if the entry names them.
 const BASE: [&str; 12] = [
     "HOME",
     "LANG",
@@ -36,7 +31,7 @@ pub(crate) fn launch(
     server: &Server,
     root: &Utf8Path,
     scratch: &Utf8Path,
-) -> Result<Launch, Failure> {
+) -> Result<ServerSpec, Failure> {
     let own = host::own_path();
     let filled = |text: &String| {
         if !text.contains('{') {
@@ -66,10 +61,10 @@ pub(crate) fn launch(
     for (name, value) in &server.env {
         put(&mut env, name, filled(value));
     }
-    Ok(Launch(ServerSpec {
+    Ok(ServerSpec {
         name: server.name.clone(),
         argv,
-        // Through its components, so that `.` leaves no trace.
+        // `components` removes `.` from the path.
         cwd: root.join(&server.cwd).components().collect(),
         env,
         secrets: Secrets::new(secrets),
@@ -79,32 +74,10 @@ pub(crate) fn launch(
         startup_timeout: server.startup_timeout,
         shutdown_grace: server.shutdown_grace,
         max_message_bytes: ServerSpec::MAX_MESSAGE_BYTES,
-    }))
+    })
 }
 
 fn put(env: &mut Vec<(String, String)>, name: &str, value: String) {
     env.retain(|(known, _)| known != name);
     env.push((name.to_owned(), value));
-}
-
-impl Launch {
-    /// For the room that starts it.
-    pub(crate) fn spec(&self) -> &ServerSpec {
-        &self.0
-    }
-
-    /// The argv that will be started.
-    pub(crate) fn command(&self) -> &[String] {
-        &self.0.argv
-    }
-
-    /// Where it will be started.
-    pub(crate) fn directory(&self) -> &Utf8Path {
-        &self.0.cwd
-    }
-
-    /// The names of the variables it will see, never their values.
-    pub(crate) fn variables(&self) -> Vec<String> {
-        self.0.env.iter().map(|(name, _)| name.clone()).collect()
-    }
 }

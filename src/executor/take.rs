@@ -1,4 +1,4 @@
-//! The asset a tool made, wherever it put it (000 §Step 6).
+//! Finds the asset that a tool made and brings it into the scratch directory (000 §Step 6).
 
 use std::{
     fs::{self, File, Metadata},
@@ -22,7 +22,7 @@ use super::{
     document::{Document, texts},
 };
 
-/// The name of a copy until it takes the place of what it was made of.
+/// The name of a copy until it replaces its original.
 const COPY: &str = ".oneact-copy";
 
 /// Brings the asset of a step to its staged place.
@@ -66,21 +66,17 @@ impl Taker<'_> {
     ) -> Result<bool, Failure> {
         match place {
             Take::Output => Ok(fs::symlink_metadata(&self.output.staged).is_ok()),
-            Take::Pointer(pointer) => match data
-                .and_then(|data| data.pointer(pointer))
-                .as_deref()
-                .and_then(Value::as_str)
-            {
-                Some(location) => self.fetch(location).map(|()| true),
-                None => Ok(false),
-            },
+            Take::Pointer(pointer) => {
+                let found = data.and_then(|data| data.pointer(pointer));
+                self.fetch(found.as_deref().and_then(Value::as_str))
+            }
             Take::ResourceLink => {
                 let mut blocks = answer.content.iter().map(Part::read);
                 let link = blocks.find_map(|block| match &*block {
                     Content::ResourceLink { uri, .. } => Some(uri.clone()),
                     _ => None,
                 });
-                link.map_or(Ok(false), |uri| self.fetch(&uri).map(|()| true))
+                self.fetch(link.as_deref())
             }
             Take::Blob => {
                 for block in answer.content.iter().map(Part::read) {
@@ -113,11 +109,11 @@ impl Taker<'_> {
         }
     }
 
-    /// What is there may have another name, or be open for writing in a process of the server: then its
-    /// bytes may change after they were checked. A copy is taken, and that is what is checked.
+    /// Replaces a staged file by a copy if it has another name or is open for writing in a process of the server:
+    /// its bytes could change after the checks.
     fn make_own(&self) -> Result<(), Failure> {
         let staged = &self.output.staged;
-        // The checks tell what is no file.
+        // The checks report a path that is no file.
         let Ok(file) = open_regular(staged) else {
             return Ok(());
         };
@@ -126,7 +122,7 @@ impl Taker<'_> {
             return Ok(());
         }
         let copy = self.staging.file(COPY)?;
-        // If it cannot be removed, the copy cannot be made, and that is told.
+        // If it cannot be removed, the copy fails, and that is reported.
         let _ = fs::remove_file(&copy);
         let tool = &self.step.entry.tool;
         self.copy(file, COPY, |why| {
@@ -144,10 +140,13 @@ impl Taker<'_> {
         Ok(self.staging.write(&self.output.file_name, bytes)?)
     }
 
-    /// Takes over the file a tool names, if it lies where a tool may name files. One in this run's
-    /// scratch directory is linked, not moved: it may be the asset of the step before. Any other file is
-    /// copied.
-    fn fetch(&self, location: &str) -> Result<(), Failure> {
+    /// Takes over the file a tool names, if it names one, and if that lies where a tool may name files. One in
+    /// this run's scratch directory is linked, not moved: it may be the asset of the step before. Any other file
+    /// is copied.
+    fn fetch(&self, location: Option<&str>) -> Result<bool, Failure> {
+        let Some(location) = location else {
+            return Ok(false);
+        };
         let tool = &self.step.entry.tool;
         let shown = redact_presigned(location);
         let missing = |why: String| {
@@ -163,22 +162,23 @@ impl Taker<'_> {
             .local_path(&base)
             .ok_or_else(|| missing("which is not on this machine".to_owned()))?;
         if path == self.output.staged {
-            return Ok(());
+            return Ok(true);
         }
         let opened = |place: &Utf8Path| {
             open_within(place, &path).map_err(|error| missing(format!("but {error}")))
         };
         if let Some(file) = opened(self.staging.dir())? {
-            if self.link(&path, &file) {
-                return Ok(());
+            if !self.link(&path, &file) {
+                self.copy(file, &self.output.file_name, missing)?;
             }
-            return self.copy(file, &self.output.file_name, missing);
+            return Ok(true);
         }
         // The record, the keys and the scratch directories of other runs are nobody's asset.
         if open_within(self.context.state_dir, &path).is_ok_and(|found| found.is_none()) {
             for place in self.places() {
                 if let Some(file) = opened(&place)? {
-                    return self.copy(file, &self.output.file_name, missing);
+                    self.copy(file, &self.output.file_name, missing)?;
+                    return Ok(true);
                 }
             }
         }
@@ -208,15 +208,14 @@ impl Taker<'_> {
         if fs::hard_link(path, staged).is_err() {
             return false;
         }
-        let same = |linked: Metadata, opened: Metadata| {
-            (linked.dev(), linked.ino()) == (opened.dev(), opened.ino())
-        };
         let same = match (fs::symlink_metadata(staged), file.metadata()) {
-            (Ok(linked), Ok(opened)) => same(linked, opened),
+            (Ok(linked), Ok(opened)) => {
+                (linked.dev(), linked.ino()) == (opened.dev(), opened.ino())
+            }
             _ => false,
         };
         if !same {
-            // What cannot be removed is found again when the copy is written.
+            // If the link cannot be removed, writing the copy fails.
             let _ = fs::remove_file(staged);
         }
         same
@@ -232,7 +231,7 @@ impl Taker<'_> {
             .map_err(|why| missing(format!("which cannot be taken: {why}")))?;
         match self.staging.write(name, watched) {
             Ok(_) => Ok(()),
-            // A signal, or the end of the run's time, says more than the read it broke off.
+            // A signal or the end of the run's time is the cause of a read that was broken off.
             Err(error) => Err(self.context.stopped().unwrap_or_else(|| error.into())),
         }
     }
@@ -249,7 +248,7 @@ fn describe(place: &Take) -> String {
     }
 }
 
-/// File systems whose files are made up while they are read (magic numbers of statfs(2)).
+/// File systems whose files are generated while they are read (magic numbers of statfs(2)).
 const MADE_UP: [i64; 4] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
@@ -257,8 +256,8 @@ const MADE_UP: [i64; 4] = [
     0x7472_6163, // tracefs
 ];
 
-/// A file of somebody else's, as it is now. Reading it ends: with the bytes that were there when it began,
-/// with a signal, or when the run's time is up.
+/// A file of the server's, with the size that it has now. Reading ends after that many bytes, with a signal, or when
+/// the run's time is over.
 struct Watched<'a> {
     from: io::Take<File>,
     begin: Metadata,
@@ -266,7 +265,7 @@ struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// Refuses files that lie on no disk: they have no size, and may have no end.
+    /// Refuses files that are not on a disk: they have no size, and may have no end.
     fn new(file: File, context: &'a Context<'a>) -> Result<Self, String> {
         let begin = file.metadata().map_err(|error| error.to_string())?;
         let system = rustix::fs::fstatfs(&file).map_err(|error| error.to_string())?;

@@ -1,14 +1,12 @@
 //! One step: one tool call, judged, taken and checked.
 
-use serde_json::Value;
-
 use crate::{
     assets::{Staging, Store},
     catalog::{Entry, Process, Step},
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Ai, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Repeatable,
-        Response, ServerReport, Stat, Waiting, WaitingFor, decided,
+        Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable, Response,
+        ServerReport, Stat, State, Waiting, WaitingFor, decided,
     },
 };
 
@@ -17,32 +15,17 @@ use super::{
     document::Document,
     failure,
     hidden::Hidden,
-    judge,
-    launch::Launch,
-    quality,
+    judge, quality,
     spill::{self, ResultData},
     take,
 };
 
 /// What one step came to.
 pub(super) struct End {
-    /// Its result data, or why there is none.
-    pub(super) result: Result<Option<ResultData>, Failure>,
-    pub(super) ai: Ai,
-    /// Questions that another run can answer.
-    pub(super) waiting: Option<Waiting>,
-    /// Present once the call was sent (R-000-42).
-    pub(super) invocation: Option<Invocation>,
-    pub(super) checks: Checks,
-    /// The asset as it was when it was checked.
-    pub(super) seen: Option<Stat>,
-    pub(super) effect: Effect,
-    pub(super) phase: Phase,
-    pub(super) server: ServerReport,
-    pub(super) reasoning: Vec<String>,
-    pub(super) notes: Vec<String>,
-    /// The answer, if it cannot be taken for a result.
-    pub(super) unfit_result: Option<Value>,
+    /// Its part of the job's outcome, but for its result.
+    pub(super) outcome: Outcome,
+    /// Its result data, and the asset as it was when it was checked; or why there is neither.
+    pub(super) result: Result<(Option<ResultData>, Option<Stat>), Failure>,
     /// The server of a good answer: it ends while the answer is checked and printed.
     pub(super) closing: Option<mcp::Closing>,
 }
@@ -68,7 +51,7 @@ pub(super) fn after(step: &Step, later: &[Step]) -> After {
 /// Calls the step's tool (000 §Step 5) and makes of its answer what the entry says.
 pub(super) fn run(
     step: &Step,
-    (launch, hidden): (&Launch, &Hidden),
+    (launch, hidden): (&ServerSpec, &Hidden),
     (staging, store): (&Staging, &Store),
     context: &Context<'_>,
     servers: Servers<'_>,
@@ -88,26 +71,18 @@ pub(super) fn run(
     if sent {
         tracing::info!("The call of {} took {elapsed:?}.", entry.tool);
     }
-    let mut end = End {
-        result: Ok(None),
-        ai: Ai::default(),
+    let mut outcome = Outcome {
         waiting: result.as_ref().err().and_then(|error| waiting(step, error)),
-        invocation: None,
-        checks: Checks::default(),
-        seen: None,
         effect,
-        phase,
-        server: report(&step.server.name, &seen, Known::Soon),
-        reasoning: Vec::new(),
+        server: Some(report(&step.server.name, &seen)),
         notes: seen.asked.iter().map(|asked| refused(asked)).collect(),
-        unfit_result: None,
-        closing: None,
+        ..Outcome::nothing_done(State::Done, phase, None)
     };
     if let Some(drift) = &drift {
         let drift = hidden.text(&drift.to_string());
         tracing::warn!(tool = entry.tool, drift, "not as pinned");
-        end.notes
-            .push(format!("{} is not as it was pinned: {drift}.", entry.tool));
+        let note = format!("{} is not as it was pinned: {drift}.", entry.tool);
+        outcome.notes.push(note);
     }
     let verdict = match result {
         Ok(answer) => {
@@ -116,64 +91,65 @@ pub(super) fn run(
         }
         Err(error) => Err(failed_call(entry, &error, hidden, context)),
     };
-    let detail = verdict.as_ref().err().map(|failure| failure.detail.clone());
     if sent {
-        let status = match detail {
-            None => InvocationStatus::Success,
-            Some(detail) => InvocationStatus::Error { detail },
-        };
-        end.invocation = Some(Invocation {
+        outcome.invocations.push(Invocation {
             tool_name: entry.tool.clone(),
             mcp_server: step.server.name.clone(),
             parameters: hidden.parameters(step),
             execution_time_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            status,
+            status: match &verdict {
+                Ok(_) => InvocationStatus::Success,
+                Err(judged) => InvocationStatus::Error {
+                    detail: judged.detail.clone(),
+                },
+            },
         });
     }
-    end.result = match verdict {
+    let result = match verdict {
         Ok((answer, document)) => {
             let sentence = format!("Executed {} successfully.", entry.tool);
-            end.reasoning.push(decided(sentence));
-            end.phase = Phase::Quality;
-            let fits = quality::fits(entry, document.as_ref(), output);
-            end.notes.extend(fits.note);
-            end.unfit_result = fits.unfit_result;
-            let taken = fits.result.and_then(|()| {
+            outcome.reasoning.push(decided(sentence));
+            outcome.phase = Phase::Quality;
+            let told = document.as_ref();
+            let taken = quality::fits(entry, told, output, &mut outcome).and_then(|()| {
                 let places = (staging, store);
-                take(step, &answer, document.as_ref(), places, context, &mut end)
+                take(step, &answer, told, places, context, &mut outcome)
             });
-            end.ai = document
-                .as_ref()
-                .map(|document| hidden.ai(document))
-                .unwrap_or_default();
-            taken
-                .map(|()| {
+            outcome.ai = told.map(|told| hidden.ai(told)).unwrap_or_default();
+            match taken {
+                Ok(seen) => {
                     let document = document.map(|document| hidden.document(document));
-                    spill::result_data(entry, document)
-                })
-                .map_err(|failure| hidden.failure(&failure))
+                    Ok((spill::result_data(entry, document), seen))
+                }
+                Err(failure) => Err(hidden.failure(&failure)),
+            }
         }
         Err(judged) => {
             let failure = match &seen.asked {
                 Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
                 None => judged.failure,
             };
-            Err(once_only(entry, end.effect, failure))
+            Err(once_only(entry, effect, failure))
         }
     };
-    if end.result.is_ok() {
-        end.closing = Some(closing);
+    let closing = if result.is_ok() {
+        Some(closing)
     } else {
         // What a failed server said last belongs into the answer, so its end is waited for here.
-        end.server = report(&step.server.name, &closing.finish(), Known::Ended);
+        outcome.server = Some(ended(&step.server.name, &closing.finish()));
+        None
+    };
+    clean(&mut outcome, hidden);
+    End {
+        outcome,
+        result,
+        closing,
     }
-    clean(&mut end, hidden);
-    end
 }
 
 fn call(
     step: &Step,
-    launch: &Launch,
+    launch: &ServerSpec,
     hidden: &Hidden,
     context: &Context<'_>,
     Servers { before, after }: Servers<'_>,
@@ -207,7 +183,7 @@ fn call(
             step.entry.timeout_from.to_string()
         }
     );
-    let command = hidden.text(&launch.command().join(" "));
+    let command = hidden.text(&launch.argv.join(" "));
     tracing::info!("Server {} is started: {command}", step.server.name);
     let server = ServerSpec {
         caller: match step.input {
@@ -216,10 +192,10 @@ fn call(
         },
         secrets: hidden.secrets().clone(),
         memory: Some(context.state_dir.join("servers")),
-        startup_timeout: left.map_or(launch.spec().startup_timeout, |left| {
-            left.min(launch.spec().startup_timeout)
+        startup_timeout: left.map_or(launch.startup_timeout, |left| {
+            left.min(launch.startup_timeout)
         }),
-        ..launch.spec().clone()
+        ..launch.clone()
     };
     let mut show = |progress: mcp::Progress| {
         let message = progress.message.as_deref();
@@ -255,7 +231,7 @@ fn resumption(input: &Input) -> Option<Resumption> {
     })
 }
 
-/// What a run waits for whose tool wants input: all that the next run needs to take it up.
+/// What a tool that asks for input waits for: all that the next run needs to continue.
 fn waiting(step: &Step, error: &CallError) -> Option<Waiting> {
     let CallError::InputRequired { questions, .. } = error else {
         return None;
@@ -300,7 +276,7 @@ fn failed_call(
     let spent = context
         .budget
         .filter(|budget| late && context.begun.passed() >= *budget);
-    // What was left of the run's time is a number nobody set, and another one each time.
+    // The rest of the run's time differs from run to run, so the budget itself is named.
     let words = match spent {
         Some(budget) => {
             format!("no answer before the run's {budget:?} were over; raise --timeout")
@@ -325,15 +301,15 @@ fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     failure
 }
 
-/// Takes the asset, and checks it and the result document (000 §Step 6, 7).
+/// Takes the asset, and checks it and the result document (000 §Step 6, 7). Gives the asset as it was then.
 fn take(
     step: &Step,
     answer: &ToolAnswer,
     document: Option<&Document>,
     (staging, store): (&Staging, &Store),
     context: &Context<'_>,
-    end: &mut End,
-) -> Result<(), Failure> {
+    outcome: &mut Outcome,
+) -> Result<Option<Stat>, Failure> {
     if let Some(output) = &step.output {
         let taker = take::Taker {
             step,
@@ -344,57 +320,60 @@ fn take(
         };
         taker.take(answer, document)?;
     }
-    let checked = quality::check(step, document);
-    end.checks = checked.checks;
-    end.seen = checked.seen;
-    checked.result?;
-    end.reasoning.push(decided(checked.sentence));
-    Ok(())
+    let seen = quality::check(step, document, &mut outcome.checks)?;
+    outcome.reasoning.push(decided(match &step.output {
+        Some(output) => format!(
+            "Verified output file exists, is non-empty and is valid {}.",
+            output.format
+        ),
+        None => "Verified the result is present and complete.".to_owned(),
+    }));
+    Ok(seen)
 }
 
-/// Cuts what no record may show from all else of a step's end that came from its server.
-fn clean(end: &mut End, hidden: &Hidden) {
-    end.unfit_result = end.unfit_result.take().map(|answer| hidden.value(answer));
-    for note in &mut end.notes {
+/// Cuts what no record may show from the rest of a step's outcome that came from its server.
+fn clean(outcome: &mut Outcome, hidden: &Hidden) {
+    outcome.unfit_result = outcome
+        .unfit_result
+        .take()
+        .map(|answer| hidden.value(answer));
+    for note in &mut outcome.notes {
         *note = hidden.text(note);
     }
-    let server = &mut end.server;
-    let said = server.stderr_tail.iter_mut().chain(&mut server.info);
-    for text in said.chain(&mut server.killed) {
-        *text = hidden.text(text);
+    if let Some(server) = &mut outcome.server {
+        let said = server.stderr_tail.iter_mut().chain(&mut server.info);
+        for text in said.chain(&mut server.killed) {
+            *text = hidden.text(text);
+        }
     }
 }
 
-/// Whether the server's end is known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// It may be ending right now: what it says meanwhile is left out, so that the same run always
-    /// gives the same answer.
-    Soon,
-    Ended,
-}
-
-fn report(name: &str, report: &mcp::ServerReport, known: Known) -> ServerReport {
-    let ended = known == Known::Ended;
+/// What is known of a server that may be ending right now. What it says meanwhile is left out, so that the same run
+/// always gives the same answer.
+fn report(name: &str, report: &mcp::ServerReport) -> ServerReport {
     let info = report.server_info.as_ref();
     ServerReport {
         name: name.to_owned(),
         info: info.map(|(name, version)| format!("{name} {version}")),
-        exit_status: report
-            .exit_status
-            .filter(|_| ended)
-            .map(|status| status.to_string()),
-        stderr_tail: ended
-            .then(|| report.stderr_tail.clone())
-            .filter(|tail| !tail.is_empty()),
-        killed: report
-            .killed
-            .iter()
-            .filter(|_| ended)
-            .map(|killed| killed.name.clone())
-            .collect(),
+        exit_status: None,
+        stderr_tail: None,
+        killed: Vec::new(),
         stdout_noise: report.stdout_noise.lines,
         protocol: report.protocol.clone(),
         timings: report.timings,
+    }
+}
+
+/// The same of one that has ended.
+fn ended(name: &str, ended: &mcp::ServerReport) -> ServerReport {
+    ServerReport {
+        exit_status: ended.exit_status.map(|status| status.to_string()),
+        stderr_tail: Some(ended.stderr_tail.clone()).filter(|tail| !tail.is_empty()),
+        killed: ended
+            .killed
+            .iter()
+            .map(|killed| killed.name.clone())
+            .collect(),
+        ..report(name, ended)
     }
 }

@@ -1,9 +1,12 @@
-//! What a run gives to whoever prints it.
+//! What a run gives to whoever prints it; and the answers in the place of a run that broke, or does not end.
 
+use std::time::Duration;
+
+use super::{Arrived, Reply};
 use crate::{
     executor::Executed,
-    host::Interrupt,
-    task::{Outcome, State},
+    host::{Host, Interrupt},
+    task::{Effect, Failure, Fault, Outcome, Phase, Reach, State},
 };
 
 /// The answer: print it, then drop it. Dropping waits for servers that are still ending.
@@ -35,6 +38,11 @@ impl Answer {
         &self.executed.outcome
     }
 
+    /// The same, once its servers have ended.
+    pub(crate) fn into_outcome(self) -> Outcome {
+        self.executed.outcome
+    }
+
     /// The exit code is a function of how the run ended (invariant 5): 0, 1, 2, 3, 75, or 128 and the
     /// number of the signal that cancelled it.
     pub fn exit_code(&self, interrupt: Option<Interrupt>) -> u8 {
@@ -54,10 +62,80 @@ impl Answer {
     }
 }
 
+/// The answer after a defect of oneact itself: how far the run came, nobody knows.
+pub fn broken(arrived: &Arrived, host: &Host) -> Answer {
+    let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
+    let failure = Failure::new(Fault::Internal, message);
+    let executed = Executed::from(Outcome {
+        effect: Effect::Unknown,
+        ..Outcome::nothing_done(State::Failed, Phase::Read, Some(failure))
+    });
+    arrived.answered(executed, Reply::Adl, host)
+}
+
+/// The answer in the place of a run that heeds neither a signal nor the end of its time. What it had begun is
+/// settled by the next start: its claim in the ledger and the journal of its plan stay as they are.
+pub fn overdue(
+    arrived: &Arrived,
+    reach: Reach,
+    budget: Option<Duration>,
+    kind: Reply,
+    host: &Host,
+) -> Answer {
+    let caught = host.interrupts().caught();
+    let (state, fault, why) = match (caught, budget) {
+        (Some(interrupt), _) => (
+            State::Cancelled,
+            Fault::Cancelled,
+            format!("cancelled by {}", interrupt.name()),
+        ),
+        (None, budget) => (
+            State::Failed,
+            Fault::ToolTimeout,
+            format!(
+                "the run took longer than the {:?} it was given (--timeout)",
+                budget.unwrap_or_default()
+            ),
+        ),
+    };
+    let why = format!("{why}, did not end by itself and was ended");
+    let (effect, end) = match reach {
+        Reach::Nothing => (Effect::None, "; nothing was begun"),
+        Reach::Begun => (Effect::Unknown, " while its tool was at work"),
+        Reach::BegunOnce => (
+            Effect::Unknown,
+            " while its tool was at work. Whether that took effect is unknown, and it must not happen twice: a person \
+             has to look.",
+        ),
+        Reach::Changing => (
+            Effect::Unknown,
+            " while the files of a plan were changed. Its journal is kept: the next run, or `oneact recover`, settles it.",
+        ),
+        Reach::Changed => (
+            Effect::Done,
+            " after the plan was carried out; its report says how",
+        ),
+    };
+    let (state, fault) = match reach {
+        Reach::Nothing | Reach::Begun | Reach::BegunOnce => (state, fault),
+        Reach::Changing => (State::Failed, Fault::Stuck),
+        Reach::Changed => (State::Failed, Fault::ToolTimeout),
+    };
+    let mut failure = Failure::new(fault, why + end);
+    failure.recoverable &= matches!(reach, Reach::Nothing | Reach::Begun);
+    let outcome = Outcome {
+        effect,
+        ..Outcome::nothing_done(state, Phase::Read, Some(failure))
+    };
+    arrived.answered(Executed::from(outcome), kind, host)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
-    use crate::task::{Failure, Fault, Phase};
+    use crate::host::Interrupts;
 
     #[test]
     fn the_exit_code_is_a_function_of_the_end() {
@@ -76,6 +154,43 @@ mod tests {
             let outcome = Outcome::nothing_done(state, Phase::Plan, failure);
             let answer = Answer::new(Vec::new(), outcome.into());
             assert_eq!(answer.exit_code(None), code, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn after_a_defect_the_answer_is_for_who_asked_and_does_not_say_that_nothing_ran() {
+        let task = br#"{"dispatch": {"task_id": "task_5", "capability_ids": ["A"]}, "metadata": {"session_id": "sess-1"}}"#;
+        let host = Host::new(None, None, Interrupts::catch());
+        let arrived = Arrived::read(Ok(task.to_vec()), host.moment(), &host);
+        let answer = broken(&arrived, &host);
+        assert_eq!((answer.state, answer.recoverable), (State::Failed, false));
+        let envelope: Value = serde_json::from_slice(&answer.line).unwrap();
+        assert_eq!(envelope["metadata"]["session_id"], "sess-1");
+        assert_eq!(envelope["output"]["content"]["oneact"]["effect"], "unknown");
+        assert_eq!(envelope["error"]["error_code"], "PROCESSING_ERROR");
+    }
+
+    #[test]
+    fn what_may_have_happened_decides_what_is_told_r_000_12() {
+        let host = Host::new(None, None, Interrupts::catch());
+        let task = br#"{"task_id": "task_5", "capability_ids": ["A"]}"#;
+        let arrived = Arrived::read(Ok(task.to_vec()), host.moment(), &host);
+        for (reach, effect, recoverable, fault) in [
+            (Reach::Nothing, Effect::None, true, Fault::ToolTimeout),
+            (Reach::Begun, Effect::Unknown, true, Fault::ToolTimeout),
+            (Reach::BegunOnce, Effect::Unknown, false, Fault::ToolTimeout),
+            (Reach::Changing, Effect::Unknown, false, Fault::Stuck),
+            (Reach::Changed, Effect::Done, false, Fault::ToolTimeout),
+        ] {
+            let budget = Some(Duration::from_secs(1));
+            let answer = overdue(&arrived, reach, budget, Reply::Adl, &host);
+            let outcome = answer.outcome();
+            let failure = outcome.failure.as_ref().unwrap();
+            assert_eq!(
+                (outcome.effect, failure.recoverable, failure.fault),
+                (effect, recoverable, fault),
+                "{reach:?}"
+            );
         }
     }
 }

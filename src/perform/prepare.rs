@@ -2,89 +2,91 @@
 //! is found here (000 §Step 2 … 4, R-000-53, R-000-58).
 
 use camino::Utf8Path;
+use sha2::{Digest, Sha256};
 
 use crate::{
     assets::{Contact, Look, Policy, Store},
     catalog::{
-        Catalog, CatalogError, FilePlan, Job, Places, PlanSource, PrivateNetwork, ToolJob,
-        plan_entry, resolve,
+        Catalog, CatalogError, CatalogTables, FilePlan, Job, Places, PlanSource, PrivateNetwork,
+        ToolJob, plan_entry, resolve,
     },
     envelope::{MAX_BYTES, Received, read_plan},
-    executor::{self, FileOrder, FileWork, Ready, Rejection},
+    executor::{self, FileOrder, FileWork, Ready, Rejection, Work},
     host::Host,
     inputs,
-    task::{CapabilityTask, Failure, Fault, Phase, PlanOrder, Task, Uri},
+    record::Book,
+    task::{
+        CapabilityTask, Failure, Fault, Input, OperationId, Phase, PlanOrder, Task, Uri,
+        hexadecimal,
+    },
 };
 
-use super::{Mode, Reply, Settings, book::Book};
+use super::{Mode, Reply, Settings};
 
-/// What can be done, and what the ledger is for it.
-pub(super) struct Prepared<'h> {
-    pub(super) work: Work,
-    pub(super) book: Book<'h>,
-}
-
-/// What can be done.
-pub(super) enum Work {
-    Tools(Ready),
-    Files(Box<FileWork>),
-}
-
-/// Task → all that is needed to do it.
+/// Makes of the task all that is needed to do it, and the ledger for it.
 pub(super) fn prepare<'h>(
     received: &Received,
-    settings: &Settings,
+    settings: &'h Settings,
     host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<Prepared<'h>, Rejection> {
+) -> Result<(Work, Book<'h>), Rejection> {
     let task = received
         .task_at(host.timestamp())
         .map_err(Rejection::at(Phase::Read))?;
-    let work = match task {
+    let order = match task {
         Task::Capabilities(task) => {
             return capabilities(task, received, settings, host, scratch);
         }
         Task::Plan(order) => {
-            let (entry, book) = entry(settings).map_err(Rejection::at(Phase::Catalog))?;
-            let work = plan(order.clone(), entry, Vec::new(), settings);
-            return Ok(Prepared { work, book });
+            let prepared = plan_alone(order.clone(), received, settings);
+            return prepared.map_err(Rejection::at(Phase::Catalog));
         }
-        Task::Rollback(order) => no_plan(settings, FileOrder::Rollback(order.clone()))?,
-        Task::Status(name) => no_plan(settings, FileOrder::Status(name.clone()))?,
-        Task::Cancel(name) => no_plan(settings, FileOrder::Cancel(name.clone()))?,
+        Task::Rollback(order) => FileOrder::Rollback(order.clone()),
+        Task::Status(name) => FileOrder::Status(name.clone()),
+        Task::Cancel(name) => FileOrder::Cancel(name.clone()),
     };
-    let book = match Catalog::load(&settings.catalog) {
+    let work = no_plan(settings, order)?;
+    let book = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => catalog
             .tables()
             .map_err(Failure::from)
-            .and_then(|tables| Book::of(settings, &tables)),
-        Err(_) => Book::without_catalog(settings),
+            .and_then(|tables| book(settings, Some(&tables), received)),
+        Err(_) => book(settings, None, received),
     };
-    let book = book.map_err(Rejection::at(Phase::Catalog))?;
-    Ok(Prepared { work, book })
+    Ok((work, book.map_err(Rejection::at(Phase::Catalog))?))
 }
 
-/// A task of capabilities: what each is, the catalog says.
+fn book<'h>(
+    settings: &'h Settings,
+    tables: Option<&CatalogTables<'_>>,
+    received: &Received,
+) -> Result<Book<'h>, Failure> {
+    let said = (settings.profile.as_deref(), settings.reuse);
+    Book::of(&settings.project, tables, said, received)
+}
+
+/// A task of capabilities: the catalog says what each of them is.
 fn capabilities<'h>(
     task: &CapabilityTask,
     received: &Received,
-    settings: &Settings,
+    settings: &'h Settings,
     host: &'h Host,
     scratch: &Utf8Path,
-) -> Result<Prepared<'h>, Rejection> {
-    let root = &settings.root;
-    let catalog = Catalog::load(&settings.catalog).map_err(Rejection::at(Phase::Catalog))?;
-    let tables = catalog.tables().map_err(Rejection::at(Phase::Catalog))?;
-    let places = Places {
-        root,
-        staging: scratch,
-        session: &received.identity.session_id,
+) -> Result<(Work, Book<'h>), Rejection> {
+    let root = &settings.project.root;
+    let resolved = || {
+        let catalog = Catalog::load(&settings.project.catalog)?;
+        let tables = catalog.tables()?;
+        let places = Places {
+            root,
+            staging: scratch,
+            session: &received.identity.session_id,
+        };
+        let mut book = book(settings, Some(&tables), received)?;
+        let last = book.last_failure(received, contact(settings), host)?;
+        Ok::<_, Failure>((resolve(task, &tables, places, last)?, book))
     };
-    let mut book = Book::of(settings, &tables).map_err(Rejection::at(Phase::Catalog))?;
-    let last = book
-        .last_failure(received, settings, host)
-        .map_err(Rejection::at(Phase::Catalog))?;
-    let job = resolve(task, &tables, places, last).map_err(Rejection::at(Phase::Catalog))?;
+    let (job, book) = resolved().map_err(Rejection::at(Phase::Catalog))?;
     let work = match job {
         Job::Tools(job) => tools(job, task, settings, host, scratch)?,
         Job::Plan(job) => {
@@ -92,7 +94,7 @@ fn capabilities<'h>(
             plan(order, job.entry, job.reasoning, settings)
         }
     };
-    Ok(Prepared { work, book })
+    Ok((work, book))
 }
 
 fn tools(
@@ -102,13 +104,13 @@ fn tools(
     host: &Host,
     scratch: &Utf8Path,
 ) -> Result<Work, Rejection> {
-    let root = &settings.root;
+    let root = &settings.project.root;
     only_of_plans(settings)?;
     let store = Store::open(&job.storage, root).map_err(Rejection::at(Phase::Catalog))?;
 
     tracing::debug!("catalog consulted");
 
-    let look = look(&job, settings.mode);
+    let look = look(&job, settings);
     let notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
 
     let launch = |server| executor::launch(server, root, scratch);
@@ -127,8 +129,8 @@ fn tools(
     }))
 }
 
-/// How far the check of inputs may go: as far as a server may that they are for.
-fn look(job: &ToolJob, mode: Mode) -> Look {
+/// How far the check of inputs may go: as far as the servers that get them may.
+fn look(job: &ToolJob, settings: &Settings) -> Look {
     let mut servers = job.steps.iter().map(|step| step.server.private_network);
     Look {
         policy: if servers.any(|network| network == PrivateNetwork::Allowed) {
@@ -136,25 +138,37 @@ fn look(job: &ToolJob, mode: Mode) -> Look {
         } else {
             Policy::PublicOnly
         },
-        contact: match mode {
-            Mode::Run => Contact::Hosts,
-            Mode::DryRun => Contact::Nobody,
-        },
+        contact: contact(settings),
     }
 }
 
-/// What a plan may touch that names no capability. A project without a catalog can have plans.
-fn entry<'h>(settings: &Settings) -> Result<(FilePlan, Book<'h>), Failure> {
-    match Catalog::load(&settings.catalog) {
+fn contact(settings: &Settings) -> Contact {
+    match settings.mode {
+        Mode::Run => Contact::Hosts,
+        Mode::DryRun => Contact::Nobody,
+    }
+}
+
+/// A plan that names no capability: what it may touch. A project without a catalog can have plans.
+fn plan_alone<'h>(
+    order: PlanOrder,
+    received: &Received,
+    settings: &'h Settings,
+) -> Result<(Work, Book<'h>), Failure> {
+    let (entry, book) = match Catalog::load(&settings.project.catalog) {
         Ok(catalog) => {
             let tables = catalog.tables()?;
-            Ok((plan_entry(&tables)?, Book::of(settings, &tables)?))
+            (
+                plan_entry(&tables)?,
+                book(settings, Some(&tables), received)?,
+            )
         }
         Err(CatalogError::Missing { .. }) => {
-            Ok((FilePlan::built_in(), Book::without_catalog(settings)?))
+            (FilePlan::built_in(), book(settings, None, received)?)
         }
-        Err(error) => Err(error.into()),
-    }
+        Err(error) => return Err(error.into()),
+    };
+    Ok((plan(order, entry, Vec::new(), settings), book))
 }
 
 /// The plan itself, from the task or from the file it refers to.
@@ -186,13 +200,10 @@ fn order(source: PlanSource, root: &Utf8Path) -> Result<PlanOrder, Failure> {
 }
 
 fn plan(plan: PlanOrder, entry: FilePlan, reasoning: Vec<String>, settings: &Settings) -> Work {
-    let order = match settings.mode {
-        Mode::Run => FileOrder::Run {
-            plan,
-            entry,
-            expect: settings.expect.clone(),
-        },
-        Mode::DryRun => FileOrder::Preview { plan, entry },
+    let order = FileOrder::Plan {
+        plan,
+        entry: Box::new(entry),
+        expect: settings.expect.clone(),
     };
     Work::Files(Box::new(FileWork { order, reasoning }))
 }
@@ -232,4 +243,54 @@ fn usage(problem: &str) -> Rejection {
         format!("the command line does not fit the task: {problem}"),
     );
     Rejection::at(Phase::Read)(failure)
+}
+
+/// As many digits as an operation id has.
+const DIGITS: usize = 26;
+
+/// What the scratch directory of a run is called. Tools know the name, as a part of `output.path`: one that
+/// asks for input is called again by another run, and has to be given the same parameters then (MCP
+/// 2026-07-28, Multi Round-Trip Requests). So all runs of a task that may be asked share a name.
+pub(super) fn scratch_name(received: &Received, operation: &OperationId) -> String {
+    match &received.task {
+        Ok(Task::Capabilities(task)) if task.input != Input::Refused => {
+            let parts = [&received.identity.session_id, &task.task_id].into_iter();
+            let parts = parts.chain(&task.capability_ids);
+            let hash = parts.fold(Sha256::new(), |hash, part| {
+                hash.chain_update(part).chain_update([0xff])
+            });
+            let digits = hexadecimal(&hash.finalize());
+            format!("in_{}", digits.get(..DIGITS).unwrap_or_default())
+        }
+        _ => operation.as_str().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envelope;
+
+    #[test]
+    fn only_runs_of_the_same_task_that_may_be_asked_share_a_scratch_directory() {
+        let operation =
+            |byte| OperationId::new("2026-01-01T00:00:00Z".parse().unwrap(), [byte; 16]);
+        let name = |task: &str, byte| {
+            let received = envelope::read(task.as_bytes(), || format!("sess-{byte}"));
+            scratch_name(&received, &operation(byte))
+        };
+        let asked = r#"{"task_id": "t", "capability_ids": ["A"], "metadata": {"session_id": "s"}, "accepts_input": true}"#;
+        let again = asked.replace("true", r#"true, "request_state": "s1""#);
+        assert_eq!(name(asked, 1), name(&again, 2));
+        for (from, to) in [
+            ("\"t\"", "\"u\""),
+            ("\"A\"", "\"B\""),
+            ("\"s\"", "\"r\""),
+            ("true", "false"),
+        ] {
+            assert_ne!(name(asked, 1), name(&asked.replace(from, to), 1), "{to}");
+        }
+        let unasked = asked.replace("true", "false");
+        assert_eq!(name(&unasked, 1), operation(1).as_str());
+    }
 }

@@ -1,20 +1,19 @@
 //! `oneact recover`: what every run does first, and what none has to.
 
 use crate::{
-    executor::{self, Context},
+    executor::{self, Desk},
     host::Host,
+    record::Project,
     task::{Course, OperationId},
 };
-
-use super::{Settings, own};
 
 pub(crate) use crate::executor::{Consent, Settled};
 
 /// Settles plans that a crash interrupted, and clears backups away that have expired.
-pub(crate) fn recover(settings: &Settings, host: &Host) -> Settled {
-    with_context(settings, host, |context| {
-        let mut settled = executor::recover(context);
-        settled.told.extend(executor::clear_expired(context));
+pub(crate) fn recover(project: &Project, host: &Host) -> Settled {
+    with_desk(project, host, |desk| {
+        let mut settled = executor::recover(desk);
+        settled.told.extend(executor::clear_expired(desk));
         settled
     })
 }
@@ -23,32 +22,24 @@ pub(crate) fn recover(settings: &Settings, host: &Host) -> Settled {
 pub(crate) fn recover_named(
     path: &str,
     ask: &mut dyn FnMut(&[String]) -> Consent,
-    settings: &Settings,
+    project: &Project,
     host: &Host,
 ) -> Settled {
-    with_context(settings, host, |context| {
-        executor::recover_named(context, path, ask)
+    with_desk(project, host, |desk| {
+        executor::recover_named(desk, path, ask)
     })
 }
 
-fn with_context(
-    settings: &Settings,
-    host: &Host,
-    work: impl FnOnce(&Context<'_>) -> Settled,
-) -> Settled {
+fn with_desk(project: &Project, host: &Host, work: impl FnOnce(Desk<'_>) -> Settled) -> Settled {
     let operation = OperationId::new(host.timestamp(), host.random_bytes());
-    work(&Context {
+    work(Desk {
         host,
-        root: &settings.root,
-        state_dir: &settings.state_dir,
-        scratch: operation.as_str(),
-        session_id: "recover",
+        root: &project.root,
         task_id: "recover",
         operation_id: operation.as_str(),
         begun: host.moment(),
-        budget: settings.budget,
-        watch: &|_| (),
-        own: &|| own::files(settings),
+        budget: None,
+        own: &|| project.own_files(),
         course: &Course::default(),
     })
 }

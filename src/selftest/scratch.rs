@@ -182,38 +182,22 @@ impl Scratch {
 
 /// Every kind of change.
 fn plan() -> Value {
-    let action = |id: &str, kind: &str, target: &str, operation: Value| json!({"action_id": id, "action_type": kind, "target": target, "operation": operation});
-    let replace =
-        |from: &str, to: &str| json!({"type": "text_replace", "pattern": from, "replacement": to});
-    let actions = [
-        action("a001", "FILE_MODIFY", "a.txt", replace("one", "eins")),
-        action("a002", "FILE_MODIFY", "b.txt", replace("two", "zwei")),
-        action(
-            "a003",
-            "FILE_MODIFY",
-            "sub/data.json",
-            json!({"type": "json_add_property", "path": "$", "key": "new", "value": 1}),
-        ),
-        action("a004", "FILE_DELETE", "gone.txt", json!({"type": "delete"})),
-        action(
-            "a005",
-            "FILE_RENAME",
-            "old.txt",
-            json!({"type": "rename", "new_path": "sub/new.txt"}),
-        ),
-        action(
-            "a006",
-            "FILE_CREATE",
-            "x/y/n.txt",
-            json!({"type": "create", "content": "new\n", "mode": "0640"}),
-        ),
-        action(
-            "a007",
-            "FILE_CREATE",
-            "old.txt",
-            json!({"type": "create", "content": "another\n"}),
-        ),
-    ];
+    let actions = json!([
+        {"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+         "operation": {"type": "text_replace", "pattern": "one", "replacement": "eins"}},
+        {"action_id": "a002", "action_type": "FILE_MODIFY", "target": "b.txt",
+         "operation": {"type": "text_replace", "pattern": "two", "replacement": "zwei"}},
+        {"action_id": "a003", "action_type": "FILE_MODIFY", "target": "sub/data.json",
+         "operation": {"type": "json_add_property", "path": "$", "key": "new", "value": 1}},
+        {"action_id": "a004", "action_type": "FILE_DELETE", "target": "gone.txt",
+         "operation": {"type": "delete"}},
+        {"action_id": "a005", "action_type": "FILE_RENAME", "target": "old.txt",
+         "operation": {"type": "rename", "new_path": "sub/new.txt"}},
+        {"action_id": "a006", "action_type": "FILE_CREATE", "target": "x/y/n.txt",
+         "operation": {"type": "create", "content": "new\n", "mode": "0640"}},
+        {"action_id": "a007", "action_type": "FILE_CREATE", "target": "old.txt",
+         "operation": {"type": "create", "content": "another\n"}},
+    ]);
     json!({"protocol_validation": true, "task_plan": {"plan_id": "selftest", "action_plan": actions}})
 }
 

@@ -7,7 +7,7 @@ use camino::Utf8PathBuf;
 use jsonschema::Validator;
 use oneact::{
     host::{Host, Interrupts},
-    perform::{Arrived, Mode, Reply, Reuse, Settings, perform},
+    perform::{Arrived, Mode, Project, Settings, perform},
     task::Course,
 };
 use serde_json::Value;
@@ -30,16 +30,13 @@ impl InProcess {
         Self {
             _dir: dir,
             settings: Settings {
-                catalog: root.join("catalog.toml"),
-                state_dir: root.join(".oneact"),
-                root,
                 mode: Mode::DryRun,
-                budget: None,
-                expect: None,
-                reply: Reply::Adl,
-                ledger: None,
-                reuse: Reuse::Allowed,
-                profile: None,
+                ..Settings::of(Project {
+                    catalog: root.join("catalog.toml"),
+                    state_dir: root.join(".oneact"),
+                    root,
+                    ledger: None,
+                })
             },
             host: Host::new(None, Some(1), Interrupts::catch()),
             envelope: jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap(),

@@ -10,22 +10,30 @@ use std::{
 use serde_json::Value;
 
 /// Room → the rooms it may `use crate::` from.
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 17] = [
     (
         "cli",
         &[
-            "perform", "doctor", "selftest", "envelope", "servers", "host", "task",
+            "perform", "record", "doctor", "selftest", "envelope", "servers", "host", "task",
         ],
     ),
     (
         "perform",
         &[
-            "inputs", "executor", "catalog", "envelope", "ledger", "assets", "mcp", "host", "task",
+            "record", "inputs", "executor", "catalog", "envelope", "assets", "host", "task",
+        ],
+    ),
+    (
+        "record",
+        &[
+            "ledger", "executor", "catalog", "envelope", "assets", "host", "task",
         ],
     ),
     (
         "doctor",
-        &["executor", "catalog", "assets", "mcp", "host", "task"],
+        &[
+            "record", "executor", "catalog", "assets", "mcp", "host", "task",
+        ],
     ),
     (
         "fuzz",

@@ -7,7 +7,9 @@ use super::{
     *,
 };
 use crate::ledger::{
-    AnchorError, Note, PublicKey, Signers, read_anchors, read_signers,
+    AnchorError, PublicKey, Signers,
+    anchor::Note,
+    read_anchors, read_signers,
     signature::SignatureError,
     verify::{Damage, HeadSays, Whose},
 };

@@ -6,7 +6,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::ledger::{
-    Note, Place as Where, Signers, Wish,
+    Place as Where, Signers, Wish,
+    anchor::Note,
     record::{Link, NOTHING},
     verify::{Broken, Damage, HeadSays, Part, Verdict},
 };

@@ -1,0 +1,356 @@
+//! `oneact resolve`, `revoke`, `review` and `prune`: what a person decides about the record. Nothing is
+//! performed.
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::{
+    host::{Host, Interrupts},
+    record::{Alone, Dependants, Happened, Ledger, Name, PruneWish, Review, Told, Wish, vouched},
+};
+
+use super::{
+    Stop, printed,
+    printing::{grouped, json::line, words},
+    settings::PlaceArgs,
+};
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  2    refused, or there is no ledger that can be used: nothing was changed";
+
+/// The answer that is meant.
+#[derive(Debug, Args)]
+struct NameArgs {
+    /// An operation or a row, or the beginning of its id; or a step, with --session
+    #[arg(value_name = "STEP|ID")]
+    name: String,
+    /// The session of the answer
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+/// What every decision is given with.
+#[derive(Debug, Args)]
+struct DecisionArgs {
+    /// Why, or how that is known
+    #[arg(short, long, value_name = "WHY")]
+    message: Option<String>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+/// Which operation, and what was found out.
+#[derive(Debug, Args)]
+pub(super) struct ResolveArgs {
+    /// The operation, or the beginning of its id
+    #[arg(value_name = "OPERATION")]
+    operation: String,
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    decision: DecisionArgs,
+}
+
+/// One of the two has to be said.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Choice {
+    /// It happened: it is recorded as done, and will not be done again
+    #[arg(long)]
+    happened: bool,
+    /// It did not: the next run of the same may do it
+    #[arg(long)]
+    did_not: bool,
+}
+
+/// Which answer, and why.
+#[derive(Debug, Args)]
+pub(super) struct RevokeArgs {
+    #[command(flatten)]
+    answer: NameArgs,
+    /// Take back what was answered from it as well
+    #[arg(long)]
+    dependants: bool,
+    #[command(flatten)]
+    decision: DecisionArgs,
+}
+
+/// Which answer, and what was found.
+#[derive(Debug, Args)]
+pub(super) struct ReviewArgs {
+    #[command(flatten)]
+    answer: NameArgs,
+    /// It is good
+    #[arg(long, conflicts_with = "reject", required_unless_present = "reject")]
+    accept: bool,
+    /// It is not: it is taken back as well
+    #[arg(long)]
+    reject: bool,
+    #[command(flatten)]
+    decision: DecisionArgs,
+}
+
+/// What is old.
+#[derive(Debug, Args)]
+pub(super) struct PruneArgs {
+    /// Answers older than this, e.g. 90d, 12w, 36h; what was answered within the last day stays.
+    /// An answer that could still be reused goes as well: the next such request is done again
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    older: Duration,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+impl NameArgs {
+    fn name(&self) -> Name<'_> {
+        Name {
+            text: &self.name,
+            session: self.session.as_deref(),
+            alone: Alone::Refused,
+        }
+    }
+}
+
+/// Opens the ledger, decides, and prints what came of it.
+fn decided(
+    places: &PlaceArgs,
+    wish: Wish,
+    interrupts: Interrupts,
+    decide: impl FnOnce(&mut Ledger<'_>, &Host) -> Result<String, Stop>,
+) -> Result<ExitCode, Stop> {
+    let host = Host::new(None, None, interrupts);
+    let text = places.project().and_then(|project| {
+        let (mut ledger, _) = project.open(wish, &host)?;
+        decide(&mut ledger, &host)
+    });
+    Ok(printed(text.map_err(Stop::refused)?, 0))
+}
+
+/// Records whether an operation with an unknown end happened.
+pub(super) fn resolve(args: &ResolveArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let why = args.decision.message.as_deref();
+    let places = &args.decision.places;
+    decided(places, Wish::Decide, interrupts, |ledger, host| {
+        let at = host.timestamp().to_string();
+        let answer = |case: &_| vouched(case, &at, why);
+        let happened = if args.choice.happened {
+            Happened::Yes(&answer)
+        } else {
+            Happened::No
+        };
+        let resolved = ledger.resolve(&args.operation, happened, why)?;
+        let case = &resolved.case;
+        if args.decision.json {
+            return Ok(line(&json!({
+                "operation_id": case.operation_id, "session_id": case.session_id,
+                "task_id": case.task_id, "action": case.action, "happened": args.choice.happened,
+                "claimed_at": case.claimed_at, "step_index": resolved.step_index, "by": case.by, "why": why,
+                "link": resolved.link.seq, "entry_hash": resolved.link.entry_hash,
+            })));
+        }
+        let action = case.action.as_deref().unwrap_or("What it did");
+        let operation = &case.operation_id;
+        let what = match resolved.step_index {
+            Some(step) => format!(
+                "{action} ({operation}) happened: recorded as step {step} of {}. The same request is not done again.",
+                case.session_id
+            ),
+            None => format!(
+                "{action} ({operation}) did not happen. The next run of the same request does it."
+            ),
+        };
+        let (what, by, link) = (words::line(&what), &case.by, resolved.link.seq);
+        Ok(format!("{what}\nsaid by {by}, link {link}\n"))
+    })
+}
+
+/// Takes an answer back: it is never given again.
+pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let why = args.decision.message.as_deref();
+    let dependants = if args.dependants {
+        Dependants::Revoked
+    } else {
+        Dependants::Listed
+    };
+    let places = &args.decision.places;
+    decided(places, Wish::Decide, interrupts, |ledger, _| {
+        let revoked = ledger.revoke(args.answer.name(), dependants, why)?;
+        if args.decision.json {
+            let all = |rows: &[Told]| rows.iter().map(document).collect::<Vec<_>>();
+            return Ok(line(&json!({
+                "revoked": document(&revoked.row), "along": all(&revoked.along), "left": all(&revoked.left),
+                "source": revoked.source, "why": why, "link": revoked.link.seq,
+                "entry_hash": revoked.link.entry_hash,
+            })));
+        }
+        let mut lines = vec![format!(
+            "{} was taken back, link {}. It is never given as an answer again.",
+            named(&revoked.row),
+            revoked.link.seq
+        )];
+        if let Some(source) = &revoked.source {
+            let source = words::line(source);
+            lines.push(format!(
+                "It was itself given from the answer {source}, which still stands."
+            ));
+        }
+        let along = revoked.along.iter();
+        lines.extend(along.map(|row| format!("  with it: {}", named(row))));
+        let left = match revoked.left.len() {
+            0 => None,
+            1 => Some("One answer was".to_owned()),
+            more => Some(format!("{more} answers were")),
+        };
+        lines.extend(left.map(|left| {
+            format!("{left} given from it, and not taken back (--dependants does that):")
+        }));
+        let left = revoked.left.iter();
+        lines.extend(left.map(|row| format!("  {}", named(row))));
+        Ok(lines.join("\n") + "\n")
+    })
+}
+
+/// Records what a person found of an answer.
+pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let why = args.decision.message.as_deref();
+    let (review, verdict) = if args.accept {
+        (Review::Accept, "accepted")
+    } else {
+        (Review::Reject, "rejected")
+    };
+    let places = &args.decision.places;
+    decided(places, Wish::Decide, interrupts, |ledger, _| {
+        let reviewed = ledger.review(args.answer.name(), review, why)?;
+        let link = &reviewed.link;
+        if args.decision.json {
+            return Ok(line(&json!({
+                "reviewed": document(&reviewed.row), "verdict": verdict, "why": why,
+                "revoked_by": reviewed.revoked, "link": link.seq, "entry_hash": link.entry_hash,
+            })));
+        }
+        let back = match reviewed.revoked {
+            Some(_) => ". It is never given as an answer again",
+            None => "",
+        };
+        let named = named(&reviewed.row);
+        Ok(format!("{named} was {verdict}, link {}{back}.\n", link.seq))
+    })
+}
+
+/// Removes old requests and responses; the chain stays.
+pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
+    let (wish, open, were) = if args.dry_run {
+        (PruneWish::Look, Wish::Read, "would be pruned")
+    } else {
+        (PruneWish::Prune, Wish::Decide, "pruned")
+    };
+    decided(&args.places, open, interrupts, |ledger, _| {
+        let pruned = ledger.prune(args.older, wish)?;
+        if args.json {
+            return Ok(line(&json!({
+                "dry_run": args.dry_run, "rows": pruned.rows, "bytes": pruned.bytes,
+                "kept": pruned.kept, "links": pruned.links,
+            })));
+        }
+        let (rows, bytes) = (grouped(pruned.rows), grouped(pruned.bytes));
+        let kept = match pruned.kept {
+            0 => String::new(),
+            kept => format!("; {} kept: open, or of the last day", grouped(kept)),
+        };
+        Ok(format!("{rows} answers {were}, {bytes} bytes{kept}\n"))
+    })
+}
+
+/// A number and its unit.
+fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || "give a number and s, m, h, d or w, e.g. 90d".to_owned();
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match text.strip_prefix(number) {
+        Some("s") => 1,
+        Some("m") => 60,
+        Some("h") => 60 * 60,
+        Some("d") => 24 * 60 * 60,
+        Some("w") => 7 * 24 * 60 * 60,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let seconds = number.checked_mul(unit).filter(|seconds| *seconds > 0);
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// For people: `CAP-PRE-002, step 3 of sess-1 (op_…)`.
+fn named(told: &Told) -> String {
+    let action = match told.action.as_str() {
+        "" => "an answer",
+        action => action,
+    };
+    words::line(&format!(
+        "{action}, step {} of {} ({})",
+        told.step_index, told.session_id, told.operation_id
+    ))
+}
+
+/// For programs.
+fn document(told: &Told) -> Value {
+    json!({
+        "row": told.id, "operation_id": told.operation_id, "session_id": told.session_id,
+        "step_index": told.step_index, "action": told.action, "state": told.state,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_steers_no_terminal() {
+        let told = Told {
+            id: "row".to_owned(),
+            operation_id: "op_\x1b[2J".to_owned(),
+            session_id: "s\u{202e}".to_owned(),
+            step_index: 3,
+            action: "CAP\n".to_owned(),
+            state: "done",
+        };
+        assert_eq!(named(&told), "CAP^J, step 3 of s<U+202E> (op_^[[2J)");
+    }
+
+    #[test]
+    fn an_age_is_a_number_and_a_unit() {
+        for (text, seconds) in [
+            ("90d", 7_776_000),
+            ("12w", 7_257_600),
+            ("36h", 129_600),
+            ("1s", 1),
+        ] {
+            assert_eq!(age(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in [
+            "",
+            "90",
+            "d",
+            "0d",
+            "-1d",
+            "1.5d",
+            "90 d",
+            "1y",
+            "99999999999999999999d",
+            "18446744073709551615w",
+        ] {
+            assert!(age(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `oneact schema`, `completions` and `man`: what oneact says of itself, made from the same words as `--help`
+//! and from the schemas.
+
+use std::process::ExitCode;
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::{Stop, printed, stop};
+
+/// Which schema to print.
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// The schema to print; without a name, the names are listed
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(SCHEMAS.map(|(name, _, _)| name)))]
+    name: Option<String>,
+}
+
+/// Name, what it describes, text.
+const SCHEMAS: [(&str, &str, &str); 5] = [
+    (
+        "task",
+        "what goes in: a dispatch message, a wrapped task, or a bare one",
+        include_str!("../../schemas/task.schema.json"),
+    ),
+    (
+        "envelope",
+        "what comes out: the ADL envelope",
+        include_str!("../../schemas/envelope.schema.json"),
+    ),
+    (
+        "catalog",
+        "what may be done: catalog.toml, as JSON",
+        include_str!("../../schemas/catalog.schema.json"),
+    ),
+    (
+        "doctor",
+        "what `oneact doctor --json` prints",
+        include_str!("../../schemas/doctor.schema.json"),
+    ),
+    (
+        "ledger",
+        "what `oneact history`, `show` and `replay` print as JSON",
+        include_str!("../../schemas/ledger.schema.json"),
+    ),
+];
+
+/// Prints a schema, or the list of them.
+pub(super) fn schema(args: &SchemaArgs) -> ExitCode {
+    let lines: Vec<String> = match &args.name {
+        Some(wanted) => SCHEMAS
+            .iter()
+            .filter(|(name, _, _)| name == wanted)
+            .map(|(_, _, text)| text.trim_end().to_owned())
+            .collect(),
+        None => SCHEMAS
+            .iter()
+            .map(|(name, what, _)| format!("{name:<10} {what}"))
+            .collect(),
+    };
+    printed(lines.join("\n") + "\n", 0)
+}
+
+/// For which shell.
+#[derive(Debug, Args)]
+pub(super) struct CompletionArgs {
+    /// The shell; load its script as its manual says, e.g. bash: source <(oneact completions bash)
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Prints the script.
+pub(super) fn completions(args: &CompletionArgs, mut cli: Command) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut cli, "oneact", &mut script);
+    printed(script, 0)
+}
+
+/// Which page.
+#[derive(Debug, Args)]
+pub(super) struct ManArgs {
+    /// The verb whose page is wanted [default: the page of oneact itself]
+    verb: Option<String>,
+}
+
+/// Prints a page as roff: `oneact man | man -l -`.
+pub(super) fn man(args: &ManArgs, cli: Command) -> Result<ExitCode, Stop> {
+    let page = match &args.verb {
+        None => cli,
+        Some(name) => {
+            let verb = cli.find_subcommand(name).ok_or_else(|| {
+                stop(2)(format!(
+                    "there is no verb `{name}`; `oneact --help` lists them"
+                ))
+            })?;
+            // The page that the page of oneact itself refers to.
+            verb.clone()
+                .display_name(format!("oneact-{name}"))
+                .bin_name(format!("oneact {name}"))
+        }
+    };
+    let mut roff = Vec::new();
+    Man::new(page).render(&mut roff)?;
+    Ok(printed(roff, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use crate::task::{Fault, Format};
+
+    use super::*;
+
+    fn schema(wanted: &str) -> Value {
+        let text = SCHEMAS.iter().find(|(name, _, _)| *name == wanted);
+        serde_json::from_str(text.unwrap().2).unwrap()
+    }
+
+    /// The strings of the list at that place; null is left out.
+    fn listed(schema: &Value, pointer: &str) -> Vec<String> {
+        let list = schema.pointer(pointer).unwrap().as_array().unwrap();
+        let texts = list.iter().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_schema_is_a_good_one_and_bears_its_name() {
+        for (name, _, _) in SCHEMAS {
+            let schema = schema(name);
+            jsonschema::meta::validate(&schema).unwrap();
+            jsonschema::validator_for(&schema).unwrap();
+            assert_eq!(schema["$id"], format!("urn:oneact:schema:{name}"));
+        }
+    }
+
+    #[test]
+    fn the_schemas_list_the_failures_of_the_one_error_table() {
+        let table: Vec<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+        let envelope = schema("envelope");
+        assert_eq!(
+            listed(&envelope, "/$defs/oneact/properties/fault/enum"),
+            table
+        );
+        let catalog = schema("catalog");
+        assert_eq!(listed(&catalog, "/$defs/failure_class/enum"), table);
+    }
+
+    #[test]
+    fn the_envelopes_schema_gives_each_failure_its_code() {
+        let envelope = schema("envelope");
+        for fault in Fault::ALL {
+            let code = serde_json::to_value(fault.code()).unwrap();
+            let rule = format!("fault_{}", code.as_str().unwrap().to_lowercase());
+            let rule = &envelope["$defs"][&rule].to_string();
+            assert!(
+                rule.contains(&format!("{:?}", fault.name())),
+                "{}",
+                fault.name()
+            );
+        }
+    }
+
+    #[test]
+    fn the_catalogs_schema_lists_the_formats_that_can_be_checked() {
+        let formats = listed(
+            &schema("catalog"),
+            "/$defs/result/properties/format/anyOf/0/enum",
+        );
+        assert_eq!(formats, Format::names());
+    }
+
+    #[test]
+    fn the_catalog_of_this_repository_fits_the_catalogs_schema() {
+        let table: toml::Table = include_str!("../../catalog.toml").parse().unwrap();
+        let catalog = serde_json::to_value(table).unwrap();
+        let validator = jsonschema::validator_for(&schema("catalog")).unwrap();
+        let problems: Vec<String> = validator
+            .iter_errors(&catalog)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert_eq!(problems, Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_tasks_schema_knows_an_mcp_request() {
+        let task = jsonschema::validator_for(&schema("task")).unwrap();
+        let fits = |text: &str| task.is_valid(&serde_json::from_str(text).unwrap());
+        for request in [
+            r#"{"actionId": "C", "args": {"a": 1}, "sessionId": "s", "taskId": "t", "context": {}}"#,
+            r#"{"action": "C", "args": {}, "salt": "2", "idempotency_key": "k"}"#,
+            r#"{"dispatch": {"task_id": "t", "capability_ids": ["C"], "salt": "2"}}"#,
+        ] {
+            assert!(fits(request), "{request}");
+        }
+        for wrong in [
+            r#"{"actionId": "C", "args": []}"#,
+            r#"{"actionId": "", "args": {}}"#,
+            r#"{"actionId": "C", "salt": 2}"#,
+            r#"{"action": "C"}"#,
+        ] {
+            assert!(!fits(wrong), "{wrong}");
+        }
+    }
+}

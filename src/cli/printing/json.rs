@@ -1,0 +1,201 @@
+//! The record as JSON, described by `schemas/ledger.schema.json`. Requests and answers stand in it as they
+//! were recorded, byte for byte.
+
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    record::{Decision, Fact, How, Open, Page, Row, RowState, Step, Whole},
+    task::Sight,
+};
+
+use super::words;
+
+/// All that is known of a session: what was asked, what was decided, what was answered (R-004-59).
+#[derive(Serialize)]
+pub(in crate::cli) struct Document<'a> {
+    oneact: &'static str,
+    session: Value,
+    steps: Vec<WholeStep<'a>>,
+    open: Vec<Value>,
+}
+
+/// A step with everything.
+#[derive(Serialize)]
+pub(in crate::cli) struct WholeStep<'a> {
+    step: Value,
+    decision: Value,
+    links: Vec<Value>,
+    given_again: &'a [u64],
+    entry: Value,
+    inputs: Text<'a>,
+    request: Text<'a>,
+    request_sha256: &'a str,
+    response: Text<'a>,
+    response_sha256: &'a str,
+}
+
+/// A text of the record: JSON as it is, anything else as a string.
+struct Text<'a>(Option<&'a str>);
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(text) = self.0 else {
+            return serializer.serialize_none();
+        };
+        match serde_json::from_str::<&RawValue>(text) {
+            Ok(raw) => raw.serialize(serializer),
+            Err(_) => serializer.serialize_str(text),
+        }
+    }
+}
+
+/// One line.
+pub(in crate::cli) fn line(document: &impl Serialize) -> String {
+    // Texts, numbers and lists always serialize.
+    serde_json::to_string(document).unwrap_or_default() + "\n"
+}
+
+/// A session, or part of it.
+pub(in crate::cli) fn history(page: &Page) -> Value {
+    json!({
+        "session": session(page),
+        "steps": page.steps.iter().map(summary).collect::<Vec<_>>(),
+        "open": page.open.iter().map(open).collect::<Vec<_>>(),
+    })
+}
+
+pub(in crate::cli) fn document<'a>(page: &'a Page, whole: &'a [Whole]) -> Document<'a> {
+    Document {
+        oneact: env!("CARGO_PKG_VERSION"),
+        session: session(page),
+        steps: whole.iter().map(whole_step).collect(),
+        open: page.open.iter().map(open).collect(),
+    }
+}
+
+fn session(page: &Page) -> Value {
+    let opened = page.opened.as_ref();
+    json!({
+        "session_id": page.session_id,
+        "context": opened.map(|session| &session.context),
+        "profile": opened.map(|session| &session.profile),
+        "principal": opened.map(|session| &session.principal),
+        "opened_at": opened.map(|session| &session.opened_at),
+        "steps": page.count,
+    })
+}
+
+fn open(open: &Open) -> Value {
+    let state = match open.how {
+        How::AtWork => "at_work",
+        How::Died => "died",
+        How::Unknown => "unknown",
+    };
+    json!({"operation_id": open.operation_id, "since": open.since, "state": state})
+}
+
+/// A step without its request and its answer.
+fn summary(step: &Step) -> Value {
+    let row = &step.row;
+    json!({
+        "step_index": row.step_index,
+        "id": row.id,
+        "operation_id": row.operation_id,
+        "request_id": row.request_id,
+        "task_id": row.task_id,
+        "attempt": row.attempt,
+        "action_type": row.action_type,
+        "state": row.state.map(RowState::name),
+        "outcome": row.outcome.name(),
+        "started_at": row.started_at,
+        "timestamp": row.timestamp,
+        "duration_ms": row.duration_ms,
+        "fault": row.fault,
+        "recoverable": words::recoverable(row),
+        "reason": row.reason,
+        "answered_from": step.from,
+        "adjusted": row.adjusted.as_deref().map(read),
+        "made": made(row),
+        "request_hash": row.request_hash,
+        "seq": row.seq,
+        "revoked_by": row.revoked_by,
+        "pruned": words::pruned(row),
+    })
+}
+
+/// A text that oneact wrote as JSON; anything else stays a string.
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}
+
+fn made(row: &Row) -> Vec<Value> {
+    let part = |made: &crate::record::Made| {
+        let content = match &made.print.sight {
+            Sight::Content(content) => Some(content),
+            Sight::Absent | Sight::Unknown => None,
+        };
+        json!({
+            "ref_id": made.ref_id, "asset_type": made.asset_type, "storage_uri": made.storage_uri,
+            "bytes": content.map(|content| content.bytes),
+            "blake3": content.map(|content| &content.blake3),
+        })
+    };
+    row.made().iter().map(part).collect()
+}
+
+pub(in crate::cli) fn whole_step(whole: &Whole) -> WholeStep<'_> {
+    let row = &whole.step.row;
+    let links = whole.links.iter().map(|link| {
+        json!({
+            "seq": link.seq, "event": link.event, "at": link.at, "actor": link.actor,
+            "body": read(&link.body), "entry_hash": link.entry_hash,
+        })
+    });
+    WholeStep {
+        step: summary(&whole.step),
+        decision: decision(&whole.decision),
+        links: links.collect(),
+        given_again: &whole.again,
+        entry: json!({
+            "version": row.entry_version, "digest": row.entry_digest, "tool_pin": row.tool_pin,
+            "oneact": row.oneact_version,
+        }),
+        inputs: Text(row.input_ids.as_deref()),
+        request: Text(row.request.as_deref()),
+        request_sha256: &row.request_sha256,
+        response: Text(row.response.as_deref()),
+        response_sha256: &row.response_sha256,
+    }
+}
+
+fn decision(decision: &Decision) -> Value {
+    let kind = match decision {
+        Decision::Ran { .. } | Decision::Other(_) => "ran",
+        Decision::Answered { .. } => "answered",
+        Decision::History => "history",
+    };
+    let fact = |fact: &Fact| match fact {
+        Fact::Said(text) => json!(text),
+        Fact::Seen(Sight::Absent) => json!("absent"),
+        Fact::Seen(Sight::Unknown) => json!("unknown"),
+        Fact::Seen(Sight::Content(content)) => {
+            json!({"bytes": content.bytes, "blake3": content.blake3})
+        }
+    };
+    let differences = words::differences(decision).iter().map(|difference| {
+        json!({
+            "what": difference.what, "then": fact(&difference.then),
+            "now": difference.now.as_ref().map(fact),
+        })
+    });
+    json!({
+        "kind": kind,
+        "reason": words::reason_name(decision),
+        "sentence": words::reason(decision),
+        "about": words::about(decision).map(|row| {
+            json!({"step_index": row.step_index, "operation_id": row.operation_id})
+        }),
+        "differences": differences.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,191 @@
+//! The words for a step of the record: how it ended, what came of it, why it was done.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    envelope::{OldAnswer, read_response},
+    record::{Decision, Difference, Fact, Row, RowOutcome, RowState, Step},
+    task::{Sight, visible},
+};
+
+use super::{duration, size};
+
+/// A text of others in one line.
+pub(in crate::cli) fn line(text: &str) -> String {
+    visible(text).into_owned()
+}
+
+/// How it ended: a word.
+pub(in crate::cli) fn state(row: &Row) -> &'static str {
+    row.state.map_or(row.outcome.name(), RowState::name)
+}
+
+/// Whether the same task may be sent again; none where nothing failed or nobody knows.
+pub(in crate::cli) fn recoverable(row: &Row) -> Option<bool> {
+    if row.outcome == RowOutcome::Success {
+        return None;
+    }
+    let answer = row.response.as_deref().and_then(read_response)?;
+    Some(answer.failure?.recoverable)
+}
+
+/// Whether the answer was given from the record.
+pub(in crate::cli) fn is_old_answer(row: &Row) -> bool {
+    matches!(
+        row.state,
+        Some(RowState::Reused | RowState::Replayed | RowState::Suppressed)
+    )
+}
+
+/// Whether request and response were removed.
+pub(in crate::cli) fn pruned(row: &Row) -> bool {
+    row.state.is_some() && row.request.is_none() && row.response.is_none()
+}
+
+/// What stands behind a step in a table.
+pub(in crate::cli) fn note(step: &Step) -> String {
+    let row = &step.row;
+    let mut notes = Vec::new();
+    if row.state.is_none() {
+        notes.push("before oneact".to_owned());
+    }
+    if let Some(from) = step.from {
+        notes.push(format!("from #{from}"));
+    }
+    if let Some(fault) = &row.fault {
+        notes.push(match recoverable(row) {
+            Some(true) => format!("{fault}, recoverable"),
+            Some(false) | None => fault.clone(),
+        });
+    }
+    if let Some(adjusted) = adjusted(row) {
+        notes.push(adjusted);
+    }
+    let made = row.made();
+    if step.from.is_none() && !made.is_empty() {
+        let names: Vec<&str> = made.iter().map(|made| made.ref_id.as_str()).collect();
+        notes.push(format!("→ {}", names.join(", ")));
+    }
+    if let (Some(_), Some(reason)) = (row.state, row.reason.as_deref())
+        && !is_old_answer(row)
+        && !matches!(reason, "new" | "retry")
+    {
+        notes.push(format!("again: {reason}"));
+    }
+    if row.state == Some(RowState::Unknown) {
+        notes.push("may have happened".to_owned());
+    }
+    if row.revoked_by.is_some() {
+        notes.push("revoked".to_owned());
+    }
+    if pruned(row) {
+        notes.push("pruned".to_owned());
+    }
+    line(&notes.join("; "))
+}
+
+/// What a retry changed: `adjusted sample_rate 8000`.
+pub(in crate::cli) fn adjusted(row: &Row) -> Option<String> {
+    let changed: Map<String, Value> = serde_json::from_str(row.adjusted.as_deref()?).ok()?;
+    let each = changed
+        .values()
+        .filter_map(Value::as_object)
+        .flatten()
+        .map(|(name, value)| format!("{name} {}", plain(value)));
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| format!("adjusted {}", each.join(", ")))
+}
+
+/// A value as people write it: texts without quotes.
+pub(in crate::cli) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Why it was done or not, in one sentence without its end.
+pub(in crate::cli) fn reason(decision: &Decision) -> String {
+    match decision {
+        Decision::Ran { why, .. } => why.sentence().to_owned(),
+        Decision::Answered { how, .. } => how.sentence().to_owned(),
+        Decision::History => "it was recorded before oneact, and why is not known".to_owned(),
+        Decision::Other(name) => format!("`{}`, which this oneact does not know", line(name)),
+    }
+}
+
+/// The name of the reason, as it was recorded.
+pub(in crate::cli) fn reason_name(decision: &Decision) -> Option<&str> {
+    match decision {
+        Decision::Ran { why, .. } => Some(why.name()),
+        Decision::Answered { how, .. } => Some(how.name()),
+        Decision::History => None,
+        Decision::Other(name) => Some(name),
+    }
+}
+
+/// The answer that it was decided by.
+pub(in crate::cli) fn about(decision: &Decision) -> Option<&Row> {
+    match decision {
+        Decision::Ran { although, .. } => although.as_deref(),
+        Decision::Answered { original, .. } => original.as_deref(),
+        Decision::History | Decision::Other(_) => None,
+    }
+}
+
+/// What is different by now.
+pub(in crate::cli) fn differences(decision: &Decision) -> &[Difference] {
+    match decision {
+        Decision::Ran { differences, .. } => differences,
+        Decision::Answered { .. } | Decision::History | Decision::Other(_) => &[],
+    }
+}
+
+/// The tools that were called: `audio_extractor @ media-processing`.
+pub(in crate::cli) fn calls(answer: Option<&OldAnswer>) -> Vec<String> {
+    let calls = answer.map(|answer| answer.invocations.as_slice());
+    let calls = calls.unwrap_or_default().iter();
+    calls
+        .map(|call| format!("{} @ {}", call.tool_name, call.mcp_server))
+        .collect()
+}
+
+/// How long it took, where something ran.
+pub(in crate::cli) fn took(row: &Row) -> Option<String> {
+    match row.state {
+        None | Some(RowState::Pending) => None,
+        Some(_) => Some(duration(row.duration_ms)),
+    }
+}
+
+/// What differs: `file:///… 1.4 MB 9b2c… then, not there now`.
+pub(in crate::cli) fn difference(difference: &Difference) -> String {
+    let then = fact(&difference.then);
+    match &difference.now {
+        Some(now) => format!("{then} then, {} now", fact(now)),
+        None => then,
+    }
+}
+
+/// Of a hash its beginning.
+fn short(text: &str) -> String {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    let is_hash = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hash {
+        return text.to_owned();
+    }
+    let kept = text.len() - digits.len() + 12;
+    text.chars().take(kept).chain(['…']).collect()
+}
+
+fn fact(fact: &Fact) -> String {
+    match fact {
+        Fact::Said(text) => line(&short(text)),
+        Fact::Seen(Sight::Absent) => "not there".to_owned(),
+        Fact::Seen(Sight::Unknown) => "not looked at".to_owned(),
+        Fact::Seen(Sight::Content(content)) => {
+            let begin: String = content.blake3.chars().take(8).collect();
+            format!("{} {begin}…", size(content.bytes))
+        }
+    }
+}

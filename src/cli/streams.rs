@@ -1,0 +1,107 @@
+//! stdout is written whole, or the error is returned. stderr is for people: a full stderr pipe does not block the run,
+//! and what does not fit is left out.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+
+/// What a pipe that has room takes without blocking (`PIPE_BUF`).
+const PIECE: usize = 4096;
+
+/// How often `stop` is asked while the pipe is full.
+const TURN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// Writes all bytes, and counts those that the reader has taken. While the pipe is full, `stop` ends the waiting.
+/// The standard library ignores the error of a stdout that cannot be written to; this function returns it.
+pub(super) fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) -> io::Result<()> {
+    let out = rustix::stdio::stdout();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let mut ready = [PollFd::new(&out, PollFlags::OUT)];
+        match poll(&mut ready, Some(&TURN)) {
+            Ok(0) | Err(Errno::INTR) if stop() => return Err(io::ErrorKind::Interrupted.into()),
+            Ok(0) | Err(Errno::INTR) => continue,
+            // If waiting is impossible, try to write.
+            Ok(_) | Err(_) => {}
+        }
+        match rustix::io::write(out, rest.get(..PIECE).unwrap_or(rest)) {
+            Ok(written) => {
+                rest = rest.get(written..).unwrap_or_default();
+                taken.fetch_add(written, Ordering::Relaxed);
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// How long the first write to a full stderr waits for a reader. Later writes do not wait until somebody has read.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+const NONE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+/// Whether the last write found stderr full.
+static UNREAD: AtomicBool = AtomicBool::new(false);
+
+/// The stream.
+#[derive(Debug)]
+pub(super) struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, words: &[u8]) -> io::Result<usize> {
+        if !has_room() {
+            return Ok(words.len());
+        }
+        let piece = words.get(..PIECE).unwrap_or(words);
+        io::stderr().write(piece)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Says why the command line cannot be used, with its colours at a terminal.
+pub(super) fn tell(error: &clap::Error) {
+    // If stderr is gone, nothing can be done.
+    let _ = if io::stderr().is_terminal() {
+        error.print()
+    } else {
+        Stderr.write_all(error.render().to_string().as_bytes())
+    };
+}
+
+fn has_room() -> bool {
+    let stderr = io::stderr();
+    let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
+    let patience = if UNREAD.load(Ordering::Relaxed) {
+        NONE
+    } else {
+        PATIENCE
+    };
+    let room = loop {
+        match poll(&mut ready, Some(&patience)) {
+            Err(Errno::INTR) => {}
+            // If waiting is impossible, try to write.
+            Err(_) => break true,
+            Ok(count) => break count > 0,
+        }
+    };
+    UNREAD.store(!room, Ordering::Relaxed);
+    room
+}

@@ -1,0 +1,150 @@
+//! What was done: asked before a run and told after it; and for people, looked at, examined, decided about
+//! and done again.
+
+mod ask;
+mod beside;
+mod ended;
+mod evidence;
+mod exhibit;
+mod kept;
+mod old_answer;
+mod replay;
+mod world;
+
+use camino::Utf8PathBuf;
+
+use crate::{
+    catalog::{Catalog, CatalogError, LedgerRule, ledger_rule},
+    host::Host,
+    task::{Failure, Fault},
+};
+
+pub(crate) use crate::ledger::{
+    Alone, Broken, Decision, Dependants, Difference, Effects, Fact, Happened, HeadSays, How,
+    Ledger, Made, Most, Name, Open, Page, PruneWish, Reading, Review, Row, RowOutcome, RowState,
+    Step, Told, Verdict, Whole, Wish,
+};
+pub(crate) use beside::{Begun, Book};
+pub(crate) use evidence::{verify, vouched};
+pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
+pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
+
+use crate::ledger::{AnchorError, KeyError, LedgerError, Place, RecordError};
+
+/// Where everything of a project is.
+#[derive(Debug, Clone)]
+pub struct Project {
+    pub root: Utf8PathBuf,
+    pub catalog: Utf8PathBuf,
+    /// Scratch and locks: `.oneact` below the root, unless moved.
+    pub state_dir: Utf8PathBuf,
+    /// Where the ledger is, where `$ONEACT_LEDGER` says so.
+    pub ledger: Option<String>,
+}
+
+/// Why the record of a project cannot be opened or examined.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error("{}", .0.message)]
+    Place(Failure),
+    #[error(transparent)]
+    Read(#[from] RecordError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Anchor(#[from] AnchorError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+impl Project {
+    /// Opens the ledger to look at it, where there is one.
+    pub(crate) fn look(&self) -> Result<Reading, OpenError> {
+        let (place, _) = self.found().map_err(OpenError::Place)?;
+        let reading = Reading::open(&place)?;
+        tracing::info!("The ledger is {}.", reading.place());
+        Ok(reading)
+    }
+
+    /// Opens the ledger that runs record in, if there is one; with it the key that signs its head.
+    pub(crate) fn open<'h>(
+        &self,
+        wish: Wish,
+        host: &'h Host,
+    ) -> Result<(Ledger<'h>, Option<Utf8PathBuf>), OpenError> {
+        let (place, rule) = self.found().map_err(OpenError::Place)?;
+        let key = self.sign_key(&rule);
+        let ledger = Ledger::open(&place, &self.state_dir, wish, host)?;
+        Ok((ledger.signed_by(key.clone()), key))
+    }
+
+    /// Whether runs can record: in which ledger, or why not; none where there is nothing to look at yet.
+    pub(crate) fn recordable(&self) -> Result<Option<String>, String> {
+        let (place, _) = self.found().map_err(|failure| failure.message)?;
+        place.usable().map_err(|error| error.to_string())
+    }
+
+    /// The files and directories that oneact keeps for itself: no plan may touch them. A catalog that cannot be
+    /// read names none: then nothing is recorded either.
+    pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
+        let rule = self.rule().unwrap_or_default();
+        let mut own = Place::kept_in(&self.state_dir);
+        own.push(self.state_dir.clone());
+        own.extend(self.sign_key(&rule));
+        if let Ok(place) = self.place(&rule) {
+            own.extend(place.files());
+        }
+        // A catalog of the usual name may be changed with an approval.
+        if self.catalog.file_name() != Some("catalog.toml") {
+            own.push(self.catalog.clone());
+        }
+        own
+    }
+
+    /// Where the ledger is, with or without a catalog, and what else the catalog says of it.
+    fn found(&self) -> Result<(Place, LedgerRule), Failure> {
+        let rule = match (&self.ledger, self.rule()) {
+            // The environment takes precedence over the catalog, also over a broken one.
+            (Some(_), Err(error)) => {
+                tracing::warn!("What the catalog says of the ledger is not known: {error}");
+                LedgerRule::default()
+            }
+            (_, rule) => rule?,
+        };
+        Ok((self.place(&rule)?, rule))
+    }
+
+    fn rule(&self) -> Result<LedgerRule, CatalogError> {
+        match Catalog::load(&self.catalog) {
+            Err(CatalogError::Missing { .. }) => Ok(LedgerRule::default()),
+            catalog => ledger_rule(&catalog?.tables()?),
+        }
+    }
+
+    /// Where the ledger is: `$ONEACT_LEDGER`, else `[ledger] uri`, else a file in the state directory.
+    fn place(&self, rule: &LedgerRule) -> Result<Place, Failure> {
+        let (text, who) = match (&self.ledger, &rule.uri) {
+            (Some(text), _) => (text, "$ONEACT_LEDGER"),
+            (None, Some(text)) => (text, "`[ledger] uri`"),
+            (None, None) => return Ok(Place::default_in(&self.state_dir)),
+        };
+        Place::parse(text, &self.root).map_err(|problem| {
+            let message = format!("{who} cannot be used: {problem}");
+            Failure::new(Fault::CatalogInvalid, message)
+        })
+    }
+
+    /// The key by which the ledger's head is signed.
+    fn sign_key(&self, rule: &LedgerRule) -> Option<Utf8PathBuf> {
+        rule.sign_key.as_ref().map(|path| self.root.join(path))
+    }
+}
+
+impl Row {
+    /// What was made.
+    pub(crate) fn made(&self) -> Vec<Made> {
+        let read = |text: &str| serde_json::from_str(text).ok();
+        let made = self.output_ids.as_deref().and_then(read);
+        made.unwrap_or_default()
+    }
+}

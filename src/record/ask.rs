@@ -1,0 +1,385 @@
+//! A prepared task in the ledger's terms: what is asked, by whom, and what doing it twice would mean.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    catalog::Step,
+    envelope::Received,
+    executor::{Context, FileOrder, FileWork, Hidden, Ready, Work, kept_plan},
+    ledger::{Ask, Asked, AskedStep, Change, Effects, Signatures, Target, Who, home},
+    task::{
+        self, Ground, Input, OnDuplicate, PlanName, Repeatable, Reuse, Task, abridge, abridged,
+        hexadecimal, numbered,
+    },
+};
+
+/// How long another run of the same is waited for, where the run has all the time in the world.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// None for what changes nothing and asks nobody: a question about a plan. What is asked of each step is taken
+/// out of the work: nobody else needs it.
+pub(super) fn of<'a>(
+    work: &mut Work,
+    who: Who<'a>,
+    reuse: Reuse,
+    received: &Received,
+    hidden: &Hidden,
+    context: &Context<'_>,
+) -> Option<Ask<'a>> {
+    let what = match work {
+        Work::Tools(ready) => tools(ready, received, hidden),
+        Work::Files(files) => plan(files)?,
+    };
+    // Whoever waits has to say so before the run is over.
+    let patience = context
+        .budget
+        .map_or(what.timeout, |budget| budget.mul_f64(0.9))
+        .min(PATIENCE);
+    Some(Ask {
+        request: request(&what, received, hidden),
+        who,
+        asked: what.asked,
+        target: what.target,
+        confidence: confidence(received),
+        entry_digest: what.digest,
+        tool_pin: what.pin,
+        adjusted: what.adjusted,
+        effects: what.effects,
+        on_duplicate: what.on_duplicate,
+        change: what.change,
+        reuse,
+        home: match work {
+            Work::Tools(_) => None,
+            Work::Files(_) => home(context.state_dir, context.root),
+        },
+        patience,
+        timeout: what.timeout,
+    })
+}
+
+/// What tools and plans have in common.
+struct What {
+    asked: Asked,
+    /// The parameters as records may show them.
+    args: Value,
+    target: Option<Target>,
+    digest: String,
+    pin: Option<String>,
+    adjusted: Option<String>,
+    effects: Effects,
+    on_duplicate: OnDuplicate,
+    change: Change,
+    timeout: Duration,
+}
+
+fn tools(ready: &mut Ready, received: &Received, hidden: &Hidden) -> What {
+    let asked = ready.job.steps.iter_mut();
+    let asked = asked.map(|step| asked_of(step, hidden)).collect();
+    let steps = &ready.job.steps;
+    let task = match &received.task {
+        Ok(Task::Capabilities(task)) => Some(task),
+        _ => None,
+    };
+    let outputs: Vec<String> = task
+        .iter()
+        .flat_map(|task| &task.expected)
+        .map(ToString::to_string)
+        .collect();
+    let made = steps.iter().find_map(|step| step.output.as_ref());
+    let target = made.map(|output| output.ref_id.to_string()).or_else(|| {
+        let task = task?;
+        Some(task.inputs.first()?.ref_id.to_string())
+    });
+    let pins: Vec<String> = steps
+        .iter()
+        .filter_map(|step| Some(step.entry.pinned.as_ref()?.pin.to_string()))
+        .collect();
+    What {
+        asked: Asked {
+            steps: asked,
+            outputs,
+            salt: task.and_then(|task| task.salt.clone()),
+        },
+        args: args(steps, hidden),
+        target: target.map(|id| Target { kind: "ref", id }),
+        digest: digest(steps),
+        pin: (!pins.is_empty()).then(|| pins.join(" ")),
+        adjusted: adjusted(steps, hidden),
+        effects: worst(
+            steps
+                .iter()
+                .map(|step| (step.entry.effects, step.entry.repeatable)),
+        ),
+        on_duplicate: duplicates(steps),
+        change: if steps.iter().any(|step| step.entry.changes_state()) {
+            Change::State
+        } else {
+            Change::Nothing
+        },
+        timeout: steps.iter().map(|step| step.timeout_max).sum(),
+    }
+}
+
+fn asked_of(step: &mut Step, hidden: &Hidden) -> AskedStep {
+    let parameters = std::mem::take(&mut step.asked);
+    let shown = hidden.shown(&step.entry, &parameters);
+    AskedStep {
+        entry: step.entry.id.clone(),
+        version: step.entry.identity.version,
+        shown: (shown != parameters).then_some(shown),
+        parameters,
+        volatile: step.entry.identity.volatile.clone(),
+        signatures: Signatures::LeftOut,
+        answers: answers(&step.input),
+    }
+}
+
+/// The answers to what a tool asked. Its state is its own: it may be another each time it asks.
+fn answers(input: &Input) -> Option<Value> {
+    let Input::Given(given) = input else {
+        return None;
+    };
+    let responses = given.responses.iter().flatten();
+    let each = responses.map(|(name, response)| (name.clone(), response.value.clone()));
+    given.responses.as_ref()?;
+    Some(Value::Object(each.collect()))
+}
+
+/// Of one capability its arguments; of several, each under its id.
+fn args(steps: &[Step], hidden: &Hidden) -> Value {
+    let shown = |step: &Step| {
+        let shown = hidden.shown(&step.entry, &step.parameters);
+        Value::Object(abridged(shown))
+    };
+    match steps {
+        [step] => shown(step),
+        steps => {
+            let named = names(steps).into_iter();
+            let args: Map<_, _> = named.zip(steps.iter().map(shown)).collect();
+            args.into()
+        }
+    }
+}
+
+/// A name for each step, also where two are of the same capability.
+fn names(steps: &[Step]) -> Vec<String> {
+    numbered(steps.iter().map(|step| step.entry.id.as_str()))
+}
+
+fn digest(steps: &[Step]) -> String {
+    match steps {
+        [step] => step.entry.identity.digest(),
+        steps => {
+            let all = steps.iter().fold(Sha256::new(), |hash, step| {
+                hash.chain_update(step.entry.identity.digest())
+            });
+            hexadecimal(&all.finalize())
+        }
+    }
+}
+
+fn adjusted(steps: &[Step], hidden: &Hidden) -> Option<String> {
+    let changed: Map<String, Value> = names(steps)
+        .into_iter()
+        .zip(steps)
+        .filter(|(_, step)| !step.adjusted.is_empty())
+        .map(|(name, step)| {
+            let shown = hidden.shown(&step.entry, &step.adjusted);
+            (name, Value::Object(abridged(shown)))
+        })
+        .collect();
+    (!changed.is_empty()).then(|| Value::Object(changed).to_string())
+}
+
+/// What doing several things twice means: as much as the gravest of them.
+pub(super) fn worst(each: impl Iterator<Item = (task::Effects, Repeatable)>) -> Effects {
+    each.fold(Effects::None, |worst, (effects, repeatable)| {
+        match (worst, effects.read_only, repeatable) {
+            (Effects::Once, ..) | (_, Some(false) | None, Repeatable::Once) => Effects::Once,
+            (Effects::Idempotent, ..) | (_, Some(false) | None, Repeatable::Yes) => {
+                Effects::Idempotent
+            }
+            (Effects::None, Some(true), _) => Effects::None,
+        }
+    })
+}
+
+/// The most careful of the steps.
+fn duplicates(steps: &[Step]) -> OnDuplicate {
+    steps
+        .iter()
+        .map(duplicate)
+        .reduce(|one, other| match (one, other) {
+            (OnDuplicate::Suppress(unless), _) | (_, OnDuplicate::Suppress(unless)) => {
+                OnDuplicate::Suppress(unless)
+            }
+            (OnDuplicate::Repeat, _) | (_, OnDuplicate::Repeat) => OnDuplicate::Repeat,
+            (
+                OnDuplicate::Reuse { ttl, ground },
+                OnDuplicate::Reuse {
+                    ttl: other_ttl,
+                    ground: other_ground,
+                },
+            ) => OnDuplicate::Reuse {
+                ttl: ttl.into_iter().chain(other_ttl).min(),
+                ground: if ground == other_ground {
+                    ground
+                } else {
+                    Ground::Both
+                },
+            },
+        })
+        .unwrap_or(OnDuplicate::Repeat)
+}
+
+fn duplicate(step: &Step) -> OnDuplicate {
+    match step.entry.identity.on_duplicate {
+        // Nothing says what its answer depends on.
+        OnDuplicate::Reuse {
+            ground: Ground::Content,
+            ..
+        } if !step.is_given_asset() => OnDuplicate::Repeat,
+        said => said,
+    }
+}
+
+/// None for a question about a plan.
+fn plan(files: &FileWork) -> Option<What> {
+    Some(match &files.order {
+        FileOrder::Plan { plan, entry, .. } => {
+            let id = plan.plan.get("plan_id").and_then(Value::as_str);
+            let config = plan.system_config.clone().unwrap_or_default();
+            let parameters = json!({"task_plan": plan.plan, "system_config": config});
+            let what = change(&entry.id, parameters, id.unwrap_or("unknown").to_owned());
+            let mut asked = what.asked;
+            asked.salt.clone_from(&plan.salt);
+            for step in &mut asked.steps {
+                step.version = entry.version;
+            }
+            What {
+                asked,
+                on_duplicate: entry.on_duplicate,
+                timeout: entry.bounds.longest,
+                ..what
+            }
+        }
+        FileOrder::Rollback(order) => {
+            let plan = name(&order.plan);
+            let parameters = json!({"plan": plan, "checkpoints": order.checkpoints});
+            change("rollback", parameters, plan)
+        }
+        FileOrder::Status(_) | FileOrder::Cancel(_) => return None,
+    })
+}
+
+/// A change of files: done whenever it is asked for.
+fn change(entry: &str, parameters: Value, plan: String) -> What {
+    let mut args = kept_plan(&parameters);
+    let shown = (args != parameters).then(|| object(args.clone()));
+    abridge(&mut args);
+    What {
+        asked: Asked {
+            steps: vec![AskedStep {
+                entry: entry.to_owned(),
+                version: None,
+                parameters: object(parameters),
+                shown,
+                volatile: Vec::new(),
+                // A plan that only writes another link writes another file.
+                signatures: Signatures::Counted,
+                answers: None,
+            }],
+            outputs: Vec::new(),
+            salt: None,
+        },
+        args,
+        target: Some(Target {
+            kind: "plan",
+            id: plan,
+        }),
+        // What the catalog lets a plan do is checked each time, before anything is changed.
+        digest: String::new(),
+        pin: None,
+        adjusted: None,
+        effects: Effects::Once,
+        on_duplicate: OnDuplicate::Repeat,
+        change: Change::State,
+        timeout: PATIENCE,
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+/// Which plan is meant, as it was given.
+fn name(plan: &PlanName) -> String {
+    match plan {
+        PlanName::Path(name)
+        | PlanName::ManifestId(name)
+        | PlanName::PlanId(name)
+        | PlanName::TaskId(name) => name.clone(),
+    }
+}
+
+/// The `MCPRequest` (004 §Contract): enough to see what was asked, and in what surroundings.
+fn request(what: &What, received: &Received, hidden: &Hidden) -> String {
+    let (inputs, action) = match &received.task {
+        Ok(Task::Capabilities(task)) => {
+            let input = |input: &task::InputRef| json!({"ref_id": input.ref_id.as_str(), "storage_uri": input.storage_uri});
+            (
+                task.inputs.iter().map(input).collect(),
+                Value::String(task.action.clone()),
+            )
+        }
+        _ => (Vec::new(), Value::Null),
+    };
+    let entries: Vec<&str> = what
+        .asked
+        .steps
+        .iter()
+        .map(|step| step.entry.as_str())
+        .collect();
+    let around = json!({
+        "task_id": received.task_id, "request_id": received.identity.request_id, "attempt": received.attempt,
+        "action": action, "inputs": inputs, "outputs": what.asked.outputs, "salt": what.asked.salt,
+    });
+    let mut around = hidden.value(around);
+    abridge(&mut around);
+    json!({
+        "actionId": entries.join("+"), "args": what.args,
+        "sessionId": received.identity.session_id, "context": around,
+    })
+    .to_string()
+}
+
+/// What the caller says of its own confidence: evidence, never authority.
+fn confidence(received: &Received) -> Option<f64> {
+    let said = received.echo.get("confidence").and_then(Value::as_f64);
+    said.filter(|confidence| (0.0..=1.0).contains(confidence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gravest_of_several_counts() {
+        let hints = |read_only| task::Effects {
+            read_only,
+            ..task::Effects::default()
+        };
+        let reads = (hints(Some(true)), Repeatable::Yes);
+        let again = (hints(None), Repeatable::Yes);
+        let once = (hints(Some(false)), Repeatable::Once);
+        assert_eq!(worst([reads].into_iter()), Effects::None);
+        assert_eq!(worst([again, reads].into_iter()), Effects::Idempotent);
+        assert_eq!(worst([once, reads, again].into_iter()), Effects::Once);
+    }
+}

@@ -1,0 +1,321 @@
+//! The ledger beside a run: asked before anything is done, and told how it ended (R-004-50, R-004-51).
+
+use crate::{
+    assets::Contact,
+    catalog::{CatalogTables, LedgerRule, Need, ledger_rule, profile},
+    envelope::{Delivery, Received},
+    executor::{self, Context, Executed, Fate, FileOrder, FileWork, Hidden, Work},
+    host::{self, Host},
+    ledger::{self, Ask, Effects, Ledger, LedgerError, Place, Running, Who, Why, Wish},
+    task::{
+        CallContext, Counted, Effect, Failure, Fault, LedgerRef, Outcome, Phase, PlanName, Record,
+        Reuse, ReuseReport, State, decided,
+    },
+};
+
+use super::{Project, ask, ended, kept::Ids, old_answer::old_answer, world::Here};
+
+/// The ledger of a run: where it is, the rules for it, and the connection once it is open.
+pub(crate) struct Book<'h> {
+    project: &'h Project,
+    place: Place,
+    rule: LedgerRule,
+    context: CallContext,
+    profile: String,
+    reuse: Reuse,
+    ids: Ids,
+    open: Option<Ledger<'h>>,
+}
+
+/// What the ledger says of a request.
+pub(crate) enum Begun<'b, 'h> {
+    /// There is nothing to do: this is the answer.
+    Answered(Box<Executed>),
+    /// It is to be done without a record, for this reason if it needs one.
+    Unrecorded(Option<String>),
+    /// It is to be done, by nobody else.
+    Run(Box<Recording<'b, 'h>>),
+}
+
+/// A request that is being done, until its end is recorded.
+pub(crate) struct Recording<'b, 'h> {
+    ledger: Ledger<'h>,
+    ask: Ask<'b>,
+    running: Running,
+    hidden: Hidden,
+    inputs: ended::Before,
+    received: &'b Received,
+    context: &'b Context<'h>,
+}
+
+impl<'h> Book<'h> {
+    /// Reads the rules of the catalog, if there is one. `name` is the profile that the operator named, and `reuse`
+    /// is what the operator allows.
+    pub(crate) fn of(
+        project: &'h Project,
+        tables: Option<&CatalogTables<'_>>,
+        (name, reuse): (Option<&str>, Reuse),
+        received: &Received,
+    ) -> Result<Self, Failure> {
+        let rule = tables.map(ledger_rule).transpose()?.unwrap_or_default();
+        let context = match (name, tables) {
+            (None, _) => CallContext::AgentAutonomous,
+            (Some(name), Some(tables)) => profile(tables, name)?,
+            (Some(name), None) => {
+                let message =
+                    format!("--profile names `{name}`, and there is no catalog to have it");
+                return Err(Failure::new(Fault::InvalidUsage, message));
+            }
+        };
+        Ok(Self {
+            project,
+            place: project.place(&rule)?,
+            reuse: match rule.reuse {
+                Reuse::Allowed => reuse,
+                Reuse::Off => Reuse::Off,
+            },
+            rule,
+            context,
+            profile: name.unwrap_or("default").to_owned(),
+            ids: Ids::of(received),
+            open: None,
+        })
+    }
+
+    fn connect(&self, host: &'h Host) -> Result<Ledger<'h>, LedgerError> {
+        let ledger = Ledger::open(&self.place, &self.project.state_dir, Wish::Write, host)?;
+        Ok(ledger.signed_by(self.project.sign_key(&self.rule)))
+    }
+
+    /// Why the last attempt at a task failed: what retry rules answer (R-000-64 … R-000-66). A first
+    /// attempt asks nobody, and a dry run no other machine.
+    pub(crate) fn last_failure(
+        &mut self,
+        received: &Received,
+        contact: Contact,
+        host: &'h Host,
+    ) -> Result<Option<Fault>, Failure> {
+        if received.attempt < 2 || self.place == Place::Nowhere {
+            return Ok(None);
+        }
+        if contact == Contact::Nobody && matches!(self.place, Place::Postgres(_)) {
+            tracing::warn!("A dry run does not ask the shared ledger why the last attempt failed.");
+            return Ok(None);
+        }
+        // Whether anything may be done without the ledger is asked when something is to be done.
+        let Ok(ledger) = self.connect(host) else {
+            return Ok(None);
+        };
+        let ledger = self.open.insert(ledger);
+        let row = ledger.last_failure(&received.identity.session_id, &self.ids.task)?;
+        Ok(row.and_then(|row| Fault::named(row.fault.as_deref()?)))
+    }
+
+    /// Asks the ledger for an answer to what is to be done, and claims it if there is none.
+    pub(crate) fn begin<'b>(
+        &'b mut self,
+        work: &mut Work,
+        received: &'b Received,
+        context: &'b Context<'h>,
+    ) -> Begun<'b, 'h> {
+        if self.place == Place::Nowhere {
+            return Begun::Unrecorded(None);
+        }
+        let open = self.open.take();
+        let book = &*self;
+        let hidden = Hidden::of(work);
+        let who = book.who(received, context);
+        let Some(ask) = ask::of(work, who, book.reuse, received, &hidden, context) else {
+            return Begun::Unrecorded(None);
+        };
+        let opened = open.map_or_else(|| book.connect(context.host), Ok);
+        let mut ledger = match opened {
+            Ok(ledger) => ledger,
+            Err(error) => return book.without(&ask, error),
+        };
+        let go_on = || context.go_on().is_ok();
+        let here = Here {
+            root: context.root,
+            host: context.host,
+            go_on: &go_on,
+        };
+        let mut begun = ledger.begin(&ask, &here, &|| context.go_on());
+        if let (Err(LedgerError::Unknown { operation }), Work::Files(_)) = (&begun, &*work) {
+            match left_behind(&mut ledger, &ask, operation, context) {
+                Ok(Left::Made(running, executed)) => {
+                    let recording = Recording {
+                        ledger,
+                        ask,
+                        running,
+                        hidden,
+                        inputs: ended::Before::default(),
+                        received,
+                        context,
+                    };
+                    return Begun::Answered(Box::new(recording.finish(*executed)));
+                }
+                Ok(Left::Nothing) => begun = ledger.begin(&ask, &here, &|| context.go_on()),
+                Ok(Left::Unknown) => {}
+                Err(error) => begun = Err(error),
+            }
+        }
+        let running = match begun {
+            Ok(ledger::Begun::Answered(answered)) => {
+                let executed = Executed::from(old_answer(*answered));
+                return Begun::Answered(Box::new(executed.keeping(ledger.closing())));
+            }
+            Ok(ledger::Begun::Run(running)) => running,
+            Err(error) => return book.without(&ask, error),
+        };
+        tracing::info!(
+            "The request is {}; it is done: {}.",
+            running.hashes.request_hash,
+            running.why.name()
+        );
+        host::die_at("ledger:reserved");
+        if let Err(error) = ledger.dispatch(&ask, &running) {
+            return Begun::Answered(Box::new(refused(error)));
+        }
+        host::die_at("ledger:dispatched");
+        Begun::Run(Box::new(Recording {
+            ledger,
+            ask,
+            running,
+            hidden,
+            inputs: ended::inputs_before(work, context.root),
+            received,
+            context,
+        }))
+    }
+
+    fn who<'b>(&'b self, received: &'b Received, context: &'b Context<'_>) -> Who<'b> {
+        Who {
+            operation_id: context.operation_id,
+            session_id: &received.identity.session_id,
+            context: self.context.name(),
+            profile: &self.profile,
+            request_id: self.ids.request.as_deref(),
+            idempotency_key: self.ids.idempotency_key.as_deref(),
+            task_id: match received.delivery {
+                Delivery::Named => Some(&self.ids.task),
+                Delivery::Nameless => None,
+            },
+            attempt: match received.counted {
+                Counted::Said => Some(received.attempt),
+                Counted::Unsaid => None,
+            },
+        }
+    }
+
+    /// If the ledger cannot be used, a request that only reads may still be done, if the catalog allows it.
+    fn without<'b>(&self, ask: &Ask<'_>, error: LedgerError) -> Begun<'b, 'h> {
+        match error {
+            LedgerError::Store(error)
+                if ask.effects == Effects::None && self.rule.need == Need::NotForReading =>
+            {
+                let note =
+                    format!("Not recorded, as the catalog allows for what only reads: {error}.");
+                tracing::warn!("{note}");
+                Begun::Unrecorded(Some(note))
+            }
+            error => Begun::Answered(Box::new(refused(error))),
+        }
+    }
+}
+
+impl Recording<'_, '_> {
+    /// Records how it ended, and where that is recorded in the outcome. The record is closed after the answer is
+    /// printed.
+    pub(crate) fn finish(self, mut executed: Executed) -> Executed {
+        let Self {
+            mut ledger,
+            ask,
+            running,
+            hidden,
+            inputs,
+            received,
+            context,
+        } = self;
+        let outcome = &mut executed.outcome;
+        if let (Some(_), Some(failure)) = (&outcome.spoiled, &mut outcome.failure) {
+            let settled = format!(" `oneact resolve {}` settles it.", context.operation_id);
+            failure.message.push_str(&settled);
+        }
+        let end = ended::of(outcome, received, inputs, &ask, &hidden, context);
+        let request_hash = running.hashes.request_hash.clone();
+        let (why, attempt) = (running.why, running.attempt);
+        host::die_at("ledger:done");
+        let recorded = ledger.finish(&ask, running, end);
+        host::die_at("ledger:recorded");
+        tracing::debug!("recorded as attempt {attempt}");
+        outcome.notes.extend(recorded.notes);
+        outcome.record = Some(Record {
+            request_hash,
+            reuse: (why != Why::New).then(|| ReuseReport {
+                why: why.name(),
+                operation_id: None,
+                answered_at: None,
+                step_index: None,
+            }),
+            ledger: recorded.head.map(|head| LedgerRef {
+                seq: head.seq,
+                entry_hash: head.entry_hash,
+            }),
+            response: None,
+        });
+        executed.keeping(ledger.closing())
+    }
+}
+
+/// What a run that died left of a file plan.
+enum Left {
+    /// All of it: this is its answer, to be recorded.
+    Made(Running, Box<Executed>),
+    Nothing,
+    Unknown,
+}
+
+/// The journal of a plan says what became of it where the ledger cannot.
+fn left_behind(
+    ledger: &mut Ledger<'_>,
+    ask: &Ask<'_>,
+    operation: &str,
+    context: &Context<'_>,
+) -> Result<Left, LedgerError> {
+    // The journals of another root say nothing about it.
+    let home = ledger.home_of(operation)?;
+    if home.is_none() || home != ask.home {
+        return Ok(Left::Unknown);
+    }
+    let fate = executor::fate(context.desk(), operation);
+    let running = match (&fate, ledger.take_up(ask, operation)?) {
+        (Fate::Unknown, _) | (_, None) => return Ok(Left::Unknown),
+        (_, Some(running)) => running,
+    };
+    let Fate::Made { directory, changed } = fate else {
+        ledger.undone(ask, &running)?;
+        return Ok(Left::Nothing);
+    };
+    let status = Work::Files(Box::new(FileWork {
+        order: FileOrder::Status(PlanName::Path(directory)),
+        reasoning: vec![decided(format!(
+            "{operation} had carried the plan out when it died; its journal says so."
+        ))],
+    }));
+    let mut executed = executor::perform(status, context);
+    executed.outcome.changed = changed.iter().map(ToString::to_string).collect();
+    executed.outcome.effect = Effect::Done;
+    Ok(Left::Made(running, Box::new(executed)))
+}
+
+/// Nothing was done: the ledger does not let it.
+fn refused(error: LedgerError) -> Executed {
+    let failure = Failure::from(error);
+    let state = match failure.fault {
+        Fault::Cancelled => State::Cancelled,
+        Fault::RequestInFlight => State::Pending,
+        Fault::IdempotencyConflict | Fault::ContextChanged => State::Rejected,
+        _ => State::Failed,
+    };
+    Outcome::nothing_done(state, Phase::Inputs, Some(failure)).into()
+}

@@ -1,0 +1,125 @@
+//! How a run ended, in the ledger's terms: what was made, and what became of its inputs meanwhile.
+
+use camino::Utf8Path;
+
+use crate::{
+    assets::print::{self, GoOn},
+    envelope::Received,
+    executor::{Context, Hidden, Work},
+    ledger::{Ask, Effects, Ended, Made, RowOutcome, RowState, SeenInput},
+    task::{Effect, Links, Outcome, Print, Sight, Stat, State, Task, Uri},
+};
+
+use super::kept::response;
+
+/// The inputs, and what the file system says of them before the run.
+#[derive(Default)]
+pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
+
+/// They are taken out of the work: nobody else needs them.
+pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {
+    let uris = match work {
+        Work::Tools(ready) => std::mem::take(&mut ready.inputs),
+        Work::Files(_) => Vec::new(),
+    };
+    let seen = |uri: Uri| {
+        let stat = print::stat(&uri, root, Links::Followed);
+        (uri, stat)
+    };
+    Before(uris.into_iter().map(seen).collect())
+}
+
+/// What is recorded of an outcome.
+pub(super) fn of(
+    outcome: &Outcome,
+    received: &Received,
+    before: Before,
+    ask: &Ask<'_>,
+    hidden: &Hidden,
+    context: &Context<'_>,
+) -> Ended {
+    let root = context.root;
+    let go_on = || context.go_on().is_ok();
+    let succeeded = outcome.failure.is_none();
+    // Only what can be answered with again is looked at.
+    let (inputs, outputs) = if succeeded {
+        (
+            inputs(before, root, &go_on),
+            outputs(outcome, received, root, &go_on),
+        )
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    let elapsed = context.begun.elapsed();
+    let at = context.host.timestamp();
+    Ended {
+        state: state(outcome, ask),
+        outcome: if succeeded {
+            RowOutcome::Success
+        } else {
+            RowOutcome::Error
+        },
+        fault: outcome.failure.as_ref().map(|failure| failure.fault),
+        response: response(hidden, received, outcome),
+        inputs,
+        outputs,
+        began: at.checked_sub(elapsed).unwrap_or(at),
+        at,
+        duration_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
+    // It may have happened, or has and is not good, and must not happen twice: only a person can say.
+    let doubtful = outcome.effect == Effect::Unknown || outcome.spoiled.is_some();
+    let open = doubtful && ask.effects == Effects::Once;
+    match outcome.state {
+        State::Done => RowState::Done,
+        State::Partial => RowState::Partial,
+        State::Pending => RowState::Pending,
+        State::RolledBack => RowState::RolledBack,
+        State::Failed | State::Cancelled if open => RowState::Unknown,
+        State::Cancelled => RowState::Cancelled,
+        State::Rejected => RowState::Rejected,
+        State::Failed | State::Planned | State::Replayed | State::Reused | State::Suppressed => {
+            RowState::Failed
+        }
+    }
+}
+
+fn inputs(before: Before, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<SeenInput> {
+    let seen = |(uri, then): (Uri, Option<Stat>)| {
+        let now = print::stat(&uri, root, Links::Followed);
+        SeenInput {
+            print: print::print(&uri, root, Links::Followed, go_on),
+            changed_meanwhile: then != now,
+        }
+    };
+    before.0.into_iter().map(seen).collect()
+}
+
+fn outputs(outcome: &Outcome, received: &Received, root: &Utf8Path, go_on: GoOn<'_>) -> Vec<Made> {
+    let look = |uri: &str| match Uri::parse(uri) {
+        Ok(uri) => print::print(&uri, root, Links::Refused, go_on),
+        Err(_) => Print {
+            uri: uri.to_owned(),
+            sight: Sight::Unknown,
+        },
+    };
+    let assets = outcome
+        .produced
+        .iter()
+        .map(|produced| Made::of(produced, look(&produced.storage_uri)));
+    let of_plan = matches!(received.task, Ok(Task::Plan(_)));
+    let files = outcome
+        .changed
+        .iter()
+        .filter(|_| of_plan || outcome.reports.is_some());
+    let files = files.map(|path| Made::file(path, "file", "apply_file_plan", look(path)));
+    let capability = outcome.executed.last().map_or("", String::as_str);
+    let result = outcome
+        .result_file
+        .iter()
+        .map(|place| Made::file(place, "application/json", capability, look(place)));
+    assets.chain(result).chain(files).collect()
+}

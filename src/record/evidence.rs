@@ -1,0 +1,62 @@
+//! The record examined, and the answer of an operation that a person vouches for.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+
+use crate::{
+    envelope::{Received, to_response},
+    host::Host,
+    ledger::{Case, Ledger, PublicKey, Signers, Verdict, Wish, read_anchors, read_signers},
+    task::{Effect, Failure, Fault, Outcome, Phase, State},
+};
+
+use super::{OpenError, Project};
+
+/// Examines the ledger: beside what was kept of it elsewhere, and with the keys of those who may sign its head.
+pub(crate) fn verify<'h>(
+    anchors: Option<&Utf8Path>,
+    signers: Option<&Utf8Path>,
+    project: &Project,
+    host: &'h Host,
+) -> Result<(Ledger<'h>, Verdict), OpenError> {
+    let anchors = anchors.map(read_anchors).transpose()?;
+    let asked = signers.map(read_signers).transpose()?;
+    let (mut ledger, key) = project.open(Wish::Read, host)?;
+    let own = match (&asked, key) {
+        (None, Some(key)) => public(&key),
+        _ => None,
+    };
+    let signers = match (&asked, &own) {
+        (Some(keys), _) => Signers::Demanded(keys),
+        (None, Some(keys)) => Signers::Known(keys),
+        (None, None) => Signers::Nobody,
+    };
+    let verdict = ledger.verify(anchors.unwrap_or_default(), signers)?;
+    Ok((ledger, verdict))
+}
+
+/// The public key beside a private one.
+fn public(key: &Utf8Path) -> Option<Vec<PublicKey>> {
+    let path = Utf8PathBuf::from(format!("{key}.pub"));
+    read_signers(&path)
+        .inspect_err(|error| tracing::warn!("Signatures are not checked: {error}"))
+        .ok()
+}
+
+/// The answer of something that was done, as a person says: nothing is known of what came of it.
+pub(crate) fn vouched(case: &Case, at: &str, why: Option<&str>) -> String {
+    let nobody = Failure::new(Fault::Internal, "");
+    let received = Received {
+        task_id: case.task_id.clone().unwrap_or_default(),
+        ..Received::nobody(case.session_id.clone(), nobody)
+    };
+    let said: Value = json!({"resolved": {
+        "operation_id": case.operation_id, "happened": true, "by": case.by, "at": at, "why": why,
+    }});
+    let outcome = Outcome {
+        effect: Effect::Done,
+        result_data: Some(said),
+        ..Outcome::nothing_done(State::Done, Phase::Complete, None)
+    };
+    to_response(&received, &outcome)
+}

@@ -1,0 +1,227 @@
+//! What a step made, to be shown: its bytes where they can be had, and whether they are still the same.
+
+use std::{fs::File, io::Read as _};
+
+use camino::Utf8Path;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use crate::{
+    assets::{open_regular, print},
+    ledger::Made,
+    task::{Links, Still, Uri},
+};
+
+/// Something that was made.
+#[derive(Debug)]
+pub(crate) struct Exhibit {
+    pub(crate) still: Still,
+    pub(crate) shown: Shown,
+    /// Where a browser of this machine finds it: a percent-encoded `file://` or `http(s)://` URL.
+    pub(crate) link: Option<String>,
+}
+
+/// What can be shown of it.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    /// Sound, a picture or a film, by its first bytes: `audio/x-wav`.
+    Media {
+        media_type: &'static str,
+        bytes: Vec<u8>,
+    },
+    /// Its beginning.
+    Words(String),
+    /// It is larger than may be shown.
+    TooLarge,
+    /// Of a kind that is not shown, or it is not here.
+    Nothing,
+}
+
+/// How much of it may be shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// Bytes of one exhibit of media.
+    pub(crate) each: u64,
+    /// Bytes that are left for all of them.
+    pub(crate) left: u64,
+}
+
+/// Bytes of a text.
+const WORDS: usize = 20_000;
+
+/// What a path of a URL cannot hold as it is.
+const NOT_IN_URL: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'`')
+    .add(b'\\');
+
+/// Looks at what was made; a relative path is taken from `root`.
+pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit {
+    let nothing = |link| Exhibit {
+        still: Still::Unknown,
+        shown: Shown::Nothing,
+        link,
+    };
+    let Ok(uri) = Uri::parse(&made.storage_uri) else {
+        return nothing(None);
+    };
+    let Some(path) = uri.local_path(root) else {
+        let web = ["http://", "https://"];
+        let web = web.iter().any(|scheme| uri.as_str().starts_with(scheme));
+        return nothing(web.then(|| uri.redacted().into_owned()));
+    };
+    let still = print::still(&made.print, &uri, root, Links::Refused, &|| true);
+    let Ok(file) = open_regular(&path) else {
+        return Exhibit {
+            still,
+            ..nothing(None)
+        };
+    };
+    let link = utf8_percent_encode(path.as_str(), NOT_IN_URL);
+    Exhibit {
+        still,
+        shown: shown(file, room),
+        link: Some(format!("file://{link}")),
+    }
+}
+
+fn shown(mut file: File, room: &mut Room) -> Shown {
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut bytes = Vec::new();
+    let begun = (&mut file).take(WORDS as u64).read_to_end(&mut bytes);
+    if begun.is_err() {
+        return Shown::Nothing;
+    }
+    let Some(media_type) = media_type(&bytes) else {
+        return words(bytes);
+    };
+    if length > room.each || length > room.left {
+        return Shown::TooLarge;
+    }
+    if file.take(room.each).read_to_end(&mut bytes).is_err() {
+        return Shown::Nothing;
+    }
+    room.left = room.left.saturating_sub(bytes.len() as u64);
+    Shown::Media { media_type, bytes }
+}
+
+/// What browsers play and show, but nothing that can hold a script.
+fn media_type(begin: &[u8]) -> Option<&'static str> {
+    let found = infer::get(begin)?.mime_type();
+    let kinds = ["audio/", "image/", "video/"];
+    kinds
+        .iter()
+        .any(|kind| found.starts_with(kind))
+        .then_some(found)
+        .filter(|found| !found.contains("svg"))
+}
+
+/// Bytes that are UTF-8, up to a character that was cut in two.
+fn words(bytes: Vec<u8>) -> Shown {
+    let cut = bytes.len() == WORDS;
+    let (text, whole) = match String::from_utf8(bytes) {
+        Ok(text) => (text, true),
+        Err(error) => {
+            let good = error.utf8_error().valid_up_to();
+            let mut bytes = error.into_bytes();
+            let near = cut && bytes.len() - good < 4;
+            bytes.truncate(good);
+            (String::from_utf8(bytes).unwrap_or_default(), near)
+        }
+    };
+    let plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+    if !whole || text.is_empty() || !text.chars().all(plain) {
+        return Shown::Nothing;
+    }
+    Shown::Words(if cut { text + "\n…" } else { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8PathBuf;
+
+    use super::*;
+    use crate::task::{Print, Sight};
+
+    const ROOM: Room = Room {
+        each: 100_000,
+        left: 100_000,
+    };
+
+    /// One pixel (<https://www.w3.org/TR/png/>); all that counts is the signature.
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+
+    fn shown_as(name: &str, bytes: &[u8], mut room: Room) -> Exhibit {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::try_from(dir.path().to_owned()).unwrap();
+        std::fs::write(root.join(name), bytes).unwrap();
+        exhibit(&made(name), &root, &mut room)
+    }
+
+    fn made(uri: &str) -> Made {
+        Made {
+            ref_id: "derived_1".to_owned(),
+            storage_uri: uri.to_owned(),
+            asset_type: "file".to_owned(),
+            capability_id: "CAP".to_owned(),
+            parent_ref_id: None,
+            print: Print {
+                uri: uri.to_owned(),
+                sight: Sight::Unknown,
+            },
+        }
+    }
+
+    #[test]
+    fn a_picture_is_known_by_its_bytes_and_shown() {
+        let exhibit = shown_as("a.txt", PNG, ROOM);
+        assert!(
+            matches!(&exhibit.shown, Shown::Media { media_type: "image/png", bytes } if bytes == PNG)
+        );
+    }
+
+    #[test]
+    fn what_is_too_large_is_linked_to() {
+        let room = Room { each: 4, ..ROOM };
+        let exhibit = shown_as("a b#1.png", PNG, room);
+        assert!(matches!(exhibit.shown, Shown::TooLarge));
+        assert!(exhibit.link.unwrap().ends_with("/a%20b%231.png"));
+        let room = Room { left: 4, ..ROOM };
+        assert!(matches!(
+            shown_as("a.png", PNG, room).shown,
+            Shown::TooLarge
+        ));
+    }
+
+    #[test]
+    fn a_text_is_shown_by_its_beginning_and_other_bytes_not_at_all() {
+        let long = "ä".repeat(WORDS);
+        assert!(
+            matches!(shown_as("a", long.as_bytes(), ROOM).shown, Shown::Words(text) if text.ends_with("ä\n…"))
+        );
+        assert!(matches!(
+            shown_as("a", b"\x00\x01\x02", ROOM).shown,
+            Shown::Nothing
+        ));
+        assert!(matches!(
+            shown_as("a", b"abc\xff", ROOM).shown,
+            Shown::Nothing
+        ));
+    }
+
+    #[test]
+    fn nothing_but_files_and_the_web_is_linked_to() {
+        let link = |uri: &str| exhibit(&made(uri), Utf8Path::new("/nowhere"), &mut { ROOM }).link;
+        assert_eq!(link("javascript:alert(1)"), None);
+        assert_eq!(link("s3://bucket/a"), None);
+        assert_eq!(
+            link("https://example.com/a").unwrap(),
+            "https://example.com/a"
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! An answer that is given again, made from the recorded one (R-004-38, C-38).
+
+use crate::{
+    envelope::read_response,
+    ledger::{Again, Answered, Made, RowOutcome, holds_cut_link},
+    task::{
+        Effect, Failure, Fault, LedgerRef, Outcome, Phase, Produced, Record, RefId, ReuseReport,
+        State, decided,
+    },
+};
+
+/// The note of an answer whose links were cut.
+const CUT_LINKS: &str = "Signed links and credentials of the result were cut (`***`): no record keeps them. To have them anew, send the task \
+     again with `salt`.";
+
+/// An answer from the ledger: what was said then, with what was just seen of it (R-004-39, C-38).
+pub(super) fn old_answer(answered: Answered) -> Outcome {
+    let Answered {
+        how,
+        original,
+        request_hash,
+        head,
+        ..
+    } = answered;
+    let stored = original.response.as_deref().and_then(read_response);
+    let state = match how {
+        Again::Replayed => State::Replayed,
+        Again::Reused => State::Reused,
+        Again::Suppressed => State::Suppressed,
+    };
+    let at = &original.timestamp;
+    let action = original.action_type.as_deref().unwrap_or("the action");
+    let session = &original.session_id;
+    let sentence = match how {
+        // Specification 004's own words (R-004-38).
+        Again::Reused => {
+            format!("Reusing result for {action} from session {session} with matching hash")
+        }
+        Again::Replayed => format!(
+            "This delivery of {action} was answered at {at}; the same answer is given again"
+        ),
+        Again::Suppressed => format!(
+            "{action} was already done at {at} in {} ({}); it was not done again. Send `salt` to repeat it",
+            original.task_id.as_deref().unwrap_or("a task"),
+            original.operation_id
+        ),
+    };
+    tracing::warn!("{sentence}");
+    let record = Record {
+        request_hash,
+        reuse: Some(ReuseReport {
+            why: how.name(),
+            operation_id: Some(original.operation_id.clone()),
+            answered_at: Some(at.clone()),
+            step_index: Some(original.step_index),
+        }),
+        ledger: Some(LedgerRef {
+            seq: head.seq,
+            entry_hash: head.entry_hash,
+        }),
+        response: original.response.clone(),
+    };
+    let mut outcome = Outcome {
+        produced: original.made().iter().filter_map(asset).collect(),
+        record: Some(record),
+        reasoning: vec![decided(format!("{sentence}."))],
+        ..Outcome::nothing_done(state, Phase::Complete, None)
+    };
+    let Some(stored) = stored else {
+        let pruned =
+            "the answer was pruned: that it was given is still known, and what it said is not";
+        match (&original.response, how, original.outcome) {
+            (None, Again::Suppressed, RowOutcome::Success) => {
+                outcome.notes.push(decided(format!("pruned: {pruned}.")));
+            }
+            (None, ..) => give_up(&mut outcome, pruned),
+            (Some(_), ..) => give_up(
+                &mut outcome,
+                "the stored answer cannot be read; `oneact verify` says whether it was changed",
+            ),
+        }
+        return outcome;
+    };
+    if stored.result_data.as_ref().is_some_and(holds_cut_link) {
+        outcome.notes.push(CUT_LINKS.to_owned());
+    }
+    outcome.result_data = stored.result_data;
+    outcome.checks = stored.checks;
+    outcome.execution_report = stored.execution_report;
+    outcome.failure = stored.failure;
+    if how == Again::Replayed {
+        outcome.executed = stored.executed;
+        outcome.invocations = stored.invocations;
+        outcome.effect = match &outcome.failure {
+            None => Effect::Done,
+            Some(_) => Effect::Unknown,
+        };
+    }
+    outcome
+}
+
+/// There is no answer to give again.
+fn give_up(outcome: &mut Outcome, why: &str) {
+    outcome.state = State::Failed;
+    outcome.produced.clear();
+    outcome.failure = Some(Failure::new(Fault::Internal, why));
+}
+
+fn asset(made: &Made) -> Option<Produced> {
+    if !made.is_asset() {
+        return None;
+    }
+    Some(Produced {
+        ref_id: RefId::parse(&made.ref_id).ok()?,
+        storage_uri: made.storage_uri.clone(),
+        asset_type: made.asset_type.clone(),
+        capability_id: made.capability_id.clone(),
+        parent_ref_id: made
+            .parent_ref_id
+            .as_deref()
+            .and_then(|id| RefId::parse(id).ok()),
+        bytes: 0,
+    })
+}

@@ -1,0 +1,380 @@
+//! Doing a recorded step again, to see whether it comes out the same: in a session of its own, and never
+//! what happens in the world.
+
+use camino::Utf8Path;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    assets::print,
+    catalog::{Catalog, Nature, nature},
+    envelope::read_response,
+    host::{Host, Interrupt},
+    ledger::{Effects, Row, SCRATCH, same_json},
+    task::{
+        BLOB, CUT, Content, Failure, Fault, Links, OperationId, Outcome, Sight, State, Uri,
+        redact_value,
+    },
+};
+
+use super::{Project, ask::worst};
+
+/// A run that did a task.
+pub(crate) struct Ran {
+    pub(crate) operation: OperationId,
+    pub(crate) outcome: Outcome,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Repeated {
+    /// Nothing ran, for this reason.
+    Refused(String),
+    /// A signal ended it before there was anything to compare.
+    Cancelled(Interrupt),
+    Compared(Comparison),
+}
+
+/// The old answer beside the new one.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    /// What doing it twice means.
+    pub(crate) effects: Effects,
+    /// The session it was done in.
+    pub(crate) session_id: String,
+    pub(crate) same: Vec<String>,
+    pub(crate) differs: Vec<Differing>,
+}
+
+/// Something that came out otherwise.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Differing {
+    pub(crate) what: String,
+    pub(crate) then: String,
+    pub(crate) now: String,
+}
+
+/// Does the step of a row again: `run` performs a task without reuse.
+pub(crate) fn repeat(
+    row: &Row,
+    project: &Project,
+    host: &Host,
+    run: impl FnOnce(Vec<u8>) -> Ran,
+) -> Repeated {
+    let again = match again(row, project, host) {
+        Ok(again) => again,
+        Err(why) => return Repeated::Refused(why),
+    };
+    tracing::info!("It is done again in the session {}.", again.session_id);
+    let Ran { operation, outcome } = run(again.task.to_string().into_bytes());
+    if outcome.state == State::Cancelled {
+        let interrupt = host.interrupts().caught();
+        return Repeated::Cancelled(interrupt.unwrap_or(Interrupt::TERMINATE));
+    }
+    let nothing_ran = |failure: &&Failure| {
+        outcome.state == State::Rejected
+            || matches!(
+                failure.fault,
+                Fault::LedgerUnavailable | Fault::RequestInFlight
+            )
+    };
+    if let Some(failure) = outcome.failure.as_ref().filter(nothing_ran) {
+        return Repeated::Refused(format!("it cannot be done again: {}", failure.message));
+    }
+    let names = Names {
+        new: [&again.session_id, operation.as_str()],
+        old: [&row.session_id, &row.operation_id],
+    };
+    let mut found = Comparison {
+        effects: again.effects,
+        session_id: again.session_id.clone(),
+        same: Vec::new(),
+        differs: Vec::new(),
+    };
+    found.compare(row, &outcome, &names, &project.root);
+    Repeated::Compared(found)
+}
+
+/// What is to be sent.
+struct Once {
+    task: Value,
+    session_id: String,
+    effects: Effects,
+}
+
+/// The task of a row, in a session of its own; or why it must not or cannot be done again.
+fn again(row: &Row, project: &Project, host: &Host) -> Result<Once, String> {
+    let action = row.action_type.as_deref().unwrap_or_default();
+    if row.state.is_none() {
+        return Err("it was recorded before oneact, and how it was done is not known".to_owned());
+    }
+    let text = row.request.as_deref();
+    let text = text.ok_or("its request was pruned; only the hash is left")?;
+    let unreadable = |_| "its request cannot be read; `oneact verify` says whether it was changed";
+    let request: Value = serde_json::from_str(text).map_err(unreadable)?;
+    let each = match action {
+        // Undoing is no capability, and happens in the world.
+        "rollback" => Vec::new(),
+        ids => natures(ids, project)?,
+    };
+    let known = each.iter();
+    let effects = worst(known.map(|(_, nature)| (nature.effects, nature.repeatable)));
+    if each.is_empty() || effects == Effects::Once {
+        return Err(format!(
+            "{action} happens in the world; replay never repeats it."
+        ));
+    }
+    let around = |name: &str| request.pointer(&format!("/context/{name}")).cloned();
+    let said = Value::Object(parameters(request.get("args"), &each)?);
+    let inputs = around("inputs").and_then(|inputs| inputs.as_array().cloned());
+    let inputs: Vec<Value> = inputs.unwrap_or_default().iter().map(input).collect();
+    let context = request.get("context").unwrap_or(&Value::Null);
+    if [&said, context].into_iter().chain(&inputs).any(holds_cut) {
+        let what = "a secret, a signed link or a long value, which the record does not keep";
+        return Err(format!("it was done with {what}"));
+    }
+    let operation = OperationId::new(host.timestamp(), host.random_bytes());
+    let session_id = format!("{SCRATCH}{}", operation.as_str().trim_start_matches("op_"));
+    let ids: Vec<&str> = action.split('+').collect();
+    let mut task = json!({
+        "dispatch": {
+            "task_id": row.task_id.as_deref().unwrap_or("replay"),
+            "capability_ids": ids, "attempt": 1, "parameters": said,
+            "input_refs_resolved": inputs,
+            "output_refs_expected": around("outputs").filter(Value::is_array).unwrap_or(json!([])),
+        },
+        "metadata": {"session_id": session_id},
+    });
+    let words = around("action").filter(Value::is_string);
+    if let Some(dispatch) = task.get_mut("dispatch").and_then(Value::as_object_mut) {
+        dispatch.extend(words.map(|words| ("action".to_owned(), words)));
+    }
+    Ok(Once {
+        task,
+        session_id,
+        effects,
+    })
+}
+
+/// What the capabilities of a row do by today's catalog.
+fn natures(ids: &str, project: &Project) -> Result<Vec<(String, Nature)>, String> {
+    let catalog = Catalog::load(&project.catalog).map_err(|error| error.to_string())?;
+    let tables = catalog.tables().map_err(|error| error.to_string())?;
+    let known = |id: &str| Ok((id.to_owned(), nature(&tables, id)?));
+    let each: Result<_, Failure> = ids.split('+').map(known).collect();
+    each.map_err(|failure| failure.message)
+}
+
+/// The recorded arguments without those that oneact fills itself.
+fn parameters(
+    args: Option<&Value>,
+    each: &[(String, Nature)],
+) -> Result<Map<String, Value>, String> {
+    let own = |args: Option<&Value>, nature: &Nature| {
+        let args = args.and_then(Value::as_object);
+        let mut args = args.ok_or("its request holds no parameters")?.clone();
+        args.retain(|name, _| !nature.bound.contains(name));
+        Ok::<_, String>(args)
+    };
+    if let [(_, nature)] = each {
+        return own(args, nature);
+    }
+    let mut all = Map::new();
+    for (id, nature) in each {
+        let of = args.and_then(|args| args.get(id));
+        all.insert(id.clone(), Value::Object(own(of, nature)?));
+    }
+    Ok(all)
+}
+
+/// An input as a task names it.
+fn input(recorded: &Value) -> Value {
+    let id = recorded.get("ref_id").and_then(Value::as_str);
+    let status = match id {
+        Some(id) if id.starts_with("src_") => "reference",
+        _ => "stored",
+    };
+    json!({"ref_id": id, "storage_uri": recorded.get("storage_uri"), "status": status})
+}
+
+fn holds_cut(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(CUT),
+        Value::Array(items) => items.iter().any(holds_cut),
+        Value::Object(object) => object.contains_key(BLOB) || object.values().any(holds_cut),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Names that differ between any two runs: of a session and of an operation.
+struct Names<'a> {
+    new: [&'a str; 2],
+    old: [&'a str; 2],
+}
+
+impl Names<'_> {
+    /// A value of the new run, with the names of the old one.
+    fn of_old(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => {
+                let mut text = text.clone();
+                for (new, old) in self.new.iter().zip(self.old) {
+                    text = text.replace(new, old);
+                }
+                Value::String(text)
+            }
+            Value::Array(items) => items.iter().map(|item| self.of_old(item)).collect(),
+            Value::Object(object) => {
+                let each = |(key, value): (&String, &Value)| (key.clone(), self.of_old(value));
+                Value::Object(object.iter().map(each).collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        }
+    }
+}
+
+fn sight(sight: &Sight) -> String {
+    match sight {
+        Sight::Content(Content { bytes, blake3, .. }) => format!("blake3 {blake3}, {bytes} bytes"),
+        Sight::Absent => "not there".to_owned(),
+        Sight::Unknown => "not known".to_owned(),
+    }
+}
+
+impl Comparison {
+    fn compare(&mut self, row: &Row, outcome: &Outcome, names: &Names<'_>, root: &Utf8Path) {
+        let ended = |fault: Option<&str>| match fault {
+            Some(fault) => format!("failed: {fault}"),
+            None => "succeeded".to_owned(),
+        };
+        let now = outcome.failure.as_ref().map(|failure| failure.fault.name());
+        self.add("how it ended", &ended(row.fault.as_deref()), &ended(now));
+        let made = row.made();
+        // The file of a large result is compared as the result.
+        for made in made.iter().filter(|made| made.is_asset()) {
+            let mut produced = outcome.produced.iter();
+            let now = produced.find(|produced| produced.ref_id.as_str() == made.ref_id);
+            let now = now.and_then(|produced| Uri::parse(&produced.storage_uri).ok());
+            let now = now.map_or(Sight::Absent, |uri| {
+                print::print(&uri, root, Links::Refused, &|| true).sight
+            });
+            self.add(&made.ref_id, &sight(&made.print.sight), &sight(&now));
+        }
+        let is_new = |id: &str| !made.iter().any(|made| made.ref_id == id);
+        let ids = outcome.produced.iter().map(|made| made.ref_id.as_str());
+        for id in ids.filter(|id| is_new(id)) {
+            self.add(id, "not made", "made");
+        }
+        let old = row.response.as_deref().and_then(read_response);
+        let then = old.and_then(|old| old.result_data).unwrap_or_default();
+        let now = outcome.result_data.as_ref();
+        let mut now = now.map(|data| names.of_old(data)).unwrap_or_default();
+        // The record keeps no signature of a link.
+        redact_value(&mut now);
+        self.results(&then, &now);
+    }
+
+    fn add(&mut self, what: &str, then: &str, now: &str) {
+        if then == now {
+            self.same.push(format!("{what}: {now}"));
+        } else {
+            self.differs.push(Differing {
+                what: what.to_owned(),
+                then: then.to_owned(),
+                now: now.to_owned(),
+            });
+        }
+    }
+
+    /// Results by canonical JSON: of objects each key for itself.
+    fn results(&mut self, then: &Value, now: &Value) {
+        let (Value::Object(old), Value::Object(new)) = (then, now) else {
+            if !(then.is_null() && now.is_null()) {
+                self.value("result_data", then, now);
+            }
+            return;
+        };
+        let null = Value::Null;
+        let added = new.keys().filter(|key| !old.contains_key(*key));
+        for key in old.keys().chain(added) {
+            let what = format!("result_data.{key}");
+            self.value(
+                &what,
+                old.get(key).unwrap_or(&null),
+                new.get(key).unwrap_or(&null),
+            );
+        }
+    }
+
+    fn value(&mut self, what: &str, then: &Value, now: &Value) {
+        if same_json(then, now) {
+            self.same.push(what.to_owned());
+        } else {
+            let text = |value: &Value| value.to_string();
+            self.differs.push(Differing {
+                what: what.to_owned(),
+                then: text(then),
+                now: text(now),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{self, Repeatable};
+
+    const NAMES: Names<'static> = Names {
+        new: ["replay-2", "op_2"],
+        old: ["sess-1", "op_1"],
+    };
+
+    fn comparison() -> Comparison {
+        Comparison {
+            effects: Effects::Idempotent,
+            session_id: String::new(),
+            same: Vec::new(),
+            differs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn results_are_compared_as_canonical_json_key_by_key() {
+        let mut found = comparison();
+        let then = json!({"a": {"x": 1.0, "y": [2]}, "b": "old", "gone": true});
+        let now = json!({"b": "new", "a": {"y": [2], "x": 1}, "more": 1});
+        found.results(&then, &now);
+        assert_eq!(found.same, ["result_data.a"]);
+        let differs: Vec<&str> = found
+            .differs
+            .iter()
+            .map(|differing| differing.what.as_str())
+            .collect();
+        assert_eq!(
+            differs,
+            ["result_data.b", "result_data.gone", "result_data.more"]
+        );
+    }
+
+    #[test]
+    fn names_of_sessions_and_operations_are_no_difference() {
+        let now = json!({"uri": ["file:///a/replay-2/x.wav", {"scratch": "/s/op_2/x"}], "n": 1});
+        let then = json!({"uri": ["file:///a/sess-1/x.wav", {"scratch": "/s/op_1/x"}], "n": 1});
+        assert_eq!(NAMES.of_old(&now), then);
+    }
+
+    #[test]
+    fn what_oneact_fills_itself_is_not_sent_and_secrets_are_not_known() {
+        let nature = Nature {
+            effects: task::Effects::default(),
+            repeatable: Repeatable::Yes,
+            bound: vec!["input_uri".to_owned()],
+        };
+        let args = json!({"input_uri": "file:///a", "rate": 8000});
+        let said = parameters(Some(&args), &[("CAP".to_owned(), nature)]).unwrap();
+        assert_eq!(Value::Object(said), json!({"rate": 8000}));
+        assert!(holds_cut(&json!({"headers": ["Bearer ***"]})));
+        assert!(!holds_cut(&json!({"headers": ["Bearer"], "n": 3})));
+    }
+}
