@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     host,
-    task::{Failure, Fault, PlanName, RelPath, ReportFiles},
+    task::{Failure, Fault, PlanName, RelPath},
 };
 
 use super::{
@@ -17,11 +17,8 @@ use super::{
         Account, Entry, Folder, Origin, REPORTS, State, account, finished, mark_of, unfinished,
     },
     files::Root,
-    report::{CHANGE_LOG, EXECUTION_REPORT, MANIFEST},
+    report::{self, EXECUTION_REPORT, MANIFEST},
 };
-
-/// The longest report that is read, in bytes.
-const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// What a plan under way says of itself.
 #[derive(Debug, Deserialize)]
@@ -44,7 +41,7 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
         }
         let name = find(&root, plan)?;
         let folder = Folder::open(&root, &name)?;
-        let (text, _) = folder.dir().read(EXECUTION_REPORT, LONGEST)?;
+        let text = folder.report(EXECUTION_REPORT)?;
         let report: Value = serde_json::from_slice(&text).map_err(|error| {
             let message = format!("the report in {} is no JSON: {error}", folder.path());
             Failure::new(Fault::ContentInvalid, message)
@@ -54,15 +51,12 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
             .and_then(Value::as_str)
             .unwrap_or("unknown");
         let sentence = format!("The plan of {} ended: {status}.", folder.path());
-        let file = |name: &str| format!("{}/{name}", folder.path());
-        let has_manifest = folder.dir().look(MANIFEST)?.is_some();
+        let mut files = report::files(folder.path());
+        if folder.dir().look(MANIFEST)?.is_none() {
+            files.rollback_manifest = None;
+        }
         Ok(Finished {
-            files: Some(ReportFiles {
-                directory: folder.path().to_string(),
-                execution_report: file(EXECUTION_REPORT),
-                change_log: file(CHANGE_LOG),
-                rollback_manifest: has_manifest.then(|| file(MANIFEST)),
-            }),
+            files: Some(files),
             report,
             ..Finished::nothing_done(sentence)
         })
@@ -137,7 +131,7 @@ pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
         let Ok(folder) = Folder::open(root, &name) else {
             continue;
         };
-        let Ok((text, _)) = folder.dir().read(file, LONGEST) else {
+        let Ok(text) = folder.report(file) else {
             continue;
         };
         let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();

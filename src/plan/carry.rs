@@ -1,6 +1,5 @@
 //! Carrying a plan out, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
-mod preview;
 mod settle;
 mod staging;
 mod telling;
@@ -11,8 +10,7 @@ use std::{sync::Arc, thread, time::Duration};
 use crate::task::{Bounds, Failure, Fault, PlanOrder, Reach};
 
 use super::{
-    Desk, Finished,
-    check::{self, Broken, Checked},
+    Desk, Finished, check,
     engine::{Committed, Entry, Folder, Stage, UndoEnd, Undoing},
     files::{Faults, Root, jailed},
     model::{ActionId, OnFailure, Plan},
@@ -21,10 +19,10 @@ use super::{
     report::{self, MANIFEST, Manifest, SCRIPT},
 };
 
-pub(crate) use preview::preview;
 pub(super) use settle::settle_others;
 pub(crate) use settle::{Settled, clear_expired, recover, recover_named};
 pub(super) use staging::Staging;
+pub(crate) use staging::preview;
 pub(super) use telling::Teller;
 use verify::verify;
 
@@ -132,15 +130,14 @@ impl<'a> Carrier<'a> {
         let stopped = || self.stopped();
         let checked = check::check(self.plan, self.root, self.desk.host, &stopped, &mut staging);
         let foreseen = std::mem::take(&mut staging.foreseen);
-        let Checked { verdicts } = match checked {
-            Ok(checked) => checked,
-            Err(Broken::Failed(failure) | Broken::Stopped(failure)) => {
+        teller.story.verdicts = match checked {
+            Ok(verdicts) => verdicts,
+            Err(failure) => {
                 teller.none_tried(self.plan);
                 teller.trouble(failure);
                 return unchanged(staging.stage, teller);
             }
         };
-        teller.story.verdicts = verdicts;
         let hash = PreviewHash::of(&self.order.plan, foreseen);
         if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
             teller.trouble(Failure::new(

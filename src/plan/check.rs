@@ -22,7 +22,7 @@ use super::{
     engine::{Seen, hash},
     files::{Attributes, Dir, Facts, FileError, Inherited, Located, Root, View},
     graph,
-    model::{Action, ActionId, OnError, Operation, Plan},
+    model::{Action, ActionId, ChangeKind, OnError, Operation, Plan},
     record::{ActionEnd, Verdict},
 };
 
@@ -43,76 +43,49 @@ pub(crate) struct Change<'a> {
     pub(crate) actions: &'a [ActionId],
     /// Where it is; of a renamed file, where it was.
     pub(crate) path: &'a RelPath,
-    pub(crate) what: What<'a>,
+    /// The file before the change; `None` for a file that is created.
+    pub(crate) before: Option<&'a Original>,
+    pub(crate) after: After<'a>,
     /// The link by which the plan named it.
     pub(crate) link: Option<&'a RelPath>,
     /// The mount that its directory is in.
     pub(crate) mount: u64,
 }
 
-/// The kinds of change.
-pub(crate) enum What<'a> {
-    Create {
+/// The file after the change.
+pub(crate) enum After<'a> {
+    Written {
         bytes: &'a [u8],
         attributes: Attributes,
     },
-    Modify {
-        before: &'a Original,
-        bytes: &'a [u8],
-        attributes: Attributes,
-    },
-    Delete {
-        before: &'a Original,
-    },
-    Rename {
-        before: &'a Original,
+    Deleted,
+    Renamed {
         to: &'a RelPath,
     },
 }
 
-/// What became of each action, in the order of the plan.
-pub(crate) struct Checked {
-    pub(crate) verdicts: Vec<Verdict>,
-}
-
-impl Checked {
-    /// The first failure, in the order in which actions were tried.
-    pub(crate) fn failure(&self) -> Option<(&Verdict, &Failure)> {
-        self.verdicts.iter().find_map(|verdict| match &verdict.end {
-            ActionEnd::Failed(failure) => Some((verdict, failure)),
-            ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
-        })
+impl Change<'_> {
+    pub(crate) fn kind(&self) -> ChangeKind {
+        match (self.before, &self.after) {
+            (None, _) => ChangeKind::Create,
+            (Some(_), After::Written { .. }) => ChangeKind::Modify,
+            (Some(_), After::Deleted) => ChangeKind::Delete,
+            (Some(_), After::Renamed { .. }) => ChangeKind::Rename,
+        }
     }
 }
 
-/// Why checking ended before every action was looked at.
-pub(crate) enum Broken {
-    /// What is to come cannot be made ready, or is too much.
-    Failed(Failure),
-    /// A signal, or the end of the time.
-    Stopped(Failure),
-}
-
-impl From<FileError> for Broken {
-    fn from(error: FileError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-/// Does every action in memory. An error of the sink, and a signal, end it.
+/// Does every action in memory; answers what became of each, in the order of the plan. An error of the sink,
+/// a signal, and the end of the time end it.
 pub(crate) fn check(
     plan: &Plan,
     root: &Root,
     host: &Host,
     stopped: &dyn Fn() -> Option<Failure>,
     sink: &mut dyn Sink,
-) -> Result<Checked, Broken> {
-    let order = graph::order(&plan.actions).map_err(|_| {
-        Broken::Failed(Failure::new(
-            Fault::PlanCycle,
-            "the actions wait for each other",
-        ))
-    })?;
+) -> Result<Vec<Verdict>, Failure> {
+    let order = graph::order(&plan.actions)
+        .map_err(|_| Failure::new(Fault::PlanCycle, "the actions wait for each other"))?;
     let actions: Vec<&Action> = order
         .iter()
         .filter_map(|at| plan.actions.get(*at))
@@ -123,9 +96,7 @@ pub(crate) fn check(
         .iter()
         .map(|action| places(&view, &mounts, plan, action))
         .collect();
-    plan.limits
-        .fits_backups(originals(&actions, &located))
-        .map_err(Broken::Failed)?;
+    plan.limits.fits_backups(originals(&actions, &located))?;
     let groups = Groups::of(&actions, &located);
     let mut overlay = Overlay::new(plan, &view);
     let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
@@ -133,7 +104,7 @@ pub(crate) fn check(
     let mut halted: Option<&ActionId> = None;
     for (turn, (action, places)) in actions.iter().zip(&located).enumerate() {
         if let Some(failure) = stopped() {
-            return Err(Broken::Stopped(failure));
+            return Err(failure);
         }
         let (began, clock) = (host.now(), host.moment());
         let end = match (skipped(action, &ends), halted) {
@@ -149,7 +120,7 @@ pub(crate) fn check(
                     .and_then(|places| overlay.act(action, places, &halted));
                 // What it did may be in the overlay already: the plan as a whole is stopped.
                 if let Some(failure) = halted() {
-                    return Err(Broken::Stopped(failure));
+                    return Err(failure);
                 }
                 done.map_or_else(ActionEnd::Failed, ActionEnd::Completed)
             }
@@ -169,7 +140,7 @@ pub(crate) fn check(
         verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
         let mut judged = Vec::new();
         for paths in groups.judged_at(turn) {
-            judged.extend(overlay.judge(paths, stopped).map_err(Broken::Stopped)?);
+            judged.extend(overlay.judge(paths, stopped)?);
         }
         for (failed, failure) in judged {
             if let Some(hasty) = done_after(&actions, &ends, &failed) {
@@ -177,7 +148,7 @@ pub(crate) fn check(
                     "{}; {} was done in reliance on that already",
                     failure.message, hasty.id
                 );
-                return Err(Broken::Failed(Failure { message, ..failure }));
+                return Err(Failure { message, ..failure });
             }
             for action in actions.iter().filter(|action| failed.contains(&action.id)) {
                 ends.insert(&action.id, ActionEnd::Failed(failure.clone()));
@@ -195,9 +166,7 @@ pub(crate) fn check(
             overlay.finish(paths, sink)?;
         }
     }
-    Ok(Checked {
-        verdicts: verdicts.into_values().collect(),
-    })
+    Ok(verdicts.into_values().collect())
 }
 
 /// Whether an action has had its time (R-001-169 … R-001-172).

@@ -265,46 +265,40 @@ impl Limits {
 
     /// Whether a plan may touch so many files (R-001-174).
     pub(crate) fn fits_files(&self, files: usize) -> Result<(), Failure> {
-        if files <= self.max_files {
+        let (most, by) = (self.max_files, self.sources.files);
+        if files <= most {
             return Ok(());
         }
-        Err(Failure::new(
-            Fault::LimitExceeded,
-            format!(
-                "the plan touches {files} files, and at most {} are allowed by {}; split the plan",
-                self.max_files, self.sources.files
-            ),
+        exceeded(format!(
+            "the plan touches {files} files, and at most {most} are allowed by {by}; split the plan"
         ))
     }
 
     /// Whether so many bytes may be backed up (R-001-176).
     pub(crate) fn fits_backups(&self, bytes: u64) -> Result<(), Failure> {
-        if bytes <= self.max_backup_bytes {
+        let (most, by) = (self.max_backup_bytes, Source::Catalog);
+        if bytes <= most {
             return Ok(());
         }
-        Err(Failure::new(
-            Fault::LimitExceeded,
-            format!(
-                "the files that the plan changes have {bytes} bytes together, and at most {} are backed up by {}; split the plan",
-                self.max_backup_bytes,
-                Source::Catalog
-            ),
+        exceeded(format!(
+            "the files that the plan changes have {bytes} bytes together, and at most {most} are backed up by {by}; split the plan"
         ))
     }
 
     /// Whether a file may be so large, before or after (R-001-175).
     pub(crate) fn fits_file(&self, path: &RelPath, bytes: u64) -> Result<(), Failure> {
-        if bytes <= self.max_file_bytes {
+        let (most, by) = (self.max_file_bytes, self.sources.file_bytes);
+        if bytes <= most {
             return Ok(());
         }
-        Err(Failure::new(
-            Fault::LimitExceeded,
-            format!(
-                "`{path}` has {bytes} bytes, and at most {} are allowed by {}",
-                self.max_file_bytes, self.sources.file_bytes
-            ),
+        exceeded(format!(
+            "`{path}` has {bytes} bytes, and at most {most} are allowed by {by}"
         ))
     }
+}
+
+fn exceeded(problem: String) -> Result<(), Failure> {
+    Err(Failure::new(Fault::LimitExceeded, problem))
 }
 
 /// How long an action of this type may take if the plan does not say, and at most (R-001-169 …

@@ -10,7 +10,6 @@ mod conflicts;
 mod fields;
 mod findings;
 mod instructions;
-mod operation;
 mod rules;
 mod synonyms;
 

@@ -120,19 +120,10 @@ impl Story {
     /// 001 §4.1's status: a function of what happened.
     pub(crate) fn status(&self) -> Status {
         let failures = || {
-            let of_actions = self
-                .verdicts
-                .iter()
-                .filter_map(|verdict| match &verdict.end {
-                    ActionEnd::Failed(failure) => Some(failure),
-                    ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
-                });
+            let of_actions = self.verdicts.iter().filter_map(Verdict::failure);
             of_actions.chain(self.troubles.iter().map(|trouble| &trouble.failure))
         };
-        let all_done = self
-            .verdicts
-            .iter()
-            .all(|verdict| matches!(verdict.end, ActionEnd::Completed(_)));
+        let all_done = self.verdicts.iter().all(Verdict::is_completed);
         let cancelled = || failures().any(|failure| failure.fault == Fault::Cancelled);
         match (&self.rollback, &self.undo) {
             (Rollback::Stuck { .. }, _) => Status::Stuck,
@@ -219,6 +210,19 @@ pub(crate) struct Verdict {
     pub(crate) end: ActionEnd,
 }
 
+impl Verdict {
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        match &self.end {
+            ActionEnd::Failed(failure) => Some(failure),
+            ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
+        }
+    }
+
+    pub(crate) fn is_completed(&self) -> bool {
+        matches!(self.end, ActionEnd::Completed(_))
+    }
+}
+
 /// The end of an action.
 #[derive(Debug, Clone)]
 pub(crate) enum ActionEnd {
@@ -270,6 +274,16 @@ pub(crate) enum FileState {
         /// Permission bits.
         mode: u32,
     },
+}
+
+impl FileState {
+    /// The SHA-256; `None` where there is no file.
+    pub(crate) fn hash(&self) -> Option<&str> {
+        match self {
+            Self::Absent => None,
+            Self::Present { hash, .. } => Some(hash),
+        }
+    }
 }
 
 /// What changed between two texts (001 §4.2, R-001-58).

@@ -18,9 +18,9 @@ use super::{
         Staging, Teller, committed_end, in_the_root, locked, make, settle_others, stopped,
         undone_end,
     },
-    check::{Change, Original, Sink, What},
+    check::{After, Change, Original, Sink},
     engine::{Entry, Folder, Stage},
-    files::{Attributes, Faults, FileError, Inherited, Kind, Root},
+    files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
     record::{ActionEnd, Jail, Run, Verdict},
@@ -31,9 +31,6 @@ use vouched::vouched;
 
 /// For a rollback as a whole (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
-
-/// The longest manifest that is read, in bytes.
-const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// Undoes a finished plan, wholly or by checkpoint with all that rests on it (R-001-105, R-001-109,
 /// R-001-110).
@@ -56,10 +53,7 @@ fn undo(
     let notes = settle_others(root, desk, limits.max_concurrency)?;
     let name = find(root, &order.plan)?;
     let finished = Folder::open(root, &name)?;
-    let (text, _) = finished
-        .dir()
-        .read(MANIFEST, LONGEST)
-        .map_err(no_manifest)?;
+    let text = finished.report(MANIFEST).map_err(no_manifest)?;
     let mut manifest = Manifest::parse(&text)?;
     manifest.usable(desk.host.timestamp())?;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
@@ -187,8 +181,8 @@ struct Inverse<'a> {
     now: Option<Original>,
     /// What was there; nothing before a creation.
     then: Option<Original>,
-    /// Whose owner, permissions and extended attributes a file gets that is restored.
-    whose: Whose,
+    /// Somebody has changed owner, permissions or extended attributes since: what they made of it stays.
+    attributes_stay: bool,
     /// Directories that are to be made again, the outermost first.
     missing: Vec<RelPath>,
     /// The one that the file is, or will be, in.
@@ -196,30 +190,6 @@ struct Inverse<'a> {
     /// What the innermost directory that is there hands on.
     inherited: Inherited,
     actions: [ActionId; 1],
-}
-
-/// Who has changed what belongs to a file beside its content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// Nobody, or the plan alone: it is as it was before the plan.
-    Then,
-    /// Somebody else since: what they made of it stays.
-    Now,
-}
-
-impl Whose {
-    fn of(now: &Original, then: &Original, made: Option<&Entry>) -> Self {
-        let left = match made {
-            Some(Entry::Modify { post, .. }) => post.attributes.as_ref(),
-            _ => None,
-        };
-        let is = now.attributes.digest();
-        if is == then.attributes.digest() || Some(&is) == left {
-            Self::Then
-        } else {
-            Self::Now
-        }
-    }
 }
 
 impl<'a> Inverse<'a> {
@@ -271,17 +241,20 @@ impl<'a> Inverse<'a> {
                 None => missing.push(dir),
             }
         }
-        let made = entries.iter().find(|entry| *entry.path() == *path);
-        let whose = match (&now, &then) {
-            (Some(now), Some(then)) => Whose::of(now, then, made),
-            _ => Whose::Then,
-        };
+        let attributes_stay = now.as_ref().zip(then.as_ref()).is_some_and(|(now, then)| {
+            let left = match entries.iter().find(|entry| *entry.path() == *path) {
+                Some(Entry::Modify { post, .. }) => post.attributes.as_ref(),
+                _ => None,
+            };
+            let is = now.attributes.digest();
+            is != then.attributes.digest() && Some(&is) != left
+        });
         let nearest = root.dir(nearest.as_ref())?;
         Ok(Self {
             point,
             now,
             then,
-            whose,
+            attributes_stay,
             missing,
             mount: nearest.mount()?,
             inherited: Inherited::of(&nearest)?,
@@ -290,48 +263,30 @@ impl<'a> Inverse<'a> {
     }
 
     fn stage(&self, staging: &mut Staging<'_>) -> Result<(), FileError> {
-        let old = |then: &Original| -> Attributes {
-            then.attributes.clone().dated_like(&then.seen.facts)
-        };
         for dir in &self.missing {
             if !staging.directories.contains(dir) {
                 staging.dir(dir, self.mount, &self.inherited)?;
             }
         }
         let path = &self.point.file_path;
-        let (path, what) = match (&self.now, &self.then, &self.point.new_path) {
-            (Some(now), _, Some(new)) => (
-                new,
-                What::Rename {
-                    before: now,
-                    to: path,
-                },
-            ),
-            (Some(now), Some(then), None) => (
-                path,
-                What::Modify {
-                    before: now,
+        let (path, after) = match (&self.point.new_path, &self.then) {
+            (Some(new), _) => (new, After::Renamed { to: path }),
+            (None, None) => (path, After::Deleted),
+            (None, Some(then)) => {
+                let of = self.now.as_ref().filter(|_| self.attributes_stay);
+                let attributes = of.unwrap_or(then).attributes.clone();
+                let written = After::Written {
                     bytes: &then.bytes,
-                    attributes: match self.whose {
-                        Whose::Then => old(then),
-                        Whose::Now => now.attributes.clone().dated_like(&then.seen.facts),
-                    },
-                },
-            ),
-            (Some(now), None, None) => (path, What::Delete { before: now }),
-            (None, Some(then), _) => (
-                path,
-                What::Create {
-                    bytes: &then.bytes,
-                    attributes: old(then),
-                },
-            ),
-            (None, None, _) => return Ok(()),
+                    attributes: attributes.dated_like(&then.seen.facts),
+                };
+                (path, written)
+            }
         };
         staging.change(Change {
             actions: &self.actions,
             path,
-            what,
+            before: self.now.as_ref(),
+            after,
             link: None,
             mount: self.mount,
         })
@@ -339,7 +294,7 @@ impl<'a> Inverse<'a> {
 
     /// What is said of permissions that stay.
     fn note(&self) -> Option<String> {
-        (self.whose == Whose::Now).then(|| {
+        self.attributes_stay.then(|| {
             format!(
                 "{}: its permissions, owner or attributes were changed after the plan; these changes stay, and its content alone is restored.",
                 self.point.file_path
@@ -349,6 +304,7 @@ impl<'a> Inverse<'a> {
 
     fn verdict(&self, desk: Desk<'_>) -> Verdict {
         let path = &self.point.file_path;
+        let [id] = self.actions.clone();
         let (action_type, said) = match self.point.operation_to_reverse {
             ChangeKind::Create => (
                 ActionType::FileDelete,
@@ -365,7 +321,7 @@ impl<'a> Inverse<'a> {
             ),
         };
         Verdict {
-            action: ActionId(self.point.checkpoint_id.to_string()),
+            action: id,
             action_type: Some(action_type),
             target: Some(path.to_string()),
             began: desk.host.now(),

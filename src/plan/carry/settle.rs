@@ -8,8 +8,8 @@ use crate::{
         Desk,
         asking::find,
         engine::{
-            self, Account, Believe, Conflict, Consent, End, Folder, Origin, REPORTS, Recovered,
-            Settling, State,
+            self, Account, Believe, Conflict, Consent, End, Folder, Origin, REPORTS, Settling,
+            State,
         },
         files::{Faults, FileError, Root},
         record::{Status, uuid_v4},
@@ -65,9 +65,10 @@ pub(crate) fn recover_named(
             threads: THREADS,
         };
         let mut told = Vec::new();
-        engine::recover_one(root, &name, settling, Believe::Asked(ask), &mut |settled| {
-            told.push((recovered(root, desk, settled), settled.end.clone()));
-        })?;
+        let mut tell = |name: &str, end: &End| {
+            told.push((recovered(root, desk, name, end), end.clone()));
+        };
+        engine::recover_one(root, &name, settling, Believe::Asked(ask), &mut tell)?;
         Ok(told)
     })
 }
@@ -125,8 +126,8 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
     let mut told = Vec::new();
     let before = desk.course.now();
     desk.course.set(Reach::Changing);
-    let recovered = engine::recover(root, settling, &mut |settled| {
-        told.push((recovered(root, desk, settled), settled.end.clone()));
+    let recovered = engine::recover(root, settling, &mut |name, end| {
+        told.push((recovered(root, desk, name, end), end.clone()));
     });
     desk.course.set(before);
     recovered?;
@@ -159,10 +160,7 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
             if !done || unfinished.contains(&name) {
                 continue;
             }
-            let Ok((text, _)) = folder.dir().read(MANIFEST, MOST) else {
-                continue;
-            };
-            let Ok(mut manifest) = Manifest::parse(&text) else {
+            let Some(mut manifest) = manifest_of(&folder) else {
                 continue;
             };
             let over = manifest
@@ -189,28 +187,25 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
 }
 
 /// What became of a plan that a crash had interrupted. Its report tells it too.
-fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
-    let name = &settled.name;
-    let conflicts: &[Conflict] = match &settled.end {
-        End::RolledBack(conflicts) => conflicts,
-        _ => &[],
-    };
-    let told = match &settled.end {
-        End::NothingChanged => Some((Status::Failed, "it had changed nothing")),
-        End::RolledBack(_) => Some((Status::RolledBack, "what it had changed was taken back")),
-        End::Done | End::Stuck(_) | End::Unproven | End::AgainstRules(_) | End::Declined => None,
-    };
-    let mut sentence = match &settled.end {
+fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
+    let mut amended = Ok(());
+    let mut sentence = match end {
         End::NothingChanged => {
+            let what = "it had changed nothing";
+            amended = amend(root, desk, name, Status::Failed, what, &[]);
             format!("The plan {name} had been interrupted before it changed anything.")
         }
-        End::RolledBack(conflicts) if conflicts.is_empty() => {
-            format!("The plan {name} had been interrupted: what it had changed was taken back.")
+        End::RolledBack(conflicts) => {
+            let what = "what it had changed was taken back";
+            amended = amend(root, desk, name, Status::RolledBack, what, conflicts);
+            let but = if conflicts.is_empty() {
+                String::new()
+            } else {
+                let told = Conflict::told(conflicts);
+                format!(", but for what others changed since: {told}")
+            };
+            format!("The plan {name} had been interrupted: {what}{but}.")
         }
-        End::RolledBack(conflicts) => format!(
-            "The plan {name} had been interrupted: what it had changed was taken back, but for what others changed since: {}.",
-            Conflict::told(conflicts)
-        ),
         End::Done => format!("The plan {name} had been finished before it was interrupted."),
         End::Stuck(obstacles) => format!(
             "The plan {name} was interrupted, and can be neither finished nor undone: {}. Mend that, then run `oneact recover`",
@@ -224,9 +219,7 @@ fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
         ),
         End::Declined => format!("Nothing of {REPORTS}/{name} was changed."),
     };
-    if let Some((status, what)) = told
-        && let Err(error) = amend(root, desk, name, status, what, conflicts)
-    {
+    if let Err(error) = amended {
         sentence = format!("{sentence} Its report could not be brought up to date: {error}.");
     }
     sentence
@@ -244,8 +237,8 @@ fn amend(
     let folder = Folder::open(root, name)?;
     let now = desk.host.now();
     let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
-    let report = folder.dir().read(EXECUTION_REPORT, MOST).ok();
-    let report = report.and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok());
+    let report = folder.report(EXECUTION_REPORT).ok();
+    let report = report.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     // Before there was a report, the plan had said who it is.
     let mark = engine::mark_of(root, name).unwrap_or_default();
     let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
@@ -270,9 +263,7 @@ fn amend(
         fields.insert("interrupted".to_owned(), json!(failure.message));
     }
     let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
-    if let Ok((manifest, _)) = folder.dir().read(MANIFEST, MOST)
-        && let Ok(mut manifest) = Manifest::parse(&manifest)
-    {
+    if let Some(mut manifest) = manifest_of(&folder) {
         let restored: Vec<Uuid> = manifest
             .checkpoints
             .iter()
@@ -285,5 +276,6 @@ fn amend(
     folder.put(&documents)
 }
 
-/// The longest report that is read back, in bytes.
-const MOST: u64 = 64 * 1024 * 1024;
+fn manifest_of(folder: &Folder<'_>) -> Option<Manifest> {
+    Manifest::parse(&folder.report(MANIFEST).ok()?).ok()
+}

@@ -19,7 +19,7 @@ use crate::{
         },
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
     },
-    task::{Course, Effect, Failure, Fault, RelPath, ReportFiles},
+    task::{Course, Effect, Failure, Fault, RelPath},
 };
 
 /// Everything that is told of one plan, as it becomes known.
@@ -77,14 +77,7 @@ impl<'a> Teller<'a> {
 
     /// The failure that decided: that it is stuck, else an action's, or the plan's.
     pub(in crate::plan) fn failure(&self) -> Option<&Failure> {
-        let of_action = self
-            .story
-            .verdicts
-            .iter()
-            .find_map(|verdict| match &verdict.end {
-                ActionEnd::Failed(failure) => Some(failure),
-                ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
-            });
+        let of_action = self.story.verdicts.iter().find_map(Verdict::failure);
         let first = self.story.troubles.first().map(|trouble| &trouble.failure);
         match self.story.rollback {
             // Being stuck is told first.
@@ -212,14 +205,10 @@ impl<'a> Teller<'a> {
                 .warnings
                 .push(format!("The executor's log is not complete: {error}."));
         }
-        let has_manifest = self.story.undo.is_some();
-        let run = &self.story.run;
-        let files = ReportFiles {
-            directory: run.directory.to_string(),
-            execution_report: run.file(EXECUTION_REPORT),
-            change_log: run.file(CHANGE_LOG),
-            rollback_manifest: has_manifest.then(|| run.file(MANIFEST)),
-        };
+        let mut files = report::files(&self.story.run.directory);
+        if self.story.undo.is_none() {
+            files.rollback_manifest = None;
+        }
         Finished {
             files: Some(files),
             ..self.unwritten()
@@ -287,8 +276,8 @@ pub(in crate::plan) fn run(plan: &Plan, desk: Desk<'_>, directory: RelPath) -> R
 
 /// What the run decided, for `audit.reasoning`.
 fn reasoning(story: &Story) -> Vec<String> {
-    let done = |verdict: &&Verdict| matches!(verdict.end, ActionEnd::Completed(_));
-    let completed = story.verdicts.iter().filter(done).count();
+    let verdicts = story.verdicts.iter();
+    let completed = verdicts.filter(|verdict| verdict.is_completed()).count();
     let told = format!(
         "Plan {}: {completed} of {} completed, {} changed.",
         story.run.plan_id,
@@ -324,7 +313,7 @@ pub(in crate::plan) fn counted(number: usize, what: &str) -> String {
 }
 
 fn log(root: &Root, story: &Story) -> Result<(), FileError> {
-    let path = report::log::file(&story.ended);
+    let path = report::log_file(&story.ended);
     let Ok(path) = RelPath::parse(&path) else {
         return Ok(());
     };
@@ -332,7 +321,7 @@ fn log(root: &Root, story: &Story) -> Result<(), FileError> {
         root.parent(&dir)?.ensure_dir(dir.name(), 0o755)?;
     }
     root.parent(&path)?
-        .append(path.name(), report::log::lines(story).as_bytes())
+        .append(path.name(), report::log_lines(story).as_bytes())
 }
 
 /// A plan that could not be read: nothing was touched, not even a report.

@@ -1,12 +1,8 @@
 //! The lines that differ, with three lines around them.
 
-use std::{
-    collections::HashMap,
-    ops::Range,
-    time::{Duration, Instant},
-};
+use std::{ops::Range, time::Duration};
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
+use similar::{DiffOp, TextDiff};
 
 /// Lines shown around a difference, as git does.
 const CONTEXT: usize = 3;
@@ -72,12 +68,13 @@ impl<'a> Hunks<'a> {
         };
         let old = window.pieces(window.old, middle);
         let new = window.pieces(window.new, middle);
-        let operations = operations(&old, &new);
+        let mut diff = TextDiff::configure();
+        let diff = diff.timeout(PATIENCE).diff_slices(&old, &new);
         Self {
             skipped: newlines(window.skipped),
+            groups: diff.grouped_ops(CONTEXT),
             old,
             new,
-            groups: group_diff_ops(operations, CONTEXT),
         }
     }
 
@@ -169,21 +166,6 @@ fn ended<'a>(line: &'a str, kind: fn(&'a str) -> Line<'a>) -> impl Iterator<Item
         None => (line, Some(Line::Unended)),
     };
     std::iter::once(kind(text)).chain(remark)
-}
-
-/// The operations that lead from one to the other. Lines become numbers first, so that each is looked
-/// at once.
-fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let mut numbers = HashMap::new();
-    let mut numbered = |line| {
-        let next = numbers.len();
-        *numbers.entry(line).or_insert(next)
-    };
-    let old: Vec<usize> = old.iter().map(|line| numbered(*line)).collect();
-    let new: Vec<usize> = new.iter().map(|line| numbered(*line)).collect();
-    drop(numbers);
-    let deadline = Instant::now().checked_add(PATIENCE);
-    capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline)
 }
 
 /// How what lies between the first and the last difference is compared.

@@ -13,7 +13,7 @@ pub(crate) struct Draft {
 }
 
 enum Kind {
-    Json(json::Draft),
+    Json(json::Draft<'static>),
     Yaml(yaml::Draft),
 }
 
@@ -57,7 +57,7 @@ impl Draft {
             (Kind::Json(draft), _, None | Some(Language::Json))
                 if language(change) == Some(Language::Json) =>
             {
-                draft.edit(change, budget)
+                draft.edit(change, budget).map(Some)
             }
             (
                 Kind::Yaml(draft),
@@ -75,7 +75,7 @@ impl Draft {
     /// The bytes with every edit; `None` if they are not what was meant.
     pub(crate) fn settle(&mut self, budget: &Budget<'_>) -> Result<Option<Vec<u8>>, EditError> {
         let (as_meant, body) = match &mut self.kind {
-            Kind::Json(draft) => (draft.settle(budget)?, draft.body()),
+            Kind::Json(draft) => (draft.settle(budget)?.is_ok(), draft.body()),
             Kind::Yaml(draft) => (draft.settle(budget)?, draft.body()),
         };
         Ok(as_meant.then(|| [&self.mark, body].concat().into_bytes()))

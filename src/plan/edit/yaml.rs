@@ -5,7 +5,6 @@
 //! with the one value changed; a value that does not fit in one form or spot is tried in the next one.
 
 mod draft;
-mod layout;
 mod model;
 mod place;
 mod splice;
@@ -14,13 +13,15 @@ mod write;
 use serde_json::Value;
 
 use super::{
-    Budget, EditError, Edited, GoOn, JsonPath, Language, When, path::Step, text::Text,
+    Budget, EditError, Edited, FREE, JsonPath,
+    path::Step,
+    text::{Splice, Text, apply},
     unless_given_up,
 };
 pub(super) use draft::Draft;
 use model::{Content, Node, Style};
 use place::Place;
-use splice::{Splice, Spot};
+use splice::Spot;
 use write::Form;
 
 /// Sets the value at a path of one document. The last key is made if its parent is a mapping without it.
@@ -35,19 +36,17 @@ pub(super) fn update(
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let body = text.body;
-    let go_on = || budget.go_on();
-    let documents = model::read(body, &go_on)?;
+    let documents = model::read(body, budget)?;
     let (number, place) = choose(body, &documents, path, document)?;
     let said = said(&documents, number, done(&place), path);
     let mut problem = "cannot be written there".to_owned();
     for (splices, spot) in ways(body, &place, value) {
-        let after = splice::apply(body, &splices);
-        budget.fits(after.len() as u64)?;
+        let after = apply(body, &splices, budget)?;
         let mut expected = documents.clone();
         if let Some(root) = expected.get_mut(number) {
             meant(root, path, &place, value, spot);
         }
-        match unless_given_up(model::read(&after, &go_on))? {
+        match unless_given_up(model::read(&after, budget))? {
             Ok(is) if is == expected => {
                 return Ok(Edited::whole(text.with(after), said));
             }
@@ -243,22 +242,16 @@ fn followers(root: &Node, path: &JsonPath) -> String {
 }
 
 /// Whether it is YAML, of any number of documents, without duplicate keys.
-pub(super) fn check(text: Text<'_>, go_on: GoOn<'_>) -> Result<(), EditError> {
-    model::read(text.body, go_on).map(|_| ())
+pub(super) fn check(text: Text<'_>, budget: &Budget<'_>) -> Result<(), EditError> {
+    model::read(text.body, budget).map(|_| ())
 }
 
 /// The value of a file of one document, aliases followed.
 pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
-    check(text, &|| Ok(()))?;
-    serde_saphyr::from_str(text.body).map_err(|error| EditError::Invalid {
-        language: Language::Yaml,
-        problem: error
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-        at: None,
-        when: When::Before,
+    check(text, &FREE)?;
+    serde_saphyr::from_str(text.body).map_err(|error| {
+        let problem = error.to_string();
+        let first = problem.lines().next().unwrap_or_default();
+        model::invalid(first.to_owned(), None)
     })
 }

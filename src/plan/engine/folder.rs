@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Inherited, Kind, Root},
+        files::{Dir, Facts, FileError, Inherited, Kind, Root, there},
         report::SCRIPT,
     },
     task::RelPath,
@@ -33,6 +33,9 @@ const BESIDE: &str = ".oneact-";
 /// Reports and backups may hold what only their owner may read.
 const PRIVATE: u32 = 0o700;
 const SHARED: u32 = 0o755;
+
+/// The longest report that is read, in bytes.
+const LONGEST_REPORT: u64 = 64 * 1024 * 1024;
 
 /// How many plans of one task may begin in one second.
 const SAME_SECOND: u32 = 1000;
@@ -89,8 +92,7 @@ impl<'a> Folder<'a> {
 
     /// Opens one that is there.
     pub(crate) fn open(root: &'a Root, name: &str) -> Result<Self, FileError> {
-        let path = format!("{REPORTS}/{name}");
-        let path = RelPath::parse(&path).map_err(|_| FileError::of("open", path)(Errno::INVAL))?;
+        let path = to_open(&format!("{REPORTS}/{name}"))?;
         let dir = root.dir(Some(&path))?;
         Ok(Self {
             root,
@@ -112,10 +114,14 @@ impl<'a> Folder<'a> {
         &self.dir
     }
 
+    /// Reads one of its reports.
+    pub(crate) fn report(&self, name: &str) -> Result<Vec<u8>, FileError> {
+        Ok(self.dir.read(name, LONGEST_REPORT)?.0)
+    }
+
     /// A path below it.
     pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
-        let path = format!("{}/{rest}", self.path);
-        RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
+        to_name(format!("{}/{rest}", self.path))
     }
 
     /// Makes the directory of the slots.
@@ -140,11 +146,7 @@ impl<'a> Folder<'a> {
 
     /// What is in a slot; a crash may have left no directory for it.
     pub(crate) fn look(&self, slot: &RelPath) -> Result<Option<Facts>, FileError> {
-        match self.beside(slot) {
-            Ok(dir) => dir.look(slot.name()),
-            Err(error) if error.errno == Errno::NOENT => Ok(None),
-            Err(error) => Err(error),
-        }
+        there(self.beside(slot))?.map_or(Ok(None), |dir| dir.look(slot.name()))
     }
 
     /// The slot of that number.
@@ -192,8 +194,7 @@ impl<'a> Folder<'a> {
             beside = Some(dir);
         }
         let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
-        let slot =
-            RelPath::parse(&slot).map_err(|_| FileError::of("name", slot)(Errno::NAMETOOLONG))?;
+        let slot = to_name(slot)?;
         let mut told = self.elsewhere()?;
         told.push(slot.clone());
         let lines: Vec<&str> = told.iter().map(RelPath::as_str).collect();
@@ -205,15 +206,14 @@ impl<'a> Folder<'a> {
     /// The slots in directories of other file systems. A line that is no slot of this folder is not ours
     /// and names nothing.
     pub(super) fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
-        match self.dir.read(ELSEWHERE, 1 << 20) {
-            Ok((bytes, _)) => Ok(String::from_utf8_lossy(&bytes)
-                .lines()
-                .filter_map(|line| RelPath::parse(line).ok())
-                .filter(|slot| self.is_slot(slot))
-                .collect()),
-            Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let listed = there(self.dir.read(ELSEWHERE, 1 << 20))?;
+        let (bytes, _) = listed.unzip();
+        let slots = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default())
+            .lines()
+            .filter_map(|line| RelPath::parse(line).ok())
+            .filter(|slot| self.is_slot(slot))
+            .collect();
+        Ok(slots)
     }
 
     /// Where the original of a file is kept: its path again, with `.bak` (R-001-65, C-20).
@@ -253,12 +253,12 @@ impl<'a> Folder<'a> {
     pub(crate) fn mark(&self, who: &[u8]) -> Result<(), FileError> {
         let reports = reports(self.root)?;
         reports.ensure_dir(UNFINISHED, PRIVATE)?;
-        self.marks()?.put(self.path.name(), who, 0o600)
+        marks(self.root)?.put(self.path.name(), who, 0o600)
     }
 
     /// Waits until that note is on the disk.
     pub(crate) fn note_is_safe(&self) -> Result<(), FileError> {
-        let (marks, name) = (self.marks()?, self.path.name());
+        let (marks, name) = (marks(self.root)?, self.path.name());
         let (note, _) = marks.open(name)?;
         marks.sync_data(name, &note)?;
         marks.sync()
@@ -272,11 +272,7 @@ impl<'a> Folder<'a> {
 
     /// The plan is settled.
     pub(crate) fn unmark(&self) -> Result<(), FileError> {
-        self.marks()?.remove(self.path.name())
-    }
-
-    fn marks(&self) -> Result<Dir<'a>, FileError> {
-        marks(self.root)
+        forget(self.root, self.path.name())
     }
 
     /// Removes everything that was made ready or kept, but for `spared`. Reports and journal stay.
@@ -320,15 +316,9 @@ impl<'a> Folder<'a> {
 
 /// The names of the plans that are, or were when they were killed, under way.
 pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
-    match marks(root) {
-        Ok(marks) => Ok(marks
-            .list()?
-            .into_iter()
-            .filter(|name| !name.starts_with('.'))
-            .collect()),
-        Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
+    let mut names = list(there(marks(root))?)?;
+    names.retain(|name| !name.starts_with('.'));
+    Ok(names)
 }
 
 /// Whether no plan was ever begun below this root: all that most runs have to know, for one call.
@@ -338,34 +328,24 @@ pub(crate) fn never_planned(root: &Utf8Path) -> bool {
 
 /// Whether a crash left anything: a plan under way, or the note of one that was never finished.
 pub(crate) fn interrupted(root: &Root) -> Result<bool, FileError> {
-    match marks(root) {
-        Ok(marks) => Ok(!marks.list()?.is_empty()),
-        Err(error) if error.errno == Errno::NOENT => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(!list(there(marks(root))?)?.is_empty())
 }
 
 /// Clears away notes that were never finished, with the directories they were to be about. The caller
 /// holds the root's lock: nobody is writing one.
 pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
-    let marks = match marks(root) {
-        Ok(marks) => marks,
-        Err(error) if error.errno == Errno::NOENT => return Ok(()),
-        Err(error) => return Err(error),
+    let Some(marks) = there(marks(root))? else {
+        return Ok(());
     };
     for name in marks.list()? {
         let begun = name
             .strip_prefix('.')
-            .and_then(|name| name.strip_suffix(".new"));
+            .and_then(|name| name.strip_suffix(".new"))
+            .filter(|folder| !folder.is_empty() && !folder.starts_with('.'));
+        let Some(folder) = begun else { continue };
         // What no plan of this program makes stays: others may have put it there.
-        let Some(folder) = begun.filter(|folder| !folder.is_empty() && !folder.starts_with('.'))
-        else {
-            continue;
-        };
-        if !marks
-            .look(&name)?
-            .is_some_and(|facts| facts.kind == Kind::File)
-        {
+        let found = marks.look(&name)?;
+        if found.is_none_or(|facts| facts.kind != Kind::File) {
             continue;
         }
         // Where it is not an empty directory, it is not what was begun.
@@ -381,14 +361,7 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
 
 /// The names of all report directories, the newest first.
 pub(crate) fn finished(root: &Root) -> Result<Vec<String>, FileError> {
-    let Ok(path) = RelPath::parse(REPORTS) else {
-        return Ok(Vec::new());
-    };
-    let mut names = match root.dir(Some(&path)) {
-        Ok(dir) => dir.list()?,
-        Err(error) if error.errno == Errno::NOENT => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
+    let mut names = list(there(root.dir(Some(&to_open(REPORTS)?)))?)?;
     names.retain(|name| !name.starts_with('.'));
     names.reverse();
     Ok(names)
@@ -399,23 +372,33 @@ pub(crate) fn mark_of(root: &Root, name: &str) -> Result<Vec<u8>, FileError> {
     Ok(marks(root)?.read(name, 1 << 20)?.0)
 }
 
-/// Removes the note of a plan whose directory is gone.
+/// Removes the note of a plan that is settled, or whose directory is gone.
 pub(crate) fn forget(root: &Root, name: &str) -> Result<(), FileError> {
     marks(root)?.remove(name)
 }
 
 fn marks(root: &Root) -> Result<Dir<'_>, FileError> {
-    let path = format!("{REPORTS}/{UNFINISHED}");
-    let path = RelPath::parse(&path).map_err(|_| FileError::of("open", path)(Errno::INVAL))?;
-    root.dir(Some(&path))
+    root.dir(Some(&to_open(&format!("{REPORTS}/{UNFINISHED}"))?))
 }
 
 fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
-    let path = RelPath::parse(REPORTS).map_err(|_| FileError::of("open", REPORTS)(Errno::INVAL))?;
+    let path = to_open(REPORTS)?;
     for dir in path.ancestors().chain([path.clone()]) {
         root.parent(&dir)?.ensure_dir(dir.name(), SHARED)?;
     }
     root.dir(Some(&path))
+}
+
+fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
+    dir.map_or(Ok(Vec::new()), |dir| dir.list())
+}
+
+fn to_open(path: &str) -> Result<RelPath, FileError> {
+    RelPath::parse(path).map_err(|_| FileError::of("open", path)(Errno::INVAL))
+}
+
+fn to_name(path: String) -> Result<RelPath, FileError> {
+    RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,11 +10,10 @@
 use std::fs::File;
 
 use crc::{CRC_32_ISO_HDLC, Crc};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::files::{Birth, Dir, Facts, FileError},
+    plan::files::{Birth, Dir, Facts, FileError, there},
     task::RelPath,
 };
 
@@ -178,11 +177,10 @@ impl Journal {
 
 /// What the journal of a plan says that nobody is at work on; nothing where there is no journal.
 pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
-    match dir.read_open(JOURNAL, LONGEST) {
-        Ok((bytes, _, file)) => Ok(read(&bytes, Birth::of(&file), dir.root().inode()).0),
-        Err(error) if error.errno == Errno::NOENT => Ok(Account::default()),
-        Err(error) => Err(error),
-    }
+    let found = there(dir.read_open(JOURNAL, LONGEST))?;
+    Ok(found.map_or_else(Account::default, |(bytes, _, file)| {
+        read(&bytes, Birth::of(&file), dir.root().inode()).0
+    }))
 }
 
 fn line(event: &Event) -> Vec<u8> {

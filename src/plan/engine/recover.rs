@@ -15,21 +15,12 @@ use crate::{
 
 use super::{
     folder::{self, Folder},
-    journal::Entry,
-    journal::{Account, Journal, Origin, State},
+    journal::{Account, Entry, Journal, Origin, State},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
 };
 
-/// A plan that was found unfinished.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Recovered {
-    /// Of its report directory.
-    pub(crate) name: String,
-    pub(crate) end: End,
-}
-
-/// What became of it.
+/// What became of a plan that was found unfinished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     /// It had not changed anything yet.
@@ -87,7 +78,7 @@ pub(crate) enum Believe<'a> {
 pub(crate) fn recover(
     root: &Root,
     settling: Settling<'_>,
-    tell: &mut dyn FnMut(&Recovered),
+    tell: &mut dyn FnMut(&str, &End),
 ) -> Result<(), FileError> {
     folder::clear_begun(root)?;
     for name in folder::unfinished(root)? {
@@ -102,7 +93,7 @@ pub(crate) fn recover_one(
     name: &str,
     settling: Settling<'_>,
     believe: Believe<'_>,
-    tell: &mut dyn FnMut(&Recovered),
+    tell: &mut dyn FnMut(&str, &End),
 ) -> Result<(), FileError> {
     let end = match Folder::open(root, name) {
         Ok(folder) => settle(&folder, settling, believe)
@@ -110,12 +101,8 @@ pub(crate) fn recover_one(
         Err(error) if error.errno == Errno::NOENT => return folder::forget(root, name),
         Err(error) => End::Stuck(vec![error.to_string()]),
     };
-    let settled = Recovered {
-        name: name.to_owned(),
-        end,
-    };
-    tell(&settled);
-    if settled.end.is_open() {
+    tell(name, &end);
+    if end.is_open() {
         return Ok(());
     }
     folder::forget(root, name)

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::{
     plan::{
-        files::{Barrier, FileError, View, durable},
+        files::{Barrier, FileError, View, durable, there},
         record::{Capture, Durability},
     },
     task::{Failure, Fault, RelPath},
@@ -18,8 +18,7 @@ use crate::{
 use super::{
     apply::{ApplyError, apply},
     folder::{Folder, REPORTS},
-    journal::{Entry, Way},
-    journal::{Event, JOURNAL, Journal},
+    journal::{Entry, Event, JOURNAL, Journal, Way},
     stage::Stage,
     undo::{Conflict, Undone, undo},
 };
@@ -78,7 +77,7 @@ struct Work<'a> {
     threads: usize,
 }
 
-/// Writes a document of the report directory.
+/// Files of the report directory: name and content.
 pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
 
 impl<'a> Stage<'a> {
@@ -129,12 +128,12 @@ impl<'a> Stage<'a> {
                 continue;
             };
             let from = view.parent(entry.path())?;
-            let to = match view.parent(&pre.backup) {
-                Err(error) if error.errno == Errno::NOENT => {
+            let to = match there(view.parent(&pre.backup))? {
+                Some(room) => room,
+                None => {
                     self.folder.make_room(&pre.backup)?;
                     view.parent(&pre.backup)?
                 }
-                room => room?,
             };
             let (name, new) = (entry.path().name(), pre.backup.name());
             // A renamed file stays in use, and one that is written over is: their backups must be
@@ -372,26 +371,22 @@ fn sync(
     dirs.sort();
     dirs.dedup();
     // Directories that are yet to be made, or gone again, have nothing to be waited for.
-    let mut there = Vec::new();
+    let mut present = Vec::new();
     let mut barrier = Barrier::fitting(root);
     let own = folder.dir().facts()?.dev;
     for dir in dirs {
-        match root.dir(dir.as_ref()) {
-            Ok(open) => {
-                if open.facts()?.dev != own {
-                    barrier = Barrier::Each;
-                }
-                there.push(dir);
+        if let Some(open) = there(root.dir(dir.as_ref()))? {
+            if open.facts()?.dev != own {
+                barrier = Barrier::Each;
             }
-            Err(error) if error.errno == Errno::NOENT => {}
-            Err(error) => return Err(error),
+            present.push(dir);
         }
     }
     if barrier == Barrier::Each {
         // First of all the note: without it, nobody would look for the rest after a power cut.
         folder.note_is_safe()?;
     }
-    durable(root, barrier, files, &there, threads)
+    durable(root, barrier, files, &present, threads)
 }
 
 fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {

@@ -9,7 +9,7 @@ use rustix::{fs::RenameFlags, io::Errno};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    plan::files::{Dir, Facts, FileError, Root},
+    plan::files::{Dir, Facts, FileError, Root, there},
     task::{Bounds, RelPath, hexadecimal},
 };
 
@@ -101,10 +101,7 @@ fn undo_create(
     slot: &RelPath,
     post: &Post,
 ) -> Result<Undone, FileError> {
-    if root.look(slot)?.is_some() {
-        return Ok(Undone::Restored);
-    }
-    if root.look(path)?.is_none() {
+    if root.look(slot)?.is_some() || root.look(path)?.is_none() {
         return Ok(Undone::Restored);
     }
     let Some(ours) = ours(root, path, post)? else {
@@ -246,28 +243,15 @@ fn undo_delete(
             ),
         });
     }
-    let aside = root.parent(slot)?;
-    let dir = match root.parent(path) {
-        Ok(dir) => dir,
-        Err(error) if error.errno == Errno::NOENT => {
-            return Ok(conflict(
-                path,
-                "its directory is gone; the file is kept in its backup",
-            ));
-        }
-        Err(error) => return Err(error),
-    };
-    match aside.move_to(slot.name(), &dir, path.name()) {
-        Ok(()) => Ok(Undone::Restored),
-        Err(error) if error.errno == Errno::EXIST => Ok(conflict(
+    if there(root.parent(path))?.is_none() {
+        return Ok(conflict(
             path,
-            format!(
-                "another file was put there; the deleted one is kept as {}",
-                pre.backup
-            ),
-        )),
-        Err(error) => Err(error),
+            "its directory is gone; the file is kept in its backup",
+        ));
     }
+    let kept = &pre.backup;
+    let taken = format!("another file was put there; the deleted one is kept as {kept}");
+    move_back(root, slot, path, taken)
 }
 
 fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
@@ -288,42 +272,48 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
             "the renamed file was exchanged since; it stays",
         ));
     }
-    let (from, dir) = (root.parent(to)?, root.parent(path)?);
-    match from.move_to(to.name(), &dir, path.name()) {
-        Ok(()) => Ok(Undone::Restored),
-        Err(error) if error.errno == Errno::EXIST => Ok(conflict(
-            path,
-            format!("another file was put there; the renamed one stays as {to}"),
-        )),
-        Err(error) => Err(error),
-    }
+    let taken = format!("another file was put there; the renamed one stays as {to}");
+    move_back(root, to, path, taken)
 }
 
 fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
     if root.look(slot)?.is_none() {
         return Ok(Undone::Restored);
     }
-    let (aside, dir) = (root.parent(slot)?, root.parent(path)?);
-    match aside.move_to(slot.name(), &dir, path.name()) {
+    move_back(root, slot, path, "something else was put there; it stays")
+}
+
+/// Moves what is at `from` back to its path. Where others have put something there, that stays: `taken`
+/// says so.
+fn move_back(
+    root: &Root,
+    from: &RelPath,
+    path: &RelPath,
+    taken: impl Into<String>,
+) -> Result<Undone, FileError> {
+    let (aside, dir) = (root.parent(from)?, root.parent(path)?);
+    match aside.move_to(from.name(), &dir, path.name()) {
         Ok(()) => Ok(Undone::Restored),
-        Err(error) if error.errno == Errno::EXIST => {
-            Ok(conflict(path, "something else was put there; it stays"))
-        }
+        Err(error) if error.errno == Errno::EXIST => Ok(conflict(path, taken)),
         Err(error) => Err(error),
     }
 }
 
-/// What is at a path, if it is what the plan put there, to the byte. As it was looked at before it was
-/// read: what has other facts later was written to meanwhile.
+/// What is at a path, if it is what the plan put there, to the byte.
 fn ours(root: &Root, path: &RelPath, post: &Post) -> Result<Option<Facts>, FileError> {
-    let facts = root
-        .look(path)?
-        .filter(|facts| (facts.ino, facts.bytes) == (post.ino, post.bytes));
-    let Some(facts) = facts else {
-        return Ok(None);
-    };
-    let same = sha256(&root.parent(path)?, path.name())? == post.sha256;
-    Ok(same.then_some(facts))
+    there(root.parent(path))?.map_or(Ok(None), |dir| own(&dir, path.name(), post))
+}
+
+/// The same in a directory. The facts are those before it was read: what has other facts later was written
+/// to meanwhile.
+pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
+    match dir.look(name)? {
+        Some(facts) if (facts.ino, facts.bytes) == (post.ino, post.bytes) => {
+            let same = sha256(dir, name)? == post.sha256;
+            Ok(same.then_some(facts))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Puts what was taken by mistake back to its path. Whatever somebody put there in the meantime is newer,
@@ -356,7 +346,7 @@ pub(super) fn give_back(
 }
 
 /// The SHA-256 of a file, in lower-case hexadecimal.
-pub(crate) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
+fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     let (mut file, _) = dir.open(name)?;
     let mut hash = Sha256::new();
     let mut block = vec![0; BLOCK];

@@ -26,6 +26,7 @@ use super::{
     facts::{mount_of, timespec},
     faults::Call,
     root::Root,
+    there,
 };
 
 /// An open directory below a root.
@@ -60,11 +61,7 @@ impl Root {
 
     /// What is at a path without links; `None` where nothing is.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
-        match self.parent(path) {
-            Ok(dir) => dir.look(path.name()),
-            Err(error) if error.errno == Errno::NOENT => Ok(None),
-            Err(error) => Err(error),
-        }
+        there(self.parent(path))?.map_or(Ok(None), |dir| dir.look(path.name()))
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::{fs::Access, io::Errno};
 
 use crate::task::RelPath;
 
-use super::{Dir, Facts, FileError, Kind, Root};
+use super::{Dir, Facts, FileError, Kind, Root, there};
 
 /// A look at a tree.
 #[derive(Debug)]
@@ -75,11 +75,7 @@ impl<'a> View<'a> {
 
     /// What is at a path without links; `None` where nothing is.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
-        match self.parent(path) {
-            Ok(dir) => dir.look(path.name()),
-            Err(error) if error.errno == Errno::NOENT => Ok(None),
-            Err(error) => Err(error),
-        }
+        there(self.parent(path))?.map_or(Ok(None), |dir| dir.look(path.name()))
     }
 
     /// Whether files in that directory may be changed, by ourselves (R-001-71).

@@ -174,15 +174,13 @@ fn change(told: &Told<'_>) -> Change {
         bytes: text.as_bytes(),
         mode: told.mode,
     };
-    let text = |text: Option<&str>| -> &'static str { text.unwrap_or_default().to_owned().leak() };
-    let (a, b) = (text(told.before), text(told.after));
-    let pair = match told.kind {
-        ChangeKind::Create => Pair::Created(side(&new, b)),
-        ChangeKind::Delete => Pair::Deleted(side(&old, a)),
-        ChangeKind::Modify | ChangeKind::Rename => Pair::Changed {
-            before: side(&old, a),
-            after: side(&new, b),
-        },
+    let of = |name, text: Option<&str>| {
+        let text: &'static str = text?.to_owned().leak();
+        Some(side(name, text))
+    };
+    let pair = Pair {
+        before: of(&old, told.before),
+        after: of(&new, told.after),
     };
     Change {
         record: ChangeRecord {

@@ -17,8 +17,7 @@ use super::Teller;
 impl Teller<'_> {
     pub(in crate::plan) fn completed(&self, id: &ActionId) -> bool {
         let mut verdicts = self.story.verdicts.iter();
-        verdicts
-            .any(|verdict| verdict.action == *id && matches!(verdict.end, ActionEnd::Completed(_)))
+        verdicts.any(|verdict| verdict.action == *id && verdict.is_completed())
     }
 
     pub(in crate::plan) fn fail(&mut self, id: &ActionId, failure: &Failure) {
@@ -73,8 +72,7 @@ impl Teller<'_> {
 
     /// A plan that failed before its first change lists as completed what would have been (C-24).
     pub(in crate::plan) fn nothing_changed(&mut self) {
-        let completed = |verdict: &Verdict| matches!(verdict.end, ActionEnd::Completed(_));
-        if self.failure().is_some() && self.story.verdicts.iter().any(completed) {
+        if self.failure().is_some() && self.story.verdicts.iter().any(Verdict::is_completed) {
             self.story.warnings.push(
                 "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
             );
@@ -93,17 +91,15 @@ impl Teller<'_> {
                 .and_then(|change| change.record.actions.first())
                 .cloned()
         });
-        let already =
-            self.story.verdicts.iter().any(
-                |verdict| matches!(&verdict.end, ActionEnd::Failed(failure) if failure == why),
-            );
+        let mut verdicts = self.story.verdicts.iter();
+        let already = verdicts.any(|verdict| verdict.failure() == Some(why));
         let Some(blamed) = blamed else { return already };
         let mut after = false;
         for verdict in &mut self.story.verdicts {
             if verdict.action == blamed {
                 verdict.end = ActionEnd::Failed(why.clone());
                 after = true;
-            } else if after && matches!(verdict.end, ActionEnd::Completed(_)) {
+            } else if after && verdict.is_completed() {
                 verdict.end = ActionEnd::Skipped(format!("Not tried: {blamed} failed before it"));
             }
         }

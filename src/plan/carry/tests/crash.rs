@@ -67,9 +67,9 @@ fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
         limits: &limits,
         threads: 4,
     };
-    engine::recover(&root, settling, &mut |one| settled.push(one.clone()))
-        .map_err(|error| error.to_string())?;
-    let mut stuck = settled.iter().filter(|settled| settled.end.is_open());
+    let mut tell = |name: &str, end: &engine::End| settled.push((name.to_owned(), end.clone()));
+    engine::recover(&root, settling, &mut tell).map_err(|error| error.to_string())?;
+    let mut stuck = settled.iter().filter(|(_, end)| end.is_open());
     match stuck.next() {
         Some(stuck) => Err(format!("{stuck:?}")),
         None => Ok(settled.len()),

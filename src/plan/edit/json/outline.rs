@@ -5,10 +5,11 @@ use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use jsonc_parser::{Scanner, ScannerOptions, tokens::Token};
 
-use super::{Names, reading::invalid};
+use super::reading::invalid;
 use crate::plan::edit::{
-    EditError, GoOn, JsonPath, Position,
+    Budget, EditError, JsonPath, Position,
     path::{Step, item},
+    text::line_start,
 };
 
 /// An object or array: where it is, and what is to be known of its members or items.
@@ -89,13 +90,12 @@ pub(super) fn outline<'b>(
     body: &'b str,
     path: &JsonPath,
     pick: Option<&str>,
-    names: Names,
-    go_on: GoOn<'_>,
+    budget: &Budget<'_>,
 ) -> Result<Outline<'b>, EditError> {
     let mut steps = path.steps().to_vec();
     loop {
-        go_on()?;
-        let mut pass = Pass::new(body, &steps, pick, names);
+        budget.go_on()?;
+        let mut pass = Pass::new(body, &steps, pick);
         pass.run()?;
         // An index from the end is known when the array has been passed: then once more.
         let depth = pass.reached.len().saturating_sub(1);
@@ -116,6 +116,11 @@ pub(super) fn outline<'b>(
     }
 }
 
+/// Whether the text can be passed through: no object has two members of the same name.
+pub(super) fn check(body: &str) -> Result<(), EditError> {
+    Pass::new(body, &[], None).run()
+}
+
 /// Whether nothing but blanks is before it on its line, which starts behind `from`.
 fn starts_line(body: &str, from: usize, at: usize) -> bool {
     let before = body.get(from..at).unwrap_or_default();
@@ -127,9 +132,7 @@ fn starts_line(body: &str, from: usize, at: usize) -> bool {
 
 /// The blanks at the start of the line that holds this byte.
 pub(super) fn indent(body: &str, at: usize) -> &str {
-    let before = body.get(..at).unwrap_or_default();
-    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = body.get(start..).unwrap_or_default();
+    let line = body.get(line_start(body, at)..).unwrap_or_default();
     let end = line.find(|c| !matches!(c, ' ' | '\t'));
     line.get(..end.unwrap_or(line.len())).unwrap_or_default()
 }
@@ -156,7 +159,6 @@ struct Pass<'b, 'p> {
     body: &'b str,
     steps: &'p [Step],
     pick: Option<&'p str>,
-    names: Names,
     open: Vec<Open<'b>>,
     reached: Vec<Reached>,
     node: Option<Container<'b>>,
@@ -166,12 +168,11 @@ struct Pass<'b, 'p> {
 }
 
 impl<'b, 'p> Pass<'b, 'p> {
-    fn new(body: &'b str, steps: &'p [Step], pick: Option<&'p str>, names: Names) -> Self {
+    fn new(body: &'b str, steps: &'p [Step], pick: Option<&'p str>) -> Self {
         Self {
             body,
             steps,
             pick,
-            names,
             open: Vec::new(),
             reached: Vec::new(),
             node: None,
@@ -223,7 +224,7 @@ impl<'b, 'p> Pass<'b, 'p> {
 
     fn key(&mut self, name: Cow<'b, str>, range: Range<usize>) -> Result<(), EditError> {
         if let Some(open) = self.open.last_mut() {
-            if self.names == Names::Unknown && !open.names.insert(name.clone()) {
+            if !open.names.insert(name.clone()) {
                 let at = Position::of(self.body, range.start);
                 return Err(invalid(format!("duplicate key `{name}`"), Some(at)));
             }

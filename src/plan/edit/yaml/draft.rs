@@ -7,11 +7,13 @@ use super::{
     CREATED, UPDATED, choose, done, meant,
     model::{self, Node},
     place::Place,
-    said, set,
-    splice::{self, Splice},
-    ways,
+    said, set, ways,
 };
-use crate::plan::edit::{Budget, EditError, JsonPath, path::Step, path::item};
+use crate::plan::edit::{
+    Budget, EditError, JsonPath,
+    path::{Step, item},
+    text::{Splice, apply, resized},
+};
 
 /// A text, and the changes of it that are not made yet.
 pub(in crate::plan::edit) struct Draft {
@@ -19,8 +21,6 @@ pub(in crate::plan::edit) struct Draft {
     documents: Vec<Node>,
     /// The documents with the changes.
     expected: Vec<Node>,
-    /// In the order of the text.
-    splices: Vec<Splice>,
     changes: Vec<Change>,
     /// Bytes of the text with the changes.
     size: usize,
@@ -50,13 +50,12 @@ impl Draft {
         body: String,
         budget: &Budget<'_>,
     ) -> Result<Self, EditError> {
-        let documents = model::read(&body, &|| budget.go_on())?;
+        let documents = model::read(&body, budget)?;
         Ok(Self {
             size: body.len(),
             expected: documents.clone(),
             body,
             documents,
-            splices: Vec::new(),
             changes: Vec::new(),
         })
     }
@@ -105,9 +104,6 @@ impl Draft {
         let said = said(&self.expected, number, done(&place), path);
         if let Some(root) = self.expected.get_mut(number) {
             meant(root, path, &place, value, spot);
-        }
-        for splice in &splices {
-            self.splices.insert(self.turn(splice), splice.clone());
         }
         let earlier = match place {
             Place::New { earlier, .. } => Some(earlier),
@@ -162,23 +158,13 @@ impl Draft {
         let Some((splices, _)) = ways(&self.body, &place, &whole).next() else {
             return Ok(None);
         };
-        let places = |splices: &[Splice]| {
-            splices
-                .iter()
-                .map(|(range, _)| range.clone())
-                .collect::<Vec<_>>()
-        };
-        if places(&splices) != places(&change.splices) {
+        let old = change.splices.iter().map(|(range, _)| range);
+        if !old.eq(splices.iter().map(|(range, _)| range)) {
             return Ok(None);
         }
         self.size = resized(self.size, &change.splices, &splices, budget)?;
         change.value = whole;
-        let old = std::mem::replace(&mut change.splices, splices.clone());
-        for (old, new) in old.iter().zip(splices) {
-            if let Some(splice) = self.splices.iter_mut().find(|splice| *splice == old) {
-                *splice = new;
-            }
-        }
+        change.splices = splices;
         let said = said(&self.expected, number, done, path);
         if let Some(root) = self.expected.get_mut(number) {
             set(root, path, value);
@@ -186,22 +172,10 @@ impl Draft {
         Ok(Some(said))
     }
 
-    /// Where a splice comes among the others: after those of the same place.
-    fn turn(&self, (range, _): &Splice) -> usize {
-        let key = (range.start, range.end);
-        self.splices
-            .partition_point(|(other, _)| (other.start, other.end) <= key)
-    }
-
     /// Whether no other splice reaches into it.
-    fn is_free(&self, splice: &Splice) -> bool {
-        let at = self.turn(splice);
-        let before = at
-            .checked_sub(1)
-            .and_then(|before| self.splices.get(before));
-        let after = self.splices.get(at);
-        before.is_none_or(|(before, _)| before.end <= splice.0.start)
-            && after.is_none_or(|(after, _)| splice.0.end <= after.start)
+    fn is_free(&self, (range, _): &Splice) -> bool {
+        let mut others = self.changes.iter().flat_map(|change| &change.splices);
+        others.all(|(other, _)| other.end <= range.start || range.end <= other.start)
     }
 
     /// Makes the changes; `false` if the result is not what was meant.
@@ -209,8 +183,12 @@ impl Draft {
         if self.changes.is_empty() {
             return Ok(true);
         }
-        let body = splice::apply(&self.body, &self.splices);
-        let documents = match model::read(&body, &|| budget.go_on()) {
+        let all = self.changes.iter().flat_map(|change| &change.splices);
+        let mut splices: Vec<Splice> = all.cloned().collect();
+        // Those of one place stay in the order of the changes.
+        splices.sort_by_key(|(range, _)| (range.start, range.end));
+        let body = apply(&self.body, &splices, budget)?;
+        let documents = match model::read(&body, budget) {
             Ok(documents) => documents,
             Err(error @ EditError::Stopped(_)) => return Err(error),
             Err(_) => return Ok(false),
@@ -220,7 +198,6 @@ impl Draft {
         }
         self.body = body;
         self.documents = documents;
-        self.splices.clear();
         self.changes.clear();
         Ok(true)
     }
@@ -248,18 +225,4 @@ fn put(value: &mut Value, steps: &[Step], new: &Value) -> Option<&'static str> {
         _ => return None,
     };
     put(inner, rest, new)
-}
-
-/// The bytes of a text of that size when the new splices are made instead of the old ones.
-fn resized(
-    size: usize,
-    old: &[Splice],
-    new: &[Splice],
-    budget: &Budget<'_>,
-) -> Result<usize, EditError> {
-    let cut = |splices: &[Splice]| splices.iter().map(|(range, _)| range.len()).sum::<usize>();
-    let put = |splices: &[Splice]| splices.iter().map(|(_, text)| text.len()).sum::<usize>();
-    let size = (size + cut(old) + put(new)).saturating_sub(put(old) + cut(new));
-    budget.fits(size as u64)?;
-    Ok(size)
 }
