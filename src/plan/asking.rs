@@ -28,7 +28,6 @@ struct Mark {
     pid: i32,
 }
 
-/// Tells how far a plan came.
 pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
     let told = || -> Result<Finished, Failure> {
         let root = Root::open(desk.root)?;
@@ -127,16 +126,13 @@ pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
         PlanName::PlanId(id) => (EXECUTION_REPORT, "plan_id", id),
         PlanName::TaskId(id) => (EXECUTION_REPORT, "task_id", id),
     };
-    for name in finished(root)? {
-        let Ok(folder) = Folder::open(root, &name) else {
-            continue;
-        };
+    for folder in finished(root)? {
         let Ok(text) = folder.report(file) else {
             continue;
         };
         let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();
         if document.get(field).and_then(Value::as_str) == Some(wanted) {
-            return Ok(name);
+            return Ok(folder.path().name().to_owned());
         }
     }
     Err(unknown(&format!(
@@ -157,7 +153,6 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
 /// What became of a plan whose run died before it could say so: what the journal says, after everything that was interrupted has been settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// All of it was made, and stands.
     Made {
         /// The report directory, below the root.
         directory: String,
@@ -165,22 +160,17 @@ pub(crate) enum Fate {
     },
     /// Nothing of it was made, or nothing is left.
     NotMade,
-    /// Nobody can tell.
     Unknown,
 }
 
-/// The fate of the plan that this run carried out.
 pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
     let Ok(root) = Root::open(desk.root) else {
         return Fate::Unknown;
     };
-    let Ok(names) = finished(&root) else {
+    let Ok(folders) = finished(&root) else {
         return Fate::Unknown;
     };
-    for name in names {
-        let Ok(folder) = Folder::open(&root, &name) else {
-            continue;
-        };
+    for folder in folders {
         let Ok(account) = account(folder.dir()) else {
             continue;
         };

@@ -78,7 +78,6 @@ pub(super) fn in_the_root(
     jailed(desk.root, work).unwrap_or_else(Finished::broken)
 }
 
-/// One plan at work.
 struct Carrier<'a> {
     plan: &'a Plan,
     order: &'a PlanOrder,
@@ -88,7 +87,6 @@ struct Carrier<'a> {
     root: &'a Root,
 }
 
-/// How one try ended.
 enum Tried<'a> {
     Finished(Box<Finished>),
     /// Somebody changed a file at the wrong moment; nothing of ours is left.
@@ -247,8 +245,8 @@ pub(super) fn make<'a>(
         (SCRIPT, report::script(&manifest).into_bytes()),
     ];
     teller.story.undo = Some(undo);
-    let armed = stage.arm(&documents, threads, teller.operation())?;
-    teller.course().set(Reach::Changing);
+    let armed = stage.arm(&documents, threads, teller.desk.operation_id)?;
+    teller.desk.course.set(Reach::Changing);
     let made = armed.apply(stopped).and_then(|applied| {
         teller.captured(applied.entries(), &applied.captures);
         match verified(applied.entries(), teller) {
@@ -256,7 +254,7 @@ pub(super) fn make<'a>(
             Err(failure) => Err(Box::new(applied.undo(failure))),
         }
     });
-    teller.course().set(match &made {
+    teller.desk.course.set(match &made {
         Ok(_) => Reach::Changed,
         Err(undoing) => match undoing.end {
             UndoEnd::NothingChanged | UndoEnd::RolledBack(_) => Reach::Nothing,
@@ -266,7 +264,6 @@ pub(super) fn make<'a>(
     made
 }
 
-/// The end of a plan that is done.
 pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Finished {
     teller.story.durability = committed.durability;
     teller.story.warnings.extend(committed.notes);
@@ -278,7 +275,6 @@ pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) ->
     teller.finish(&committed.folder)
 }
 
-/// The end of a plan that was taken back, or as much of it as could be.
 pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finished {
     let Undoing {
         folder,
@@ -310,7 +306,6 @@ fn done<'a>(finished: Finished) -> Tried<'a> {
     Tried::Finished(Box::new(finished))
 }
 
-/// How often a held lock is asked for.
 const POLL: Duration = Duration::from_millis(2);
 
 /// The root's lock; free again when dropped, and when the process ends however it does.

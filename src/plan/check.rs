@@ -33,11 +33,9 @@ use overlay::Overlay;
 pub(crate) trait Sink {
     /// A directory that is to be made, the outermost first.
     fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError>;
-    /// One file that is to be changed.
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError>;
 }
 
-/// What becomes of one file.
 pub(crate) struct Change<'a> {
     /// The actions it comes from, in their order.
     pub(crate) actions: &'a [ActionId],
@@ -52,7 +50,6 @@ pub(crate) struct Change<'a> {
     pub(crate) mount: u64,
 }
 
-/// The file after the change.
 pub(crate) enum After<'a> {
     Written {
         bytes: &'a [u8],
@@ -97,7 +94,7 @@ pub(crate) fn check(
         .map(|action| places(&view, &mounts, plan, action))
         .collect();
     plan.limits.fits_backups(originals(&actions, &located))?;
-    let groups = Groups::of(&actions, &located);
+    let groups = Group::all(&actions, &located);
     let mut overlay = Overlay::new(plan, &view);
     let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
     let mut verdicts: BTreeMap<usize, Verdict> = BTreeMap::new();
@@ -139,8 +136,8 @@ pub(crate) fn check(
         ends.insert(&action.id, end);
         verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
         let mut judged = Vec::new();
-        for paths in groups.judged_at(turn) {
-            judged.extend(overlay.judge(paths, stopped)?);
+        for group in groups.iter().filter(|group| group.edited == Some(turn)) {
+            judged.extend(overlay.judge(&group.paths, stopped)?);
         }
         for (failed, failure) in judged {
             if let Some(hasty) = done_after(&actions, &ends, &failed) {
@@ -162,8 +159,8 @@ pub(crate) fn check(
                 }
             }
         }
-        for paths in groups.ending_at(turn) {
-            overlay.finish(paths, sink)?;
+        for group in groups.iter().filter(|group| group.ends == turn) {
+            overlay.finish(&group.paths, sink)?;
         }
     }
     Ok(verdicts.into_values().collect())
@@ -259,51 +256,41 @@ fn outside(error: FileError) -> Failure {
     failure
 }
 
-/// Paths that are tied together by renames, by the last turn that names one of them and by the last one
-/// that edits one.
-struct Groups {
-    ends: HashMap<usize, Vec<BTreeSet<RelPath>>>,
-    edits: HashMap<usize, Vec<BTreeSet<RelPath>>>,
+/// Paths that are tied together by renames.
+struct Group {
+    paths: BTreeSet<RelPath>,
+    /// The last turn that names one of them.
+    ends: usize,
+    /// The last turn that edits one of them.
+    edited: Option<usize>,
 }
 
-impl Groups {
-    fn of(actions: &[&Action], located: &[Places]) -> Self {
-        let mut groups: Vec<(BTreeSet<RelPath>, usize, Option<usize>)> = Vec::new();
+impl Group {
+    fn all(actions: &[&Action], located: &[Places]) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
         for (turn, (action, places)) in actions.iter().zip(located).enumerate() {
             let Ok(places) = places else { continue };
             let mut paths = BTreeSet::from([places.target.path.clone()]);
             paths.extend(places.to.iter().map(|to| to.path.clone()));
-            let (tied, apart): (Vec<_>, Vec<_>) = groups
+            let (tied, apart): (Vec<Self>, Vec<Self>) = groups
                 .into_iter()
-                .partition(|(group, ..)| !group.is_disjoint(&paths));
-            let mut edited = None;
-            for (group, _, edit) in tied {
-                paths.extend(group);
-                edited = edited.max(edit);
-            }
-            if let Operation::Modify(_) | Operation::SchemaUpdate(_) = action.operation {
-                edited = Some(turn);
+                .partition(|group| !group.paths.is_disjoint(&paths));
+            let mut edited = match action.operation {
+                Operation::Modify(_) | Operation::SchemaUpdate(_) => Some(turn),
+                Operation::Create { .. } | Operation::Delete | Operation::Rename { .. } => None,
+            };
+            for group in tied {
+                paths.extend(group.paths);
+                edited = edited.max(group.edited);
             }
             groups = apart;
-            groups.push((paths, turn, edited));
+            groups.push(Self {
+                paths,
+                ends: turn,
+                edited,
+            });
         }
-        let mut ends: HashMap<usize, Vec<BTreeSet<RelPath>>> = HashMap::new();
-        let mut edits: HashMap<usize, Vec<BTreeSet<RelPath>>> = HashMap::new();
-        for (group, turn, edited) in groups {
-            if let Some(edited) = edited {
-                edits.entry(edited).or_default().push(group.clone());
-            }
-            ends.entry(turn).or_default().push(group);
-        }
-        Self { ends, edits }
-    }
-
-    fn judged_at(&self, turn: usize) -> impl Iterator<Item = &BTreeSet<RelPath>> {
-        self.edits.get(&turn).into_iter().flatten()
-    }
-
-    fn ending_at(&self, turn: usize) -> impl Iterator<Item = &BTreeSet<RelPath>> {
-        self.ends.get(&turn).into_iter().flatten()
+        groups
     }
 }
 
@@ -319,7 +306,6 @@ pub(crate) struct Original {
 const TICK: i64 = 20_000_000;
 
 impl Original {
-    /// Reads a file of at most so many bytes.
     pub(crate) fn read(dir: &Dir<'_>, name: &str, most: u64) -> Result<Self, FileError> {
         if let Some(facts) = dir.look(name)? {
             settle(&facts);

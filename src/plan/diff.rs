@@ -13,12 +13,10 @@ use crate::task::{Hiding, RelPath};
 use super::record::DiffSummary;
 use hunks::Hunks;
 
-/// A file before or after a change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub(crate) name: &'a RelPath,
     pub(crate) bytes: &'a [u8],
-    /// Permission bits.
     pub(crate) mode: u32,
 }
 
@@ -119,13 +117,11 @@ fn text(bytes: &[u8]) -> Option<&str> {
 }
 
 impl<'a> Pair<'a> {
-    /// Before and after; nothing for a file that is not there.
     fn bytes(self) -> (&'a [u8], &'a [u8]) {
         let of = |side: Option<Side<'a>>| side.map_or(&[] as &[u8], |side| side.bytes);
         (of(self.before), of(self.after))
     }
 
-    /// Both sides, of a rename.
     fn renamed(self) -> Option<(Side<'a>, Side<'a>)> {
         let both = self.before.zip(self.after);
         both.filter(|(before, after)| before.name != after.name)
@@ -139,7 +135,6 @@ fn names(pair: Pair<'_>) -> String {
     format!("--- {old}{}\n+++ {new}{}\n", tab(&old), tab(&new))
 }
 
-/// `rename from` and `rename to`, where the names differ.
 fn renaming(pair: Pair<'_>) -> String {
     pair.renamed().map_or_else(String::new, |(before, after)| {
         let (from, to) = (quoted("", before.name), quoted("", after.name));

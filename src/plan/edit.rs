@@ -25,7 +25,6 @@ use crate::task::{Failure, Fault, RelPath};
 use json::Grammar;
 use text::Text;
 
-/// A file after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edited {
     pub(crate) bytes: Vec<u8>,
@@ -54,7 +53,6 @@ pub(crate) struct Budget<'a> {
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
 }
 
-/// As much as it takes.
 const FREE: Budget<'_> = Budget {
     most: u64::MAX,
     stopped: &|| None,
@@ -134,7 +132,6 @@ pub(crate) enum EditError {
     Stopped(Failure),
 }
 
-/// Whether it was broken before, or would be afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Before,
@@ -155,7 +152,6 @@ fn place(at: Option<Position>) -> String {
 }
 
 impl EditError {
-    /// The same about the result of an edit.
     fn after(mut self) -> Self {
         if let Self::Invalid { when, .. } = &mut self {
             *when = When::After;
@@ -186,9 +182,7 @@ impl From<EditError> for Failure {
 /// What a file is written in, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// `.json` and `.jsonc`.
     Json,
-    /// `.yaml` and `.yml`.
     Yaml,
 }
 

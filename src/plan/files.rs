@@ -98,7 +98,6 @@ impl From<FileError> for Failure {
     }
 }
 
-/// How it is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Barrier {
     /// The whole file system at once: few flushes, but it waits for everybody's data.

@@ -13,7 +13,6 @@ use super::model::{Action, ActionId};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cycle(pub(crate) Vec<ActionId>);
 
-/// So many actions of a cycle are named.
 const NAMED: usize = 10;
 
 impl fmt::Display for Cycle {

@@ -22,7 +22,6 @@ pub(crate) struct Limits {
     pub(crate) max_file_bytes: u64,
     /// Bytes of all originals together.
     pub(crate) max_backup_bytes: u64,
-    /// Threads.
     pub(crate) max_concurrency: usize,
     pub(crate) protected: Protected,
     /// No plan may touch what these match, approved or not.
@@ -41,7 +40,6 @@ pub(crate) struct Constraints {
     pub(crate) protected: Vec<String>,
 }
 
-/// Who set each limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sources {
     operations: Source,
@@ -84,27 +82,22 @@ impl Limits {
         config: Option<&Constraints>,
         notes: &mut Vec<String>,
     ) -> Result<Limits, Failure> {
-        let none = Constraints::default();
-        let said = config.unwrap_or(&none);
-        let given = config.is_some();
         let (files, files_by) = at_most(
             "max_files_modified",
             bounds.max_files,
-            said.max_files,
+            config.map(|config| config.max_files),
             10,
-            given,
             notes,
         );
         let (file_bytes, bytes_by) = at_most(
             "max_file_size_bytes",
             bounds.max_file_bytes,
-            said.max_file_bytes,
+            config.map(|config| config.max_file_bytes),
             10 * MIB,
-            given,
             notes,
         );
-        let (operations, operations_by) =
-            operations(&bounds.operations, said.operations.as_ref(), given, notes);
+        let (operations, operations_by) = operations(&bounds.operations, config, notes);
+        let patterns = |of: fn(&Constraints) -> &[String]| config.map_or(&[] as &[_], of);
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Self {
             operations,
@@ -112,9 +105,9 @@ impl Limits {
             max_file_bytes: file_bytes,
             max_backup_bytes: bounds.max_backup_bytes,
             max_concurrency: count(bounds.max_concurrency),
-            protected: Protected::with(&said.protected)
+            protected: Protected::with(patterns(|config| &config.protected))
                 .map_err(|error| in_config("protected_files", &error))?,
-            forbidden: Forbidden::with(&said.forbidden, own)
+            forbidden: Forbidden::with(patterns(|config| &config.forbidden), own)
                 .map_err(|error| in_config("forbidden_patterns", &error))?,
             sources: Sources {
                 operations: operations_by,
@@ -129,63 +122,58 @@ impl Limits {
 /// The types of action that both the bound and the configuration allow.
 fn operations(
     bound: &BTreeSet<ActionType>,
-    said: Option<&BTreeSet<ActionType>>,
-    given: bool,
+    config: Option<&Constraints>,
     notes: &mut Vec<String>,
 ) -> (BTreeSet<ActionType>, Source) {
     const KEY: &str = "allowed_operations";
-    match said {
-        Some(said) => {
-            let beyond: Vec<&str> = said
-                .difference(bound)
-                .map(|operation| operation.name())
-                .collect();
-            if !beyond.is_empty() {
-                notes.push(format!(
-                    "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
-                     allow; the tighter holds",
-                    beyond.join(", ")
-                ));
-            }
-            let both = said.intersection(bound).copied().collect();
-            (both, Source::Config(KEY))
-        }
-        None if given => {
+    let Some(config) = config else {
+        return (bound.clone(), Source::Catalog);
+    };
+    let (said, by) = match &config.operations {
+        Some(said) => (said.clone(), Source::Config(KEY)),
+        None => {
             notes.push(format!(
                 "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
             ));
-            let both = BTreeSet::from([ActionType::FileModify]);
-            let both = both.intersection(bound).copied().collect();
-            (both, Source::ConfigDefault(KEY))
+            let default = BTreeSet::from([ActionType::FileModify]);
+            (default, Source::ConfigDefault(KEY))
         }
-        None => (bound.clone(), Source::Catalog),
+    };
+    let beyond = said.difference(bound).map(|operation| operation.name());
+    let beyond: Vec<&str> = beyond.collect();
+    if config.operations.is_some() && !beyond.is_empty() {
+        notes.push(format!(
+            "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
+             allow; the tighter holds",
+            beyond.join(", ")
+        ));
     }
+    (said.intersection(bound).copied().collect(), by)
 }
 
-/// The tighter of a bound and what the configuration says, or means by silence.
+/// The tighter of a bound and what the configuration, if there is one, says or means by silence.
 fn at_most(
     key: &'static str,
     bound: u64,
-    said: Option<u64>,
+    config: Option<Option<u64>>,
     default: u64,
-    given: bool,
     notes: &mut Vec<String>,
 ) -> (u64, Source) {
-    match said {
-        Some(said) if said > bound => {
+    match config {
+        Some(Some(said)) if said > bound => {
             notes.push(format!(
                 "`system_config.execution_constraints.{key}` is {said}, and the bound is {bound}; the tighter holds"
             ));
             (bound, Source::Catalog)
         }
-        Some(said) => (said, Source::Config(key)),
-        None if given && default < bound => {
+        Some(Some(said)) => (said, Source::Config(key)),
+        Some(None) if default < bound => {
             notes.push(format!(
                 "`system_config.execution_constraints` gives no `{key}`; its default holds: {default}"
             ));
             (default, Source::ConfigDefault(key))
         }
-        None => (bound, Source::Catalog),
+        _ => (bound, Source::Catalog),
     }
 }
 

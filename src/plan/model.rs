@@ -29,7 +29,6 @@ pub(crate) struct Plan {
     pub(crate) notes: Vec<String>,
 }
 
-/// The name of an action within its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ActionId(pub(crate) String);
@@ -50,11 +49,9 @@ pub(crate) struct Action {
     pub(crate) risk: Risk,
     /// Run after the plan was applied (R-001-81).
     pub(crate) rules: Vec<Rule>,
-    /// How long the action may take.
     pub(crate) timeout: Duration,
 }
 
-/// What an action does to its target.
 #[derive(Debug)]
 pub(crate) enum Operation {
     Create {
@@ -139,7 +136,6 @@ pub(crate) struct Rule {
     pub(crate) on_failure: Broken,
 }
 
-/// What must hold.
 #[derive(Debug)]
 pub(crate) enum Condition {
     Exists,

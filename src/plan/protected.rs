@@ -75,10 +75,8 @@ impl Protected {
     }
 }
 
-/// Who forbids a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForbiddenBy {
-    /// It is one of oneact's own.
     Oneact,
     /// `forbidden_patterns` of the configuration.
     Config,
@@ -123,7 +121,6 @@ impl Forbidden {
     }
 }
 
-/// A pattern that is none.
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` is no pattern: {problem}", pattern.escape_debug())]
 pub(crate) struct PatternError {

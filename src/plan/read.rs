@@ -211,7 +211,6 @@ fn actions<'a>(
     actions
 }
 
-/// What the limits say of one action.
 fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
     findings.about(Subject::of(action));
     let place = action::place(at);
@@ -232,7 +231,6 @@ fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
     findings.about(Subject::default());
 }
 
-/// Whether what the actions wait for is there.
 fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Findings) {
     let names: HashSet<&ActionId> = names.iter().collect();
     for (at, action) in actions {

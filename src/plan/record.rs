@@ -37,7 +37,6 @@ pub(crate) struct Undo {
     pub(crate) directories: Vec<RelPath>,
 }
 
-/// A change and its checkpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) record: ChangeRecord,
@@ -92,7 +91,6 @@ pub(crate) enum Rollback {
     },
 }
 
-/// A failure of the plan as a whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Trouble {
     pub(crate) at: Zoned,
@@ -173,7 +171,6 @@ impl PreviewHash {
         Self(format!("sha256:{hash}"))
     }
 
-    /// The text, `sha256:…`.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -197,7 +194,6 @@ pub(crate) enum Status {
     Stuck,
 }
 
-/// What became of one action.
 #[derive(Debug, Clone)]
 pub(crate) struct Verdict {
     pub(crate) action: ActionId,
@@ -223,7 +219,6 @@ impl Verdict {
     }
 }
 
-/// The end of an action.
 #[derive(Debug, Clone)]
 pub(crate) enum ActionEnd {
     /// What it did, in a sentence: `Property 'new_field' added successfully`.
@@ -241,7 +236,6 @@ pub(crate) struct ChangeRecord {
     pub(crate) kind: ChangeKind,
     /// Where the file is after the plan; for a deletion, where it was.
     pub(crate) path: RelPath,
-    /// Where a renamed file was.
     pub(crate) from: Option<RelPath>,
     pub(crate) before: FileState,
     pub(crate) after: FileState,
@@ -271,7 +265,6 @@ pub(crate) enum FileState {
         bytes: u64,
         /// Of the file, not of the plan.
         modified: jiff::Timestamp,
-        /// Permission bits.
         mode: u32,
     },
 }

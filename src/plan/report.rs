@@ -29,7 +29,6 @@ pub(crate) const CHANGE_LOG: &str = "change_log.json";
 pub(crate) const MANIFEST: &str = "rollback_manifest.json";
 pub(crate) const SCRIPT: &str = "rollback.sh";
 
-/// What is told at the end.
 #[derive(Debug)]
 pub(crate) struct Reports {
     pub(crate) execution: Value,
@@ -63,7 +62,6 @@ impl Run {
     }
 }
 
-/// What a report directory holds.
 pub(crate) fn files(directory: &RelPath) -> ReportFiles {
     let file = |name: &str| format!("{directory}/{name}");
     ReportFiles {

@@ -2,14 +2,12 @@
 //!
 //! What has changed since is never destroyed: then nothing is undone, and the answer names it.
 
-mod vouched;
-
 use std::time::Duration;
 
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::task::{ActionType, Bounds, Failure, Fault, RelPath, RollbackOrder};
+use crate::task::{ActionType, Belief, Bounds, Failure, Fault, RelPath, RollbackOrder};
 
 use super::{
     Desk, Finished,
@@ -19,15 +17,13 @@ use super::{
         undone_end,
     },
     check::{After, Change, Original, Sink},
-    engine::{Entry, Folder, Stage},
+    engine::{Entry, Folder, Origin, Stage, State, account},
     files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
     record::{ActionEnd, Jail, Run, Verdict},
     report::{MANIFEST, Manifest, ManifestError, Point, bytes},
 };
-
-use vouched::vouched;
 
 /// For a rollback as a whole (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -136,6 +132,65 @@ fn undo(
     Ok(committed_end(committed, teller))
 }
 
+/// A manifest is believed as far as its plan's journal bears it out: the changes that this names.
+fn vouched(
+    folder: &Folder<'_>,
+    manifest: &Manifest,
+    limits: &Limits,
+    belief: Belief,
+) -> Result<Vec<Entry>, Failure> {
+    let account = account(folder.dir())?;
+    if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
+        return Err(unusable(format!(
+            "the journal of {} was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. If you know where it comes from, `oneact rollback {0} --yes` undoes the plan all the same",
+            folder.path()
+        )));
+    }
+    let State::Done(entries) = account.state else {
+        return Err(unusable(format!(
+            "{} is not the directory of a plan that was carried out",
+            folder.path()
+        )));
+    };
+    let known = |point: &&Point| entries.iter().any(|entry| bears_out(folder, entry, point));
+    let made = |dir: &RelPath| {
+        let makes = |entry: &Entry| matches!(entry, Entry::MakeDir { path, .. } if path == dir);
+        entries.iter().any(makes)
+    };
+    if let Some(dir) = manifest.created_directories.iter().find(|dir| !made(dir)) {
+        return Err(unusable(format!(
+            "the journal of the plan does not know that it made the directory `{dir}`: the manifest was altered"
+        )));
+    }
+    for dir in &manifest.created_directories {
+        limits.admits(dir)?;
+    }
+    match manifest.checkpoints.iter().find(|point| !known(point)) {
+        None => Ok(entries),
+        Some(point) => Err(unusable(format!(
+            "the journal of the plan does not know its checkpoint {} of `{}`: it was altered",
+            point.checkpoint_id, point.file_path
+        ))),
+    }
+}
+
+/// Whether a change that the journal names is the one that the checkpoint takes back.
+fn bears_out(folder: &Folder<'_>, entry: &Entry, point: &Point) -> bool {
+    let pre = entry.pre();
+    let (to, result) = match entry {
+        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return false,
+        Entry::Create { post, .. } | Entry::Modify { post, .. } => (None, Some(&post.sha256)),
+        Entry::Delete { .. } => (None, None),
+        Entry::Rename { to, pre, .. } => (Some(to), Some(&pre.sha256)),
+    };
+    *entry.path() == point.file_path
+        && to == point.new_path.as_ref()
+        && result == point.result_hash.as_ref()
+        && pre.map(|pre| &pre.backup) == point.backup_location.as_ref()
+        && pre.map(|pre| &pre.sha256) == point.original_hash.as_ref()
+        && pre.is_none_or(|pre| folder.is_backup(&pre.backup))
+}
+
 /// The checkpoints that are restored already, though the manifest does not say so, and those that are not:
 /// a rollback that was killed after its last change had no time to say so.
 fn left_to_do(
@@ -174,7 +229,6 @@ fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
         && (content_alone || mode == point.original_mode))
 }
 
-/// What takes one change back.
 struct Inverse<'a> {
     point: &'a Point,
     /// What is there now; nothing after a deletion.

@@ -21,7 +21,6 @@ use crate::{
 /// Threads that wait for the disk, where no plan says how many.
 const THREADS: usize = 4;
 
-/// What came of settling.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
     /// A sentence for each plan.
@@ -144,10 +143,8 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         }
         let unfinished = engine::unfinished(&root)?;
         let mut cleared = Vec::new();
-        for name in engine::finished(&root)? {
-            let Ok(folder) = Folder::open(&root, &name) else {
-                continue;
-            };
+        for folder in engine::finished(&root)? {
+            let name = folder.path().name();
             // What is not settled needs all it has.
             let done = matches!(
                 engine::account(folder.dir()),
@@ -157,18 +154,15 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
                     ..
                 })
             );
-            if !done || unfinished.contains(&name) {
+            if !done || unfinished.iter().any(|other| other == name) {
                 continue;
             }
             let Some(mut manifest) = manifest_of(&folder) else {
                 continue;
             };
-            let over = manifest
-                .expires_at
-                .as_ref()
-                .is_some_and(|at| at.timestamp() <= desk.host.timestamp());
-            if over && manifest.status == ManifestStatus::Active {
-                manifest.expire();
+            if manifest.is_over(desk.host.timestamp()) && manifest.status == ManifestStatus::Active
+            {
+                manifest.status = ManifestStatus::Expired;
                 folder.put(&[(MANIFEST, bytes(&manifest))])?;
                 folder.clear_backups()?;
                 cleared.push(format!(
@@ -251,16 +245,13 @@ fn amend(
         })
     });
     if let Some(fields) = report.as_object_mut() {
-        fields.insert("status".to_owned(), json!(status));
-        fields.insert(
-            "rollback_performed".to_owned(),
-            json!(status == Status::RolledBack),
-        );
-        fields.insert(
-            "completed_at".to_owned(),
-            json!(now.timestamp().to_string()),
-        );
-        fields.insert("interrupted".to_owned(), json!(failure.message));
+        let new = [
+            ("status", json!(status)),
+            ("rollback_performed", json!(status == Status::RolledBack)),
+            ("completed_at", json!(now.timestamp().to_string())),
+            ("interrupted", json!(failure.message)),
+        ];
+        fields.extend(new.map(|(name, value)| (name.to_owned(), value)));
     }
     let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
     if let Some(mut manifest) = manifest_of(&folder) {

@@ -19,12 +19,12 @@ use crate::{
         },
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
     },
-    task::{Course, Effect, Failure, Fault, RelPath},
+    task::{Effect, Failure, Fault, RelPath},
 };
 
 /// Everything that is told of one plan, as it becomes known.
 pub(in crate::plan) struct Teller<'a> {
-    desk: Desk<'a>,
+    pub(in crate::plan) desk: Desk<'a>,
     clock: Moment,
     pub(in crate::plan) story: Story,
     /// Drawn once, so that a report that is written twice is the same report.
@@ -49,10 +49,6 @@ impl<'a> Teller<'a> {
         }
     }
 
-    pub(in crate::plan) fn course(&self) -> &'a Course {
-        self.desk.course
-    }
-
     /// What a plan under way says of itself, for those who ask or cancel.
     pub(in crate::plan) fn mark(&self) -> Vec<u8> {
         let mark = json!({
@@ -62,11 +58,6 @@ impl<'a> Teller<'a> {
             "began": self.story.run.began.timestamp().to_string(),
         });
         mark.to_string().into_bytes()
-    }
-
-    /// The run that this is told of.
-    pub(in crate::plan) fn operation(&self) -> &str {
-        self.desk.operation_id
     }
 
     /// Something failed that belongs to no single action.
@@ -142,7 +133,6 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The story ends now.
     fn ended(&mut self) -> &Story {
         self.story.ended = self.desk.host.now();
         let passed = self.clock.elapsed().as_millis();
@@ -150,7 +140,6 @@ impl<'a> Teller<'a> {
         &self.story
     }
 
-    /// The reports, as they stand now.
     fn reports(&mut self) -> report::Reports {
         self.ended();
         let (host, ids) = (self.desk.host, &mut self.ids);
@@ -326,32 +315,30 @@ fn log(root: &Root, story: &Story) -> Result<(), FileError> {
 
 /// A plan that could not be read: nothing was touched, not even a report.
 pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
-    let now = desk.host.now();
-    let failed = |id: &ActionId| {
-        let problems = std::iter::once(&*error.first).chain(&error.others);
-        let mut problems = problems.filter(|problem| problem.subject.action.as_ref() == Some(id));
-        problems.next()
-    };
-    let verdict = |id: &ActionId| {
-        let problem = failed(id);
-        Verdict {
-            action: id.clone(),
-            action_type: problem.and_then(|problem| problem.subject.operation),
-            target: problem.and_then(|problem| problem.subject.target.clone()),
-            began: now.clone(),
-            ended: now.clone(),
-            end: match problem {
-                Some(problem) => ActionEnd::Failed(problem.failure.clone()),
-                None => ActionEnd::Skipped("Not tried: the plan was rejected".to_owned()),
-            },
-        }
-    };
-    let of_no_action = std::iter::once(&*error.first)
-        .chain(&error.others)
-        .filter(|problem| problem.subject.action.is_none());
     let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
         return Finished::refused(error.failure());
     };
+    let now = desk.host.now();
+    let problems = || std::iter::once(&*error.first).chain(&error.others);
+    let verdict = |id: &ActionId| {
+        let problem = problems().find(|problem| problem.subject.action.as_ref() == Some(id));
+        let subject = problem.map(|problem| problem.subject.clone());
+        let subject = subject.unwrap_or_default();
+        let untried = || ActionEnd::Skipped("Not tried: the plan was rejected".to_owned());
+        Verdict {
+            action: id.clone(),
+            action_type: subject.operation,
+            target: subject.target,
+            began: now.clone(),
+            ended: now.clone(),
+            end: problem.map_or_else(untried, |it| ActionEnd::Failed(it.failure.clone())),
+        }
+    };
+    let troubles = problems().filter(|problem| problem.subject.action.is_none());
+    let troubles = troubles.map(|problem| Trouble {
+        at: now.clone(),
+        failure: problem.failure.clone(),
+    });
     let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
     let run = Run {
         plan_id: error.plan_id.clone().unwrap_or_default(),
@@ -360,10 +347,6 @@ pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
         began: now.clone(),
         actions: actions.collect(),
     };
-    let troubles = of_no_action.map(|problem| Trouble {
-        at: now.clone(),
-        failure: problem.failure.clone(),
-    });
     let story = Story {
         verdicts: error.actions.iter().map(verdict).collect(),
         troubles: troubles.collect(),

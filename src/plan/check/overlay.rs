@@ -19,7 +19,6 @@ use crate::{
 use super::{After, Change, Original, Place, Sink};
 use edits::{Failed, FileContext, Now, within};
 
-/// The files a plan has named so far.
 pub(super) struct Overlay<'a> {
     plan: &'a Plan,
     view: &'a View<'a>,
@@ -29,7 +28,6 @@ pub(super) struct Overlay<'a> {
     changed: usize,
 }
 
-/// One path: what was there, and what is there now.
 #[derive(Default)]
 struct Entry<'a> {
     before: Option<Original>,

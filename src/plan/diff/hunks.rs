@@ -15,7 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// hundred bytes a line. Of more, all are shown as replaced.
 const MOST_LINES: usize = 1_000_000;
 
-/// The differences between two texts.
 pub(super) struct Hunks<'a> {
     /// Lines of the texts before the window that was compared.
     skipped: usize,
@@ -88,7 +87,6 @@ impl<'a> Hunks<'a> {
         self.operations().map(|op| old(op) as u64).sum()
     }
 
-    /// Bytes of the removed lines.
     pub(super) fn removed_bytes(&self) -> usize {
         self.operations()
             .flat_map(|op| self.old.get(op.old_range()).unwrap_or_default())
@@ -152,7 +150,6 @@ fn told<'s, 'a>(
     single.flat_map(move |line| ended(line, kind))
 }
 
-/// Lines of a part.
 fn count(all: &[&str], part: Range<usize>) -> usize {
     let part = all.get(part).unwrap_or_default().iter();
     part.map(|lines| newlines(lines) + usize::from(!lines.ends_with('\n')))
@@ -175,7 +172,6 @@ enum Middle {
     InOnePiece,
 }
 
-/// Two texts, taken apart.
 struct Window<'a> {
     /// What both begin with.
     skipped: &'a str,
@@ -214,7 +210,6 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The middle with the lines around it.
     fn pieces(&self, middle: &'a str, how: Middle) -> Vec<&'a str> {
         let lines = |text: &'a str| text.split_inclusive('\n');
         let all = lines(self.lead);
@@ -255,7 +250,6 @@ fn newlines(text: &str) -> usize {
 /// Bytes compared at once: whole blocks are compared by the C library.
 const BLOCK: usize = 4096;
 
-/// How many bytes both begin with.
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let mut same = 0;
     for (x, y) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
@@ -268,7 +262,6 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     same
 }
 
-/// How many bytes both end with.
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     let mut same = 0;
     for (x, y) in a.rchunks(BLOCK).zip(b.rchunks(BLOCK)) {

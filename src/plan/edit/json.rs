@@ -39,7 +39,6 @@ struct Planned<'c> {
     said: String,
 }
 
-/// Makes one of the three edits.
 pub(super) fn edit(
     text: Text<'_>,
     change: &Edit,
@@ -65,13 +64,14 @@ fn add<'c>(
     budget: &Budget<'_>,
 ) -> Result<Planned<'c>, EditError> {
     let found = outline(body, path, Some(key), budget)?;
-    let Some(object) = found.node.as_ref().filter(|_| found.kind == Kind::Object) else {
+    let place = &found.place;
+    let Some(object) = place.node.as_ref().filter(|_| place.kind == Kind::Object) else {
         return Err(EditError::PlaceNotFound {
             path: path.clone(),
             problem: format!(
                 "it is {}; json_add_property adds to objects only, so name one, or write the whole \
                  value with json_update_value",
-                found.kind.words()
+                place.kind.words()
             ),
         });
     };
@@ -103,22 +103,23 @@ fn remove<'c>(
         path: path.clone(),
         problem,
     };
-    let Some(container) = &found.node else {
+    let place = &found.place;
+    let Some(container) = &place.node else {
         return Err(missing(format!(
             "it is {}, so nothing can be removed from it",
-            found.kind.words()
+            place.kind.words()
         )));
     };
     let Some(picked) = &container.picked else {
-        return Err(match found.kind {
-            Kind::Object => no_key(path.child(key), container.count, &found.keys),
+        return Err(match place.kind {
+            Kind::Object => no_key(path.child(key), container),
             _ => missing(format!(
                 "the array has {} items, and `{key}` is the index of none; count from 0",
                 container.count
             )),
         });
     };
-    let step = match found.kind {
+    let step = match place.kind {
         Kind::Object => Step::Name(key.to_owned()),
         _ => Step::Index(i64::try_from(picked.index).unwrap_or(i64::MAX)),
     };

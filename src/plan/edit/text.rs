@@ -33,7 +33,6 @@ impl<'a> Text<'a> {
         Ok(Self { mark, body })
     }
 
-    /// The byte order mark, if there is one.
     pub(super) fn mark(&self) -> &'a str {
         self.mark
     }
@@ -137,7 +136,6 @@ pub(super) fn starts_line(body: &str, at: usize) -> bool {
     line.trim().is_empty()
 }
 
-/// The same text with these line ends.
 pub(super) fn with_ends(text: &str, end: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', end)
 }

@@ -44,7 +44,7 @@ pub(super) fn update(
         let after = apply(body, &splices, budget)?;
         let mut expected = documents.clone();
         if let Some(root) = expected.get_mut(number) {
-            meant(root, path, &place, value, spot);
+            set(root, path, value, spot);
         }
         match unless_given_up(model::read(&after, budget))? {
             Ok(is) if is == expected => {
@@ -89,7 +89,6 @@ fn ways<'a>(
 const UPDATED: &str = "updated";
 const CREATED: &str = "created";
 
-/// What an edit does with the place.
 fn done(place: &Place<'_>) -> &'static str {
     match place {
         Place::There(_) => UPDATED,
@@ -164,35 +163,21 @@ fn none() -> EditError {
     EditError::Refused("the file holds no YAML document yet; write it as a whole".to_owned())
 }
 
-/// Makes the change in the tree.
-fn meant(root: &mut Node, path: &JsonPath, place: &Place<'_>, value: &Value, spot: Spot) {
-    match place {
-        Place::There(_) => set(root, path, value),
-        Place::New { key, .. } => {
-            let parent = path.first(path.steps().len().saturating_sub(1));
-            let parent = root.at_mut(&parent).map(|parent| &mut parent.content);
-            if let Some(Content::Members(members)) = parent {
-                let at = match spot {
-                    Spot::After | Spot::AfterBlanks => members.len(),
-                    Spot::BeforeLast => members.len().saturating_sub(1),
-                };
-                members.insert(at, (said_as(&Value::from(*key)), said_as(value)));
-            }
-        }
-    }
-}
-
-/// Sets a place that an earlier change has put into the tree, or that is a new key there.
-fn set(root: &mut Node, path: &JsonPath, value: &Value) {
+/// Makes the change in the tree: sets a place that is there, or a new key of a mapping.
+fn set(root: &mut Node, path: &JsonPath, value: &Value, spot: Spot) {
     let node = said_as(value);
-    if let Some(slot) = root.at_mut(path) {
+    if let Some(slot) = root.at_mut(path.steps()) {
         let anchor = slot.anchor;
         *slot = Node { anchor, ..node };
     } else if let Some((Step::Name(key), parent)) = path.steps().split_last()
-        && let Some(parent) = root.at_mut(&JsonPath::of(parent))
+        && let Some(parent) = root.at_mut(parent)
         && let Content::Members(members) = &mut parent.content
     {
-        members.push((said_as(&Value::from(key.as_str())), node));
+        let at = match spot {
+            Spot::After | Spot::AfterBlanks => members.len(),
+            Spot::BeforeLast => members.len().saturating_sub(1),
+        };
+        members.insert(at, (said_as(&Value::from(key.as_str())), node));
     }
 }
 

@@ -16,7 +16,6 @@ use super::{
     undo::{give_back, own},
 };
 
-/// Why a change was not made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
     /// Somebody else was there since the plan was checked. What they made is where they put it.

@@ -34,13 +34,11 @@ const BESIDE: &str = ".oneact-";
 const PRIVATE: u32 = 0o700;
 const SHARED: u32 = 0o755;
 
-/// The longest report that is read, in bytes.
 const LONGEST_REPORT: u64 = 64 * 1024 * 1024;
 
 /// How many plans of one task may begin in one second.
 const SAME_SECOND: u32 = 1000;
 
-/// An open report directory.
 #[derive(Debug)]
 pub(crate) struct Folder<'a> {
     root: &'a Root,
@@ -90,7 +88,6 @@ impl<'a> Folder<'a> {
         ))
     }
 
-    /// Opens one that is there.
     pub(crate) fn open(root: &'a Root, name: &str) -> Result<Self, FileError> {
         let path = to_open(&format!("{REPORTS}/{name}"))?;
         let dir = root.dir(Some(&path))?;
@@ -114,17 +111,14 @@ impl<'a> Folder<'a> {
         &self.dir
     }
 
-    /// Reads one of its reports.
     pub(crate) fn report(&self, name: &str) -> Result<Vec<u8>, FileError> {
         Ok(self.dir.read(name, LONGEST_REPORT)?.0)
     }
 
-    /// A path below it.
     pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
         to_name(format!("{}/{rest}", self.path))
     }
 
-    /// Makes the directory of the slots.
     pub(crate) fn make_slots(&self) -> Result<(), FileError> {
         self.dir.ensure_dir(STAGED, PRIVATE)?;
         // What is made in it is to be as if it were made in its place.
@@ -149,7 +143,6 @@ impl<'a> Folder<'a> {
         there(self.beside(slot))?.map_or(Ok(None), |dir| dir.look(slot.name()))
     }
 
-    /// The slot of that number.
     pub(crate) fn slot(&self, number: usize) -> Result<RelPath, FileError> {
         self.below(&format!("{STAGED}/{number}"))
     }
@@ -241,7 +234,6 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Writes documents of the plan.
     pub(crate) fn put(&self, documents: &[(&'static str, Vec<u8>)]) -> Result<(), FileError> {
         documents.iter().try_for_each(|(name, bytes)| {
             let mode = if *name == SCRIPT { 0o700 } else { 0o600 };
@@ -270,7 +262,6 @@ impl<'a> Folder<'a> {
         Ok(self)
     }
 
-    /// The plan is settled.
     pub(crate) fn unmark(&self) -> Result<(), FileError> {
         forget(self.root, self.path.name())
     }
@@ -359,12 +350,14 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The names of all report directories, the newest first.
-pub(crate) fn finished(root: &Root) -> Result<Vec<String>, FileError> {
-    let mut names = list(there(root.dir(Some(&to_open(REPORTS)?)))?)?;
-    names.retain(|name| !name.starts_with('.'));
-    names.reverse();
-    Ok(names)
+/// The report directories, the newest first.
+pub(crate) fn finished(root: &Root) -> Result<impl Iterator<Item = Folder<'_>>, FileError> {
+    let names = list(there(root.dir(Some(&to_open(REPORTS)?)))?)?;
+    let names = names
+        .into_iter()
+        .rev()
+        .filter(|name| !name.starts_with('.'));
+    Ok(names.filter_map(|name| Folder::open(root, &name).ok()))
 }
 
 /// What a plan under way said of itself.

@@ -17,7 +17,6 @@ use crate::{
     task::RelPath,
 };
 
-/// The journal's name in the report directory.
 pub(crate) const JOURNAL: &str = "journal";
 
 /// Of the lines, so that a later program knows what it reads.
@@ -31,7 +30,6 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
@@ -58,7 +56,6 @@ pub(crate) enum Event {
     RolledBack { spared: Vec<RelPath> },
 }
 
-/// How far a plan came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum State {
     #[default]
@@ -98,7 +95,6 @@ pub(crate) enum Origin {
     Unproven,
 }
 
-/// What a journal says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Account {
     pub(crate) state: State,
@@ -107,7 +103,6 @@ pub(crate) struct Account {
     pub(crate) operation: String,
 }
 
-/// An open journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,

@@ -40,7 +40,6 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Whether the plan is still unfinished.
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Self::NothingChanged | Self::RolledBack(_) | Self::Done => false,
@@ -49,7 +48,6 @@ impl End {
     }
 }
 
-/// What every settling needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settling<'a> {
     /// The rules that every path obeys.
@@ -58,14 +56,12 @@ pub(crate) struct Settling<'a> {
     pub(crate) threads: usize,
 }
 
-/// A person's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
     Given,
     Refused,
 }
 
-/// Which journals are acted on.
 pub(crate) enum Believe<'a> {
     /// Those that were written here.
     WrittenHere,

@@ -34,7 +34,6 @@ pub(crate) struct Seen {
     pub(crate) sha256: String,
 }
 
-/// A file that was made ready.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) post: Post,
@@ -149,7 +148,6 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Gives everything up: nothing was changed.
     pub(crate) fn abandon(self) -> Result<Folder<'a>, FileError> {
         self.folder.clear(&[])?;
         Ok(self.folder)

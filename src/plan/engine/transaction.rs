@@ -28,19 +28,21 @@ use super::{
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Armed<'a> {
-    work: Work<'a>,
+    folder: Folder<'a>,
+    entries: Vec<Entry>,
+    journal: Journal,
+    threads: usize,
 }
 
 /// Every change is made, and can still be taken back.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Applied<'a> {
-    work: Work<'a>,
+    armed: Armed<'a>,
     /// For each entry, in their order.
     pub(crate) captures: Vec<Capture>,
 }
 
-/// Done for good.
 #[derive(Debug)]
 pub(crate) struct Committed<'a> {
     pub(crate) folder: Folder<'a>,
@@ -48,7 +50,6 @@ pub(crate) struct Committed<'a> {
     pub(crate) notes: Vec<String>,
 }
 
-/// Taken back.
 #[derive(Debug)]
 pub(crate) struct Undoing<'a> {
     pub(crate) folder: Folder<'a>,
@@ -58,23 +59,13 @@ pub(crate) struct Undoing<'a> {
     pub(crate) end: UndoEnd,
 }
 
-/// How taking back ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UndoEnd {
-    /// Nothing was changed yet.
     NothingChanged,
     /// The tree is as before, but for what others have changed meanwhile.
     RolledBack(Vec<Conflict>),
     /// It could not be finished; the next start tries again. What stands in the way: sentences.
     Stuck(Vec<String>),
-}
-
-#[derive(Debug)]
-struct Work<'a> {
-    folder: Folder<'a>,
-    entries: Vec<Entry>,
-    journal: Journal,
-    threads: usize,
 }
 
 /// Files of the report directory: name and content.
@@ -107,12 +98,10 @@ impl<'a> Stage<'a> {
         });
         match ready {
             Ok(journal) => Ok(Armed {
-                work: Work {
-                    folder: self.folder,
-                    entries: self.entries,
-                    journal,
-                    threads,
-                },
+                folder: self.folder,
+                entries: self.entries,
+                journal,
+                threads,
             }),
             Err(error) => Err(Box::new(nothing_changed(self.folder, error.into()))),
         }
@@ -168,16 +157,15 @@ impl<'a> Armed<'a> {
         mut self,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
-        let work = &mut self.work;
-        if let Err(error) = work.journal.record(work.folder.dir(), &Event::Apply) {
+        if let Err(error) = self.journal.record(self.folder.dir(), &Event::Apply) {
             // Whether it is on the disk or not: no name has changed.
-            return Err(Box::new(self.work.undo(error.into(), 0)));
+            return Err(Box::new(self.undo(error.into(), 0)));
         }
-        let mut captures = Vec::with_capacity(work.entries.len());
-        for (before, entry) in work.entries.iter().enumerate() {
+        let mut captures = Vec::with_capacity(self.entries.len());
+        for (before, entry) in self.entries.iter().enumerate() {
             let (failure, made) = match stopped() {
                 Some(failure) => (failure, before),
-                None => match apply(&work.folder, entry) {
+                None => match apply(&self.folder, entry) {
                     Ok(capture) => {
                         captures.push(capture);
                         continue;
@@ -190,33 +178,41 @@ impl<'a> Armed<'a> {
             let at = entry.path().clone();
             return Err(Box::new(Undoing {
                 at: Some(at),
-                ..self.work.undo(failure, made)
+                ..self.undo(failure, made)
             }));
         }
         Ok(Applied {
-            work: self.work,
+            armed: self,
             captures,
         })
+    }
+
+    /// Takes the first `made` changes back: there are no others.
+    fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
+        let entries = self.entries.get(..made).unwrap_or(&self.entries);
+        let end = take_back(&self.folder, entries, &mut self.journal, self.threads);
+        Undoing {
+            folder: self.folder,
+            why,
+            at: None,
+            end,
+        }
     }
 }
 
 impl<'a> Applied<'a> {
     pub(crate) fn entries(&self) -> &[Entry] {
-        &self.work.entries
+        &self.armed.entries
     }
 
-    /// Takes every change back.
     pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
-        let made = self.work.entries.len();
-        self.work.undo(why, made)
+        let made = self.armed.entries.len();
+        self.armed.undo(why, made)
     }
 
     /// Writes the reports, waits for the disk, and only then says that it is done.
-    pub(crate) fn commit(
-        mut self,
-        documents: &Documents,
-    ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
-        let work = &mut self.work;
+    pub(crate) fn commit(self, documents: &Documents) -> Result<Committed<'a>, Box<Undoing<'a>>> {
+        let mut work = self.armed;
         let files = documents
             .iter()
             .filter_map(|(name, _)| work.folder.below(name).ok());
@@ -227,8 +223,8 @@ impl<'a> Applied<'a> {
             .and_then(|()| sync(&work.folder, &work.entries, &files, work.threads))
             .and_then(|()| work.journal.append(work.folder.dir(), &Event::Done));
         if let Err(error) = ready {
-            let made = self.work.entries.len();
-            return Err(Box::new(self.work.undo(error.into(), made)));
+            let made = work.entries.len();
+            return Err(Box::new(work.undo(error.into(), made)));
         }
         // The record is written: from here on a crash may leave it standing, so nothing is taken back.
         let durability = match work.journal.sync(work.folder.dir()) {
@@ -245,26 +241,12 @@ impl<'a> Applied<'a> {
                 "What the plan no longer needs was not cleared away: {error}."
             ));
         }
-        self.work.journal.trim();
+        work.journal.trim();
         Ok(Committed {
-            folder: self.work.folder,
+            folder: work.folder,
             durability,
             notes,
         })
-    }
-}
-
-impl<'a> Work<'a> {
-    /// Takes the first `made` changes back: there are no others.
-    fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
-        let entries = self.entries.get(..made).unwrap_or(&self.entries);
-        let end = take_back(&self.folder, entries, &mut self.journal, self.threads);
-        Undoing {
-            folder: self.folder,
-            why,
-            at: None,
-            end,
-        }
     }
 }
 

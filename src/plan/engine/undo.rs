@@ -21,7 +21,6 @@ const BLOCK: usize = 256 * 1024;
 /// What a kernel writes at once, in bytes.
 const PAGE: usize = 4096;
 
-/// What came of taking one change back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Undone {
     /// It is as before the plan, or never was otherwise.
@@ -46,14 +45,12 @@ impl Conflict {
         conflicts.iter().any(about)
     }
 
-    /// All of them in one sentence.
     pub(crate) fn told(conflicts: &[Self]) -> String {
         let each: Vec<String> = conflicts.iter().map(Self::to_string).collect();
         each.join("; ")
     }
 }
 
-/// Takes one change back.
 pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
     match entry {
         Entry::MakeDir { path, slot, ino } => undo_dir(root, path, slot, *ino),

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rustix::{
     fs::{
         Mode, Timespec, Timestamps, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
-        fremovexattr, fsetxattr, fstat, futimens, ioctl_ficlone,
+        fremovexattr, fsetxattr, futimens, ioctl_ficlone,
     },
     io::Errno,
     process::{Gid, Uid},
@@ -40,7 +40,6 @@ pub(crate) type Kept = Vec<String>;
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const LONGEST: usize = 65_536;
 
-/// The access control list of a file.
 const ACL: &str = "system.posix_acl_access";
 
 /// The names of a file's extended attributes, each with a NUL behind it.
@@ -74,7 +73,6 @@ impl Attributes {
         }
     }
 
-    /// Everything of an open file.
     pub(crate) fn of(
         dir: &Dir<'_>,
         name: &str,
@@ -158,7 +156,6 @@ impl Attributes {
         self.mode.map_or(0o666, |mode| mode & 0o777)
     }
 
-    /// Gives them to a file of ours.
     pub(crate) fn give(
         &self,
         dir: &Dir<'_>,
@@ -224,26 +221,10 @@ impl Dir<'_> {
             std::io::copy(&mut from, &mut copy.file)
                 .map_err(FileError::io("write", to.name(new)))?;
         }
-        let attributes = Attributes::of(self, name, &from, &facts)?;
+        let attributes = Attributes::of(self, name, &from, &facts)?.dated_like(&facts);
         // What a backup cannot have of its original, the manifest still tells.
         attributes.give(to, new, &copy.file, &copy.facts)?;
-        let stat = fstat(&from).map_err(FileError::of("look at", self.name(name)))?;
-        let time = |seconds, nanoseconds| Timespec {
-            tv_sec: seconds,
-            tv_nsec: nanoseconds,
-        };
-        let times = Timestamps {
-            last_access: time(
-                stat.st_atime,
-                i64::try_from(stat.st_atime_nsec).unwrap_or_default(),
-            ),
-            last_modification: time(
-                stat.st_mtime,
-                i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
-            ),
-        };
-        to.gate(Call::Attributes, "set the times of", new)?;
-        futimens(&copy.file, &times).map_err(FileError::of("set the times of", to.name(new)))
+        Ok(())
     }
 }
 

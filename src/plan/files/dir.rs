@@ -29,7 +29,6 @@ use super::{
     there,
 };
 
-/// An open directory below a root.
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {
     root: &'a Root,
@@ -54,7 +53,6 @@ impl Root {
         Ok(Dir::new(self, fd, path.cloned()))
     }
 
-    /// The directory a path is in.
     pub(crate) fn parent(&self, path: &RelPath) -> Result<Dir<'_>, FileError> {
         self.dir(path.parent().as_ref())
     }
@@ -110,14 +108,12 @@ impl<'a> Dir<'a> {
             .map_err(FileError::of("look at", self.name(".")))
     }
 
-    /// Of an open file.
     pub(crate) fn facts_of(&self, name: &str, file: &File) -> Result<Facts, FileError> {
         fstat(file)
             .map(|stat| Facts::of(&stat))
             .map_err(FileError::of("look at", self.name(name)))
     }
 
-    /// The mount that it is in.
     pub(crate) fn mount(&self) -> Result<u64, FileError> {
         mount_of(&self.fd).map_err(FileError::of("look at", self.name(".")))
     }
@@ -192,7 +188,6 @@ impl<'a> Dir<'a> {
             .map_err(FileError::of("change files in", self.name(".")))
     }
 
-    /// The names in it.
     pub(crate) fn list(&self) -> Result<Vec<String>, FileError> {
         let failed = || FileError::of("list", self.name("."));
         let entries = rustix::fs::Dir::read_from(&self.fd).map_err(failed())?;
@@ -218,7 +213,6 @@ impl<'a> Dir<'a> {
         Ok(New { file, facts })
     }
 
-    /// Makes a file with that content.
     pub(crate) fn write_new(&self, name: &str, bytes: &[u8], mode: u32) -> Result<New, FileError> {
         let mut new = self.create(name, mode)?;
         self.gate(Call::Write, "write", name)?;
@@ -248,7 +242,6 @@ impl<'a> Dir<'a> {
         }
     }
 
-    /// Opens a file of ours to write to it.
     pub(crate) fn open_to_write(&self, name: &str) -> Result<File, FileError> {
         let (file, _) = self.opened("open", name, OFlags::RDWR, 0)?;
         Ok(file)
@@ -263,7 +256,6 @@ impl<'a> Dir<'a> {
             .map_err(FileError::io("append to", self.name(name)))
     }
 
-    /// Writes at a place of a file of ours.
     pub(crate) fn write_at(
         &self,
         name: &str,
@@ -305,7 +297,6 @@ impl<'a> Dir<'a> {
         futimens(&file, &times).map_err(FileError::of("set the times of", self.name(name)))
     }
 
-    /// A second name for a file.
     pub(crate) fn link(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
         self.gate(Call::Link, "link", name)?;
         linkat(&self.fd, name, &to.fd, new, AtFlags::empty())
@@ -339,14 +330,12 @@ impl<'a> Dir<'a> {
         self.rename(name, to, new, RenameFlags::NOREPLACE)
     }
 
-    /// Makes a directory that was not there.
     pub(crate) fn make_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
         self.gate(Call::MakeDir, "make the directory", name)?;
         mkdirat(&self.fd, name, Mode::from_raw_mode(mode))
             .map_err(FileError::of("make the directory", self.name(name)))
     }
 
-    /// Makes a directory unless it is there.
     pub(crate) fn ensure_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
         match self.make_dir(name, mode) {
             Err(error) if error.errno == Errno::EXIST => Ok(()),
@@ -383,7 +372,6 @@ impl<'a> Dir<'a> {
         fsync(&self.fd).map_err(FileError::of("sync", self.name(".")))
     }
 
-    /// Waits until the content of a file is on the disk.
     pub(crate) fn sync_data(&self, name: &str, file: &impl AsFd) -> Result<(), FileError> {
         self.gate(Call::Sync, "sync", name)?;
         if !self.root.faults.barriers() {

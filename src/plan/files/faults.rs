@@ -33,7 +33,6 @@ pub(crate) enum Call {
 pub(crate) struct Faults {
     plan: Wanted,
     waiting: Waiting,
-    /// How many calls there were.
     seen: AtomicU64,
     /// The kind of call that keeps failing once it has failed.
     failing: std::sync::Mutex<Option<Call>>,
@@ -62,7 +61,6 @@ enum Wanted {
     },
 }
 
-/// How the disk is waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// By how busy the machine is.
@@ -82,7 +80,6 @@ enum Span {
 }
 
 impl Faults {
-    /// What `ONEACT_FAULTS` asks for.
     pub(crate) fn asked() -> Arc<Self> {
         let text = host::variable("ONEACT_FAULTS").unwrap_or_default();
         Arc::new(Self::parse(&text))
@@ -103,7 +100,6 @@ impl Faults {
         faults
     }
 
-    /// To be asked before each call.
     pub(crate) fn before(&self, call: Call) -> Result<(), Errno> {
         if self.plan == Wanted::Nothing {
             return Ok(());
@@ -142,7 +138,6 @@ impl Faults {
         self.waiting
     }
 
-    /// Whether the disk is waited for at all.
     pub(crate) fn barriers(&self) -> bool {
         self.waiting != Waiting::Never
     }

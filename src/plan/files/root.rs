@@ -32,7 +32,6 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// Opens one where nothing is to go wrong.
     pub(crate) fn open(path: &Utf8Path) -> Result<Self, FileError> {
         Self::open_with(path, Arc::default())
     }
@@ -48,7 +47,6 @@ impl Root {
         })
     }
 
-    /// Its number on its file system.
     pub(crate) fn inode(&self) -> Option<u64> {
         fstat(&self.fd).ok().map(|stat| stat.st_ino)
     }

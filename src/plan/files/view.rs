@@ -16,7 +16,6 @@ use crate::task::RelPath;
 
 use super::{Dir, Facts, FileError, Kind, Root, there};
 
-/// A look at a tree.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     root: &'a Root,
@@ -68,7 +67,6 @@ impl<'a> View<'a> {
         Ok(dir)
     }
 
-    /// The directory a path is in.
     pub(crate) fn parent(&self, path: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
         self.dir(path.parent().as_ref())
     }

@@ -218,7 +218,6 @@ fn permissions(found: &Found<'_>) -> Option<u32> {
     Some(bits)
 }
 
-/// Reads the parameters of an edit.
 type ReadEdit = fn(&mut Fields<'_>) -> Option<Edit>;
 
 /// What an edit can be made in.
@@ -229,7 +228,6 @@ enum Documents {
     Schema,
 }
 
-/// The edits of 001 §A.1.
 const EDITS: [(&str, Documents, ReadEdit); 7] = [
     ("text_replace", Documents::Any, text_replace),
     ("line_insert", Documents::Any, line_insert),
@@ -340,7 +338,6 @@ fn text_replace(fields: &mut Fields<'_>) -> Option<Edit> {
     })
 }
 
-/// How often the pattern must be there.
 fn count(found: &Found<'_>) -> Option<Count> {
     const MEANING: &str = "how often the pattern is there (a whole number from 1 on) or \"all\"";
     match (found.value.as_str(), found.value.as_u64()) {

@@ -56,13 +56,11 @@ impl<'a> Found<'a> {
         self.value.as_bool().or_else(|| self.wrong("true or false"))
     }
 
-    /// A whole number from 1 on.
     pub(super) fn whole(&self) -> Option<u64> {
         let number = self.value.as_u64().filter(|number| *number >= 1);
         number.or_else(|| self.wrong("a whole number from 1 on"))
     }
 
-    /// The items of a list.
     pub(super) fn list(&self) -> Option<impl ExactSizeIterator<Item = Self> + use<'a>> {
         let Value::Array(items) = self.value else {
             return self.wrong("an array");
@@ -82,7 +80,6 @@ impl<'a> Found<'a> {
         Some(items.filter_map(|item| item.text()).collect())
     }
 
-    /// One of a closed list of words.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text);
@@ -92,7 +89,6 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// The fields of an object.
     pub(super) fn fields(&self) -> Option<Fields<'a>> {
         let Value::Object(map) = self.value else {
             return self.wrong("an object");
@@ -181,14 +177,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A value of any type.
     pub(super) fn get(&mut self, key: &'static str) -> Option<Found<'a>> {
         self.known.push(key);
         let value = self.layers.iter().find_map(|layer| layer.map.get(key))?;
         Some(Found::new(&self.place(key), value, self.findings))
     }
 
-    /// A value that must be there.
     pub(super) fn need(&mut self, key: &'static str, meaning: &str) -> Option<Found<'a>> {
         let found = self.get(key);
         if found.is_none() {
@@ -241,7 +235,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Tells of the keys that are not known.
     pub(super) fn finish(self) {
         let keys = self.layers.iter().flat_map(|layer| layer.map.keys());
         for key in keys.filter(|key| !self.known.contains(&key.as_str())) {

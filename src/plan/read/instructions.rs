@@ -27,7 +27,6 @@ pub(super) const RISKS: [(&str, Risk); 4] = [
     ("CRITICAL", Risk::Critical),
 ];
 
-/// What the plan says of its execution.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     stop_on_error: Option<bool>,
@@ -38,7 +37,6 @@ pub(super) struct Asked {
     timeout: Option<u64>,
 }
 
-/// What the configuration says that matters here.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     pub(super) constraints: Option<Constraints>,
@@ -53,7 +51,6 @@ pub(super) struct Config {
 const NAME: &str = "system_config";
 
 impl Asked {
-    /// Reads `execution_instructions`.
     pub(super) fn read(mut fields: Fields<'_>) -> Self {
         let orders = [
             ("sequential", true),

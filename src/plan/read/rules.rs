@@ -12,7 +12,6 @@ use crate::{
 
 use super::fields::{Fields, Found, Shape, listed, quoted};
 
-/// How the condition of a rule is read.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
     /// It has no parameters; the rule may be written as a text: `"json_valid"`.
@@ -20,7 +19,6 @@ enum Reading {
     With(fn(&mut Fields<'_>) -> Option<Condition>),
 }
 
-/// The rules there are.
 const RULES: [(&str, Reading); 8] = [
     ("file_exists", Reading::Bare(|| Condition::Exists)),
     ("file_absent", Reading::Bare(|| Condition::Absent)),

@@ -139,7 +139,6 @@ fn paths(record: &ChangeRecord) -> [&RelPath; 2] {
     [&record.path, record.target()]
 }
 
-/// Which changes are at a path, and which below it.
 #[derive(Default)]
 struct Places<'a> {
     at: HashMap<&'a str, Vec<usize>>,

@@ -79,7 +79,6 @@ impl<'a> Now<'a> {
         }
     }
 
-    /// What is in the file.
     pub(super) fn content<'b>(&'b self, original: &'b [u8]) -> &'b [u8] {
         self.bytes.as_deref().unwrap_or(original)
     }
@@ -141,7 +140,6 @@ impl<'a> Now<'a> {
         Ok(())
     }
 
-    /// Makes one edit alone.
     pub(super) fn edit(
         &mut self,
         action: &Action,

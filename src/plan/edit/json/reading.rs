@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value, de::Read};
-use sha2::{Digest, Sha256};
 
 use crate::plan::edit::{EditError, Language, Position, When, path::Step};
 
@@ -41,20 +40,19 @@ pub(super) enum What<'c> {
     Update { value: &'c Value },
 }
 
-/// What a document says: members in their order, numbers by their text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Meaning([u8; 32]);
+/// What a document says: the hash of its members in their order, numbers by their text.
+pub(super) type Meaning = blake3::Hash;
 
 /// What the text says, and what it makes use of.
 pub(super) fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
     let (sums, grammar) = sums(body, None)?;
-    Ok((sums.is.finish(), grammar))
+    Ok((sums.is.0.finalize(), grammar))
 }
 
 /// What the text says, and what it says after a change.
 pub(super) fn read_with(body: &str, change: Change<'_>) -> Result<(Meaning, Meaning), EditError> {
     let (sums, _) = sums(body, Some(change))?;
-    Ok((sums.is.finish(), sums.becomes.finish()))
+    Ok((sums.is.0.finalize(), sums.becomes.0.finalize()))
 }
 
 fn sums(body: &str, change: Option<Change<'_>>) -> Result<(Sums, Grammar), EditError> {
@@ -68,7 +66,6 @@ fn sums(body: &str, change: Option<Change<'_>>) -> Result<(Sums, Grammar), EditE
     }
 }
 
-/// The value itself.
 pub(super) fn value(body: &str) -> Result<Value, EditError> {
     serde_json::from_str(body).or_else(|_| {
         let blanked = without_comments(body);
@@ -130,29 +127,18 @@ fn said<'de, R: Read<'de>>(
     Ok(sums)
 }
 
-/// What was said so far.
 #[derive(Default)]
-struct Hash {
-    sum: Sha256,
-    pending: Vec<u8>,
-}
+struct Hash(blake3::Hasher);
 
 impl Hash {
-    /// Bytes that are hashed at once.
-    const BLOCK: usize = 16 * 1024;
-
     fn mark(&mut self, mark: u8) {
-        self.pending.push(mark);
-        if self.pending.len() >= Self::BLOCK {
-            self.sum.update(&self.pending);
-            self.pending.clear();
-        }
+        self.0.update(&[mark]);
     }
 
     fn text(&mut self, mark: u8, text: &str) {
         self.mark(mark);
-        self.pending.extend((text.len() as u64).to_le_bytes());
-        self.pending.extend(text.as_bytes());
+        self.0.update(&(text.len() as u64).to_le_bytes());
+        self.0.update(text.as_bytes());
     }
 
     fn value(&mut self, value: &Value) {
@@ -177,11 +163,6 @@ impl Hash {
                 self.mark(b'}');
             }
         }
-    }
-
-    fn finish(mut self) -> Meaning {
-        self.sum.update(&self.pending);
-        Meaning(self.sum.finalize().into())
     }
 }
 

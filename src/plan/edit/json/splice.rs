@@ -92,10 +92,10 @@ pub(super) fn add(
         let shape = Shape::Lines(indent.to_owned());
         let at = object.end_of_line(after).unwrap_or(after);
         let lead = [end, indent].concat();
-        (at, lead, style.member(key, value, &shape, end)?)
+        (at, lead, style.text(Some(key), value, &shape, end)?)
     } else {
         let lead = style.gap().to_owned();
-        (after, lead, style.member(key, value, &Shape::Line, "")?)
+        (after, lead, style.text(Some(key), value, &Shape::Line, "")?)
     };
     let added = [put(at, [&lead, &member, behind].concat())];
     Ok(before.into_iter().chain(added).collect())
@@ -112,7 +112,7 @@ fn open(
     let text = object.text(inside.clone());
     let kept = inside.start + text.trim_end().len();
     if style.opened == Shape::Line && !text.contains('\n') {
-        let member = style.member(key, value, &Shape::Line, "")?;
+        let member = style.text(Some(key), value, &Shape::Line, "")?;
         let text = if kept > inside.start {
             [" ", &member].concat()
         } else {
@@ -124,7 +124,7 @@ fn open(
     let outer = indent(object.body, object.start);
     let inner = style.deeper(outer);
     let end = end_near(object.body, object.start);
-    let member = style.member(key, value, &Shape::Lines(inner.clone()), end)?;
+    let member = style.text(Some(key), value, &Shape::Lines(inner.clone()), end)?;
     let text = if object.text(kept..inside.end).contains('\n') && kept > inside.start {
         return Ok(vec![put(kept, [end, &inner, &member].concat())]);
     } else {
@@ -196,8 +196,8 @@ pub(super) fn update(
     style: &Style<'_>,
     value: &Value,
 ) -> Result<Splice, EditError> {
-    let range = found.range.clone();
-    let old = found.node.as_ref().filter(|old| old.count > 0);
+    let range = found.place.range.clone();
+    let old = found.place.node.as_ref().filter(|old| old.count > 0);
     let whole = old.or(found.parent.as_ref());
     let shape = if whole.is_none_or(|whole| whole.lines) {
         let indent = whole.map_or("", |_| indent(body, range.start));
@@ -205,24 +205,23 @@ pub(super) fn update(
     } else {
         Shape::Line
     };
-    let text = style.value(value, &shape, end_near(body, range.start))?;
+    let text = style.text(None, value, &shape, end_near(body, range.start))?;
     Ok((range, text))
 }
 
-/// The habits of a document.
 pub(super) struct Style<'s> {
     /// One level of indentation.
     unit: String,
     /// Between a key and its value: `: `, `:`.
     colon: String,
     /// What an empty object is opened to.
-    pub(super) opened: Shape,
+    opened: Shape,
     budget: &'s Budget<'s>,
 }
 
 /// Whether a collection is written on one line, or with a line for each item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Shape {
+enum Shape {
     Line,
     /// The indentation of the line it starts on.
     Lines(String),
@@ -243,36 +242,25 @@ impl<'s> Style<'s> {
     }
 
     /// The indentation one level in.
-    pub(super) fn deeper(&self, indent: &str) -> String {
+    fn deeper(&self, indent: &str) -> String {
         [indent, &self.unit].concat()
     }
 
     /// The blank after a comma on one line.
-    pub(super) fn gap(&self) -> &'static str {
+    fn gap(&self) -> &'static str {
         if self.colon.ends_with(':') { "" } else { " " }
     }
 
-    pub(super) fn member(
+    /// The text of a value, or of a member; its first line starts where it is put.
+    fn text(
         &self,
-        key: &str,
+        key: Option<&str>,
         value: &Value,
         shape: &Shape,
         end: &str,
     ) -> Result<String, EditError> {
         let mut text = String::new();
-        self.put_member(&mut text, key, value, shape, end)?;
-        Ok(text)
-    }
-
-    /// The text of a value; its first line starts where it is put.
-    pub(super) fn value(
-        &self,
-        value: &Value,
-        shape: &Shape,
-        end: &str,
-    ) -> Result<String, EditError> {
-        let mut text = String::new();
-        self.put(&mut text, value, shape, end)?;
+        self.write(&mut text, key, value, shape, end)?;
         Ok(text)
     }
 
@@ -284,60 +272,42 @@ impl<'s> Style<'s> {
         Ok(())
     }
 
-    fn put_member(
+    fn write(
         &self,
         text: &mut String,
-        key: &str,
+        key: Option<&str>,
         value: &Value,
         shape: &Shape,
         end: &str,
     ) -> Result<(), EditError> {
-        let key = Value::String(key.to_owned()).to_string();
-        self.push(text, &[&key, &self.colon])?;
-        self.put(text, value, shape, end)
-    }
-
-    fn put(
-        &self,
-        text: &mut String,
-        value: &Value,
-        shape: &Shape,
-        end: &str,
-    ) -> Result<(), EditError> {
-        let (brackets, count) = match value {
-            Value::Object(object) => (["{", "}"], object.len()),
-            Value::Array(items) => (["[", "]"], items.len()),
+        if let Some(key) = key {
+            let key = Value::from(key).to_string();
+            self.push(text, &[&key, &self.colon])?;
+        }
+        let (open, close, items): (_, _, Vec<(Option<&str>, &Value)>) = match value {
+            Value::Object(members) => {
+                let members = members.iter().map(|(key, value)| (Some(&**key), value));
+                ("{", "}", members.collect())
+            }
+            Value::Array(items) => ("[", "]", items.iter().map(|item| (None, item)).collect()),
             scalar => return self.push(text, &[&scalar.to_string()]),
         };
         let inner = match shape {
             Shape::Line => Shape::Line,
             Shape::Lines(indent) => Shape::Lines(self.deeper(indent)),
         };
-        let lead = |text: &mut String, first: bool| match &inner {
-            Shape::Lines(inner) if first => self.push(text, &[end, inner]),
-            Shape::Lines(inner) => self.push(text, &[",", end, inner]),
-            Shape::Line if first => Ok(()),
-            Shape::Line => self.push(text, &[",", self.gap()]),
-        };
-        let [open, close] = brackets;
         self.push(text, &[open])?;
-        match value {
-            Value::Object(object) => {
-                for (index, (key, value)) in object.iter().enumerate() {
-                    lead(text, index == 0)?;
-                    self.put_member(text, key, value, &inner, end)?;
-                }
+        for (index, (key, item)) in items.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            match &inner {
+                Shape::Lines(indent) => self.push(text, &[comma, end, indent])?,
+                Shape::Line if index > 0 => self.push(text, &[comma, self.gap()])?,
+                Shape::Line => {}
             }
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    lead(text, index == 0)?;
-                    self.put(text, item, &inner, end)?;
-                }
-            }
-            _ => {}
+            self.write(text, *key, item, &inner, end)?;
         }
         match shape {
-            Shape::Lines(outer) if count > 0 => self.push(text, &[end, outer, close]),
+            Shape::Lines(outer) if !items.is_empty() => self.push(text, &[end, outer, close]),
             _ => self.push(text, &[close]),
         }
     }

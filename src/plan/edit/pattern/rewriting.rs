@@ -18,7 +18,6 @@ pub(super) struct Template {
     ends: Ends,
 }
 
-/// The line ends of a template.
 #[derive(Debug)]
 enum Ends {
     AsWritten,
@@ -137,17 +136,8 @@ impl<'t> Rewriting<'t> {
         self.budget.go_on()
     }
 
-    /// One more match, without groups but the whole of it.
-    pub(super) fn replace(
-        &mut self,
-        found: Range<usize>,
-        template: &Template,
-    ) -> Result<(), EditError> {
-        self.replace_groups(&[found], template)
-    }
-
     /// One more match. The first of its groups is the whole of it.
-    pub(super) fn replace_groups(
+    pub(super) fn replace(
         &mut self,
         groups: &[Range<usize>],
         template: &Template,
@@ -221,7 +211,6 @@ impl<'t> Rewriting<'t> {
         self.line.crlf
     }
 
-    /// The whole text.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, EditError> {
         let rest = self.body.get(self.done..).unwrap_or_default();
         self.fits(rest.len() as u64)?;

@@ -4,10 +4,12 @@
 use serde_json::Value;
 
 use super::{
-    CREATED, UPDATED, choose, done, meant,
+    CREATED, UPDATED, choose, done,
     model::{self, Node},
     place::Place,
-    said, set, ways,
+    said, set,
+    splice::Spot,
+    ways,
 };
 use crate::plan::edit::{
     Budget, EditError, JsonPath,
@@ -103,7 +105,7 @@ impl Draft {
         let size = resized(self.size, &[], &splices, budget)?;
         let said = said(&self.expected, number, done(&place), path);
         if let Some(root) = self.expected.get_mut(number) {
-            meant(root, path, &place, value, spot);
+            set(root, path, value, spot);
         }
         let earlier = match place {
             Place::New { earlier, .. } => Some(earlier),
@@ -167,7 +169,7 @@ impl Draft {
         change.splices = splices;
         let said = said(&self.expected, number, done, path);
         if let Some(root) = self.expected.get_mut(number) {
-            set(root, path, value);
+            set(root, path, value, Spot::After);
         }
         Ok(Some(said))
     }

@@ -6,7 +6,7 @@ use std::{collections::HashSet, ops::Range};
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
 
 use crate::plan::edit::{
-    Budget, EditError, JsonPath, Language, Position, When, fits,
+    Budget, EditError, Language, Position, When, fits,
     path::{Step, item},
     text::{line_end, line_start},
 };
@@ -70,7 +70,6 @@ impl Node {
         }
     }
 
-    /// The member of that name.
     pub(super) fn member(&self, name: &str) -> Option<&(Self, Self)> {
         match &self.content {
             Content::Members(members) => members.iter().find(|(key, _)| key.key() == Some(name)),
@@ -78,7 +77,6 @@ impl Node {
         }
     }
 
-    /// One step down.
     pub(super) fn child(&self, step: &Step) -> Option<&Self> {
         match (step, &self.content) {
             (Step::Name(name), Content::Members(_)) => self.member(name).map(|(_, value)| value),
@@ -87,23 +85,22 @@ impl Node {
         }
     }
 
-    /// The same place, to be changed.
-    pub(super) fn at_mut(&mut self, path: &JsonPath) -> Option<&mut Self> {
-        let mut node = self;
-        for step in path.steps() {
-            node = match (step, &mut node.content) {
-                (Step::Name(name), Content::Members(members)) => members
-                    .iter_mut()
-                    .find(|(key, _)| key.key() == Some(name))
-                    .map(|(_, value)| value)?,
+    /// The node to which these steps lead, to be changed.
+    pub(super) fn at_mut(&mut self, steps: &[Step]) -> Option<&mut Self> {
+        steps
+            .iter()
+            .try_fold(self, |node, step| match (step, &mut node.content) {
+                (Step::Name(name), Content::Members(members)) => {
+                    let mut members = members.iter_mut();
+                    let member = members.find(|(key, _)| key.key() == Some(name));
+                    member.map(|(_, value)| value)
+                }
                 (Step::Index(index), Content::Items(items)) => {
                     let index = item(*index, items.len())?;
-                    items.get_mut(index)?
+                    items.get_mut(index)
                 }
-                _ => return None,
-            };
-        }
-        Some(node)
+                _ => None,
+            })
     }
 
     /// What of it stands last in the text.
@@ -208,11 +205,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn need(&mut self) -> Result<(Event<'a>, Range<usize>), EditError> {
+        self.next()?.ok_or_else(too_early)
+    }
+
     fn node(&mut self, depth: usize) -> Result<Node, EditError> {
-        match self.next()? {
-            Some((event, span)) => self.node_of(event, span, depth),
-            None => Err(invalid("it ends too early".to_owned(), None)),
-        }
+        let (event, span) = self.need()?;
+        self.node_of(event, span, depth)
     }
 
     fn node_of(
@@ -245,10 +244,9 @@ impl<'a> Reader<'a> {
             Event::SequenceStart(style, anchor, tag) => {
                 let mut items = Vec::new();
                 span.end = loop {
-                    match self.next()? {
-                        Some((Event::SequenceEnd, end)) => break end.end,
-                        Some((event, span)) => items.push(self.node_of(event, span, depth + 1)?),
-                        None => return Err(invalid("it ends too early".to_owned(), None)),
+                    match self.need()? {
+                        (Event::SequenceEnd, end) => break end.end,
+                        (event, span) => items.push(self.node_of(event, span, depth + 1)?),
                     }
                 };
                 items.shrink_to_fit();
@@ -262,9 +260,9 @@ impl<'a> Reader<'a> {
             Event::MappingStart(style, anchor, tag) => {
                 let mut members: Vec<(Node, Node)> = Vec::new();
                 span.end = loop {
-                    match self.next()? {
-                        Some((Event::MappingEnd, end)) => break end.end,
-                        Some((event, span)) => {
+                    match self.need()? {
+                        (Event::MappingEnd, end) => break end.end,
+                        (event, span) => {
                             let key = self.node_of(event, span, depth + 1)?;
                             let mut value = self.node(depth + 1)?;
                             if value.is_empty() && value.anchor == 0 {
@@ -274,7 +272,6 @@ impl<'a> Reader<'a> {
                             }
                             members.push((key, value));
                         }
-                        None => return Err(invalid("it ends too early".to_owned(), None)),
                     }
                 };
                 members.shrink_to_fit();
@@ -287,7 +284,7 @@ impl<'a> Reader<'a> {
                 }
                 (Content::Members(members), anchor, tag, style)
             }
-            _ => return Err(invalid("it ends too early".to_owned(), None)),
+            _ => return Err(too_early()),
         };
         Ok(Node {
             content,
@@ -358,6 +355,10 @@ pub(super) fn invalid(problem: String, at: Option<Position>) -> EditError {
         at,
         when: When::Before,
     }
+}
+
+fn too_early() -> EditError {
+    invalid("it ends too early".to_owned(), None)
 }
 
 /// Whether plain text may be null, a truth value, a number, a date, a time, a merge key or the like to

@@ -7,7 +7,6 @@ use crate::plan::edit::{
     text::column,
 };
 
-/// The place that a path names.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
     There(Seat<'a>),
@@ -33,7 +32,6 @@ pub(super) struct Seat<'a> {
     pub(super) column: usize,
 }
 
-/// What a node hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Nothing,
