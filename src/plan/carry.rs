@@ -5,7 +5,7 @@ mod staging;
 mod telling;
 mod verify;
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
 
 use crate::task::{Bounds, Failure, Fault, PlanOrder, Reach};
 
@@ -87,12 +87,6 @@ struct Carrier<'a> {
     root: &'a Root,
 }
 
-enum Tried<'a> {
-    Finished(Box<Finished>),
-    /// Somebody changed a file at the wrong moment; nothing of ours is left.
-    Again(Folder<'a>),
-}
-
 impl<'a> Carrier<'a> {
     /// `Err`: nothing was begun.
     fn carry(&self) -> Result<Finished, Failure> {
@@ -102,27 +96,28 @@ impl<'a> Carrier<'a> {
         let mut folder = Folder::create(self.root, &self.desk.report_name())?;
         let mut tries = 1;
         loop {
-            match self.attempt(folder, tries < TRIES) {
-                Tried::Finished(mut finished) => {
+            match self.attempt(folder, tries) {
+                ControlFlow::Continue(again) => folder = again,
+                ControlFlow::Break(mut finished) => {
                     finished.notes.splice(0..0, notes);
-                    return Ok(*finished);
+                    return Ok(finished);
                 }
-                Tried::Again(again) => folder = again,
             }
             tries += 1;
         }
     }
 
-    fn attempt(&self, folder: Folder<'a>, more: bool) -> Tried<'a> {
+    /// Goes on, with nothing of ours left, where somebody changed a file at the wrong moment.
+    fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Finished, Folder<'a>> {
         let run = telling::run(self.plan, self.desk, folder.path().clone());
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         let stage = folder
             .mark(&teller.mark())
             .and_then(|()| folder.again())
-            .map(Stage::open);
+            .and_then(Stage::open);
         let stage = match stage {
-            Ok(Ok(stage)) => stage,
-            Ok(Err(error)) | Err(error) => return done(Finished::refused(error.into())),
+            Ok(stage) => stage,
+            Err(error) => return ControlFlow::Break(Finished::refused(error.into())),
         };
         let mut staging = Staging::new(stage, self.desk.host);
         let stopped = || self.stopped();
@@ -151,19 +146,22 @@ impl<'a> Carrier<'a> {
             return unchanged(staging.stage, teller);
         }
         let (stage, undo) = staging.ready();
-        let mut verified =
-            |entries: &[Entry], teller: &mut Teller<'_>| self.verified(entries, teller);
+        let threads = self.threads();
         let made = make(
             stage,
             &mut teller,
             undo,
-            self.threads(),
+            threads,
             &stopped,
-            &mut verified,
+            &mut |entries, teller| self.verified(entries, teller),
         );
         match made {
-            Ok(committed) => done(committed_end(committed, teller)),
-            Err(undoing) => self.undone(*undoing, teller, more),
+            Ok(committed) => ControlFlow::Break(committed_end(committed, teller)),
+            Err(undoing) if tries < TRIES && self.is_worth_another(&undoing) => {
+                tracing::info!("{}; the plan is checked again.", undoing.why.message);
+                ControlFlow::Continue(undoing.folder)
+            }
+            Err(undoing) => ControlFlow::Break(undone_end(*undoing, teller)),
         }
     }
 
@@ -190,18 +188,14 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// Everything was taken back, or as much as could be.
-    fn undone(&self, undoing: Undoing<'a>, teller: Teller<'a>, more: bool) -> Tried<'a> {
+    /// Whether everything was taken back, because somebody else changed a file.
+    fn is_worth_another(&self, undoing: &Undoing<'_>) -> bool {
         let clean = match &undoing.end {
             UndoEnd::NothingChanged => true,
             UndoEnd::RolledBack(conflicts) => conflicts.is_empty(),
             UndoEnd::Stuck(_) => false,
         };
-        if clean && more && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none() {
-            tracing::info!("{}; the plan is checked again.", undoing.why.message);
-            return Tried::Again(undoing.folder);
-        }
-        done(undone_end(undoing, teller))
+        clean && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none()
     }
 
     fn threads(&self) -> usize {
@@ -288,22 +282,18 @@ pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finish
 }
 
 /// Nothing was changed, or nothing was to be.
-fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> Tried<'a> {
+fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> ControlFlow<Finished, Folder<'a>> {
     teller.nothing_changed();
-    match stage.abandon() {
+    ControlFlow::Break(match stage.abandon() {
         Ok(folder) => {
             teller.leave(&folder);
-            done(teller.finish(&folder))
+            teller.finish(&folder)
         }
         Err(error) => {
             teller.trouble(error.into());
-            done(teller.unwritten())
+            teller.unwritten()
         }
-    }
-}
-
-fn done<'a>(finished: Finished) -> Tried<'a> {
-    Tried::Finished(Box::new(finished))
+    })
 }
 
 const POLL: Duration = Duration::from_millis(2);

@@ -125,14 +125,7 @@ pub(crate) fn check(
         if matches!(end, ActionEnd::Failed(_)) && plan.instructions.on_error == OnError::Stop {
             halted.get_or_insert(&action.id);
         }
-        let verdict = Verdict {
-            action: action.id.clone(),
-            action_type: Some(action.operation.action_type()),
-            target: Some(action.target.to_string()),
-            began,
-            ended: host.now(),
-            end: end.clone(),
-        };
+        let verdict = Verdict::of(action, began, host.now(), end.clone());
         ends.insert(&action.id, end);
         verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
         let mut judged = Vec::new();

@@ -44,9 +44,9 @@ pub(crate) fn unified(pair: Pair<'_>) -> String {
     let mut shown = first(pair) + &header;
     if let Some(hunks) = hunks {
         shown.push_str(&names(pair));
-        for line in hunks.lines() {
-            shown.extend(line.mark());
-            shown.push_str(line.text());
+        for (mark, text) in hunks.lines() {
+            shown.extend(mark);
+            shown.push_str(&text);
             shown.push('\n');
         }
     } else if before != after {
@@ -83,12 +83,12 @@ pub(crate) fn summary(pair: Pair<'_>) -> DiffSummary {
 fn preview(pair: Pair<'_>, hunks: &Hunks<'_>, hiding: Hiding) -> String {
     let mut shown = names(pair);
     let mut left = PREVIEW.saturating_sub(shown.chars().count());
-    for line in hunks.lines() {
+    for (mark, text) in hunks.lines() {
         if left == 0 {
             break;
         }
-        let rest = hiding.hide(line.text());
-        let whole = line.mark().into_iter().chain(rest.chars()).chain(['\n']);
+        let text = hiding.hide(&text);
+        let whole = mark.into_iter().chain(text.chars()).chain(['\n']);
         let piece: String = whole.take(left).collect();
         left -= piece.chars().count();
         shown.push_str(&piece);

@@ -173,30 +173,34 @@ pub(crate) struct Instructions {
 }
 
 /// `stop_on_error` (R-001-128).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OnError {
+    #[default]
     Stop,
     GoOn,
 }
 
 /// `rollback_on_failure` (R-001-129).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OnFailure {
+    #[default]
     RollBack,
     Keep,
 }
 
 /// `preserve_permissions` (R-001-130).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Permissions {
+    #[default]
     Preserve,
     /// What a new file would get.
     Fresh,
 }
 
 /// `verify_hashes` (R-001-131, C-21).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Hashes {
+    #[default]
     Verify,
     Trust,
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::task::{ActionType, Failure, Fault, RelPath, canonical, hexadecimal};
 
-use super::model::{ActionId, ChangeKind};
+use super::model::{Action, ActionId, ChangeKind};
 
 /// What is known of a run before anything is done.
 #[derive(Debug, Clone)]
@@ -207,6 +207,17 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
+    pub(crate) fn of(action: &Action, began: Zoned, ended: Zoned, end: ActionEnd) -> Self {
+        Self {
+            action: action.id.clone(),
+            action_type: Some(action.operation.action_type()),
+            target: Some(action.target.to_string()),
+            began,
+            ended,
+            end,
+        }
+    }
+
     pub(crate) fn failure(&self) -> Option<&Failure> {
         match &self.end {
             ActionEnd::Failed(failure) => Some(failure),
@@ -237,13 +248,18 @@ pub(crate) struct ChangeRecord {
     /// Where the file is after the plan; for a deletion, where it was.
     pub(crate) path: RelPath,
     pub(crate) from: Option<RelPath>,
-    pub(crate) before: FileState,
-    pub(crate) after: FileState,
+    /// `None` where there is no file.
+    pub(crate) before: Option<FileState>,
+    pub(crate) after: Option<FileState>,
     pub(crate) diff: DiffSummary,
     pub(crate) fidelity: Fidelity,
 }
 
 impl ChangeRecord {
+    pub(crate) fn hash_before(&self) -> Option<&String> {
+        self.before.as_ref().map(|before| &before.hash)
+    }
+
     /// The path the file had before the plan, or has, if it had none.
     pub(crate) fn target(&self) -> &RelPath {
         self.from.as_ref().unwrap_or(&self.path)
@@ -257,25 +273,20 @@ impl ChangeRecord {
 
 /// A file as it was seen (001 §4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FileState {
-    Absent,
-    Present {
-        /// SHA-256, lower-case hexadecimal.
-        hash: String,
-        bytes: u64,
-        /// Of the file, not of the plan.
-        modified: jiff::Timestamp,
-        mode: u32,
-    },
+pub(crate) struct FileState {
+    /// SHA-256, lower-case hexadecimal.
+    pub(crate) hash: String,
+    pub(crate) bytes: u64,
+    /// Of the file, not of the plan.
+    pub(crate) modified: jiff::Timestamp,
+    /// Permission bits.
+    pub(crate) mode: u32,
 }
 
 impl FileState {
-    /// The SHA-256; `None` where there is no file.
-    pub(crate) fn hash(&self) -> Option<&str> {
-        match self {
-            Self::Absent => None,
-            Self::Present { hash, .. } => Some(hash),
-        }
+    /// The permission bits as reports write them: `0644`.
+    pub(crate) fn octal(&self) -> String {
+        format!("{:04o}", self.mode)
     }
 }
 

@@ -176,7 +176,7 @@ fn checkpoint_made(change: &Change) -> Value {
         "checkpoint_id": change.checkpoint.id,
         "file_path": record.target(),
         "operation": record.kind,
-        "original_hash": record.before.hash(),
+        "original_hash": record.hash_before(),
         "backup_location": change.checkpoint.backup,
     }})
 }

@@ -78,9 +78,7 @@ impl Sink for Staging<'_> {
             ..Fidelity::default()
         };
         let seen = change.before.map(|before| before.seen.clone());
-        let before = change.before.map_or(FileState::Absent, |before| {
-            state(&before.seen.sha256, &before.seen.facts)
-        });
+        let before = seen.as_ref().map(|seen| state(&seen.sha256, &seen.facts));
         let after = match (&change.after, seen) {
             (After::Written { bytes, attributes }, seen) => {
                 let attributes = attributes.clone().stamped(self.host.standing());
@@ -90,11 +88,11 @@ impl Sink for Staging<'_> {
                     Way::InPlace => Atomicity::InPlace,
                 };
                 fidelity.degraded = written.kept;
-                state(&written.post.sha256, &written.facts)
+                Some(state(&written.post.sha256, &written.facts))
             }
             (After::Deleted, Some(seen)) => {
                 self.stage.delete(path, seen, mount)?;
-                FileState::Absent
+                None
             }
             (After::Renamed { to }, Some(seen)) => {
                 self.stage.rename(path, (*to).clone(), seen)?;
@@ -108,7 +106,7 @@ impl Sink for Staging<'_> {
             id: uuid_v4(self.host.random_bytes()),
             backup: backup.map(|pre| pre.backup.clone()),
         };
-        let foreseen = foreseen(&change, after.hash().map(str::to_owned));
+        let foreseen = foreseen(&change, after.as_ref().map(|after| after.hash.clone()));
         let record = ChangeRecord {
             actions: change.actions.to_vec(),
             kind: foreseen.kind,
@@ -126,7 +124,7 @@ impl Sink for Staging<'_> {
 }
 
 fn state(hash: &str, facts: &Facts) -> FileState {
-    FileState::Present {
+    FileState {
         hash: hash.to_owned(),
         bytes: facts.bytes,
         modified: Timestamp::from_nanosecond(facts.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH),

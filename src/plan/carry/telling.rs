@@ -97,35 +97,27 @@ impl<'a> Teller<'a> {
         match end {
             UndoEnd::NothingChanged => self.story.undo = None,
             UndoEnd::RolledBack(conflicts) => {
-                let changes = self.story.undo.iter().flat_map(|undo| &undo.changes);
-                let left = changes
-                    .filter(|change| {
-                        let record = &change.record;
-                        Conflict::any_at(&conflicts, &record.path, record.from.as_ref())
-                    })
-                    .map(|change| change.checkpoint.id)
-                    .collect();
+                let changes = self.story.changes().iter();
+                let left = changes.filter(|Change { record, .. }| {
+                    Conflict::any_at(&conflicts, &record.path, record.from.as_ref())
+                });
+                let left = left.map(|change| change.checkpoint.id).collect();
                 self.story.rollback = Rollback::Done { at: now, left };
                 for conflict in conflicts {
                     self.trouble(Failure::new(Fault::RollbackConflict, conflict.to_string()));
                 }
             }
             UndoEnd::Stuck(obstacles) => {
-                let left = self.story.undo.iter().flat_map(|undo| &undo.changes);
-                let left = left.map(|change| change.checkpoint.id).collect();
+                let changes = self.story.changes().iter();
+                let left = changes.map(|change| change.checkpoint.id).collect();
                 self.story.rollback = Rollback::Stuck { at: now, left };
                 let message = format!(
                     "undoing did not come to its end: {}. Mend that, then `oneact recover` goes on; originals are in {}/backups",
                     obstacles.join("; "),
                     self.story.run.directory
                 );
-                self.story.troubles.insert(
-                    0,
-                    Trouble {
-                        at: self.desk.host.now(),
-                        failure: Failure::new(Fault::Stuck, message),
-                    },
-                );
+                self.trouble(Failure::new(Fault::Stuck, message));
+                self.story.troubles.rotate_right(1);
             }
         }
         if !self.blamed(at, &why) {
@@ -220,7 +212,11 @@ impl<'a> Teller<'a> {
             (Rollback::Done { .. }, _) | (Rollback::NotDone, None) => Effect::None,
             (Rollback::NotDone, Some(_)) => Effect::Done,
         };
-        let untouched = story.undo.is_none();
+        // Of a renamed file both names.
+        let paths = |Change { record, .. }: &Change| {
+            let path = record.path.clone();
+            [Some(path), record.from.clone()].into_iter().flatten()
+        };
         let changed = match effect {
             Effect::Done => story.changes().iter().flat_map(paths).collect(),
             Effect::None | Effect::Unknown => Vec::new(),
@@ -228,7 +224,7 @@ impl<'a> Teller<'a> {
         Finished {
             status: Some(status),
             rejected: match &failure {
-                Some(failure) if untouched => Rejected::by(failure),
+                Some(failure) if story.undo.is_none() => Rejected::by(failure),
                 _ => Rejected::No,
             },
             failure,
@@ -241,14 +237,6 @@ impl<'a> Teller<'a> {
             notes: self.story.warnings,
         }
     }
-}
-
-/// Where a change was made: of a renamed file both names.
-fn paths(change: &Change) -> impl Iterator<Item = RelPath> {
-    let record = &change.record;
-    [Some(record.path.clone()), record.from.clone()]
-        .into_iter()
-        .flatten()
 }
 
 /// What is known of a plan before anything is done.

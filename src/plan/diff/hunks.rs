@@ -1,6 +1,6 @@
 //! The lines that differ, with three lines around them.
 
-use std::{ops::Range, time::Duration};
+use std::{borrow::Cow, ops::Range, time::Duration};
 
 use similar::{DiffOp, TextDiff};
 
@@ -24,37 +24,8 @@ pub(super) struct Hunks<'a> {
     groups: Vec<Vec<DiffOp>>,
 }
 
-/// A line of a unified diff, its line ending left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Line<'a> {
-    /// `@@ -1,3 +1,4 @@`
-    Head(String),
-    Kept(&'a str),
-    Removed(&'a str),
-    Added(&'a str),
-    /// The line before is the file's last and has no line ending.
-    Unended,
-}
-
-impl Line<'_> {
-    /// What stands before the text.
-    pub(super) fn mark(&self) -> Option<char> {
-        match self {
-            Self::Head(_) | Self::Unended => None,
-            Self::Kept(_) => Some(' '),
-            Self::Removed(_) => Some('-'),
-            Self::Added(_) => Some('+'),
-        }
-    }
-
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Self::Head(text) => text,
-            Self::Kept(text) | Self::Removed(text) | Self::Added(text) => text,
-            Self::Unended => "\\ No newline at end of file",
-        }
-    }
-}
+/// A line of a unified diff without its line ending: what stands before the text, and the text.
+pub(super) type Line<'a> = (Option<char>, Cow<'a, str>);
 
 impl<'a> Hunks<'a> {
     pub(super) fn between(before: &'a str, after: &'a str) -> Self {
@@ -103,7 +74,7 @@ impl<'a> Hunks<'a> {
     /// The diff, line by line, made as it is asked for.
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'a>> {
         self.groups.iter().flat_map(move |group| {
-            let head = Line::Head(self.head(group));
+            let head = (None, Cow::Owned(self.head(group)));
             std::iter::once(head).chain(group.iter().flat_map(move |op| self.shown(op)))
         })
     }
@@ -135,34 +106,29 @@ impl<'a> Hunks<'a> {
                 (&[], old, new)
             }
         };
-        told(kept, Line::Kept)
-            .chain(told(removed, Line::Removed))
-            .chain(told(added, Line::Added))
+        told(kept, ' ')
+            .chain(told(removed, '-'))
+            .chain(told(added, '+'))
     }
 }
 
-/// Those lines, each with what is to be said of it.
-fn told<'s, 'a>(
-    lines: &'s [&'a str],
-    kind: fn(&'a str) -> Line<'a>,
-) -> impl Iterator<Item = Line<'a>> + use<'s, 'a> {
+/// Those lines with that mark; a remark follows the last one of a file without a line ending.
+fn told<'s, 'a>(lines: &'s [&'a str], mark: char) -> impl Iterator<Item = Line<'a>> + use<'s, 'a> {
     let single = lines.iter().flat_map(|lines| lines.split_inclusive('\n'));
-    single.flat_map(move |line| ended(line, kind))
+    single.flat_map(move |line| {
+        let text = line.strip_suffix('\n');
+        let remark = (None, Cow::Borrowed("\\ No newline at end of file"));
+        let line = (Some(mark), Cow::Borrowed(text.unwrap_or(line)));
+        [Some(line), text.is_none().then_some(remark)]
+            .into_iter()
+            .flatten()
+    })
 }
 
 fn count(all: &[&str], part: Range<usize>) -> usize {
     let part = all.get(part).unwrap_or_default().iter();
     part.map(|lines| newlines(lines) + usize::from(!lines.ends_with('\n')))
         .sum()
-}
-
-/// The line without its `\n`, and a remark where it has none.
-fn ended<'a>(line: &'a str, kind: fn(&'a str) -> Line<'a>) -> impl Iterator<Item = Line<'a>> {
-    let (text, remark) = match line.strip_suffix('\n') {
-        Some(text) => (text, None),
-        None => (line, Some(Line::Unended)),
-    };
-    std::iter::once(kind(text)).chain(remark)
 }
 
 /// How what lies between the first and the last difference is compared.

@@ -40,7 +40,7 @@ pub(super) fn update(
     let (number, place) = choose(body, &documents, path, document)?;
     let said = said(&documents, number, done(&place), path);
     let mut problem = "cannot be written there".to_owned();
-    for (splices, spot) in ways(body, &place, value) {
+    for (splices, spot) in ways(body, &place, None, value) {
         let after = apply(body, &splices, budget)?;
         let mut expected = documents.clone();
         if let Some(root) = expected.get_mut(number) {
@@ -59,10 +59,12 @@ pub(super) fn update(
     )))
 }
 
-/// The ways in which the value can be written there, the best first.
+/// The ways in which the value can be written there, the best first. A new key comes after `earlier` other new
+/// ones of its mapping.
 fn ways<'a>(
     body: &'a str,
     place: &'a Place<'a>,
+    earlier: Option<usize>,
     value: &'a Value,
 ) -> impl Iterator<Item = (Vec<Splice>, Spot)> + 'a {
     let spots: &[Spot] = match place {
@@ -76,11 +78,9 @@ fn ways<'a>(
     all.filter_map(move |way| {
         let splices = match place {
             Place::There(seat) => splice::set(body, seat, value, way.0),
-            Place::New {
-                mapping,
-                key,
-                earlier,
-            } => splice::add(body, mapping, key, *earlier, value, way),
+            Place::New { mapping, key } => {
+                splice::add(body, mapping, key, earlier.unwrap_or_default(), value, way)
+            }
         };
         Some((splices?, way.1))
     })
@@ -118,8 +118,7 @@ fn choose<'a>(
 ) -> Result<(usize, Place<'a>), EditError> {
     let count = documents.len();
     if let Some(asked) = document {
-        let number = usize::try_from(asked).ok().and_then(|it| it.checked_sub(1));
-        let root = number.and_then(|number| Some((number, documents.get(number)?)));
+        let root = index(asked).and_then(|number| Some((number, documents.get(number)?)));
         let (number, root) = root.ok_or_else(|| EditError::PlaceNotFound {
             path: path.clone(),
             problem: format!(
@@ -157,6 +156,11 @@ fn choose<'a>(
             numbers.join(", ")
         ))),
     }
+}
+
+/// The index of a document that is counted from 1.
+fn index(number: u64) -> Option<usize> {
+    usize::try_from(number).ok()?.checked_sub(1)
 }
 
 fn none() -> EditError {

@@ -116,28 +116,24 @@ impl Journal {
         entries: &[Entry],
         operation: &str,
     ) -> Result<Self, FileError> {
-        let new = dir.create(JOURNAL, 0o600)?;
+        let (file, _) = dir.create(JOURNAL, 0o600)?;
         let begin = Event::Begin {
             version: VERSION,
             entries: entries.to_vec(),
             operation: operation.to_owned(),
-            birth: Birth::of(&new.file),
+            birth: Birth::of(&file),
             root: dir.root().inode(),
         };
         let line = line(&begin);
-        dir.reserve(JOURNAL, &new.file, (line.len() + TAIL) as u64)?;
-        let mut journal = Self {
-            file: new.file,
-            length: 0,
-        };
+        dir.reserve(JOURNAL, &file, (line.len() + TAIL) as u64)?;
+        let mut journal = Self { file, length: 0 };
         journal.write(dir, &line)?;
         Ok(journal)
     }
 
     /// Reads what a journal says, and opens it to go on.
     pub(crate) fn open(dir: &Dir<'_>) -> Result<(Self, Account), FileError> {
-        let (bytes, _, read_from) = dir.read_open(JOURNAL, LONGEST)?;
-        let (account, length) = read(&bytes, Birth::of(&read_from), dir.root().inode());
+        let (account, length) = told(dir)?;
         let file = dir.open_to_write(JOURNAL)?;
         Ok((Self { file, length }, account))
     }
@@ -172,10 +168,13 @@ impl Journal {
 
 /// What the journal of a plan says that nobody is at work on; nothing where there is no journal.
 pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
-    let found = there(dir.read_open(JOURNAL, LONGEST))?;
-    Ok(found.map_or_else(Account::default, |(bytes, _, file)| {
-        read(&bytes, Birth::of(&file), dir.root().inode()).0
-    }))
+    let (account, _) = there(told(dir))?.unzip();
+    Ok(account.unwrap_or_default())
+}
+
+fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
+    let (bytes, _, file) = dir.read_open(JOURNAL, LONGEST)?;
+    Ok(read(&bytes, Birth::of(&file), dir.root().inode()))
 }
 
 fn line(event: &Event) -> Vec<u8> {

@@ -175,15 +175,15 @@ impl<'a> Stage<'a> {
         way: Way,
     ) -> Result<Written, FileError> {
         let dir = self.folder.beside(slot)?;
-        let new = dir.write_new(slot.name(), bytes, attributes.initial_mode())?;
-        let kept = attributes.give(&dir, slot.name(), &new.file, &new.facts)?;
+        let (file, made) = dir.write_new(slot.name(), bytes, attributes.initial_mode())?;
+        let kept = attributes.give(&dir, slot.name(), &file, &made)?;
         self.made.push(slot.clone());
-        let facts = dir.facts_of(slot.name(), &new.file)?;
+        let facts = dir.facts_of(slot.name(), &file)?;
         let post = Post {
             ino: facts.ino,
             bytes: facts.bytes,
             sha256: hash(bytes),
-            attributes: Some(Attributes::of(&dir, slot.name(), &new.file, &facts)?.digest()),
+            attributes: Some(Attributes::of(&dir, slot.name(), &file, &facts)?.digest()),
         };
         Ok(Written {
             post,

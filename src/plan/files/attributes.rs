@@ -168,20 +168,22 @@ impl Attributes {
             dir.root().faults.before(Call::Attributes).map_err(refused)
         };
         let mut lost = Kept::new();
+        let mut missed = |what: &str, errno: Errno| {
+            lost.push(format!("{what}: {}", std::io::Error::from(errno)));
+        };
         // The owner first: changing it takes set-user-ID bits away.
         let owner = self.owner.filter(|uid| *uid != facts.uid);
         let group = self.group.filter(|gid| *gid != facts.gid);
         if owner.is_some() || group.is_some() {
             gate()?;
             if let Err(errno) = fchown(file, owner.map(Uid::from_raw), group.map(Gid::from_raw)) {
-                lost.push(format!("owner and group: {}", std::io::Error::from(errno)));
+                missed("owner and group", errno);
             }
         }
         for (attribute, value) in &self.extended {
             gate()?;
             if let Err(errno) = fsetxattr(file, attribute, value, XattrFlags::empty()) {
-                let attribute = attribute.to_string_lossy();
-                lost.push(format!("{attribute}: {}", std::io::Error::from(errno)));
+                missed(&attribute.to_string_lossy(), errno);
             }
         }
         // Where it was made, it may have got an ACL.
@@ -189,7 +191,7 @@ impl Attributes {
         if !self.extended.iter().any(has_acl) {
             match fremovexattr(file, ACL) {
                 Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
-                Err(errno) => lost.push(format!("{ACL}: {}", std::io::Error::from(errno))),
+                Err(errno) => missed(ACL, errno),
             }
         }
         // The mode after them: an ACL brings one of its own.
@@ -215,15 +217,14 @@ impl Dir<'_> {
     /// Copies a file with its times; blocks are shared where the file system can.
     pub(crate) fn copy(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
         let (mut from, facts) = self.open(name)?;
-        let mut copy = to.create(new, 0o600)?;
+        let (mut copy, made) = to.create(new, 0o600)?;
         to.gate(Call::Write, "write", new)?;
-        if ioctl_ficlone(&copy.file, &from).is_err() {
-            std::io::copy(&mut from, &mut copy.file)
-                .map_err(FileError::io("write", to.name(new)))?;
+        if ioctl_ficlone(&copy, &from).is_err() {
+            std::io::copy(&mut from, &mut copy).map_err(FileError::io("write", to.name(new)))?;
         }
         let attributes = Attributes::of(self, name, &from, &facts)?.dated_like(&facts);
         // What a backup cannot have of its original, the manifest still tells.
-        attributes.give(to, new, &copy.file, &copy.facts)?;
+        attributes.give(to, new, &copy, &made)?;
         Ok(())
     }
 }

@@ -37,13 +37,6 @@ pub(crate) struct Dir<'a> {
     path: Option<RelPath>,
 }
 
-/// A file that was just made and is still open.
-#[derive(Debug)]
-pub(crate) struct New {
-    pub(crate) file: File,
-    pub(crate) facts: Facts,
-}
-
 impl Root {
     /// Opens a directory below the root; no link on the way is followed.
     pub(crate) fn dir(&self, path: Option<&RelPath>) -> Result<Dir<'_>, FileError> {
@@ -206,28 +199,31 @@ impl<'a> Dir<'a> {
     // --- changing ---
 
     /// Makes a file that was not there, with these permission bits under the umask.
-    pub(crate) fn create(&self, name: &str, mode: u32) -> Result<New, FileError> {
+    pub(crate) fn create(&self, name: &str, mode: u32) -> Result<(File, Facts), FileError> {
         self.gate(Call::Create, "create", name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let (file, facts) = self.opened("create", name, flags, mode)?;
-        Ok(New { file, facts })
+        self.opened("create", name, flags, mode)
     }
 
-    pub(crate) fn write_new(&self, name: &str, bytes: &[u8], mode: u32) -> Result<New, FileError> {
-        let mut new = self.create(name, mode)?;
+    pub(crate) fn write_new(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        mode: u32,
+    ) -> Result<(File, Facts), FileError> {
+        let (mut file, facts) = self.create(name, mode)?;
         self.gate(Call::Write, "write", name)?;
-        new.file
-            .write_all(bytes)
+        file.write_all(bytes)
             .map_err(FileError::io("write", self.name(name)))?;
-        Ok(new)
+        Ok((file, facts))
     }
 
     /// Makes a file with that content, or exchanges one of ours: readers see the old or the new one.
     pub(crate) fn put(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), FileError> {
         let temporary = format!(".{name}.new");
         self.remove(&temporary)?;
-        let new = self.write_new(&temporary, bytes, 0o600)?;
-        fchmod(&new.file, Mode::from_raw_mode(mode))
+        let (file, _) = self.write_new(&temporary, bytes, 0o600)?;
+        fchmod(&file, Mode::from_raw_mode(mode))
             .map_err(FileError::of("set the mode of", self.name(name)))?;
         self.rename(&temporary, self, name, RenameFlags::empty())
     }

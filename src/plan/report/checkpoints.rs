@@ -65,31 +65,19 @@ impl Manifest {
 impl Point {
     fn of(change: &Change, depends_on: Vec<Uuid>) -> Self {
         let record = &change.record;
-        let (original_size, original_mode, original_modified) = match &record.before {
-            FileState::Absent => (None, None, None),
-            FileState::Present {
-                bytes,
-                modified,
-                mode,
-                ..
-            } => (
-                Some(*bytes),
-                Some(format!("{mode:04o}")),
-                Some(At::from(*modified)),
-            ),
-        };
+        let before = record.before.as_ref();
         let mut point = Self {
             checkpoint_id: change.checkpoint.id,
             file_path: record.target().clone(),
             backup_location: change.checkpoint.backup.clone(),
-            original_hash: record.before.hash().map(str::to_owned),
-            original_size,
+            original_hash: record.hash_before().cloned(),
+            original_size: before.map(|before| before.bytes),
             operation_to_reverse: record.kind,
             restore_command: String::new(),
             new_path: record.new_path().cloned(),
-            result_hash: record.after.hash().map(str::to_owned),
-            original_mode,
-            original_modified,
+            result_hash: record.after.as_ref().map(|after| after.hash.clone()),
+            original_mode: before.map(FileState::octal),
+            original_modified: before.map(|before| At::from(before.modified)),
             actions: record.actions.clone(),
             depends_on,
             undone_at: None,

@@ -222,8 +222,8 @@ fn entry(story: &Story, record: &ChangeRecord, change_id: Uuid) -> Value {
         // Of a renamed file the old path, as the plan's `target` names it.
         "file_path": record.target(),
         "operation": record.kind,
-        "before_state": state(&record.before),
-        "after_state": state(&record.after),
+        "before_state": state(record.before.as_ref()),
+        "after_state": state(record.after.as_ref()),
         "diff_summary": record.diff,
         "timestamp": At::from(last.map_or(&story.ended, |verdict| &verdict.ended)),
         "actions": record.actions,
@@ -233,26 +233,12 @@ fn entry(story: &Story, record: &ChangeRecord, change_id: Uuid) -> Value {
 }
 
 /// A file, or that there is none: then everything else is null (R-001-56, R-001-57).
-fn state(state: &FileState) -> Value {
-    match state {
-        FileState::Absent => json!({
-            "exists": false,
-            "hash": null,
-            "size_bytes": null,
-            "last_modified": null,
-            "mode": null,
-        }),
-        FileState::Present {
-            hash,
-            bytes,
-            modified,
-            mode,
-        } => json!({
-            "exists": true,
-            "hash": hash,
-            "size_bytes": bytes,
-            "last_modified": At::from(*modified),
-            "mode": format!("{mode:04o}"),
-        }),
-    }
+fn state(state: Option<&FileState>) -> Value {
+    json!({
+        "exists": state.is_some(),
+        "hash": state.map(|file| &file.hash),
+        "size_bytes": state.map(|file| file.bytes),
+        "last_modified": state.map(|file| At::from(file.modified)),
+        "mode": state.map(FileState::octal),
+    })
 }

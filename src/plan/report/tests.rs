@@ -55,7 +55,7 @@ fn sha(text: &str) -> String {
 const MODIFIED: &str = "2026-01-02T03:04:05.123456789Z";
 
 fn file(text: &str, mode: u32) -> FileState {
-    FileState::Present {
+    FileState {
         hash: sha(text),
         bytes: text.len() as u64,
         modified: MODIFIED.parse::<Timestamp>().unwrap(),
@@ -167,7 +167,7 @@ fn run() -> Run {
 }
 
 fn change(told: &Told<'_>) -> Change {
-    let state = |text: Option<&str>| text.map_or(FileState::Absent, |text| file(text, told.mode));
+    let state = |text: Option<&str>| text.map(|text| file(text, told.mode));
     let (new, old) = (path(told.path), path(told.from.unwrap_or(told.path)));
     let side = |name, text: &'static str| Side {
         name,

@@ -31,13 +31,9 @@ impl Teller<'_> {
     /// The plan failed while its actions were looked at (R-001-126).
     pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
         let now = self.desk.host.now();
-        let verdict = |action: &Action| Verdict {
-            action: action.id.clone(),
-            action_type: Some(action.operation.action_type()),
-            target: Some(action.target.to_string()),
-            began: now.clone(),
-            ended: now.clone(),
-            end: ActionEnd::Skipped("Not tried: the plan failed".to_owned()),
+        let verdict = |action: &Action| {
+            let end = ActionEnd::Skipped("Not tried: the plan failed".to_owned());
+            Verdict::of(action, now.clone(), now.clone(), end)
         };
         self.story.verdicts = plan.actions.iter().map(verdict).collect();
     }
@@ -81,16 +77,13 @@ impl Teller<'_> {
 
     /// The action that changes that file failed, and those after it were not tried (R-001-181).
     pub(super) fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
-        let changes = self.story.undo.iter().flat_map(|undo| &undo.changes);
-        let blamed = at.and_then(|at| {
-            let mut changes = changes.filter(|change| {
-                change.record.path == *at || change.record.from.as_ref() == Some(at)
-            });
-            changes
-                .next()
-                .and_then(|change| change.record.actions.first())
-                .cloned()
-        });
+        let at_it = |at: &RelPath| {
+            let mut records = self.story.changes().iter().map(|change| &change.record);
+            records.find(|record| record.path == *at || record.from.as_ref() == Some(at))
+        };
+        let blamed = at
+            .and_then(at_it)
+            .and_then(|it| it.actions.first().cloned());
         let mut verdicts = self.story.verdicts.iter();
         let already = verdicts.any(|verdict| verdict.failure() == Some(why));
         let Some(blamed) = blamed else { return already };

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{
-    CREATED, UPDATED, choose, done,
+    CREATED, UPDATED, choose, done, index,
     model::{self, Node},
     place::Place,
     said, set,
@@ -74,16 +74,12 @@ impl Draft {
         value: &Value,
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
-        let (number, mut place) = match choose(&self.body, &self.documents, path, document) {
+        let (number, place) = match choose(&self.body, &self.documents, path, document) {
             Ok(found) => found,
             // The tree does not hold what the earlier changes have made.
             Err(_) if !self.changes.is_empty() => {
-                let number = match (document, self.documents.len()) {
-                    (Some(asked), _) => {
-                        usize::try_from(asked).ok().and_then(|it| it.checked_sub(1))
-                    }
-                    (None, count) => (count == 1).then_some(0),
-                };
+                let only = (self.documents.len() == 1).then_some(0);
+                let number = document.map_or(only, index);
                 return number.map_or(Ok(None), |number| {
                     self.change_again(number, path, value, budget)
                 });
@@ -93,10 +89,9 @@ impl Draft {
         if self.changes.iter().any(|change| change.meets(number, path)) {
             return self.change_again(number, path, value, budget);
         }
-        if let Place::New { earlier, .. } = &mut place {
-            *earlier = self.new_beside(number, path);
-        }
-        let Some((splices, spot)) = ways(&self.body, &place, value).next() else {
+        let is_new = matches!(place, Place::New { .. });
+        let earlier = is_new.then(|| self.new_beside(number, path));
+        let Some((splices, spot)) = ways(&self.body, &place, earlier, value).next() else {
             return Ok(None);
         };
         if !splices.iter().all(|splice| self.is_free(splice)) {
@@ -107,10 +102,6 @@ impl Draft {
         if let Some(root) = self.expected.get_mut(number) {
             set(root, path, value, spot);
         }
-        let earlier = match place {
-            Place::New { earlier, .. } => Some(earlier),
-            Place::There(_) => None,
-        };
         self.size = size;
         self.changes.push(Change {
             document: number,
@@ -153,11 +144,8 @@ impl Draft {
             return Ok(None);
         };
         let asked = Some(number as u64 + 1);
-        let (_, mut place) = choose(&self.body, &self.documents, &change.path, asked)?;
-        if let (Place::New { earlier, .. }, Some(before)) = (&mut place, change.earlier) {
-            *earlier = before;
-        }
-        let Some((splices, _)) = ways(&self.body, &place, &whole).next() else {
+        let (_, place) = choose(&self.body, &self.documents, &change.path, asked)?;
+        let Some((splices, _)) = ways(&self.body, &place, change.earlier, &whole).next() else {
             return Ok(None);
         };
         let old = change.splices.iter().map(|(range, _)| range);

@@ -14,8 +14,6 @@ pub(super) enum Place<'a> {
     New {
         mapping: Seat<'a>,
         key: &'a str,
-        /// How many new keys of the mapping are put in before this one.
-        earlier: usize,
     },
 }
 
@@ -64,7 +62,6 @@ impl<'a> Place<'a> {
                         return Ok(Self::New {
                             mapping: seat,
                             key: name,
-                            earlier: 0,
                         });
                     }
                     None => return Err(missing("there is no such key".to_owned())),

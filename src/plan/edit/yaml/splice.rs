@@ -77,7 +77,7 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
                 (old.more.clone(), text),
             )
         }
-        Text::Line(text) | Text::Literal(text) => {
+        Text::Written(text) => {
             let (first, more) = cut(&text);
             // A collection below its key gives way to a value beside the key, but for comments between.
             let beside = old.starts_line && node.style == Style::Block && {
@@ -123,7 +123,7 @@ pub(super) fn add(
     let column = column(body, mapping.start);
     let deeper = column + INDENT;
     let member = match Text::of(value, Style::Plain, deeper, form)? {
-        Text::Line(text) | Text::Literal(text) => format!("{name}: {text}"),
+        Text::Written(text) => format!("{name}: {text}"),
         Text::Block(value) => {
             let (pad, text) = (" ".repeat(deeper), write::block(value, deeper, form));
             format!("{name}:\n{pad}{text}")
@@ -192,16 +192,15 @@ fn add_in_flow(
 
 /// What is written, before it has its place.
 enum Text<'a> {
-    Line(String),
-    Literal(String),
+    Written(String),
     Block(&'a Value),
 }
 
 impl<'a> Text<'a> {
     fn of(value: &'a Value, old: Style, indent: usize, form: Form) -> Option<Self> {
         match (form, value) {
-            (Form::Line, _) => Some(Self::Line(write::flow(value, old))),
-            (Form::Lines, Value::String(text)) => write::literal(text, indent).map(Self::Literal),
+            (Form::Line, _) => Some(Self::Written(write::flow(value, old))),
+            (Form::Lines, Value::String(text)) => write::literal(text, indent).map(Self::Written),
             _ if old != Style::Flow && !write::is_flow(value) => Some(Self::Block(value)),
             _ => None,
         }
