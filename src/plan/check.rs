@@ -96,15 +96,15 @@ pub(crate) fn check(
     plan.limits.fits_backups(originals(&actions, &located))?;
     let groups = Group::all(&actions, &located);
     let mut overlay = Overlay::new(plan, &view);
-    let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
-    let mut verdicts: BTreeMap<usize, Verdict> = BTreeMap::new();
+    let mut verdicts: HashMap<&ActionId, Verdict> = HashMap::new();
     let mut halted: Option<&ActionId> = None;
     for (turn, (action, places)) in actions.iter().zip(&located).enumerate() {
         if let Some(failure) = stopped() {
             return Err(failure);
         }
         let (began, clock) = (host.now(), host.moment());
-        let end = match (skipped(action, &ends), halted) {
+        let skipped = skipped(action, |id| verdicts.get(id).map(|verdict| &verdict.end));
+        let end = match (skipped, halted) {
             (Some(reason), _) => ActionEnd::Skipped(reason),
             (None, Some(failed)) => {
                 ActionEnd::Skipped(format!("Not tried: {failed} failed before it"))
@@ -125,29 +125,25 @@ pub(crate) fn check(
         if matches!(end, ActionEnd::Failed(_)) && plan.instructions.on_error == OnError::Stop {
             halted.get_or_insert(&action.id);
         }
-        let verdict = Verdict::of(action, began, host.now(), end.clone());
-        ends.insert(&action.id, end);
-        verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
+        verdicts.insert(&action.id, Verdict::of(action, began, host.now(), end));
         let mut judged = Vec::new();
         for group in groups.iter().filter(|group| group.edited == Some(turn)) {
             judged.extend(overlay.judge(&group.paths, stopped)?);
         }
         for (failed, failure) in judged {
-            if let Some(hasty) = done_after(&actions, &ends, &failed) {
+            if let Some(hasty) = done_after(&actions, &verdicts, &failed) {
                 let message = format!(
                     "{}; {} was done in reliance on that already",
                     failure.message, hasty.id
                 );
                 return Err(Failure { message, ..failure });
             }
-            for action in actions.iter().filter(|action| failed.contains(&action.id)) {
-                ends.insert(&action.id, ActionEnd::Failed(failure.clone()));
-                if plan.instructions.on_error == OnError::Stop {
-                    halted.get_or_insert(&action.id);
-                }
+            if plan.instructions.on_error == OnError::Stop {
+                let mut ids = actions.iter().map(|action| &action.id);
+                halted = halted.or_else(|| ids.find(|id| failed.contains(id)));
             }
-            for verdict in verdicts.values_mut() {
-                if failed.contains(&verdict.action) {
+            for id in &failed {
+                if let Some(verdict) = verdicts.get_mut(id) {
                     verdict.end = ActionEnd::Failed(failure.clone());
                 }
             }
@@ -156,7 +152,10 @@ pub(crate) fn check(
             overlay.finish(&group.paths, sink)?;
         }
     }
-    Ok(verdicts.into_values().collect())
+    let actions = plan.actions.iter();
+    Ok(actions
+        .filter_map(|action| verdicts.remove(&action.id))
+        .collect())
 }
 
 /// Whether an action has had its time (R-001-169 … R-001-172).
@@ -173,12 +172,12 @@ fn too_slow(action: &Action, clock: Moment) -> Option<Failure> {
 /// An action that was done, and waited for one of these.
 fn done_after<'a>(
     actions: &[&'a Action],
-    ends: &HashMap<&ActionId, ActionEnd>,
+    verdicts: &HashMap<&ActionId, Verdict>,
     failed: &[ActionId],
 ) -> Option<&'a Action> {
     let hasty = |action: &&&Action| {
         !failed.contains(&action.id)
-            && matches!(ends.get(&action.id), Some(ActionEnd::Completed(_)))
+            && verdicts.get(&action.id).is_some_and(Verdict::is_completed)
             && action.depends_on.iter().any(|id| failed.contains(id))
     };
     actions.iter().find(hasty).copied()
@@ -198,8 +197,11 @@ fn originals(actions: &[&Action], located: &[Places]) -> u64 {
 }
 
 /// 001 §5.3: why an action is not tried.
-pub(crate) fn skipped(action: &Action, ends: &HashMap<&ActionId, ActionEnd>) -> Option<String> {
-    action.depends_on.iter().find_map(|id| match ends.get(id) {
+pub(crate) fn skipped<'e>(
+    action: &Action,
+    end: impl Fn(&ActionId) -> Option<&'e ActionEnd>,
+) -> Option<String> {
+    action.depends_on.iter().find_map(|id| match end(id) {
         Some(ActionEnd::Completed(_)) => None,
         Some(ActionEnd::Failed(_)) => Some(format!("Dependency {id} failed")),
         Some(ActionEnd::Skipped(_)) | None => Some(format!("Dependency {id} not completed")),

@@ -27,7 +27,10 @@ pub(crate) struct Limits {
     /// No plan may touch what these match, approved or not.
     pub(crate) forbidden: Forbidden,
     /// Who set the limits, for messages.
-    pub(crate) sources: Sources,
+    operations_by: Source,
+    files_by: Source,
+    file_bytes_by: Source,
+    protection: ProtectionRules,
 }
 
 /// `system_config.execution_constraints`, where it is given.
@@ -38,14 +41,6 @@ pub(crate) struct Constraints {
     pub(crate) max_file_bytes: Option<u64>,
     pub(crate) forbidden: Vec<String>,
     pub(crate) protected: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sources {
-    operations: Source,
-    files: Source,
-    file_bytes: Source,
-    protection: ProtectionRules,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +84,7 @@ impl Limits {
             10,
             notes,
         );
-        let (file_bytes, bytes_by) = at_most(
+        let (file_bytes, file_bytes_by) = at_most(
             "max_file_size_bytes",
             bounds.max_file_bytes,
             config.map(|config| config.max_file_bytes),
@@ -109,12 +104,10 @@ impl Limits {
                 .map_err(|error| in_config("protected_files", &error))?,
             forbidden: Forbidden::with(patterns(|config| &config.forbidden), own)
                 .map_err(|error| in_config("forbidden_patterns", &error))?,
-            sources: Sources {
-                operations: operations_by,
-                files: files_by,
-                file_bytes: bytes_by,
-                protection: bounds.protection,
-            },
+            operations_by,
+            files_by,
+            file_bytes_by,
+            protection: bounds.protection,
         })
     }
 }
@@ -208,7 +201,7 @@ impl Limits {
         let Some((class, pattern)) = self.protected.class_of(path) else {
             return Ok(());
         };
-        let rules = self.sources.protection;
+        let rules = self.protection;
         let (class_name, rule) = match class {
             ProtectedClass::Critical => ("critical", rules.critical),
             ProtectedClass::Important => ("important", rules.important),
@@ -221,10 +214,9 @@ impl Limits {
             }
             Protection::Never => "the catalog lets no approval change that",
         };
-        Err(Failure::new(
-            Fault::ProtectedFile,
-            format!("`{path}` is protected (class {class_name}, pattern `{pattern}`); {way_out}"),
-        ))
+        let message =
+            format!("`{path}` is protected (class {class_name}, pattern `{pattern}`); {way_out}");
+        Err(Failure::new(Fault::ProtectedFile, message))
     }
 
     /// Whether the plan may contain an action of this type (R-001-23).
@@ -242,18 +234,16 @@ impl Limits {
         } else {
             allowed.join(", ")
         };
-        Err(Failure::new(
-            Fault::OperationNotAllowed,
-            format!(
-                "{operation} is not allowed; allowed is {allowed}, by {}",
-                self.sources.operations
-            ),
-        ))
+        let message = format!(
+            "{operation} is not allowed; allowed is {allowed}, by {}",
+            self.operations_by
+        );
+        Err(Failure::new(Fault::OperationNotAllowed, message))
     }
 
     /// Whether a plan may touch so many files (R-001-174).
     pub(crate) fn fits_files(&self, files: usize) -> Result<(), Failure> {
-        let (most, by) = (self.max_files, self.sources.files);
+        let (most, by) = (self.max_files, self.files_by);
         if files <= most {
             return Ok(());
         }
@@ -275,7 +265,7 @@ impl Limits {
 
     /// Whether a file may be so large, before or after (R-001-175).
     pub(crate) fn fits_file(&self, path: &RelPath, bytes: u64) -> Result<(), Failure> {
-        let (most, by) = (self.max_file_bytes, self.sources.file_bytes);
+        let (most, by) = (self.max_file_bytes, self.file_bytes_by);
         if bytes <= most {
             return Ok(());
         }

@@ -178,13 +178,11 @@ impl<'a> Overlay<'a> {
         regular(path, &facts)?;
         self.plan.limits.fits_file(path, facts.bytes)?;
         if facts.nlink > 1 {
-            return Err(Failure::new(
-                Fault::SharedFile,
-                format!(
-                    "`{path}` has {} names (hard links); changing one would part it from the others. Give the plan a file of its own",
-                    facts.nlink
-                ),
-            ));
+            let message = format!(
+                "`{path}` has {} names (hard links); changing one would part it from the others. Give the plan a file of its own",
+                facts.nlink
+            );
+            return Err(Failure::new(Fault::SharedFile, message));
         }
         let dir = self.view.parent(path)?;
         self.view.may_change(path.parent().as_ref())?;
@@ -243,18 +241,16 @@ impl<'a> Overlay<'a> {
         let mut nearest = None;
         for dir in path.ancestors() {
             if self.files.contains_key(&dir) {
-                return Err(Failure::new(
-                    Fault::PlanConflict,
-                    format!("`{dir}` is a file of this plan and cannot be a directory of `{path}`"),
-                ));
+                let message =
+                    format!("`{dir}` is a file of this plan and cannot be a directory of `{path}`");
+                return Err(Failure::new(Fault::PlanConflict, message));
             }
             match self.view.look(&dir)? {
                 Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
                 Some(_) => {
-                    return Err(Failure::new(
-                        Fault::NotAFile,
-                        format!("`{dir}` is no directory, so that `{path}` cannot be made"),
-                    ));
+                    let message =
+                        format!("`{dir}` is no directory, so that `{path}` cannot be made");
+                    return Err(Failure::new(Fault::NotAFile, message));
                 }
                 None => break,
             }
@@ -419,10 +415,8 @@ fn regular(path: &RelPath, facts: &Facts) -> Result<(), Failure> {
         Kind::Link => "a symbolic link",
         Kind::Other => "a device, pipe or socket",
     };
-    Err(Failure::new(
-        Fault::NotAFile,
-        format!("`{path}` is {what}; a plan changes regular files only"),
-    ))
+    let message = format!("`{path}` is {what}; a plan changes regular files only");
+    Err(Failure::new(Fault::NotAFile, message))
 }
 
 /// Deleting or renaming what a link leads to would leave the link behind, and doing it to the link is

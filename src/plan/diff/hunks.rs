@@ -30,14 +30,18 @@ pub(super) type Line<'a> = (Option<char>, Cow<'a, str>);
 impl<'a> Hunks<'a> {
     pub(super) fn between(before: &'a str, after: &'a str) -> Self {
         let window = Window::of(before, after);
-        let too_many = |text: &str| newlines(text) > MOST_LINES;
-        let middle = if too_many(window.old) || too_many(window.new) {
-            Middle::InOnePiece
-        } else {
-            Middle::InLines
+        let too_many = [window.old, window.new]
+            .iter()
+            .any(|text| newlines(text) > MOST_LINES);
+        let lines = |text: &'a str| text.split_inclusive('\n');
+        let pieces = |middle: &'a str| -> Vec<&'a str> {
+            let whole = Some(middle).filter(|middle| too_many && !middle.is_empty());
+            let apart = Some(middle).filter(|_| !too_many);
+            let middle = whole.into_iter().chain(apart.into_iter().flat_map(lines));
+            let (lead, tail) = (lines(window.lead), lines(window.tail));
+            lead.chain(middle).chain(tail).collect()
         };
-        let old = window.pieces(window.old, middle);
-        let new = window.pieces(window.new, middle);
+        let (old, new) = (pieces(window.old), pieces(window.new));
         let mut diff = TextDiff::configure();
         let diff = diff.timeout(PATIENCE).diff_slices(&old, &new);
         Self {
@@ -131,13 +135,6 @@ fn count(all: &[&str], part: Range<usize>) -> usize {
         .sum()
 }
 
-/// How what lies between the first and the last difference is compared.
-#[derive(Debug, Clone, Copy)]
-enum Middle {
-    InLines,
-    InOnePiece,
-}
-
 struct Window<'a> {
     /// What both begin with.
     skipped: &'a str,
@@ -153,12 +150,11 @@ struct Window<'a> {
 impl<'a> Window<'a> {
     fn of(before: &'a str, after: &'a str) -> Self {
         let (a, b) = (before.as_bytes(), after.as_bytes());
-        let common = common_prefix(a, b);
+        let same = |(x, y): &(&u8, &u8)| x == y;
+        let common = a.iter().zip(b).take_while(same).count();
         let start = after_newline(a.get(..common).unwrap_or_default());
-        let common = common_suffix(
-            a.get(start..).unwrap_or_default(),
-            b.get(start..).unwrap_or_default(),
-        );
+        let rest = |text: &'a [u8]| text.get(start..).unwrap_or_default().iter().rev();
+        let common = rest(a).zip(rest(b)).take_while(same).count();
         // The first line of what they end with may have begun before it.
         let mut end = a.get(a.len() - common..).unwrap_or_default().iter();
         let whole = end
@@ -173,18 +169,6 @@ impl<'a> Window<'a> {
             old: before.get(start..a.len() - whole).unwrap_or_default(),
             new: after.get(start..b.len() - whole).unwrap_or_default(),
             tail: tail.get(..shown).unwrap_or_default(),
-        }
-    }
-
-    fn pieces(&self, middle: &'a str, how: Middle) -> Vec<&'a str> {
-        let lines = |text: &'a str| text.split_inclusive('\n');
-        let all = lines(self.lead);
-        match how {
-            Middle::InLines => all.chain(lines(middle)).chain(lines(self.tail)).collect(),
-            Middle::InOnePiece => {
-                let whole = Some(middle).filter(|middle| !middle.is_empty());
-                all.chain(whole).chain(lines(self.tail)).collect()
-            }
         }
     }
 }
@@ -211,32 +195,4 @@ fn after_newline(bytes: &[u8]) -> usize {
 
 fn newlines(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
-}
-
-/// Bytes compared at once: whole blocks are compared by the C library.
-const BLOCK: usize = 4096;
-
-fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let mut same = 0;
-    for (x, y) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
-        if x == y {
-            same += x.len();
-        } else {
-            return same + x.iter().zip(y).take_while(|(x, y)| x == y).count();
-        }
-    }
-    same
-}
-
-fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    let mut same = 0;
-    for (x, y) in a.rchunks(BLOCK).zip(b.rchunks(BLOCK)) {
-        if x == y {
-            same += x.len();
-        } else {
-            let (x, y) = (x.iter().rev(), y.iter().rev());
-            return same + x.zip(y).take_while(|(x, y)| x == y).count();
-        }
-    }
-    same
 }

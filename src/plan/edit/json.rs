@@ -66,20 +66,16 @@ fn add<'c>(
     let found = outline(body, path, Some(key), budget)?;
     let place = &found.place;
     let Some(object) = place.node.as_ref().filter(|_| place.kind == Kind::Object) else {
-        return Err(EditError::PlaceNotFound {
-            path: path.clone(),
-            problem: format!(
-                "it is {}; json_add_property adds to objects only, so name one, or write the whole \
-                 value with json_update_value",
-                place.kind.words()
-            ),
-        });
+        let problem = format!(
+            "it is {}; json_add_property adds to objects only, so name one, or write the whole \
+             value with json_update_value",
+            place.kind.words()
+        );
+        return Err(path.clone().missing(problem));
     };
     if object.picked.is_some() {
-        return Err(EditError::PlaceNotFound {
-            path: path.child(key),
-            problem: "the key is there already; change it with json_update_value".to_owned(),
-        });
+        let problem = "the key is there already; change it with json_update_value";
+        return Err(path.child(key).missing(problem));
     }
     let style = Style::of(&found.habits, budget);
     Ok(Planned {
@@ -99,10 +95,7 @@ fn remove<'c>(
     budget: &Budget<'_>,
 ) -> Result<Planned<'c>, EditError> {
     let found = outline(body, path, Some(key), budget)?;
-    let missing = |problem: String| EditError::PlaceNotFound {
-        path: path.clone(),
-        problem,
-    };
+    let missing = |problem: String| path.clone().missing(problem);
     let place = &found.place;
     let Some(container) = &place.node else {
         return Err(missing(format!(

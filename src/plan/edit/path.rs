@@ -2,6 +2,8 @@
 
 use std::{fmt, str::Chars};
 
+use super::EditError;
+
 /// A place in a JSON or YAML document: an RFC 9535 singular query (`$`, `.name`, `['name']`,
 /// `["name"]`, `[n]`, `[-n]`). It names one place; the last step need not lead anywhere yet.
 ///
@@ -32,6 +34,14 @@ pub(crate) struct PathError {
 const LARGEST: i64 = (1 << 53) - 1;
 
 impl JsonPath {
+    /// There is no such place, or none that fits.
+    pub(super) fn missing(self, problem: impl Into<String>) -> EditError {
+        EditError::PlaceNotFound {
+            path: self,
+            problem: problem.into(),
+        }
+    }
+
     /// Reads a path. It must start with `$`.
     pub(crate) fn parse(text: &str) -> Result<Self, PathError> {
         let mut reader = Reader { rest: text.chars() };

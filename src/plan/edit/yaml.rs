@@ -119,11 +119,10 @@ fn choose<'a>(
     let count = documents.len();
     if let Some(asked) = document {
         let root = index(asked).and_then(|number| Some((number, documents.get(number)?)));
-        let (number, root) = root.ok_or_else(|| EditError::PlaceNotFound {
-            path: path.clone(),
-            problem: format!(
+        let (number, root) = root.ok_or_else(|| {
+            path.clone().missing(format!(
                 "there is no document {asked}: the file holds {count}, counted from 1"
-            ),
+            ))
         })?;
         return Ok((number, Place::find(body, root, path)?));
     }
@@ -146,10 +145,9 @@ fn choose<'a>(
     match (places.next(), places.next()) {
         (Some(place), None) => Ok(place),
         (None, _) if count < 2 => Err(problem),
-        (None, _) => Err(EditError::PlaceNotFound {
-            path: path.clone(),
-            problem: format!("none of the {count} documents of the file has it"),
-        }),
+        (None, _) => Err(path
+            .clone()
+            .missing(format!("none of the {count} documents of the file has it"))),
         (Some(_), Some(_)) => Err(EditError::Refused(format!(
             "documents {} of the file can be meant by {path}; say which with `\"document\": N`, \
              counted from 1",

@@ -44,20 +44,13 @@ const ACL: &str = "system.posix_acl_access";
 
 /// The names of a file's extended attributes, each with a NUL behind it.
 fn names(file: &File) -> Result<Vec<u8>, Errno> {
-    // Most files have none, or few.
-    for room in [256, LONGEST] {
-        let mut names = vec![0; room];
-        match flistxattr(file, &mut names[..]) {
-            Ok(length) => {
-                names.truncate(length);
-                return Ok(names);
-            }
-            Err(Errno::OPNOTSUPP) => break,
-            Err(Errno::RANGE) if room < LONGEST => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(Vec::new())
+    let mut names = vec![0; LONGEST];
+    let length = match flistxattr(file, &mut names[..]) {
+        Err(Errno::OPNOTSUPP) => 0,
+        length => length?,
+    };
+    names.truncate(length);
+    Ok(names)
 }
 
 impl Attributes {

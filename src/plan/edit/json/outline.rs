@@ -359,18 +359,14 @@ impl<'b, 'p> Pass<'b, 'p> {
         let here = path.first(depth + 1);
         Err(match (step, place.node, place.kind) {
             (Step::Name(_), Some(object), Kind::Object) => no_key(here, &object),
-            (Step::Index(_), Some(array), Kind::Array) => EditError::PlaceNotFound {
-                path: here,
-                problem: format!("the array has {} items", array.count),
-            },
-            (_, _, kind) => EditError::PlaceNotFound {
-                path: here,
-                problem: format!(
-                    "there is {} at {}, which has no such step",
-                    kind.words(),
-                    path.first(depth)
-                ),
-            },
+            (Step::Index(_), Some(array), Kind::Array) => {
+                here.missing(format!("the array has {} items", array.count))
+            }
+            (_, _, kind) => here.missing(format!(
+                "there is {} at {}, which has no such step",
+                kind.words(),
+                path.first(depth)
+            )),
         })
     }
 }
@@ -378,16 +374,13 @@ impl<'b, 'p> Pass<'b, 'p> {
 /// The key that the path ends with is not among those of the object.
 pub(super) fn no_key(path: JsonPath, object: &Container<'_>) -> EditError {
     let (count, told) = (object.count, object.keys.join(", "));
-    EditError::PlaceNotFound {
-        path,
-        problem: match count {
-            0 => "the object is empty".to_owned(),
-            _ if count > object.keys.len() => {
-                format!("there is no such key; the first of its {count} are: {told}")
-            }
-            _ => format!("there is no such key; those of the object are: {told}"),
-        },
-    }
+    path.missing(match count {
+        0 => "the object is empty".to_owned(),
+        _ if count > object.keys.len() => {
+            format!("there is no such key; the first of its {count} are: {told}")
+        }
+        _ => format!("there is no such key; those of the object are: {told}"),
+    })
 }
 
 fn is_collection(text: &str) -> bool {

@@ -49,10 +49,7 @@ impl<'a> Place<'a> {
         };
         let mut seat = Seat::root(root);
         for (depth, step) in path.steps().iter().enumerate() {
-            let missing = |problem: String| EditError::PlaceNotFound {
-                path: path.first(depth + 1),
-                problem,
-            };
+            let missing = |problem: String| path.first(depth + 1).missing(problem);
             match (&seat.node.content, step) {
                 (Content::Members(_), Step::Name(name)) => match seat.node.member(name) {
                     Some((key, value)) => {
