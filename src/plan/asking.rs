@@ -199,9 +199,9 @@ fn fate_by(folder: &Folder<'_>, account: Account) -> Fate {
 fn changed_by(entry: &Entry) -> Vec<RelPath> {
     match entry {
         Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Vec::new(),
-        Entry::Rename { path, to, .. } => vec![path.clone(), to.clone()],
-        Entry::Create { path, .. } | Entry::Modify { path, .. } | Entry::Delete { path, .. } => {
-            vec![path.clone()]
+        file => {
+            let names = [Some(file.path()), file.to()];
+            names.into_iter().flatten().cloned().collect()
         }
     }
 }

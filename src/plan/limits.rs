@@ -80,14 +80,16 @@ impl Limits {
         let (files, files_by) = at_most(
             "max_files_modified",
             bounds.max_files,
-            config.map(|config| config.max_files),
+            config,
+            |config| config.max_files,
             10,
             notes,
         );
         let (file_bytes, file_bytes_by) = at_most(
             "max_file_size_bytes",
             bounds.max_file_bytes,
-            config.map(|config| config.max_file_bytes),
+            config,
+            |config| config.max_file_bytes,
             10 * MIB,
             notes,
         );
@@ -122,15 +124,14 @@ fn operations(
     let Some(config) = config else {
         return (bound.clone(), Source::Catalog);
     };
-    let (said, by) = match &config.operations {
-        Some(said) => (said.clone(), Source::Config(KEY)),
-        None => {
-            notes.push(format!(
-                "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
-            ));
-            let default = BTreeSet::from([ActionType::FileModify]);
-            (default, Source::ConfigDefault(KEY))
-        }
+    let (said, by) = if let Some(said) = &config.operations {
+        (said.clone(), Source::Config(KEY))
+    } else {
+        notes.push(format!(
+            "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
+        ));
+        let default = BTreeSet::from([ActionType::FileModify]);
+        (default, Source::ConfigDefault(KEY))
     };
     let beyond = said.difference(bound).map(|operation| operation.name());
     let beyond: Vec<&str> = beyond.collect();
@@ -148,11 +149,12 @@ fn operations(
 fn at_most(
     key: &'static str,
     bound: u64,
-    config: Option<Option<u64>>,
+    config: Option<&Constraints>,
+    said: fn(&Constraints) -> Option<u64>,
     default: u64,
     notes: &mut Vec<String>,
 ) -> (u64, Source) {
-    match config {
+    match config.map(said) {
         Some(Some(said)) if said > bound => {
             notes.push(format!(
                 "`system_config.execution_constraints.{key}` is {said}, and the bound is {bound}; the tighter holds"

@@ -40,14 +40,9 @@ pub(crate) struct Undo {
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) record: ChangeRecord,
-    pub(crate) checkpoint: Checkpoint,
-}
-
-/// The original of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Checkpoint {
-    pub(crate) id: Uuid,
-    /// From the root, below the report directory; none where no file was (CREATE).
+    /// By which it is taken back.
+    pub(crate) checkpoint: Uuid,
+    /// The original, from the root, below the report directory; none where no file was (CREATE).
     pub(crate) backup: Option<RelPath>,
 }
 

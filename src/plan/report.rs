@@ -173,11 +173,11 @@ pub(crate) fn log_lines(story: &Story) -> String {
 fn checkpoint_made(change: &Change) -> Value {
     let record = &change.record;
     json!({"checkpoint": {
-        "checkpoint_id": change.checkpoint.id,
+        "checkpoint_id": change.checkpoint,
         "file_path": record.target(),
         "operation": record.kind,
         "original_hash": record.hash_before(),
-        "backup_location": change.checkpoint.backup,
+        "backup_location": change.backup,
     }})
 }
 

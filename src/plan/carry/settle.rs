@@ -7,10 +7,7 @@ use crate::{
     plan::{
         Desk,
         asking::find,
-        engine::{
-            self, Account, Believe, Conflict, Consent, End, Folder, Origin, REPORTS, Settling,
-            State,
-        },
+        engine::{self, Account, Ask, Conflict, End, Folder, Origin, REPORTS, State},
         files::{Faults, FileError, Root},
         record::{Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus, bytes},
@@ -44,11 +41,7 @@ pub(crate) fn recover(desk: Desk<'_>) -> Settled {
 }
 
 /// Settles the plan of one report directory, whoever wrote its journal, if `ask` agrees to what would change.
-pub(crate) fn recover_named(
-    desk: Desk<'_>,
-    path: &str,
-    ask: &mut dyn FnMut(&[String]) -> Consent,
-) -> Settled {
+pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled {
     settled_under_lock(desk, |root| {
         let name = find(root, &PlanName::Path(path.to_owned()))?;
         if !root.try_lock()? {
@@ -59,15 +52,11 @@ pub(crate) fn recover_named(
             return Ok(Vec::new());
         }
         let limits = desk.limits()?;
-        let settling = Settling {
-            limits: &limits,
-            threads: THREADS,
-        };
         let mut told = Vec::new();
         let mut tell = |name: &str, end: &End| {
             told.push((recovered(root, desk, name, end), end.clone()));
         };
-        engine::recover_one(root, &name, settling, Believe::Asked(ask), &mut tell)?;
+        engine::recover_one(root, &name, &limits, THREADS, Some(ask), &mut tell)?;
         Ok(told)
     })
 }
@@ -118,14 +107,10 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
         return Ok(Vec::new());
     }
     let limits = desk.limits()?;
-    let settling = Settling {
-        limits: &limits,
-        threads,
-    };
     let mut told = Vec::new();
     let before = desk.course.now();
     desk.course.set(Reach::Changing);
-    let recovered = engine::recover(root, settling, &mut |name, end| {
+    let recovered = engine::recover(root, &limits, threads, &mut |name, end| {
         told.push((recovered(root, desk, name, end), end.clone()));
     });
     desk.course.set(before);

@@ -12,8 +12,8 @@ use crate::{
         files::{Facts, FileError, Inherited, Kept, Root},
         read,
         record::{
-            self, Atomicity, ChangeRecord, Checkpoint, Fidelity, FileState, Foreseen, PreviewHash,
-            Undo, uuid_v4,
+            self, Atomicity, ChangeRecord, Fidelity, FileState, Foreseen, PreviewHash, Undo,
+            uuid_v4,
         },
     },
     task::{Bounds, Failure, PlanOrder, Preview, RelPath},
@@ -102,10 +102,8 @@ impl Sink for Staging<'_> {
         };
         fidelity.degraded.append(&mut self.lost);
         let backup = self.stage.entries().last().and_then(|entry| entry.pre());
-        let checkpoint = Checkpoint {
-            id: uuid_v4(self.host.random_bytes()),
-            backup: backup.map(|pre| pre.backup.clone()),
-        };
+        let backup = backup.map(|pre| pre.backup.clone());
+        let checkpoint = uuid_v4(self.host.random_bytes());
         let foreseen = foreseen(&change, after.as_ref().map(|after| after.hash.clone()));
         let record = ChangeRecord {
             actions: change.actions.to_vec(),
@@ -118,7 +116,11 @@ impl Sink for Staging<'_> {
             fidelity,
         };
         self.foreseen.push(foreseen);
-        self.changes.push(record::Change { record, checkpoint });
+        self.changes.push(record::Change {
+            record,
+            checkpoint,
+            backup,
+        });
         Ok(())
     }
 }
@@ -186,19 +188,17 @@ pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Fin
             Err(Failure { message, ..failure })
         })
     };
-    let ended = foresee();
-    let finished = match ended {
-        Err(failure) => Finished::refused(failure),
-        Ok(()) => {
-            let files = telling::counted(foresight.foreseen.len(), "file");
-            let hash = PreviewHash::of(&order.plan, foresight.foreseen);
-            Finished {
-                preview: Some(Preview {
-                    hash: hash.as_str().to_owned(),
-                    diff: foresight.diff,
-                }),
-                ..Finished::nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
-            }
+    let finished = if let Err(failure) = foresee() {
+        Finished::refused(failure)
+    } else {
+        let files = telling::counted(foresight.foreseen.len(), "file");
+        let hash = PreviewHash::of(&order.plan, foresight.foreseen);
+        Finished {
+            preview: Some(Preview {
+                hash: hash.as_str().to_owned(),
+                diff: foresight.diff,
+            }),
+            ..Finished::nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
         }
     };
     Finished {

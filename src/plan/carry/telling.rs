@@ -103,7 +103,7 @@ impl<'a> Teller<'a> {
                 let left = changes.filter(|Change { record, .. }| {
                     Conflict::any_at(&conflicts, &record.path, record.from.as_ref())
                 });
-                let left = left.map(|change| change.checkpoint.id).collect();
+                let left = left.map(|change| change.checkpoint).collect();
                 self.story.rollback = Rollback::Done { at: now, left };
                 for conflict in conflicts {
                     self.trouble(Failure::new(Fault::RollbackConflict, conflict.to_string()));
@@ -111,7 +111,7 @@ impl<'a> Teller<'a> {
             }
             UndoEnd::Stuck(obstacles) => {
                 let changes = self.story.changes().iter();
-                let left = changes.map(|change| change.checkpoint.id).collect();
+                let left = changes.map(|change| change.checkpoint).collect();
                 self.story.rollback = Rollback::Stuck { at: now, left };
                 let message = format!(
                     "undoing did not come to its end: {}. Mend that, then `oneact recover` goes on; originals are in {}/backups",

@@ -147,7 +147,7 @@ impl<'a> Overlay<'a> {
     ) -> Result<Vec<Failed>, Failure> {
         let mut failed = Vec::new();
         for path in paths {
-            let judged = self.with(path, stopped, |now, file| now.judge(file))?;
+            let judged = self.with(path, stopped, Now::judge)?;
             failed.extend(judged.into_iter().flatten());
         }
         for path in paths {

@@ -132,7 +132,8 @@ fn literally(
         Template::fitted(replacement, |text| Ok(Template::plain(text)))?
     };
     for (start, found) in body.match_indices(literal) {
-        rewriting.replace(&[start..start + found.len()], &template)?;
+        let found = start..start + found.len();
+        rewriting.replace(&[found], &template)?;
     }
     if rewriting.number > 0 || !literal.contains('\n') {
         return Ok("");

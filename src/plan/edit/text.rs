@@ -83,12 +83,8 @@ pub(super) fn resized(
 
 /// A line without its end, and the end: `\n`, `\r\n`, or nothing.
 pub(super) fn parts(line: &str) -> (&str, &str) {
-    let text = line.strip_suffix('\n').unwrap_or(line);
-    let text = if text.len() < line.len() {
-        text.strip_suffix('\r').unwrap_or(text)
-    } else {
-        text
-    };
+    let text = line.strip_suffix('\n');
+    let text = text.map_or(line, |text| text.strip_suffix('\r').unwrap_or(text));
     line.split_at(text.len())
 }
 

@@ -296,9 +296,7 @@ impl<'a> Folder<'a> {
 
     fn clear_part(&self, part: &str, spared: &[RelPath]) -> Result<(), FileError> {
         self.slots.take();
-        if self.dir.look(part)?.is_some()
-            && remove_tree(self.root, &self.below(part)?, spared)? == Left::Nothing
-        {
+        if self.dir.look(part)?.is_some() && remove_tree(self.root, &self.below(part)?, spared)? {
             self.dir.remove_dir(part)?;
         }
         Ok(())
@@ -394,33 +392,22 @@ fn to_name(path: String) -> Result<RelPath, FileError> {
     RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
-    Nothing,
-    Something,
-}
-
-/// Removes what is in a directory of ours, but for `spared`.
-fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<Left, FileError> {
+/// Removes what is in a directory of ours, but for `spared`. Answers whether nothing is left.
+fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<bool, FileError> {
     let dir = root.dir(Some(path))?;
-    let mut left = Left::Nothing;
+    let mut is_empty = true;
     for name in dir.list()? {
-        let Ok(child) = RelPath::parse(&format!("{path}/{name}")) else {
-            left = Left::Something;
+        let child = RelPath::parse(&format!("{path}/{name}"));
+        let Some(child) = child.ok().filter(|child| !spared.contains(child)) else {
+            is_empty = false;
             continue;
         };
-        if spared.contains(&child) {
-            left = Left::Something;
-            continue;
-        }
         match dir.look(&name)?.map(|facts| facts.kind) {
-            Some(Kind::Dir) => match remove_tree(root, &child, spared)? {
-                Left::Nothing => dir.remove_dir(&name)?,
-                Left::Something => left = Left::Something,
-            },
+            Some(Kind::Dir) if remove_tree(root, &child, spared)? => dir.remove_dir(&name)?,
+            Some(Kind::Dir) => is_empty = false,
             Some(_) => dir.remove(&name)?,
             None => {}
         }
     }
-    Ok(left)
+    Ok(is_empty)
 }

@@ -319,6 +319,14 @@ impl Entry {
         }
     }
 
+    /// Where a renamed file goes.
+    pub(crate) fn to(&self) -> Option<&RelPath> {
+        match self {
+            Self::Rename { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
     /// Our own name for what is to come, or was there.
     pub(crate) fn slot(&self) -> Option<&RelPath> {
         match self {
@@ -343,12 +351,8 @@ impl Entry {
 
     /// The directories whose names it changes; `None` is the root.
     pub(crate) fn dirs(&self) -> Vec<Option<RelPath>> {
-        let mut dirs = vec![self.path().parent()];
-        if let Self::Rename { to, .. } = self {
-            dirs.push(to.parent());
-        }
-        dirs.extend(self.slot().map(RelPath::parent));
-        dirs
+        let names = [Some(self.path()), self.to(), self.slot()];
+        names.into_iter().flatten().map(RelPath::parent).collect()
     }
 }
 

@@ -117,12 +117,11 @@ impl<'a> Stage<'a> {
                 continue;
             };
             let from = view.parent(entry.path())?;
-            let to = match there(view.parent(&pre.backup))? {
-                Some(room) => room,
-                None => {
-                    self.folder.make_room(&pre.backup)?;
-                    view.parent(&pre.backup)?
-                }
+            let to = if let Some(room) = there(view.parent(&pre.backup))? {
+                room
+            } else {
+                self.folder.make_room(&pre.backup)?;
+                view.parent(&pre.backup)?
             };
             let (name, new) = (entry.path().name(), pre.backup.name());
             // A renamed file stays in use, and one that is written over is: their backups must be

@@ -96,23 +96,21 @@ impl<'a> Dir<'a> {
     }
 
     pub(crate) fn facts(&self) -> Result<Facts, FileError> {
-        fstat(&self.fd)
-            .map(|stat| Facts::of(&stat))
-            .map_err(FileError::of("look at", self.name(".")))
+        self.facts_of(".", &self.fd)
     }
 
-    pub(crate) fn facts_of(&self, name: &str, file: &File) -> Result<Facts, FileError> {
+    pub(crate) fn facts_of(&self, name: &str, file: &impl AsFd) -> Result<Facts, FileError> {
         fstat(file)
             .map(|stat| Facts::of(&stat))
             .map_err(FileError::of("look at", self.name(name)))
     }
 
     pub(crate) fn mount(&self) -> Result<u64, FileError> {
-        mount_of(&self.fd).map_err(FileError::of("look at", self.name(".")))
+        self.mount_of(".", &self.fd)
     }
 
     /// The mount of an open file: another one than its directory's if something is mounted on it.
-    pub(crate) fn mount_of(&self, name: &str, file: &File) -> Result<u64, FileError> {
+    pub(crate) fn mount_of(&self, name: &str, file: &impl AsFd) -> Result<u64, FileError> {
         mount_of(file).map_err(FileError::of("look at", self.name(name)))
     }
 
@@ -159,8 +157,7 @@ impl<'a> Dir<'a> {
                 Err(errno) => return Err(FileError::of("read", self.name(name))(errno)),
             }
         }
-        let stat = fstat(&file).map_err(FileError::of("look at", self.name(name)))?;
-        let after = Facts::of(&stat);
+        let after = self.facts_of(name, &file)?;
         if !before.same(&after) || after.bytes != bytes.len() as u64 {
             return Err(FileError::of("read", self.name(name))(Errno::AGAIN));
         }

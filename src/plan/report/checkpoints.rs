@@ -33,7 +33,7 @@ impl Manifest {
                 .changes
                 .iter()
                 .rev()
-                .map(|change| change.checkpoint.id)
+                .map(|change| change.checkpoint)
                 .collect(),
             // A path with a name added is a path.
             auto_rollback_script: RelPath::parse(&script).unwrap_or_else(|_| run.directory.clone()),
@@ -50,7 +50,7 @@ impl Manifest {
     pub(crate) fn at_the_end(story: &Story) -> Option<Self> {
         let undo = story.undo.as_ref()?;
         let mut manifest = Self::of(&story.run, undo);
-        let all = undo.changes.iter().map(|change| change.checkpoint.id);
+        let all = undo.changes.iter().map(|change| change.checkpoint);
         match &story.rollback {
             Rollback::NotDone => {}
             Rollback::Done { at, left } | Rollback::Stuck { at, left } => {
@@ -67,9 +67,9 @@ impl Point {
         let record = &change.record;
         let before = record.before.as_ref();
         let mut point = Self {
-            checkpoint_id: change.checkpoint.id,
+            checkpoint_id: change.checkpoint,
             file_path: record.target().clone(),
-            backup_location: change.checkpoint.backup.clone(),
+            backup_location: change.backup.clone(),
             original_hash: record.hash_before().cloned(),
             original_size: before.map(|before| before.bytes),
             operation_to_reverse: record.kind,
@@ -116,7 +116,7 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
         let depends_on = others
             .into_iter()
             .filter_map(|other| undo.changes.get(other))
-            .map(|other| other.checkpoint.id)
+            .map(|other| other.checkpoint)
             .collect();
         Point::of(change, depends_on)
     })

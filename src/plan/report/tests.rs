@@ -14,8 +14,8 @@ use crate::{
         diff::{Pair, Side, summary},
         model::{ActionId, ChangeKind},
         record::{
-            ActionEnd, Change, ChangeRecord, Checkpoint, Durability, Fidelity, FileState, Jail,
-            Rollback, Trouble, Undo, Verdict,
+            ActionEnd, Change, ChangeRecord, Durability, Fidelity, FileState, Jail, Rollback,
+            Trouble, Undo, Verdict,
         },
     },
     task::{ActionType, Failure, Fault, RelPath, hexadecimal},
@@ -193,10 +193,8 @@ fn change(told: &Told<'_>) -> Change {
             diff: summary(pair),
             fidelity: Fidelity::default(),
         },
-        checkpoint: Checkpoint {
-            id: uuid(told.n),
-            backup: told.before.map(|_| path(&backup(&old))),
-        },
+        checkpoint: uuid(told.n),
+        backup: told.before.map(|_| path(&backup(&old))),
     }
 }
 

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use regex_automata::{
-    Input, Span,
+    Input,
     meta::{Builder, Config, Regex},
     util::{captures::Captures, interpolate},
 };
@@ -108,7 +108,8 @@ impl Expression {
                             .to_owned(),
                     ));
                 }
-                let groups: Vec<_> = captures.iter().map(range).collect();
+                let groups = captures.iter().map(|it| it.map_or(0..0, |it| it.range()));
+                let groups: Vec<_> = groups.collect();
                 rewriting.replace(&groups, &template)?;
                 at = found.end;
                 last = Some(at);
@@ -166,10 +167,6 @@ impl Expression {
         }
         Ok(Template::new(text, groups))
     }
-}
-
-fn range(group: Option<Span>) -> Range<usize> {
-    group.map_or(0..0, |group| group.range())
 }
 
 fn compiled(parsed: &Hir, most: usize) -> Result<Regex, PatternError> {

@@ -123,7 +123,7 @@ fn double_quoted(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             c if u32::from(c) > 0xFFFF || is_harmless(c) => quoted.push(c),
-            c => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => quoted.extend(format!("\\u{:04x}", u32::from(c)).chars()),
         }
     }
     quoted.push('"');
