@@ -104,7 +104,7 @@ fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Fai
     Ok(None)
 }
 
-/// A number of a process may have passed on to another program.
+/// Whether the process runs this program: its id may belong to another one by now.
 fn is_ours(pid: i32) -> bool {
     fs::read_link(format!("/proc/{pid}/exe"))
         .is_ok_and(|path| path.to_str() == Some(&host::own_path()))
@@ -150,7 +150,8 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
     (!name.is_empty() && !name.starts_with('.')).then_some(name)
 }
 
-/// What became of a plan whose run died before it could say so: what the journal says, after everything that was interrupted has been settled.
+/// What became of a plan whose run died before it could answer. The journal says it, after every interrupted
+/// plan was settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     Made {

@@ -233,7 +233,7 @@ pub(super) fn make<'a>(
     verified: Verify<'_>,
 ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
     let manifest = Manifest::of(&teller.story.run, &undo);
-    // Written before the first change: how it is taken back.
+    // How the changes are undone is written before the first of them.
     let documents = vec![
         (MANIFEST, report::bytes(&manifest)),
         (SCRIPT, report::script(&manifest).into_bytes()),
@@ -308,7 +308,7 @@ impl Drop for Lock<'_> {
     }
 }
 
-/// Waits for its turn, as long as `stopped` lets it.
+/// Waits for the root's lock until `stopped` gives a reason to end.
 pub(super) fn locked<'a>(
     root: &'a Root,
     stopped: &dyn Fn() -> Option<Failure>,

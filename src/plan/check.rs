@@ -216,7 +216,7 @@ struct Place {
 
 type Places = Result<Place, Failure>;
 
-/// Rules about names hold for the places they lead to as well (R-001-25, R-001-157).
+/// Rules about names hold for the real places, too (R-001-25, R-001-157).
 fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) -> Places {
     let place = |path: &RelPath| -> Result<Located, Failure> {
         let located = view.locate(path).map_err(outside)?;
@@ -297,7 +297,7 @@ pub(crate) struct Original {
     pub(crate) attributes: Attributes,
 }
 
-/// Longer than the clock of any file system stands still, in nanoseconds.
+/// Longer than one clock tick of any file system, in nanoseconds.
 const TICK: i64 = 20_000_000;
 
 impl Original {
@@ -319,8 +319,7 @@ impl Original {
     }
 }
 
-/// A file that was written a moment ago could be written again without its time changing: it is waited
-/// for until it could not.
+/// A file that was just written could be written again with the same time. Waits until the clock has ticked.
 fn settle(facts: &Facts) {
     let age = host::file_time().saturating_sub(facts.mtime);
     if (0..TICK).contains(&age) {

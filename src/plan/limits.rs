@@ -296,7 +296,7 @@ pub(crate) const fn action_timeout(operation: ActionType) -> (Duration, Duration
     (Duration::from_secs(default), Duration::from_secs(most))
 }
 
-/// The same for the plan as a whole (R-001-173).
+/// The default and the maximum for the plan as a whole (R-001-173).
 pub(crate) const PLAN_TIMEOUT: (Duration, Duration) =
     (Duration::from_mins(5), Duration::from_hours(1));
 

@@ -167,7 +167,7 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
     if let Some(inner) = fields.inner("execution_instructions") {
         document.asked = Asked::read(inner);
     }
-    // Read before this, with the envelope.
+    // The envelope has read it already.
     fields.get("protocol_validation");
     fields.descriptive(&[
         ("version", Shape::Text),

@@ -61,7 +61,7 @@ pub(crate) struct Story {
     pub(crate) rollback: Rollback,
     /// What failed and belongs to no single action.
     pub(crate) troubles: Vec<Trouble>,
-    /// What people should know though nothing failed; the plan's notes among them.
+    /// Warnings and the plan's notes: what people should know although nothing failed.
     pub(crate) warnings: Vec<String>,
     pub(crate) durability: Durability,
     pub(crate) jail: Jail,
@@ -306,7 +306,7 @@ pub(crate) struct Fidelity {
     pub(crate) through_link: Option<String>,
 }
 
-/// How the new content came to its place. The greater promises less.
+/// How the new content came to its place. Ordered: later variants give weaker guarantees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Atomicity {
@@ -318,7 +318,8 @@ pub(crate) enum Atomicity {
     InPlace,
 }
 
-/// Whether what stood there at the moment of the exchange was kept. The greater promises less.
+/// Whether the file that was there at the moment of the exchange was kept. Ordered: later variants give weaker
+/// guarantees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Capture {

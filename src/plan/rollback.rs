@@ -61,14 +61,14 @@ fn undo(
             "Every file is already as it was before the plan.".to_owned(),
         ));
     }
-    // Everything is looked at before anything is begun.
+    // Every checkpoint is examined before the first change.
     let inverses = points
         .iter()
         .map(|point| Inverse::of(point, &entries, root, &limits))
         .collect::<Result<Vec<_>, _>>()?;
     let own = Folder::create(root, &desk.report_name())?;
     let run = Run {
-        // Not the plan's own: who names that means the plan, not what undid it.
+        // The plan's own id must keep naming the plan, not its rollback.
         plan_id: format!("rollback-{}", manifest.plan_id),
         task_id: desk.task_id.to_owned(),
         directory: own.path().clone(),
@@ -94,16 +94,9 @@ fn undo(
         .checkpoints
         .iter()
         .all(|point| point.undone_at.is_some() || points.contains(point));
-    let made: &[RelPath] = if last {
-        &manifest.created_directories
-    } else {
-        &[]
-    };
-    let staged = staged.and_then(|()| {
-        made.iter()
-            .rev()
-            .try_for_each(|dir| staging.stage.remove_dir(dir.clone()))
-    });
+    let made = manifest.created_directories.iter();
+    let mut made = made.rev().filter(|_| last).cloned();
+    let staged = staged.and_then(|()| made.try_for_each(|dir| staging.stage.remove_dir(dir)));
     if let Err(error) = staged {
         teller.trouble(error.into());
         let folder = staging.stage.abandon()?;

@@ -51,7 +51,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// What a plan under way says of itself, for those who ask or cancel.
+    /// The note of a plan under way, for `status` and `cancel`.
     pub(in crate::plan) fn mark(&self) -> Vec<u8> {
         let mark = json!({
             "plan_id": self.story.run.plan_id,
@@ -73,7 +73,7 @@ impl<'a> Teller<'a> {
         let of_action = self.story.verdicts.iter().find_map(Verdict::failure);
         let first = self.story.troubles.first().map(|trouble| &trouble.failure);
         match self.story.rollback {
-            // Being stuck is told first.
+            // Being stuck comes first.
             Rollback::Stuck { .. } => first,
             Rollback::NotDone | Rollback::Done { .. } => of_action.or(first),
         }
@@ -282,7 +282,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The same where nothing could be written down.
+    /// The same if no report could be written.
     pub(in crate::plan) fn unwritten(mut self) -> Finished {
         let reports = self.reports();
         let story = &self.story;

@@ -167,7 +167,7 @@ fn fits(
     let started = thread::Builder::new()
         .name("schema".to_owned())
         .spawn(move || {
-            // Nobody listens any more if the plan had to stop.
+            // The receiver is gone if the plan had to stop.
             let _ = answer.send(judge(&schema, &value));
         });
     if let Err(error) = started {

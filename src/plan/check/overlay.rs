@@ -47,7 +47,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Does one action. A failing one leaves everything as it was.
+    /// Does one action. A failing action leaves everything as it was.
     pub(super) fn act(
         &mut self,
         action: &'a Action,
@@ -279,7 +279,7 @@ impl<'a> Overlay<'a> {
         }
         for path in paths {
             if let Some(entry) = self.files.get_mut(path) {
-                // The bytes go; that the plan has been here stays known.
+                // Free the bytes, but remember that the plan has named this path.
                 entry.before = None;
                 if let Some(now) = &mut entry.now {
                     now.bytes = Some(Vec::new());

@@ -88,7 +88,7 @@ impl<'a> Hunks<'a> {
             // What comes before the first group is single lines.
             let first = group.first().map_or(0, |op| range(op).start) + self.skipped;
             match group.iter().map(|op| count(all, range(op))).sum() {
-                // Of no lines, the one before is named.
+                // For no lines, the line before is named.
                 0 => format!("{first},0"),
                 1 => format!("{}", first + 1),
                 lines => format!("{},{lines}", first + 1),

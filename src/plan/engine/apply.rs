@@ -93,7 +93,7 @@ fn set_aside(root: &Root, path: &RelPath, dir: &Dir<'_>, slot: &RelPath) -> Resu
     }
     let aside = root.parent(slot)?;
     dir.move_to(path.name(), &aside, slot.name())?;
-    // Somebody was there in between.
+    // Another program put something into it meanwhile.
     if !root.dir(Some(slot))?.list()?.is_empty() {
         aside.move_to(slot.name(), dir, path.name())?;
     }

@@ -44,7 +44,7 @@ pub(crate) struct Folder<'a> {
     root: &'a Root,
     path: RelPath,
     dir: Dir<'a>,
-    /// The directory of the slots, once it was needed.
+    /// The directory of the slots, opened at the first use.
     slots: RefCell<Option<Rc<Dir<'a>>>>,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Folder<'a> {
 
     pub(crate) fn make_slots(&self) -> Result<(), FileError> {
         self.dir.ensure_dir(STAGED, PRIVATE)?;
-        // What is made in it is to be as if it were made in its place.
+        // Files that are made in it must not inherit from it.
         Inherited::take_from(&self.root.dir(Some(&self.below(STAGED)?))?)
     }
 

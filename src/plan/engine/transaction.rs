@@ -20,7 +20,7 @@ use super::{
     folder::{Folder, REPORTS},
     journal::{Entry, Event, JOURNAL, Journal, Way},
     stage::Stage,
-    undo::{Conflict, Undone, undo},
+    undo::{Conflict, undo},
 };
 
 /// Everything is ready and on the disk: the new content, the originals, the manifest, the journal
@@ -261,8 +261,8 @@ pub(super) fn take_back(
     let mut obstacles = Vec::new();
     for entry in entries.iter().rev() {
         match undo(folder.root(), entry) {
-            Ok(Undone::Restored) => {}
-            Ok(Undone::Conflict(conflict)) => {
+            Ok(None) => {}
+            Ok(Some(conflict)) => {
                 conflicts.push(conflict);
                 spared.extend(entry.slot().cloned());
                 spared.extend(entry.pre().map(|pre| pre.backup.clone()));

@@ -21,13 +21,8 @@ const BLOCK: usize = 256 * 1024;
 /// What a kernel writes at once, in bytes.
 const PAGE: usize = 4096;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Undone {
-    /// It is as before the plan, or never was otherwise.
-    Restored,
-    /// Somebody has changed it since: it stays as it is.
-    Conflict(Conflict),
-}
+/// What somebody else has changed since, so that it stays; `None`: it is as before the plan.
+type Undone = Option<Conflict>;
 
 /// What somebody else has changed, so that it was not taken back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,18 +68,18 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
 
 fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Undone, FileError> {
     if root.look(slot)?.is_some() {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     match root.look(path)? {
         Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
-            Ok(()) => Ok(Undone::Restored),
+            Ok(()) => Ok(None),
             Err(error) if error.errno == Errno::NOTEMPTY => Ok(conflict(
                 path,
                 "the directory holds files of others; it stays",
             )),
             Err(error) => Err(error),
         },
-        None => Ok(Undone::Restored),
+        None => Ok(None),
         Some(_) => Ok(conflict(
             path,
             "another directory or file stands there; it stays",
@@ -99,7 +94,7 @@ fn undo_create(
     post: &Post,
 ) -> Result<Undone, FileError> {
     if root.look(slot)?.is_some() || root.look(path)?.is_none() {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     let Some(ours) = ours(root, path, post)? else {
         return Ok(conflict(
@@ -111,7 +106,7 @@ fn undo_create(
     dir.move_to(path.name(), &aside, slot.name())?;
     // Whoever wrote to it since it was looked at has written to what was moved aside.
     if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     aside.move_to(slot.name(), &dir, path.name())?;
     Ok(conflict(
@@ -128,7 +123,7 @@ fn undo_modify(
     post: &Post,
 ) -> Result<Undone, FileError> {
     match root.look(slot)? {
-        Some(aside) if aside.ino == post.ino => Ok(Undone::Restored),
+        Some(aside) if aside.ino == post.ino => Ok(None),
         Some(original) => {
             let Some(ours) = ours(root, path, post)? else {
                 return Ok(conflict(
@@ -142,7 +137,7 @@ fn undo_modify(
                 Ok(aside.look(slot.name())?.is_some_and(|now| now.same(facts)))
             };
             if out(&ours)? {
-                return Ok(Undone::Restored);
+                return Ok(None);
             }
             give_back(&aside, slot.name(), &dir, path.name(), || out(&original))?;
             Ok(conflict(
@@ -157,9 +152,9 @@ fn undo_modify(
                 from.link(pre.backup.name(), &aside, slot.name())?;
                 let dir = root.parent(path)?;
                 aside.rename(slot.name(), &dir, path.name(), RenameFlags::empty())?;
-                Ok(Undone::Restored)
+                Ok(None)
             }
-            Some(facts) if facts.ino == pre.facts.ino => Ok(Undone::Restored),
+            Some(facts) if facts.ino == pre.facts.ino => Ok(None),
             _ => Ok(conflict(
                 path,
                 "the changed file was changed again since; it stays",
@@ -178,7 +173,7 @@ fn undo_in_place(
 ) -> Result<Undone, FileError> {
     let dir = root.parent(path)?;
     match dir.look(path.name())? {
-        Some(facts) if facts.same(&pre.facts) => return Ok(Undone::Restored),
+        Some(facts) if facts.same(&pre.facts) => return Ok(None),
         Some(facts) if facts.ino == pre.facts.ino => {}
         _ => return Ok(conflict(path, "another file stands there; it stays")),
     }
@@ -208,7 +203,7 @@ fn undo_in_place(
         dir.overwrite(path.name(), &old)?;
     }
     dir.set_modified(path.name(), pre.facts.mtime)?;
-    Ok(Undone::Restored)
+    Ok(None)
 }
 
 /// Whether a file can be what an unfinished writing of `new` over `old` leaves: every page is of one of
@@ -233,7 +228,7 @@ fn undo_delete(
 ) -> Result<Undone, FileError> {
     if root.look(slot)?.is_none() {
         return Ok(match root.look(path)? {
-            Some(_) => Undone::Restored,
+            Some(_) => None,
             None => conflict(
                 path,
                 "it was deleted, and what was kept of it is gone; see the backup",
@@ -256,12 +251,12 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
         .look(path)?
         .is_some_and(|facts| facts.ino == pre.facts.ino)
     {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     let (here, there) = (root.look(path)?, root.look(to)?);
     if there.is_none() && here.is_some() {
         // It was never made: somebody else has exchanged the file before.
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     if there.is_none_or(|facts| facts.ino != pre.facts.ino) {
         return Ok(conflict(
@@ -275,7 +270,7 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
 
 fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
     if root.look(slot)?.is_none() {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     move_back(root, slot, path, "something else was put there; it stays")
 }
@@ -290,7 +285,7 @@ fn move_back(
 ) -> Result<Undone, FileError> {
     let (aside, dir) = (root.parent(from)?, root.parent(path)?);
     match aside.move_to(from.name(), &dir, path.name()) {
-        Ok(()) => Ok(Undone::Restored),
+        Ok(()) => Ok(None),
         Err(error) if error.errno == Errno::EXIST => Ok(conflict(path, taken)),
         Err(error) => Err(error),
     }
@@ -358,7 +353,7 @@ fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
 }
 
 fn conflict(path: &RelPath, what: impl Into<String>) -> Undone {
-    Undone::Conflict(Conflict {
+    Some(Conflict {
         path: path.clone(),
         what: what.into(),
     })

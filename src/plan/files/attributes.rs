@@ -118,7 +118,7 @@ impl Attributes {
         hexadecimal(&Sha256::digest(told))
     }
 
-    /// The same, modified at that moment: files are as old as a clock that stands still says.
+    /// With a fixed clock, its time becomes the modification time, unless there is one already.
     pub(crate) fn stamped(self, clock: Option<Timestamp>) -> Self {
         let modified = clock.map(|at| Timespec {
             tv_sec: at.as_second(),
@@ -130,7 +130,7 @@ impl Attributes {
         }
     }
 
-    /// The same, as old as that file: for an original that returns.
+    /// The same with the modification time of that file.
     pub(crate) fn dated_like(self, facts: &Facts) -> Self {
         Self {
             modified: Some(timespec(facts.mtime)),

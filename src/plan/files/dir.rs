@@ -336,12 +336,12 @@ impl<'a> Dir<'a> {
         }
     }
 
-    /// Removes a file of ours; one that is gone is as good.
+    /// Removes a file of ours. A missing file is no error.
     pub(crate) fn remove(&self, name: &str) -> Result<(), FileError> {
         self.unlink(name, AtFlags::empty())
     }
 
-    /// Removes an empty directory of ours; one that is gone is as good.
+    /// Removes an empty directory of ours. A missing directory is no error.
     pub(crate) fn remove_dir(&self, name: &str) -> Result<(), FileError> {
         self.unlink(name, AtFlags::REMOVEDIR)
     }

@@ -1,4 +1,4 @@
-//! Faults on demand: every call that changes a file or waits for the disk can be the last one.
+//! Injected faults: every call that changes a file or waits for the disk can fail or end the process.
 
 use std::{
     sync::{
@@ -28,7 +28,7 @@ pub(crate) enum Call {
     Sync,
 }
 
-/// What is to go wrong. Nothing, outside tests and `oneact selftest`.
+/// The faults to inject. None, outside tests and `oneact selftest`.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     /// The call, counted from 1, and what happens there.

@@ -95,7 +95,7 @@ impl Expression {
                     break;
                 };
                 if found.is_empty() && last == Some(found.end) {
-                    // Nothing, right behind a match.
+                    // An empty match directly after a match does not count.
                     if at == piece.end {
                         break;
                     }
