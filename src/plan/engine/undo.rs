@@ -122,14 +122,12 @@ fn undo_modify(
     pre: &Pre,
     post: &Post,
 ) -> Result<Undone, FileError> {
+    let again = || conflict(path, "the changed file was changed again since; it stays");
     match root.look(slot)? {
         Some(aside) if aside.ino == post.ino => Ok(None),
         Some(original) => {
             let Some(ours) = ours(root, path, post)? else {
-                return Ok(conflict(
-                    path,
-                    "the changed file was changed again since; it stays",
-                ));
+                return Ok(again());
             };
             let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
             aside.exchange(slot.name(), &dir, path.name())?;
@@ -155,10 +153,7 @@ fn undo_modify(
                 Ok(None)
             }
             Some(facts) if facts.ino == pre.facts.ino => Ok(None),
-            _ => Ok(conflict(
-                path,
-                "the changed file was changed again since; it stays",
-            )),
+            _ => Ok(again()),
         },
     }
 }
@@ -171,6 +166,7 @@ fn undo_in_place(
     slot: &RelPath,
     pre: &Pre,
 ) -> Result<Undone, FileError> {
+    let theirs = || conflict(path, "the file was changed by somebody else; it stays");
     let dir = root.parent(path)?;
     match dir.look(path.name())? {
         Some(facts) if facts.same(&pre.facts) => return Ok(None),
@@ -185,20 +181,14 @@ fn undo_in_place(
     };
     let now = match whole(path) {
         Err(error) if error.errno == Errno::FBIG => {
-            return Ok(conflict(
-                path,
-                "the file was changed by somebody else; it stays",
-            ));
+            return Ok(theirs());
         }
         other => other?,
     };
     let (old, new) = (whole(&pre.backup)?, whole(slot)?);
     if now != old {
         if !is_between(&now, &old, &new) {
-            return Ok(conflict(
-                path,
-                "the file was changed by somebody else; it stays",
-            ));
+            return Ok(theirs());
         }
         dir.overwrite(path.name(), &old)?;
     }
