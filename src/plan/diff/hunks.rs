@@ -160,7 +160,9 @@ impl<'a> Window<'a> {
         let whole = end
             .position(|byte| *byte == b'\n')
             .map_or(0, |at| common - at - 1);
-        let first = lines_back(a.get(..start).unwrap_or_default());
+        let lead = before.get(..start).unwrap_or_default();
+        let lead = lead.split_inclusive('\n').rev().take(CONTEXT);
+        let first = start - lead.map(str::len).sum::<usize>();
         let tail = before.get(a.len() - whole..).unwrap_or_default();
         let shown = tail.split_inclusive('\n').take(CONTEXT).map(str::len).sum();
         Self {
@@ -171,18 +173,6 @@ impl<'a> Window<'a> {
             tail: tail.get(..shown).unwrap_or_default(),
         }
     }
-}
-
-/// Where the last [`CONTEXT`] lines of whole lines begin.
-fn lines_back(bytes: &[u8]) -> usize {
-    let mut start = bytes.len();
-    for _ in 0..CONTEXT {
-        let Some(before) = start.checked_sub(1) else {
-            return 0;
-        };
-        start = after_newline(bytes.get(..before).unwrap_or_default());
-    }
-    start
 }
 
 /// The place after the last line ending.
