@@ -73,17 +73,17 @@ fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Und
     match root.look(path)? {
         Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
             Ok(()) => Ok(None),
-            Err(error) if error.errno == Errno::NOTEMPTY => Ok(conflict(
+            Err(error) if error.errno == Errno::NOTEMPTY => Ok(Some(conflict(
                 path,
                 "the directory holds files of others; it stays",
-            )),
+            ))),
             Err(error) => Err(error),
         },
         None => Ok(None),
-        Some(_) => Ok(conflict(
+        Some(_) => Ok(Some(conflict(
             path,
             "another directory or file stands there; it stays",
-        )),
+        ))),
     }
 }
 
@@ -97,10 +97,10 @@ fn undo_create(
         return Ok(None);
     }
     let Some(ours) = ours(root, path, post)? else {
-        return Ok(conflict(
+        return Ok(Some(conflict(
             path,
             "the created file was changed since; it stays",
-        ));
+        )));
     };
     let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
     dir.move_to(path.name(), &aside, slot.name())?;
@@ -109,10 +109,10 @@ fn undo_create(
         return Ok(None);
     }
     aside.move_to(slot.name(), &dir, path.name())?;
-    Ok(conflict(
+    Ok(Some(conflict(
         path,
         "the created file was exchanged meanwhile; it stays",
-    ))
+    )))
 }
 
 fn undo_modify(
@@ -122,7 +122,12 @@ fn undo_modify(
     pre: &Pre,
     post: &Post,
 ) -> Result<Undone, FileError> {
-    let again = || conflict(path, "the changed file was changed again since; it stays");
+    let again = || {
+        Some(conflict(
+            path,
+            "the changed file was changed again since; it stays",
+        ))
+    };
     match root.look(slot)? {
         Some(aside) if aside.ino == post.ino => Ok(None),
         Some(original) => {
@@ -138,10 +143,10 @@ fn undo_modify(
                 return Ok(None);
             }
             give_back(&aside, slot.name(), &dir, path.name(), || out(&original))?;
-            Ok(conflict(
+            Ok(Some(conflict(
                 path,
                 "the changed file was exchanged meanwhile; it stays",
-            ))
+            )))
         }
         // Made by a rename over it: the original is in its backup alone.
         None => match root.look(path)? {
@@ -166,12 +171,17 @@ fn undo_in_place(
     slot: &RelPath,
     pre: &Pre,
 ) -> Result<Undone, FileError> {
-    let theirs = || conflict(path, "the file was changed by somebody else; it stays");
+    let theirs = || {
+        Some(conflict(
+            path,
+            "the file was changed by somebody else; it stays",
+        ))
+    };
     let dir = root.parent(path)?;
     match dir.look(path.name())? {
         Some(facts) if facts.same(&pre.facts) => return Ok(None),
         Some(facts) if facts.ino == pre.facts.ino => {}
-        _ => return Ok(conflict(path, "another file stands there; it stays")),
+        _ => return Ok(Some(conflict(path, "another file stands there; it stays"))),
     }
     let whole = |path: &RelPath| -> Result<Vec<u8>, FileError> {
         let (bytes, _) = root
@@ -219,17 +229,17 @@ fn undo_delete(
     if root.look(slot)?.is_none() {
         return Ok(match root.look(path)? {
             Some(_) => None,
-            None => conflict(
+            None => Some(conflict(
                 path,
                 "it was deleted, and what was kept of it is gone; see the backup",
-            ),
+            )),
         });
     }
     if there(root.parent(path))?.is_none() {
-        return Ok(conflict(
+        return Ok(Some(conflict(
             path,
             "its directory is gone; the file is kept in its backup",
-        ));
+        )));
     }
     let kept = &pre.backup;
     let taken = format!("another file was put there; the deleted one is kept as {kept}");
@@ -249,10 +259,10 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
         return Ok(None);
     }
     if there.is_none_or(|facts| facts.ino != pre.facts.ino) {
-        return Ok(conflict(
+        return Ok(Some(conflict(
             to,
             "the renamed file was exchanged since; it stays",
-        ));
+        )));
     }
     let taken = format!("another file was put there; the renamed one stays as {to}");
     move_back(root, to, path, taken)
@@ -276,7 +286,7 @@ fn move_back(
     let (aside, dir) = (root.parent(from)?, root.parent(path)?);
     match aside.move_to(from.name(), &dir, path.name()) {
         Ok(()) => Ok(None),
-        Err(error) if error.errno == Errno::EXIST => Ok(conflict(path, taken)),
+        Err(error) if error.errno == Errno::EXIST => Ok(Some(conflict(path, taken))),
         Err(error) => Err(error),
     }
 }
@@ -342,9 +352,9 @@ fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     }
 }
 
-fn conflict(path: &RelPath, what: impl Into<String>) -> Undone {
-    Some(Conflict {
+fn conflict(path: &RelPath, what: impl Into<String>) -> Conflict {
+    Conflict {
         path: path.clone(),
         what: what.into(),
-    })
+    }
 }
