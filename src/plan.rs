@@ -13,7 +13,6 @@
 mod asking;
 mod carry;
 mod check;
-mod desk;
 mod diff;
 mod edit;
 mod engine;
@@ -28,10 +27,167 @@ mod record;
 mod report;
 mod rollback;
 
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
+
+use crate::{
+    host::{Host, Moment},
+    task::{Bounds, Course, Effect, Failure, Fault, Preview, RelPath, ReportFiles},
+};
+
+use limits::Limits;
+
 pub(crate) use asking::{Fate, cancel, fate, status};
 pub(crate) use carry::{Settled, clear_expired, execute, preview, recover, recover_named};
-pub(crate) use desk::{Desk, Finished, Rejected};
 pub(crate) use engine::Consent;
 pub(crate) use kept::kept;
 pub(crate) use record::Status;
 pub(crate) use rollback::rollback;
+
+/// The surroundings of one plan.
+#[derive(Clone, Copy)]
+pub(crate) struct Desk<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) root: &'a Utf8Path,
+    pub(crate) task_id: &'a str,
+    pub(crate) operation_id: &'a str,
+    /// When the run began, and how long it may take in all.
+    pub(crate) begun: Moment,
+    pub(crate) budget: Option<Duration>,
+    /// Told of when files are changed.
+    pub(crate) course: &'a Course,
+    /// Where oneact keeps what is its own: asked only when files are about to be changed.
+    pub(crate) own: &'a (dyn Fn() -> Vec<Utf8PathBuf> + Sync),
+}
+
+impl Desk<'_> {
+    /// What oneact keeps below the root, by every path that leads there.
+    pub(crate) fn own(&self) -> Vec<RelPath> {
+        let below =
+            |path: &Utf8Path| RelPath::parse(path.strip_prefix(self.root).ok()?.as_str()).ok();
+        let each = |path: Utf8PathBuf| {
+            let beside = path.parent().and_then(|dir| dir.canonicalize_utf8().ok());
+            let beside = beside.and_then(|dir| Some(dir.join(path.file_name()?)));
+            let real = path.canonicalize_utf8().ok();
+            [Some(path), beside, real]
+        };
+        let mut own: Vec<RelPath> = (self.own)()
+            .into_iter()
+            .flat_map(each)
+            .filter_map(|path| below(&path?))
+            .collect();
+        own.sort();
+        own.dedup();
+        own
+    }
+
+    /// The name of the report directory, `{timestamp}_{task_id}` (C-20): the task's name, as far as the name of
+    /// a file can say it.
+    pub(crate) fn report_name(&self) -> String {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let task: String = self
+            .task_id
+            .chars()
+            .map(|c| if fits(c) { c } else { '_' })
+            .take(40)
+            .collect();
+        format!("{}_{task}", self.host.now().strftime("%Y%m%d-%H%M%S"))
+    }
+
+    /// The rules for whatever no catalog entry bounds: undoing and recovery.
+    pub(crate) fn limits(&self) -> Result<Limits, Failure> {
+        Limits::of(&Bounds::default(), &self.own(), None, &mut Vec::new())
+    }
+}
+
+/// The end of a plan, of its preview, its rollback, or of a question about it.
+#[derive(Debug, Clone)]
+pub(crate) struct Finished {
+    /// `None` where no plan was at work: a preview, a question.
+    pub(crate) status: Option<Status>,
+    /// Nothing was changed, because the request is wrong: fix it and send it again.
+    pub(crate) rejected: Rejected,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) effect: Effect,
+    /// `execution_report.json` as a value; null before there is a plan to report on.
+    pub(crate) report: Value,
+    /// Paths below the root, where they were written.
+    pub(crate) files: Option<ReportFiles>,
+    /// What would be done: only of a preview.
+    pub(crate) preview: Option<Preview>,
+    /// Every path that is another now than before the plan.
+    pub(crate) changed: Vec<RelPath>,
+    /// For `audit.reasoning` and `audit.compliance_notes`.
+    pub(crate) reasoning: Vec<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Finished {
+    /// Nothing was done; a sentence says what there is to say.
+    fn nothing_done(sentence: String) -> Self {
+        Self {
+            reasoning: vec![sentence],
+            ..Self::nothing()
+        }
+    }
+
+    /// A plan that was not even begun.
+    fn refused(failure: Failure) -> Self {
+        Self {
+            rejected: Rejected::by(&failure),
+            failure: Some(failure),
+            ..Self::nothing()
+        }
+    }
+
+    /// A defect of ours: how far the plan came, the next start finds out.
+    fn broken() -> Self {
+        let message = "internal error: oneact broke while carrying out the plan; the next run, or `oneact recover`, settles it";
+        Self {
+            effect: Effect::Unknown,
+            ..Self::refused(Failure::new(Fault::Internal, message))
+        }
+    }
+
+    fn nothing() -> Self {
+        Self {
+            status: None,
+            rejected: Rejected::No,
+            failure: None,
+            effect: Effect::None,
+            report: Value::Null,
+            files: None,
+            preview: None,
+            changed: Vec::new(),
+            reasoning: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Whether the request was refused before anything was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rejected {
+    Yes,
+    No,
+}
+
+impl Rejected {
+    /// By whether the request is to be mended, rather than the world it met.
+    fn by(failure: &Failure) -> Self {
+        match failure.fault {
+            Fault::DiskFull
+            | Fault::FileSystem
+            | Fault::HashMismatch
+            | Fault::Cancelled
+            | Fault::ToolTimeout
+            | Fault::InFlight
+            | Fault::Stuck
+            | Fault::RollbackConflict
+            | Fault::Internal => Self::No,
+            _ => Self::Yes,
+        }
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     host,
-    task::{Failure, Fault, PlanName, RelPath, ReportFiles},
+    task::{Failure, Fault, PlanName, RelPath},
 };
 
 use super::{
@@ -17,11 +17,8 @@ use super::{
         Account, Entry, Folder, Origin, REPORTS, State, account, finished, mark_of, unfinished,
     },
     files::Root,
-    report::{CHANGE_LOG, EXECUTION_REPORT, MANIFEST},
+    report::{self, EXECUTION_REPORT, MANIFEST},
 };
-
-/// The longest report that is read, in bytes.
-const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// What a plan under way says of itself.
 #[derive(Debug, Deserialize)]
@@ -31,7 +28,6 @@ struct Mark {
     pid: i32,
 }
 
-/// Tells how far a plan came.
 pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
     let told = || -> Result<Finished, Failure> {
         let root = Root::open(desk.root)?;
@@ -44,7 +40,7 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
         }
         let name = find(&root, plan)?;
         let folder = Folder::open(&root, &name)?;
-        let (text, _) = folder.dir().read(EXECUTION_REPORT, LONGEST)?;
+        let text = folder.report(EXECUTION_REPORT)?;
         let report: Value = serde_json::from_slice(&text).map_err(|error| {
             let message = format!("the report in {} is no JSON: {error}", folder.path());
             Failure::new(Fault::ContentInvalid, message)
@@ -54,15 +50,12 @@ pub(crate) fn status(plan: &PlanName, desk: Desk<'_>) -> Finished {
             .and_then(Value::as_str)
             .unwrap_or("unknown");
         let sentence = format!("The plan of {} ended: {status}.", folder.path());
-        let file = |name: &str| format!("{}/{name}", folder.path());
-        let has_manifest = folder.dir().look(MANIFEST)?.is_some();
+        let mut files = report::files(folder.path());
+        if folder.dir().look(MANIFEST)?.is_none() {
+            files.rollback_manifest = None;
+        }
         Ok(Finished {
-            files: Some(ReportFiles {
-                directory: folder.path().to_string(),
-                execution_report: file(EXECUTION_REPORT),
-                change_log: file(CHANGE_LOG),
-                rollback_manifest: has_manifest.then(|| file(MANIFEST)),
-            }),
+            files: Some(files),
             report,
             ..Finished::nothing_done(sentence)
         })
@@ -111,7 +104,7 @@ fn under_way(root: &Root, plan: &PlanName) -> Result<Option<(String, Mark)>, Fai
     Ok(None)
 }
 
-/// A number of a process may have passed on to another program.
+/// Whether the process runs this program: its id may belong to another one by now.
 fn is_ours(pid: i32) -> bool {
     fs::read_link(format!("/proc/{pid}/exe"))
         .is_ok_and(|path| path.to_str() == Some(&host::own_path()))
@@ -133,16 +126,13 @@ pub(super) fn find(root: &Root, plan: &PlanName) -> Result<String, Failure> {
         PlanName::PlanId(id) => (EXECUTION_REPORT, "plan_id", id),
         PlanName::TaskId(id) => (EXECUTION_REPORT, "task_id", id),
     };
-    for name in finished(root)? {
-        let Ok(folder) = Folder::open(root, &name) else {
-            continue;
-        };
-        let Ok((text, _)) = folder.dir().read(file, LONGEST) else {
+    for folder in finished(root)? {
+        let Ok(text) = folder.report(file) else {
             continue;
         };
         let document = serde_json::from_slice::<Value>(&text).unwrap_or_default();
         if document.get(field).and_then(Value::as_str) == Some(wanted) {
-            return Ok(name);
+            return Ok(folder.path().name().to_owned());
         }
     }
     Err(unknown(&format!(
@@ -160,10 +150,10 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
     (!name.is_empty() && !name.starts_with('.')).then_some(name)
 }
 
-/// What became of a plan whose run died before it could say so: what the journal says, after everything that was interrupted has been settled.
+/// What became of a plan whose run died before it could answer. The journal says it, after every interrupted
+/// plan was settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// All of it was made, and stands.
     Made {
         /// The report directory, below the root.
         directory: String,
@@ -171,22 +161,17 @@ pub(crate) enum Fate {
     },
     /// Nothing of it was made, or nothing is left.
     NotMade,
-    /// Nobody can tell.
     Unknown,
 }
 
-/// The fate of the plan that this run carried out.
 pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
     let Ok(root) = Root::open(desk.root) else {
         return Fate::Unknown;
     };
-    let Ok(names) = finished(&root) else {
+    let Ok(folders) = finished(&root) else {
         return Fate::Unknown;
     };
-    for name in names {
-        let Ok(folder) = Folder::open(&root, &name) else {
-            continue;
-        };
+    for folder in folders {
         let Ok(account) = account(folder.dir()) else {
             continue;
         };
@@ -215,9 +200,9 @@ fn fate_by(folder: &Folder<'_>, account: Account) -> Fate {
 fn changed_by(entry: &Entry) -> Vec<RelPath> {
     match entry {
         Entry::MakeDir { .. } | Entry::RemoveDir { .. } => Vec::new(),
-        Entry::Rename { path, to, .. } => vec![path.clone(), to.clone()],
-        Entry::Create { path, .. } | Entry::Modify { path, .. } | Entry::Delete { path, .. } => {
-            vec![path.clone()]
+        file => {
+            let names = [Some(file.path()), file.to()];
+            names.into_iter().flatten().cloned().collect()
         }
     }
 }

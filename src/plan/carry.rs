@@ -1,18 +1,16 @@
 //! Carrying a plan out, in the order of 001 §5.1: check, checkpoint, apply, verify, report.
 
-mod preview;
 mod settle;
 mod staging;
 mod telling;
 mod verify;
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, thread, time::Duration};
 
 use crate::task::{Bounds, Failure, Fault, PlanOrder, Reach};
 
 use super::{
-    Desk, Finished,
-    check::{self, Broken, Checked},
+    Desk, Finished, check,
     engine::{Committed, Entry, Folder, Stage, UndoEnd, Undoing},
     files::{Faults, Root, jailed},
     model::{ActionId, OnFailure, Plan},
@@ -21,10 +19,10 @@ use super::{
     report::{self, MANIFEST, Manifest, SCRIPT},
 };
 
-pub(crate) use preview::preview;
 pub(super) use settle::settle_others;
 pub(crate) use settle::{Settled, clear_expired, recover, recover_named};
 pub(super) use staging::Staging;
+pub(crate) use staging::preview;
 pub(super) use telling::Teller;
 use verify::verify;
 
@@ -80,7 +78,6 @@ pub(super) fn in_the_root(
     jailed(desk.root, work).unwrap_or_else(Finished::broken)
 }
 
-/// One plan at work.
 struct Carrier<'a> {
     plan: &'a Plan,
     order: &'a PlanOrder,
@@ -88,13 +85,6 @@ struct Carrier<'a> {
     desk: Desk<'a>,
     jail: Jail,
     root: &'a Root,
-}
-
-/// How one try ended.
-enum Tried<'a> {
-    Finished(Box<Finished>),
-    /// Somebody changed a file at the wrong moment; nothing of ours is left.
-    Again(Folder<'a>),
 }
 
 impl<'a> Carrier<'a> {
@@ -106,41 +96,41 @@ impl<'a> Carrier<'a> {
         let mut folder = Folder::create(self.root, &self.desk.report_name())?;
         let mut tries = 1;
         loop {
-            match self.attempt(folder, tries < TRIES) {
-                Tried::Finished(mut finished) => {
+            match self.attempt(folder, tries) {
+                ControlFlow::Continue(again) => folder = again,
+                ControlFlow::Break(mut finished) => {
                     finished.notes.splice(0..0, notes);
-                    return Ok(*finished);
+                    return Ok(finished);
                 }
-                Tried::Again(again) => folder = again,
             }
             tries += 1;
         }
     }
 
-    fn attempt(&self, folder: Folder<'a>, more: bool) -> Tried<'a> {
+    /// Goes on, with nothing of ours left, where somebody changed a file at the wrong moment.
+    fn attempt(&self, folder: Folder<'a>, tries: u32) -> ControlFlow<Finished, Folder<'a>> {
         let run = telling::run(self.plan, self.desk, folder.path().clone());
         let mut teller = Teller::new(self.desk, self.jail, run, self.plan.notes.clone());
         let stage = folder
             .mark(&teller.mark())
             .and_then(|()| folder.again())
-            .map(Stage::open);
+            .and_then(Stage::open);
         let stage = match stage {
-            Ok(Ok(stage)) => stage,
-            Ok(Err(error)) | Err(error) => return done(Finished::refused(error.into())),
+            Ok(stage) => stage,
+            Err(error) => return ControlFlow::Break(Finished::refused(error.into())),
         };
         let mut staging = Staging::new(stage, self.desk.host);
         let stopped = || self.stopped();
         let checked = check::check(self.plan, self.root, self.desk.host, &stopped, &mut staging);
         let foreseen = std::mem::take(&mut staging.foreseen);
-        let Checked { verdicts } = match checked {
-            Ok(checked) => checked,
-            Err(Broken::Failed(failure) | Broken::Stopped(failure)) => {
+        teller.story.verdicts = match checked {
+            Ok(verdicts) => verdicts,
+            Err(failure) => {
                 teller.none_tried(self.plan);
                 teller.trouble(failure);
                 return unchanged(staging.stage, teller);
             }
         };
-        teller.story.verdicts = verdicts;
         let hash = PreviewHash::of(&self.order.plan, foreseen);
         if let Some(expected) = self.expect.filter(|expected| *expected != hash.as_str()) {
             teller.trouble(Failure::new(
@@ -156,19 +146,22 @@ impl<'a> Carrier<'a> {
             return unchanged(staging.stage, teller);
         }
         let (stage, undo) = staging.ready();
-        let mut verified =
-            |entries: &[Entry], teller: &mut Teller<'_>| self.verified(entries, teller);
+        let threads = self.threads();
         let made = make(
             stage,
             &mut teller,
             undo,
-            self.threads(),
+            threads,
             &stopped,
-            &mut verified,
+            &mut |entries, teller| self.verified(entries, teller),
         );
         match made {
-            Ok(committed) => done(committed_end(committed, teller)),
-            Err(undoing) => self.undone(*undoing, teller, more),
+            Ok(committed) => ControlFlow::Break(committed_end(committed, teller)),
+            Err(undoing) if tries < TRIES && self.is_worth_another(&undoing) => {
+                tracing::info!("{}; the plan is checked again.", undoing.why.message);
+                ControlFlow::Continue(undoing.folder)
+            }
+            Err(undoing) => ControlFlow::Break(undone_end(*undoing, teller)),
         }
     }
 
@@ -195,18 +188,14 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// Everything was taken back, or as much as could be.
-    fn undone(&self, undoing: Undoing<'a>, teller: Teller<'a>, more: bool) -> Tried<'a> {
+    /// Whether everything was taken back, because somebody else changed a file.
+    fn is_worth_another(&self, undoing: &Undoing<'_>) -> bool {
         let clean = match &undoing.end {
             UndoEnd::NothingChanged => true,
             UndoEnd::RolledBack(conflicts) => conflicts.is_empty(),
             UndoEnd::Stuck(_) => false,
         };
-        if clean && more && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none() {
-            tracing::info!("{}; the plan is checked again.", undoing.why.message);
-            return Tried::Again(undoing.folder);
-        }
-        done(undone_end(undoing, teller))
+        clean && undoing.why.fault == Fault::HashMismatch && self.stopped().is_none()
     }
 
     fn threads(&self) -> usize {
@@ -244,14 +233,14 @@ pub(super) fn make<'a>(
     verified: Verify<'_>,
 ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
     let manifest = Manifest::of(&teller.story.run, &undo);
-    // Written before the first change: how it is taken back.
+    // How the changes are undone is written before the first of them.
     let documents = vec![
         (MANIFEST, report::bytes(&manifest)),
         (SCRIPT, report::script(&manifest).into_bytes()),
     ];
     teller.story.undo = Some(undo);
-    let armed = stage.arm(&documents, threads, teller.operation())?;
-    teller.course().set(Reach::Changing);
+    let armed = stage.arm(&documents, threads, teller.desk.operation_id)?;
+    teller.desk.course.set(Reach::Changing);
     let made = armed.apply(stopped).and_then(|applied| {
         teller.captured(applied.entries(), &applied.captures);
         match verified(applied.entries(), teller) {
@@ -259,7 +248,7 @@ pub(super) fn make<'a>(
             Err(failure) => Err(Box::new(applied.undo(failure))),
         }
     });
-    teller.course().set(match &made {
+    teller.desk.course.set(match &made {
         Ok(_) => Reach::Changed,
         Err(undoing) => match undoing.end {
             UndoEnd::NothingChanged | UndoEnd::RolledBack(_) => Reach::Nothing,
@@ -269,7 +258,6 @@ pub(super) fn make<'a>(
     made
 }
 
-/// The end of a plan that is done.
 pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) -> Finished {
     teller.story.durability = committed.durability;
     teller.story.warnings.extend(committed.notes);
@@ -281,7 +269,6 @@ pub(super) fn committed_end(committed: Committed<'_>, mut teller: Teller<'_>) ->
     teller.finish(&committed.folder)
 }
 
-/// The end of a plan that was taken back, or as much of it as could be.
 pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finished {
     let Undoing {
         folder,
@@ -295,25 +282,20 @@ pub(super) fn undone_end(undoing: Undoing<'_>, mut teller: Teller<'_>) -> Finish
 }
 
 /// Nothing was changed, or nothing was to be.
-fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> Tried<'a> {
+fn unchanged<'a>(stage: Stage<'a>, mut teller: Teller<'_>) -> ControlFlow<Finished, Folder<'a>> {
     teller.nothing_changed();
-    match stage.abandon() {
+    ControlFlow::Break(match stage.abandon() {
         Ok(folder) => {
             teller.leave(&folder);
-            done(teller.finish(&folder))
+            teller.finish(&folder)
         }
         Err(error) => {
             teller.trouble(error.into());
-            done(teller.unwritten())
+            teller.unwritten()
         }
-    }
+    })
 }
 
-fn done<'a>(finished: Finished) -> Tried<'a> {
-    Tried::Finished(Box::new(finished))
-}
-
-/// How often a held lock is asked for.
 const POLL: Duration = Duration::from_millis(2);
 
 /// The root's lock; free again when dropped, and when the process ends however it does.
@@ -326,7 +308,7 @@ impl Drop for Lock<'_> {
     }
 }
 
-/// Waits for its turn, as long as `stopped` lets it.
+/// Waits for the root's lock until `stopped` gives a reason to end.
 pub(super) fn locked<'a>(
     root: &'a Root,
     stopped: &dyn Fn() -> Option<Failure>,

@@ -22,7 +22,7 @@ use super::{
     engine::{Seen, hash},
     files::{Attributes, Dir, Facts, FileError, Inherited, Located, Root, View},
     graph,
-    model::{Action, ActionId, OnError, Operation, Plan},
+    model::{Action, ActionId, ChangeKind, OnError, Operation, Plan},
     record::{ActionEnd, Verdict},
 };
 
@@ -33,86 +33,56 @@ use overlay::Overlay;
 pub(crate) trait Sink {
     /// A directory that is to be made, the outermost first.
     fn dir(&mut self, path: &RelPath, mount: u64, inherited: &Inherited) -> Result<(), FileError>;
-    /// One file that is to be changed.
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError>;
 }
 
-/// What becomes of one file.
 pub(crate) struct Change<'a> {
     /// The actions it comes from, in their order.
     pub(crate) actions: &'a [ActionId],
     /// Where it is; of a renamed file, where it was.
     pub(crate) path: &'a RelPath,
-    pub(crate) what: What<'a>,
+    /// The file before the change; `None` for a file that is created.
+    pub(crate) before: Option<&'a Original>,
+    pub(crate) after: After<'a>,
     /// The link by which the plan named it.
     pub(crate) link: Option<&'a RelPath>,
     /// The mount that its directory is in.
     pub(crate) mount: u64,
 }
 
-/// The kinds of change.
-pub(crate) enum What<'a> {
-    Create {
+pub(crate) enum After<'a> {
+    Written {
         bytes: &'a [u8],
         attributes: Attributes,
     },
-    Modify {
-        before: &'a Original,
-        bytes: &'a [u8],
-        attributes: Attributes,
-    },
-    Delete {
-        before: &'a Original,
-    },
-    Rename {
-        before: &'a Original,
+    Deleted,
+    Renamed {
         to: &'a RelPath,
     },
 }
 
-/// What became of each action, in the order of the plan.
-pub(crate) struct Checked {
-    pub(crate) verdicts: Vec<Verdict>,
-}
-
-impl Checked {
-    /// The first failure, in the order in which actions were tried.
-    pub(crate) fn failure(&self) -> Option<(&Verdict, &Failure)> {
-        self.verdicts.iter().find_map(|verdict| match &verdict.end {
-            ActionEnd::Failed(failure) => Some((verdict, failure)),
-            ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
-        })
+impl Change<'_> {
+    pub(crate) fn kind(&self) -> ChangeKind {
+        match (self.before, &self.after) {
+            (None, _) => ChangeKind::Create,
+            (Some(_), After::Written { .. }) => ChangeKind::Modify,
+            (Some(_), After::Deleted) => ChangeKind::Delete,
+            (Some(_), After::Renamed { .. }) => ChangeKind::Rename,
+        }
     }
 }
 
-/// Why checking ended before every action was looked at.
-pub(crate) enum Broken {
-    /// What is to come cannot be made ready, or is too much.
-    Failed(Failure),
-    /// A signal, or the end of the time.
-    Stopped(Failure),
-}
-
-impl From<FileError> for Broken {
-    fn from(error: FileError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-/// Does every action in memory. An error of the sink, and a signal, end it.
+/// Does every action in memory; answers what became of each, in the order of the plan. An error of the sink,
+/// a signal, and the end of the time end it.
 pub(crate) fn check(
     plan: &Plan,
     root: &Root,
     host: &Host,
     stopped: &dyn Fn() -> Option<Failure>,
     sink: &mut dyn Sink,
-) -> Result<Checked, Broken> {
-    let order = graph::order(&plan.actions).map_err(|_| {
-        Broken::Failed(Failure::new(
-            Fault::PlanCycle,
-            "the actions wait for each other",
-        ))
-    })?;
+) -> Result<Vec<Verdict>, Failure> {
+    let order = graph::order(&plan.actions)
+        .map_err(|_| Failure::new(Fault::PlanCycle, "the actions wait for each other"))?;
     let actions: Vec<&Action> = order
         .iter()
         .filter_map(|at| plan.actions.get(*at))
@@ -123,20 +93,18 @@ pub(crate) fn check(
         .iter()
         .map(|action| places(&view, &mounts, plan, action))
         .collect();
-    plan.limits
-        .fits_backups(originals(&actions, &located))
-        .map_err(Broken::Failed)?;
-    let groups = Groups::of(&actions, &located);
+    plan.limits.fits_backups(originals(&actions, &located))?;
+    let groups = Group::all(&actions, &located);
     let mut overlay = Overlay::new(plan, &view);
-    let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
-    let mut verdicts: BTreeMap<usize, Verdict> = BTreeMap::new();
+    let mut verdicts: HashMap<&ActionId, Verdict> = HashMap::new();
     let mut halted: Option<&ActionId> = None;
     for (turn, (action, places)) in actions.iter().zip(&located).enumerate() {
         if let Some(failure) = stopped() {
-            return Err(Broken::Stopped(failure));
+            return Err(failure);
         }
         let (began, clock) = (host.now(), host.moment());
-        let end = match (skipped(action, &ends), halted) {
+        let skipped = skipped(action, |id| verdicts.get(id).map(|verdict| &verdict.end));
+        let end = match (skipped, halted) {
             (Some(reason), _) => ActionEnd::Skipped(reason),
             (None, Some(failed)) => {
                 ActionEnd::Skipped(format!("Not tried: {failed} failed before it"))
@@ -149,7 +117,7 @@ pub(crate) fn check(
                     .and_then(|places| overlay.act(action, places, &halted));
                 // What it did may be in the overlay already: the plan as a whole is stopped.
                 if let Some(failure) = halted() {
-                    return Err(Broken::Stopped(failure));
+                    return Err(failure);
                 }
                 done.map_or_else(ActionEnd::Failed, ActionEnd::Completed)
             }
@@ -157,47 +125,37 @@ pub(crate) fn check(
         if matches!(end, ActionEnd::Failed(_)) && plan.instructions.on_error == OnError::Stop {
             halted.get_or_insert(&action.id);
         }
-        let verdict = Verdict {
-            action: action.id.clone(),
-            action_type: Some(action.operation.action_type()),
-            target: Some(action.target.to_string()),
-            began,
-            ended: host.now(),
-            end: end.clone(),
-        };
-        ends.insert(&action.id, end);
-        verdicts.insert(order.get(turn).copied().unwrap_or(turn), verdict);
+        verdicts.insert(&action.id, Verdict::of(action, began, host.now(), end));
         let mut judged = Vec::new();
-        for paths in groups.judged_at(turn) {
-            judged.extend(overlay.judge(paths, stopped).map_err(Broken::Stopped)?);
+        for group in groups.iter().filter(|group| group.edited == Some(turn)) {
+            judged.extend(overlay.judge(&group.paths, stopped)?);
         }
         for (failed, failure) in judged {
-            if let Some(hasty) = done_after(&actions, &ends, &failed) {
+            if let Some(hasty) = done_after(&actions, &verdicts, &failed) {
                 let message = format!(
                     "{}; {} was done in reliance on that already",
                     failure.message, hasty.id
                 );
-                return Err(Broken::Failed(Failure { message, ..failure }));
+                return Err(Failure { message, ..failure });
             }
-            for action in actions.iter().filter(|action| failed.contains(&action.id)) {
-                ends.insert(&action.id, ActionEnd::Failed(failure.clone()));
-                if plan.instructions.on_error == OnError::Stop {
-                    halted.get_or_insert(&action.id);
-                }
+            if plan.instructions.on_error == OnError::Stop {
+                let mut ids = actions.iter().map(|action| &action.id);
+                halted = halted.or_else(|| ids.find(|id| failed.contains(id)));
             }
-            for verdict in verdicts.values_mut() {
-                if failed.contains(&verdict.action) {
+            for id in &failed {
+                if let Some(verdict) = verdicts.get_mut(id) {
                     verdict.end = ActionEnd::Failed(failure.clone());
                 }
             }
         }
-        for paths in groups.ending_at(turn) {
-            overlay.finish(paths, sink)?;
+        for group in groups.iter().filter(|group| group.ends == turn) {
+            overlay.finish(&group.paths, sink)?;
         }
     }
-    Ok(Checked {
-        verdicts: verdicts.into_values().collect(),
-    })
+    let actions = plan.actions.iter();
+    Ok(actions
+        .filter_map(|action| verdicts.remove(&action.id))
+        .collect())
 }
 
 /// Whether an action has had its time (R-001-169 … R-001-172).
@@ -214,12 +172,12 @@ fn too_slow(action: &Action, clock: Moment) -> Option<Failure> {
 /// An action that was done, and waited for one of these.
 fn done_after<'a>(
     actions: &[&'a Action],
-    ends: &HashMap<&ActionId, ActionEnd>,
+    verdicts: &HashMap<&ActionId, Verdict>,
     failed: &[ActionId],
 ) -> Option<&'a Action> {
     let hasty = |action: &&&Action| {
         !failed.contains(&action.id)
-            && matches!(ends.get(&action.id), Some(ActionEnd::Completed(_)))
+            && verdicts.get(&action.id).is_some_and(Verdict::is_completed)
             && action.depends_on.iter().any(|id| failed.contains(id))
     };
     actions.iter().find(hasty).copied()
@@ -239,8 +197,11 @@ fn originals(actions: &[&Action], located: &[Places]) -> u64 {
 }
 
 /// 001 §5.3: why an action is not tried.
-pub(crate) fn skipped(action: &Action, ends: &HashMap<&ActionId, ActionEnd>) -> Option<String> {
-    action.depends_on.iter().find_map(|id| match ends.get(id) {
+pub(crate) fn skipped<'e>(
+    action: &Action,
+    end: impl Fn(&ActionId) -> Option<&'e ActionEnd>,
+) -> Option<String> {
+    action.depends_on.iter().find_map(|id| match end(id) {
         Some(ActionEnd::Completed(_)) => None,
         Some(ActionEnd::Failed(_)) => Some(format!("Dependency {id} failed")),
         Some(ActionEnd::Skipped(_)) | None => Some(format!("Dependency {id} not completed")),
@@ -255,7 +216,7 @@ struct Place {
 
 type Places = Result<Place, Failure>;
 
-/// Rules about names hold for the places they lead to as well (R-001-25, R-001-157).
+/// Rules about names hold for the real places, too (R-001-25, R-001-157).
 fn places(view: &View<'_>, mounts: &Mounts<'_>, plan: &Plan, action: &Action) -> Places {
     let place = |path: &RelPath| -> Result<Located, Failure> {
         let located = view.locate(path).map_err(outside)?;
@@ -290,51 +251,41 @@ fn outside(error: FileError) -> Failure {
     failure
 }
 
-/// Paths that are tied together by renames, by the last turn that names one of them and by the last one
-/// that edits one.
-struct Groups {
-    ends: HashMap<usize, Vec<BTreeSet<RelPath>>>,
-    edits: HashMap<usize, Vec<BTreeSet<RelPath>>>,
+/// Paths that are tied together by renames.
+struct Group {
+    paths: BTreeSet<RelPath>,
+    /// The last turn that names one of them.
+    ends: usize,
+    /// The last turn that edits one of them.
+    edited: Option<usize>,
 }
 
-impl Groups {
-    fn of(actions: &[&Action], located: &[Places]) -> Self {
-        let mut groups: Vec<(BTreeSet<RelPath>, usize, Option<usize>)> = Vec::new();
+impl Group {
+    fn all(actions: &[&Action], located: &[Places]) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
         for (turn, (action, places)) in actions.iter().zip(located).enumerate() {
             let Ok(places) = places else { continue };
             let mut paths = BTreeSet::from([places.target.path.clone()]);
             paths.extend(places.to.iter().map(|to| to.path.clone()));
-            let (tied, apart): (Vec<_>, Vec<_>) = groups
+            let (tied, apart): (Vec<Self>, Vec<Self>) = groups
                 .into_iter()
-                .partition(|(group, ..)| !group.is_disjoint(&paths));
-            let mut edited = None;
-            for (group, _, edit) in tied {
-                paths.extend(group);
-                edited = edited.max(edit);
-            }
-            if let Operation::Modify(_) | Operation::SchemaUpdate(_) = action.operation {
-                edited = Some(turn);
+                .partition(|group| !group.paths.is_disjoint(&paths));
+            let mut edited = match action.operation {
+                Operation::Modify(_) | Operation::SchemaUpdate(_) => Some(turn),
+                Operation::Create { .. } | Operation::Delete | Operation::Rename { .. } => None,
+            };
+            for group in tied {
+                paths.extend(group.paths);
+                edited = edited.max(group.edited);
             }
             groups = apart;
-            groups.push((paths, turn, edited));
+            groups.push(Self {
+                paths,
+                ends: turn,
+                edited,
+            });
         }
-        let mut ends: HashMap<usize, Vec<BTreeSet<RelPath>>> = HashMap::new();
-        let mut edits: HashMap<usize, Vec<BTreeSet<RelPath>>> = HashMap::new();
-        for (group, turn, edited) in groups {
-            if let Some(edited) = edited {
-                edits.entry(edited).or_default().push(group.clone());
-            }
-            ends.entry(turn).or_default().push(group);
-        }
-        Self { ends, edits }
-    }
-
-    fn judged_at(&self, turn: usize) -> impl Iterator<Item = &BTreeSet<RelPath>> {
-        self.edits.get(&turn).into_iter().flatten()
-    }
-
-    fn ending_at(&self, turn: usize) -> impl Iterator<Item = &BTreeSet<RelPath>> {
-        self.ends.get(&turn).into_iter().flatten()
+        groups
     }
 }
 
@@ -346,11 +297,10 @@ pub(crate) struct Original {
     pub(crate) attributes: Attributes,
 }
 
-/// Longer than the clock of any file system stands still, in nanoseconds.
+/// Longer than one clock tick of any file system, in nanoseconds.
 const TICK: i64 = 20_000_000;
 
 impl Original {
-    /// Reads a file of at most so many bytes.
     pub(crate) fn read(dir: &Dir<'_>, name: &str, most: u64) -> Result<Self, FileError> {
         if let Some(facts) = dir.look(name)? {
             settle(&facts);
@@ -369,8 +319,7 @@ impl Original {
     }
 }
 
-/// A file that was written a moment ago could be written again without its time changing: it is waited
-/// for until it could not.
+/// A file that was just written could be written again with the same time. Waits until the clock has ticked.
 fn settle(facts: &Facts) {
     let age = host::file_time().saturating_sub(facts.mtime);
     if (0..TICK).contains(&age) {

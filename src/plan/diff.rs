@@ -11,27 +11,20 @@ use std::fmt::Write;
 use crate::task::{Hiding, RelPath};
 
 use super::record::DiffSummary;
-use hunks::{Hunks, Line};
+use hunks::Hunks;
 
-/// A file before or after a change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub(crate) name: &'a RelPath,
     pub(crate) bytes: &'a [u8],
-    /// Permission bits.
     pub(crate) mode: u32,
 }
 
-/// What is compared.
+/// What is compared: `None` where there is no file. Names that differ make it a rename.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Pair<'a> {
-    Created(Side<'a>),
-    Deleted(Side<'a>),
-    /// Names that differ make it a rename.
-    Changed {
-        before: Side<'a>,
-        after: Side<'a>,
-    },
+pub(crate) struct Pair<'a> {
+    pub(crate) before: Option<Side<'a>>,
+    pub(crate) after: Option<Side<'a>>,
 }
 
 /// Characters of a preview (R-001-58).
@@ -40,54 +33,43 @@ const PREVIEW: usize = 500;
 /// The diff as `git diff` prints it and `git apply` reads it; empty where nothing differs.
 pub(crate) fn unified(pair: Pair<'_>) -> String {
     let (before, after) = pair.bytes();
-    let mut out = Out {
-        text: String::new(),
-    };
     let hunks = match (text(before), text(after)) {
-        _ if before == after => None,
-        (Some(old), Some(new)) => Some(Hunks::between(old, new)),
+        (Some(old), Some(new)) if before != after => Some(Hunks::between(old, new)),
         _ => None,
     };
     let header = header(pair, hunks.as_ref());
-    let Some(hunks) = hunks else {
-        if before == after && header.is_empty() {
-            return String::new();
-        }
-        out.meta(&first(pair));
-        out.meta(&header);
-        if before != after {
-            let (old, new) = sides(pair);
-            out.meta(&format!("Binary files {old} and {new} differ\n"));
-        }
-        return out.text;
-    };
-    out.meta(&first(pair));
-    out.meta(&header);
-    out.meta(&names(pair));
-    for line in hunks.lines() {
-        out.line(&line);
+    if before == after && header.is_empty() {
+        return String::new();
     }
-    out.text
+    let mut shown = first(pair) + &header;
+    if let Some(hunks) = hunks {
+        shown.push_str(&names(pair));
+        for (mark, text) in hunks.lines() {
+            shown.extend(mark);
+            shown.push_str(&text);
+            shown.push('\n');
+        }
+    } else if before != after {
+        let (old, new) = sides(pair);
+        // Writing to a String cannot fail.
+        let _ = writeln!(shown, "Binary files {old} and {new} differ");
+    }
+    shown
 }
 
 /// The counted lines and the beginning of the diff (R-001-58). Values that look like credentials are
 /// not in it (R-001-161).
 pub(crate) fn summary(pair: Pair<'_>) -> DiffSummary {
     let (before, after) = pair.bytes();
-    let (old, new) = match (text(before), text(after)) {
-        _ if before == after => {
-            return DiffSummary {
-                preview: renaming(pair).chars().take(PREVIEW).collect(),
-                ..DiffSummary::default()
-            };
-        }
-        (Some(old), Some(new)) => (old, new),
-        _ => {
-            return DiffSummary {
-                preview: binary(pair),
-                ..DiffSummary::default()
-            };
-        }
+    let uncounted = |preview| DiffSummary {
+        preview,
+        ..DiffSummary::default()
+    };
+    if before == after {
+        return uncounted(renaming(pair).chars().take(PREVIEW).collect());
+    }
+    let (Some(old), Some(new)) = (text(before), text(after)) else {
+        return uncounted(binary(pair));
     };
     let hunks = Hunks::between(old, new);
     DiffSummary {
@@ -101,18 +83,13 @@ pub(crate) fn summary(pair: Pair<'_>) -> DiffSummary {
 fn preview(pair: Pair<'_>, hunks: &Hunks<'_>, hiding: Hiding) -> String {
     let mut shown = names(pair);
     let mut left = PREVIEW.saturating_sub(shown.chars().count());
-    for line in hunks.lines() {
+    for (mark, text) in hunks.lines() {
         if left == 0 {
             break;
         }
-        let mark = line.mark();
-        let rest = hiding.hide(line.text());
-        let piece: String = mark
-            .into_iter()
-            .chain(rest.chars())
-            .chain(['\n'])
-            .take(left)
-            .collect();
+        let text = hiding.hide(&text);
+        let whole = mark.into_iter().chain(text.chars()).chain(['\n']);
+        let piece: String = whole.take(left).collect();
         left -= piece.chars().count();
         shown.push_str(&piece);
     }
@@ -121,14 +98,13 @@ fn preview(pair: Pair<'_>, hunks: &Hunks<'_>, hiding: Hiding) -> String {
 
 /// A sentence instead of a diff.
 fn binary(pair: Pair<'_>) -> String {
-    match pair {
-        Pair::Created(after) => format!("Binary file of {} bytes.", after.bytes.len()),
-        Pair::Deleted(before) => format!("Binary file of {} bytes.", before.bytes.len()),
-        Pair::Changed { before, after } => format!(
-            "Binary files differ: {} bytes before, {} bytes after.",
-            before.bytes.len(),
-            after.bytes.len()
-        ),
+    let (before, after) = pair.bytes();
+    let (before, after) = (before.len(), after.len());
+    match (pair.before, pair.after) {
+        (Some(_), Some(_)) => {
+            format!("Binary files differ: {before} bytes before, {after} bytes after.")
+        }
+        _ => format!("Binary file of {} bytes.", before + after),
     }
 }
 
@@ -141,13 +117,14 @@ fn text(bytes: &[u8]) -> Option<&str> {
 }
 
 impl<'a> Pair<'a> {
-    /// Before and after; nothing for a file that is not there.
     fn bytes(self) -> (&'a [u8], &'a [u8]) {
-        match self {
-            Self::Created(after) => (&[], after.bytes),
-            Self::Deleted(before) => (before.bytes, &[]),
-            Self::Changed { before, after } => (before.bytes, after.bytes),
-        }
+        let of = |side: Option<Side<'a>>| side.map_or(&[] as &[u8], |side| side.bytes);
+        (of(self.before), of(self.after))
+    }
+
+    fn renamed(self) -> Option<(Side<'a>, Side<'a>)> {
+        let both = self.before.zip(self.after);
+        both.filter(|(before, after)| before.name != after.name)
     }
 }
 
@@ -158,57 +135,48 @@ fn names(pair: Pair<'_>) -> String {
     format!("--- {old}{}\n+++ {new}{}\n", tab(&old), tab(&new))
 }
 
-/// `rename from` and `rename to`, where the names differ.
 fn renaming(pair: Pair<'_>) -> String {
-    match pair {
-        Pair::Changed { before, after } if before.name != after.name => format!(
-            "rename from {}\nrename to {}\n",
-            quoted("", before.name),
-            quoted("", after.name)
-        ),
-        Pair::Created(_) | Pair::Deleted(_) | Pair::Changed { .. } => String::new(),
-    }
+    pair.renamed().map_or_else(String::new, |(before, after)| {
+        let (from, to) = (quoted("", before.name), quoted("", after.name));
+        format!("rename from {from}\nrename to {to}\n")
+    })
 }
 
 fn sides(pair: Pair<'_>) -> (String, String) {
-    let nothing = || "/dev/null".to_owned();
-    match pair {
-        Pair::Created(after) => (nothing(), quoted("b/", after.name)),
-        Pair::Deleted(before) => (quoted("a/", before.name), nothing()),
-        Pair::Changed { before, after } => (quoted("a/", before.name), quoted("b/", after.name)),
-    }
+    let side = |prefix, side: Option<Side<'_>>| {
+        side.map_or_else(|| "/dev/null".to_owned(), |side| quoted(prefix, side.name))
+    };
+    (side("a/", pair.before), side("b/", pair.after))
 }
 
 fn first(pair: Pair<'_>) -> String {
-    let (old, new) = match pair {
-        Pair::Created(only) | Pair::Deleted(only) => (only.name, only.name),
-        Pair::Changed { before, after } => (before.name, after.name),
+    let name = |prefix, side: Option<Side<'_>>| {
+        side.map_or_else(String::new, |side| quoted(prefix, side.name))
     };
-    format!("diff --git {} {}\n", quoted("a/", old), quoted("b/", new))
+    let old = name("a/", pair.before.or(pair.after));
+    let new = name("b/", pair.after.or(pair.before));
+    format!("diff --git {old} {new}\n")
 }
 
 /// What git says between the first line and the names.
 fn header(pair: Pair<'_>, hunks: Option<&Hunks<'_>>) -> String {
-    match pair {
-        Pair::Created(after) => format!("new file mode {}\n", mode(after)),
-        Pair::Deleted(before) => format!("deleted file mode {}\n", mode(before)),
-        Pair::Changed { before, after } => {
-            let mut text = String::new();
-            if mode(before) != mode(after) {
-                // Writing to a String cannot fail.
-                let _ = writeln!(text, "old mode {}\nnew mode {}", mode(before), mode(after));
-            }
-            if before.name != after.name {
-                let _ = writeln!(
-                    text,
-                    "similarity index {}%",
-                    similarity(before, after, hunks)
-                );
-                text.push_str(&renaming(pair));
-            }
-            text
-        }
+    let (before, after) = match (pair.before, pair.after) {
+        (Some(before), Some(after)) => (before, after),
+        (None, Some(after)) => return format!("new file mode {}\n", mode(after)),
+        (Some(before), None) => return format!("deleted file mode {}\n", mode(before)),
+        (None, None) => return String::new(),
+    };
+    let mut text = String::new();
+    if mode(before) != mode(after) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "old mode {}\nnew mode {}", mode(before), mode(after));
     }
+    if pair.renamed().is_some() {
+        let similarity = similarity(before, after, hunks);
+        let _ = writeln!(text, "similarity index {similarity}%");
+        text.push_str(&renaming(pair));
+    }
+    text
 }
 
 /// The two modes git knows of a file.
@@ -250,26 +218,6 @@ fn quoted(prefix: &str, name: &RelPath) -> String {
     }
     text.push('"');
     text
-}
-
-struct Out {
-    text: String,
-}
-
-impl Out {
-    /// Whole lines of the header.
-    fn meta(&mut self, lines: &str) {
-        for line in lines.lines() {
-            self.text.push_str(line);
-            self.text.push('\n');
-        }
-    }
-
-    fn line(&mut self, line: &Line<'_>) {
-        self.text.extend(line.mark());
-        self.text.push_str(line.text());
-        self.text.push('\n');
-    }
 }
 
 #[cfg(test)]

@@ -8,14 +8,12 @@ mod draft;
 mod json;
 mod path;
 mod pattern;
-mod schema;
 mod text;
 mod yaml;
 
 pub(crate) use draft::Draft;
 pub(crate) use path::JsonPath;
 pub(crate) use pattern::{Count, Pattern};
-pub(crate) use schema::schema_update;
 pub(crate) use text::Position;
 
 use camino::Utf8Path;
@@ -27,7 +25,6 @@ use crate::task::{Failure, Fault, RelPath};
 use json::Grammar;
 use text::Text;
 
-/// A file after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edited {
     pub(crate) bytes: Vec<u8>,
@@ -56,8 +53,10 @@ pub(crate) struct Budget<'a> {
     pub(crate) stopped: &'a dyn Fn() -> Option<Failure>,
 }
 
-/// Asked in the middle of long work: an error ends it.
-type GoOn<'a> = &'a dyn Fn() -> Result<(), EditError>;
+const FREE: Budget<'_> = Budget {
+    most: u64::MAX,
+    stopped: &|| None,
+};
 
 impl Budget<'_> {
     fn go_on(&self) -> Result<(), EditError> {
@@ -65,12 +64,10 @@ impl Budget<'_> {
     }
 
     fn fits(&self, bytes: u64) -> Result<(), EditError> {
-        let most = self.most;
-        if bytes <= most {
-            Ok(())
-        } else {
-            Err(EditError::TooLarge { most })
+        if bytes <= self.most {
+            return Ok(());
         }
+        Err(EditError::TooLarge { most: self.most })
     }
 }
 
@@ -135,7 +132,6 @@ pub(crate) enum EditError {
     Stopped(Failure),
 }
 
-/// Whether it was broken before, or would be afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Before,
@@ -156,22 +152,11 @@ fn place(at: Option<Position>) -> String {
 }
 
 impl EditError {
-    /// The same about the result of an edit.
-    fn after(self) -> Self {
-        match self {
-            Self::Invalid {
-                language,
-                problem,
-                at,
-                ..
-            } => Self::Invalid {
-                language,
-                problem,
-                at,
-                when: When::After,
-            },
-            other => other,
+    fn after(mut self) -> Self {
+        if let Self::Invalid { when, .. } = &mut self {
+            *when = When::After;
         }
+        self
     }
 }
 
@@ -197,9 +182,7 @@ impl From<EditError> for Failure {
 /// What a file is written in, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// `.json` and `.jsonc`.
     Json,
-    /// `.yaml` and `.yml`.
     Yaml,
 }
 
@@ -294,8 +277,7 @@ pub(crate) fn edit(
             return yaml::update(text, path, *document, value, budget);
         }
     };
-    let go_on = || budget.go_on();
-    let check = |bytes: &[u8], grammar| syntax(name, bytes, grammar, &go_on);
+    let check = |bytes: &[u8], grammar| syntax(name, bytes, grammar, budget);
     // What has comments or trailing commas already, whatever it is called, may have them afterwards.
     let grammars: &[Grammar] = match (Language::of(name), grammar(name)) {
         (Some(Language::Json), Grammar::Strict) => &[Grammar::Strict, Grammar::Loose],
@@ -340,20 +322,19 @@ pub(crate) fn check_syntax(
     bytes: &[u8],
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<(), EditError> {
-    let go_on = || stopped().map_or(Ok(()), |failure| Err(EditError::Stopped(failure)));
-    syntax(name, bytes, grammar(name), &go_on)
+    syntax(name, bytes, grammar(name), &Budget { stopped, ..FREE })
 }
 
 fn syntax(
     name: &RelPath,
     bytes: &[u8],
     grammar: Grammar,
-    go_on: GoOn<'_>,
+    budget: &Budget<'_>,
 ) -> Result<(), EditError> {
     match Language::of(name) {
         None => Ok(()),
         Some(Language::Json) => json::check(Text::read(bytes)?, grammar),
-        Some(Language::Yaml) => yaml::check(Text::read(bytes)?, go_on),
+        Some(Language::Yaml) => yaml::check(Text::read(bytes)?, budget),
     }
 }
 
@@ -362,16 +343,14 @@ const MAX_READ: usize = 8 << 20;
 
 /// Whether a text of so many bytes is read as a tree.
 fn fits(language: Language, bytes: usize) -> Result<(), EditError> {
-    let most = MAX_READ;
-    if bytes <= most {
-        Ok(())
-    } else {
-        Err(EditError::TooLong {
-            language,
-            bytes,
-            most,
-        })
+    if bytes <= MAX_READ {
+        return Ok(());
     }
+    Err(EditError::TooLong {
+        language,
+        bytes,
+        most: MAX_READ,
+    })
 }
 
 /// Whether a file is a document of this language, whatever it is called.
@@ -379,7 +358,7 @@ pub(crate) fn check(language: Language, name: &RelPath, bytes: &[u8]) -> Result<
     match language {
         _ if Language::of(name) == Some(language) => check_syntax(name, bytes, &|| None),
         Language::Json => json::check(Text::read(bytes)?, Grammar::Loose),
-        Language::Yaml => yaml::check(Text::read(bytes)?, &|| Ok(())),
+        Language::Yaml => yaml::check(Text::read(bytes)?, &FREE),
     }
 }
 
@@ -402,6 +381,59 @@ fn value(language: Language, bytes: &[u8]) -> Result<Value, EditError> {
         Language::Json => json::value(text),
         Language::Yaml => yaml::value(text),
     }
+}
+
+/// Makes one edit of a schema. What was a valid JSON Schema before must be one afterwards. A document
+/// of another kind, which no meta-schema of the known drafts accepts, only keeps its syntax; the
+/// answer says so. Nothing is fetched.
+pub(crate) fn schema_update(
+    change: &Edit,
+    name: &RelPath,
+    before: &[u8],
+    last_whole: &[u8],
+    budget: &Budget<'_>,
+) -> Result<Edited, EditError> {
+    let language = Language::of(name).ok_or_else(|| {
+        EditError::Unfit(
+            "SCHEMA_UPDATE edits .json, .jsonc, .yaml and .yml files; use FILE_MODIFY".to_owned(),
+        )
+    })?;
+    let was = value(language, last_whole).map(|schema| problem(&schema));
+    let edited = edit(change, name, before, last_whole, budget)?;
+    let is = match value(language, &edited.bytes) {
+        Ok(schema) => problem(&schema),
+        Err(error) => {
+            let broken = Some(error.after());
+            return Ok(Edited { broken, ..edited });
+        }
+    };
+    Ok(match (was, is) {
+        (_, None) => edited,
+        (Ok(None), Some(problem)) => Edited {
+            broken: Some(EditError::SchemaInvalid { problem }),
+            ..edited
+        },
+        (Ok(Some(_)) | Err(_), Some(_)) => Edited {
+            said: format!(
+                "{} (checked as {language} only: it was no JSON Schema before)",
+                edited.said
+            ),
+            ..edited
+        },
+    })
+}
+
+/// What makes it no JSON Schema of the draft it names (of 2020-12, if it names none).
+fn problem(schema: &Value) -> Option<String> {
+    let checked = jsonschema::meta::options().validate(schema);
+    checked.err().map(|error| {
+        let place = error.instance_path().to_string();
+        if place.is_empty() {
+            error.to_string()
+        } else {
+            format!("{error} at {place}")
+        }
+    })
 }
 
 #[cfg(test)]

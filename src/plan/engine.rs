@@ -12,8 +12,8 @@ pub(crate) use folder::{
     Folder, REPORTS, finished, interrupted, mark_of, never_planned, unfinished,
 };
 pub(crate) use journal::{Account, Entry, Origin, State, Way, account};
-pub(crate) use recover::{Believe, Consent, End, Recovered, Settling, recover, recover_one};
-pub(crate) use stage::{Seen, Stage, Written, hash};
+pub(crate) use recover::{Ask, Consent, End, recover, recover_one};
+pub(crate) use stage::{Seen, Stage, hash};
 pub(crate) use transaction::{Committed, Documents, UndoEnd, Undoing};
 pub(crate) use undo::Conflict;
 

@@ -13,7 +13,6 @@ use super::model::{Action, ActionId};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cycle(pub(crate) Vec<ActionId>);
 
-/// So many actions of a cycle are named.
 const NAMED: usize = 10;
 
 impl fmt::Display for Cycle {
@@ -84,7 +83,7 @@ fn dependencies(actions: &[Action]) -> Vec<Vec<usize>> {
     actions.iter().map(known).collect()
 }
 
-/// Every action that is left waits for another that is left: following them leads into a circle.
+/// Every remaining action waits for another remaining one, so following them leads into a cycle.
 fn cycle(actions: &[Action], waits: &[Vec<usize>], missing: &[usize]) -> Cycle {
     let stuck = |place: &usize| missing.get(*place).is_some_and(|missing| *missing > 0);
     let mut seen: HashMap<usize, usize> = HashMap::new();
@@ -100,7 +99,7 @@ fn cycle(actions: &[Action], waits: &[Vec<usize>], missing: &[usize]) -> Cycle {
             .get(place)
             .and_then(|needed| needed.iter().copied().find(stuck));
     }
-    // Told from the action that the plan lists first.
+    // The cycle begins with the action that the plan lists first.
     let first = way.iter().min().copied();
     let first = way.iter().position(|place| Some(*place) == first);
     way.rotate_left(first.unwrap_or_default());

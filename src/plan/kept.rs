@@ -25,7 +25,7 @@ pub(crate) fn kept(plan: &Value) -> Value {
     }
 }
 
-/// Whether the value is one only because of what stands beside it.
+/// Whether the value is a secret because of its name or of the fields beside it.
 fn is_secret(object: &Map<String, Value>, name: &str, value: &Value) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     match value {

@@ -22,13 +22,15 @@ pub(crate) struct Limits {
     pub(crate) max_file_bytes: u64,
     /// Bytes of all originals together.
     pub(crate) max_backup_bytes: u64,
-    /// Threads.
     pub(crate) max_concurrency: usize,
     pub(crate) protected: Protected,
     /// No plan may touch what these match, approved or not.
     pub(crate) forbidden: Forbidden,
     /// Who set the limits, for messages.
-    pub(crate) sources: Sources,
+    operations_by: Source,
+    files_by: Source,
+    file_bytes_by: Source,
+    protection: ProtectionRules,
 }
 
 /// `system_config.execution_constraints`, where it is given.
@@ -39,15 +41,6 @@ pub(crate) struct Constraints {
     pub(crate) max_file_bytes: Option<u64>,
     pub(crate) forbidden: Vec<String>,
     pub(crate) protected: Vec<String>,
-}
-
-/// Who set each limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sources {
-    operations: Source,
-    files: Source,
-    file_bytes: Source,
-    protection: ProtectionRules,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,27 +77,24 @@ impl Limits {
         config: Option<&Constraints>,
         notes: &mut Vec<String>,
     ) -> Result<Limits, Failure> {
-        let none = Constraints::default();
-        let said = config.unwrap_or(&none);
-        let given = config.is_some();
         let (files, files_by) = at_most(
             "max_files_modified",
             bounds.max_files,
-            said.max_files,
+            config,
+            |config| config.max_files,
             10,
-            given,
             notes,
         );
-        let (file_bytes, bytes_by) = at_most(
+        let (file_bytes, file_bytes_by) = at_most(
             "max_file_size_bytes",
             bounds.max_file_bytes,
-            said.max_file_bytes,
+            config,
+            |config| config.max_file_bytes,
             10 * MIB,
-            given,
             notes,
         );
-        let (operations, operations_by) =
-            operations(&bounds.operations, said.operations.as_ref(), given, notes);
+        let (operations, operations_by) = operations(&bounds.operations, config, notes);
+        let patterns = |of: fn(&Constraints) -> &[String]| config.map_or(&[] as &[_], of);
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Self {
             operations,
@@ -112,16 +102,14 @@ impl Limits {
             max_file_bytes: file_bytes,
             max_backup_bytes: bounds.max_backup_bytes,
             max_concurrency: count(bounds.max_concurrency),
-            protected: Protected::with(&said.protected)
+            protected: Protected::with(patterns(|config| &config.protected))
                 .map_err(|error| in_config("protected_files", &error))?,
-            forbidden: Forbidden::with(&said.forbidden, own)
+            forbidden: Forbidden::with(patterns(|config| &config.forbidden), own)
                 .map_err(|error| in_config("forbidden_patterns", &error))?,
-            sources: Sources {
-                operations: operations_by,
-                files: files_by,
-                file_bytes: bytes_by,
-                protection: bounds.protection,
-            },
+            operations_by,
+            files_by,
+            file_bytes_by,
+            protection: bounds.protection,
         })
     }
 }
@@ -129,63 +117,58 @@ impl Limits {
 /// The types of action that both the bound and the configuration allow.
 fn operations(
     bound: &BTreeSet<ActionType>,
-    said: Option<&BTreeSet<ActionType>>,
-    given: bool,
+    config: Option<&Constraints>,
     notes: &mut Vec<String>,
 ) -> (BTreeSet<ActionType>, Source) {
     const KEY: &str = "allowed_operations";
-    match said {
-        Some(said) => {
-            let beyond: Vec<&str> = said
-                .difference(bound)
-                .map(|operation| operation.name())
-                .collect();
-            if !beyond.is_empty() {
-                notes.push(format!(
-                    "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
-                     allow; the tighter holds",
-                    beyond.join(", ")
-                ));
-            }
-            let both = said.intersection(bound).copied().collect();
-            (both, Source::Config(KEY))
-        }
-        None if given => {
-            notes.push(format!(
-                "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
-            ));
-            let both = BTreeSet::from([ActionType::FileModify]);
-            let both = both.intersection(bound).copied().collect();
-            (both, Source::ConfigDefault(KEY))
-        }
-        None => (bound.clone(), Source::Catalog),
+    let Some(config) = config else {
+        return (bound.clone(), Source::Catalog);
+    };
+    let (said, by) = if let Some(said) = &config.operations {
+        (said.clone(), Source::Config(KEY))
+    } else {
+        notes.push(format!(
+            "`system_config.execution_constraints` gives no `{KEY}`; its default holds: FILE_MODIFY alone"
+        ));
+        let default = BTreeSet::from([ActionType::FileModify]);
+        (default, Source::ConfigDefault(KEY))
+    };
+    let beyond = said.difference(bound).map(|operation| operation.name());
+    let beyond: Vec<&str> = beyond.collect();
+    if config.operations.is_some() && !beyond.is_empty() {
+        notes.push(format!(
+            "`system_config.execution_constraints.{KEY}` names {}, which the catalog entry does not \
+             allow; the tighter holds",
+            beyond.join(", ")
+        ));
     }
+    (said.intersection(bound).copied().collect(), by)
 }
 
-/// The tighter of a bound and what the configuration says, or means by silence.
+/// The tighter of a bound and what the configuration, if there is one, says or means by silence.
 fn at_most(
     key: &'static str,
     bound: u64,
-    said: Option<u64>,
+    config: Option<&Constraints>,
+    said: fn(&Constraints) -> Option<u64>,
     default: u64,
-    given: bool,
     notes: &mut Vec<String>,
 ) -> (u64, Source) {
-    match said {
-        Some(said) if said > bound => {
+    match config.map(said) {
+        Some(Some(said)) if said > bound => {
             notes.push(format!(
                 "`system_config.execution_constraints.{key}` is {said}, and the bound is {bound}; the tighter holds"
             ));
             (bound, Source::Catalog)
         }
-        Some(said) => (said, Source::Config(key)),
-        None if given && default < bound => {
+        Some(Some(said)) => (said, Source::Config(key)),
+        Some(None) if default < bound => {
             notes.push(format!(
                 "`system_config.execution_constraints` gives no `{key}`; its default holds: {default}"
             ));
             (default, Source::ConfigDefault(key))
         }
-        None => (bound, Source::Catalog),
+        _ => (bound, Source::Catalog),
     }
 }
 
@@ -220,7 +203,7 @@ impl Limits {
         let Some((class, pattern)) = self.protected.class_of(path) else {
             return Ok(());
         };
-        let rules = self.sources.protection;
+        let rules = self.protection;
         let (class_name, rule) = match class {
             ProtectedClass::Critical => ("critical", rules.critical),
             ProtectedClass::Important => ("important", rules.important),
@@ -233,10 +216,9 @@ impl Limits {
             }
             Protection::Never => "the catalog lets no approval change that",
         };
-        Err(Failure::new(
-            Fault::ProtectedFile,
-            format!("`{path}` is protected (class {class_name}, pattern `{pattern}`); {way_out}"),
-        ))
+        let message =
+            format!("`{path}` is protected (class {class_name}, pattern `{pattern}`); {way_out}");
+        Err(Failure::new(Fault::ProtectedFile, message))
     }
 
     /// Whether the plan may contain an action of this type (R-001-23).
@@ -254,57 +236,49 @@ impl Limits {
         } else {
             allowed.join(", ")
         };
-        Err(Failure::new(
-            Fault::OperationNotAllowed,
-            format!(
-                "{operation} is not allowed; allowed is {allowed}, by {}",
-                self.sources.operations
-            ),
-        ))
+        let message = format!(
+            "{operation} is not allowed; allowed is {allowed}, by {}",
+            self.operations_by
+        );
+        Err(Failure::new(Fault::OperationNotAllowed, message))
     }
 
     /// Whether a plan may touch so many files (R-001-174).
     pub(crate) fn fits_files(&self, files: usize) -> Result<(), Failure> {
-        if files <= self.max_files {
+        let (most, by) = (self.max_files, self.files_by);
+        if files <= most {
             return Ok(());
         }
-        Err(Failure::new(
-            Fault::LimitExceeded,
-            format!(
-                "the plan touches {files} files, and at most {} are allowed by {}; split the plan",
-                self.max_files, self.sources.files
-            ),
+        exceeded(format!(
+            "the plan touches {files} files, and at most {most} are allowed by {by}; split the plan"
         ))
     }
 
     /// Whether so many bytes may be backed up (R-001-176).
     pub(crate) fn fits_backups(&self, bytes: u64) -> Result<(), Failure> {
-        if bytes <= self.max_backup_bytes {
+        let (most, by) = (self.max_backup_bytes, Source::Catalog);
+        if bytes <= most {
             return Ok(());
         }
-        Err(Failure::new(
-            Fault::LimitExceeded,
-            format!(
-                "the files that the plan changes have {bytes} bytes together, and at most {} are backed up by {}; split the plan",
-                self.max_backup_bytes,
-                Source::Catalog
-            ),
+        exceeded(format!(
+            "the files that the plan changes have {bytes} bytes together, and at most {most} are backed up by {by}; split the plan"
         ))
     }
 
     /// Whether a file may be so large, before or after (R-001-175).
     pub(crate) fn fits_file(&self, path: &RelPath, bytes: u64) -> Result<(), Failure> {
-        if bytes <= self.max_file_bytes {
+        let (most, by) = (self.max_file_bytes, self.file_bytes_by);
+        if bytes <= most {
             return Ok(());
         }
-        Err(Failure::new(
-            Fault::LimitExceeded,
-            format!(
-                "`{path}` has {bytes} bytes, and at most {} are allowed by {}",
-                self.max_file_bytes, self.sources.file_bytes
-            ),
+        exceeded(format!(
+            "`{path}` has {bytes} bytes, and at most {most} are allowed by {by}"
         ))
     }
+}
+
+fn exceeded(problem: String) -> Result<(), Failure> {
+    Err(Failure::new(Fault::LimitExceeded, problem))
 }
 
 /// How long an action of this type may take if the plan does not say, and at most (R-001-169 …
@@ -322,7 +296,7 @@ pub(crate) const fn action_timeout(operation: ActionType) -> (Duration, Duration
     (Duration::from_secs(default), Duration::from_secs(most))
 }
 
-/// The same for the plan as a whole (R-001-173).
+/// The default and the maximum for the plan as a whole (R-001-173).
 pub(crate) const PLAN_TIMEOUT: (Duration, Duration) =
     (Duration::from_mins(5), Duration::from_hours(1));
 

@@ -29,7 +29,6 @@ pub(crate) struct Plan {
     pub(crate) notes: Vec<String>,
 }
 
-/// The name of an action within its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ActionId(pub(crate) String);
@@ -50,11 +49,9 @@ pub(crate) struct Action {
     pub(crate) risk: Risk,
     /// Run after the plan was applied (R-001-81).
     pub(crate) rules: Vec<Rule>,
-    /// How long the action may take.
     pub(crate) timeout: Duration,
 }
 
-/// What an action does to its target.
 #[derive(Debug)]
 pub(crate) enum Operation {
     Create {
@@ -139,7 +136,6 @@ pub(crate) struct Rule {
     pub(crate) on_failure: Broken,
 }
 
-/// What must hold.
 #[derive(Debug)]
 pub(crate) enum Condition {
     Exists,
@@ -177,30 +173,34 @@ pub(crate) struct Instructions {
 }
 
 /// `stop_on_error` (R-001-128).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OnError {
+    #[default]
     Stop,
     GoOn,
 }
 
 /// `rollback_on_failure` (R-001-129).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OnFailure {
+    #[default]
     RollBack,
     Keep,
 }
 
 /// `preserve_permissions` (R-001-130).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Permissions {
+    #[default]
     Preserve,
     /// What a new file would get.
     Fresh,
 }
 
 /// `verify_hashes` (R-001-131, C-21).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Hashes {
+    #[default]
     Verify,
     Trust,
 }

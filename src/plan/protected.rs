@@ -75,10 +75,8 @@ impl Protected {
     }
 }
 
-/// Who forbids a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForbiddenBy {
-    /// It is one of oneact's own.
     Oneact,
     /// `forbidden_patterns` of the configuration.
     Config,
@@ -123,7 +121,6 @@ impl Forbidden {
     }
 }
 
-/// A pattern that is none.
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` is no pattern: {problem}", pattern.escape_debug())]
 pub(crate) struct PatternError {
@@ -132,55 +129,41 @@ pub(crate) struct PatternError {
     pub(crate) problem: String,
 }
 
-/// Patterns in their order, each as several globs.
+/// Patterns in their order, each as two globs.
 #[derive(Debug)]
 struct Globs {
     set: GlobSet,
     /// As written.
     patterns: Vec<String>,
-    /// For each glob of the set, its pattern's place.
-    owners: Vec<usize>,
 }
 
 impl Globs {
     fn new(patterns: Vec<&str>) -> Result<Self, PatternError> {
+        let wrong = |pattern: &str, problem: String| PatternError {
+            pattern: pattern.to_owned(),
+            problem,
+        };
         let mut set = GlobSetBuilder::new();
-        let mut owners = Vec::new();
-        for (at, pattern) in patterns.iter().enumerate() {
-            let wrong = |problem: String| PatternError {
-                pattern: (*pattern).to_owned(),
-                problem,
-            };
-            for text in spellings(pattern).map_err(|problem| wrong(problem.to_owned()))? {
+        for pattern in &patterns {
+            for text in spellings(pattern).map_err(|problem| wrong(pattern, problem.to_owned()))? {
                 let glob = GlobBuilder::new(&text).literal_separator(true).build();
-                set.add(glob.map_err(|error| wrong(error.kind().to_string()))?);
-                owners.push(at);
+                set.add(glob.map_err(|error| wrong(pattern, error.kind().to_string()))?);
             }
         }
-        let set = set.build().map_err(|error| PatternError {
-            pattern: error.glob().unwrap_or_default().to_owned(),
-            problem: error.kind().to_string(),
-        })?;
+        let set = set
+            .build()
+            .map_err(|error| wrong(error.glob().unwrap_or_default(), error.kind().to_string()))?;
         Ok(Self {
             set,
             patterns: patterns.into_iter().map(str::to_owned).collect(),
-            owners,
         })
     }
 
     /// The first pattern that matches the path in one of the ways its names can be read.
     fn first(&self, path: &RelPath) -> Option<(usize, &str)> {
-        let (plain, windows) = readings(path);
-        let owners = |reading: &String| {
-            let globs = self.set.matches(reading).into_iter();
-            globs
-                .filter_map(|glob| self.owners.get(glob).copied())
-                .min()
-        };
-        let at = owners(&plain)
-            .into_iter()
-            .chain(windows.as_ref().and_then(owners))
-            .min()?;
+        let readings = readings(path).into_iter();
+        let first = readings.filter_map(|reading| self.set.matches(&reading).into_iter().min());
+        let at = first.min()? / 2;
         Some((at, self.patterns.get(at)?))
     }
 }
@@ -213,23 +196,25 @@ fn spellings(pattern: &str) -> Result<[String; 2], &'static str> {
 
 /// The path as it is read, and in the other way in which a file system may read it, if there is one. A
 /// reading too many protects a file too many, never one too few.
-fn readings(path: &RelPath) -> (String, Option<String>) {
+fn readings(path: &RelPath) -> Vec<String> {
     let plain = fold(path.as_str());
     let windows: Vec<&str> = plain.split('/').map(as_windows).collect();
     let windows = windows.join("/");
-    let windows = (windows != plain).then_some(windows);
-    (plain, windows)
+    if windows == plain {
+        vec![plain]
+    } else {
+        vec![plain, windows]
+    }
 }
 
 /// Whether a path, in one of the ways its names can be read, is another or lies in it.
 fn is_or_is_in(path: &RelPath, other: &RelPath) -> bool {
-    let (other, _) = readings(other);
+    let other = fold(other.as_str());
     let within = |reading: &String| {
         let rest = reading.strip_prefix(other.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let (plain, windows) = readings(path);
-    within(&plain) || windows.as_ref().is_some_and(within)
+    readings(path).iter().any(within)
 }
 
 /// A name as NTFS and FAT read it: nothing after a `:`, no dots and spaces at the end, and `git~1` is

@@ -10,7 +10,6 @@ mod conflicts;
 mod fields;
 mod findings;
 mod instructions;
-mod operation;
 mod rules;
 mod synonyms;
 
@@ -168,7 +167,7 @@ fn document(plan: &Value, files: &Files<'_>, findings: &Findings) -> Document {
     if let Some(inner) = fields.inner("execution_instructions") {
         document.asked = Asked::read(inner);
     }
-    // Read before this, with the envelope.
+    // The envelope has read it already.
     fields.get("protocol_validation");
     fields.descriptive(&[
         ("version", Shape::Text),
@@ -212,7 +211,6 @@ fn actions<'a>(
     actions
 }
 
-/// What the limits say of one action.
 fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
     findings.about(Subject::of(action));
     let place = action::place(at);
@@ -233,7 +231,6 @@ fn within(limits: &Limits, at: usize, action: &Action, findings: &Findings) {
     findings.about(Subject::default());
 }
 
-/// Whether what the actions wait for is there.
 fn dependencies(actions: &[(usize, Action)], names: &[ActionId], findings: &Findings) {
     let names: HashSet<&ActionId> = names.iter().collect();
     for (at, action) in actions {

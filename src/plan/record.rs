@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::task::{ActionType, Failure, Fault, RelPath, canonical, hexadecimal};
 
-use super::model::{ActionId, ChangeKind};
+use super::model::{Action, ActionId, ChangeKind};
 
 /// What is known of a run before anything is done.
 #[derive(Debug, Clone)]
@@ -37,18 +37,12 @@ pub(crate) struct Undo {
     pub(crate) directories: Vec<RelPath>,
 }
 
-/// A change and its checkpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) record: ChangeRecord,
-    pub(crate) checkpoint: Checkpoint,
-}
-
-/// The original of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Checkpoint {
-    pub(crate) id: Uuid,
-    /// From the root, below the report directory; none where no file was (CREATE).
+    /// By which it is taken back.
+    pub(crate) checkpoint: Uuid,
+    /// The original, from the root, below the report directory; none where no file was (CREATE).
     pub(crate) backup: Option<RelPath>,
 }
 
@@ -67,7 +61,7 @@ pub(crate) struct Story {
     pub(crate) rollback: Rollback,
     /// What failed and belongs to no single action.
     pub(crate) troubles: Vec<Trouble>,
-    /// What people should know though nothing failed; the plan's notes among them.
+    /// Warnings and the plan's notes: what people should know although nothing failed.
     pub(crate) warnings: Vec<String>,
     pub(crate) durability: Durability,
     pub(crate) jail: Jail,
@@ -92,7 +86,6 @@ pub(crate) enum Rollback {
     },
 }
 
-/// A failure of the plan as a whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Trouble {
     pub(crate) at: Zoned,
@@ -120,19 +113,10 @@ impl Story {
     /// 001 §4.1's status: a function of what happened.
     pub(crate) fn status(&self) -> Status {
         let failures = || {
-            let of_actions = self
-                .verdicts
-                .iter()
-                .filter_map(|verdict| match &verdict.end {
-                    ActionEnd::Failed(failure) => Some(failure),
-                    ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
-                });
+            let of_actions = self.verdicts.iter().filter_map(Verdict::failure);
             of_actions.chain(self.troubles.iter().map(|trouble| &trouble.failure))
         };
-        let all_done = self
-            .verdicts
-            .iter()
-            .all(|verdict| matches!(verdict.end, ActionEnd::Completed(_)));
+        let all_done = self.verdicts.iter().all(Verdict::is_completed);
         let cancelled = || failures().any(|failure| failure.fault == Fault::Cancelled);
         match (&self.rollback, &self.undo) {
             (Rollback::Stuck { .. }, _) => Status::Stuck,
@@ -182,7 +166,6 @@ impl PreviewHash {
         Self(format!("sha256:{hash}"))
     }
 
-    /// The text, `sha256:…`.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -206,7 +189,6 @@ pub(crate) enum Status {
     Stuck,
 }
 
-/// What became of one action.
 #[derive(Debug, Clone)]
 pub(crate) struct Verdict {
     pub(crate) action: ActionId,
@@ -219,7 +201,30 @@ pub(crate) struct Verdict {
     pub(crate) end: ActionEnd,
 }
 
-/// The end of an action.
+impl Verdict {
+    pub(crate) fn of(action: &Action, began: Zoned, ended: Zoned, end: ActionEnd) -> Self {
+        Self {
+            action: action.id.clone(),
+            action_type: Some(action.operation.action_type()),
+            target: Some(action.target.to_string()),
+            began,
+            ended,
+            end,
+        }
+    }
+
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        match &self.end {
+            ActionEnd::Failed(failure) => Some(failure),
+            ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
+        }
+    }
+
+    pub(crate) fn is_completed(&self) -> bool {
+        matches!(self.end, ActionEnd::Completed(_))
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) enum ActionEnd {
     /// What it did, in a sentence: `Property 'new_field' added successfully`.
@@ -237,15 +242,19 @@ pub(crate) struct ChangeRecord {
     pub(crate) kind: ChangeKind,
     /// Where the file is after the plan; for a deletion, where it was.
     pub(crate) path: RelPath,
-    /// Where a renamed file was.
     pub(crate) from: Option<RelPath>,
-    pub(crate) before: FileState,
-    pub(crate) after: FileState,
+    /// `None` where there is no file.
+    pub(crate) before: Option<FileState>,
+    pub(crate) after: Option<FileState>,
     pub(crate) diff: DiffSummary,
     pub(crate) fidelity: Fidelity,
 }
 
 impl ChangeRecord {
+    pub(crate) fn hash_before(&self) -> Option<&String> {
+        self.before.as_ref().map(|before| &before.hash)
+    }
+
     /// The path the file had before the plan, or has, if it had none.
     pub(crate) fn target(&self) -> &RelPath {
         self.from.as_ref().unwrap_or(&self.path)
@@ -259,17 +268,21 @@ impl ChangeRecord {
 
 /// A file as it was seen (001 §4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FileState {
-    Absent,
-    Present {
-        /// SHA-256, lower-case hexadecimal.
-        hash: String,
-        bytes: u64,
-        /// Of the file, not of the plan.
-        modified: jiff::Timestamp,
-        /// Permission bits.
-        mode: u32,
-    },
+pub(crate) struct FileState {
+    /// SHA-256, lower-case hexadecimal.
+    pub(crate) hash: String,
+    pub(crate) bytes: u64,
+    /// Of the file, not of the plan.
+    pub(crate) modified: jiff::Timestamp,
+    /// Permission bits.
+    pub(crate) mode: u32,
+}
+
+impl FileState {
+    /// The permission bits as reports write them: `0644`.
+    pub(crate) fn octal(&self) -> String {
+        format!("{:04o}", self.mode)
+    }
 }
 
 /// What changed between two texts (001 §4.2, R-001-58).
@@ -293,7 +306,7 @@ pub(crate) struct Fidelity {
     pub(crate) through_link: Option<String>,
 }
 
-/// How the new content came to its place. The greater promises less.
+/// How the new content came to its place. Ordered: later variants give weaker guarantees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Atomicity {
@@ -305,7 +318,8 @@ pub(crate) enum Atomicity {
     InPlace,
 }
 
-/// Whether what stood there at the moment of the exchange was kept. The greater promises less.
+/// Whether the file that was there at the moment of the exchange was kept. Ordered: later variants give weaker
+/// guarantees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Capture {

@@ -2,14 +2,12 @@
 //!
 //! What has changed since is never destroyed: then nothing is undone, and the answer names it.
 
-mod vouched;
-
 use std::time::Duration;
 
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::task::{ActionType, Bounds, Failure, Fault, RelPath, RollbackOrder};
+use crate::task::{ActionType, Belief, Bounds, Failure, Fault, RelPath, RollbackOrder};
 
 use super::{
     Desk, Finished,
@@ -18,22 +16,17 @@ use super::{
         Staging, Teller, committed_end, in_the_root, locked, make, settle_others, stopped,
         undone_end,
     },
-    check::{Change, Original, Sink, What},
-    engine::{Entry, Folder, Stage},
-    files::{Attributes, Faults, FileError, Inherited, Kind, Root},
+    check::{After, Change, Original, Sink},
+    engine::{Entry, Folder, Origin, Stage, State, account},
+    files::{Faults, FileError, Inherited, Kind, Root},
     limits::Limits,
     model::{ActionId, ChangeKind},
     record::{ActionEnd, Jail, Run, Verdict},
     report::{MANIFEST, Manifest, ManifestError, Point, bytes},
 };
 
-use vouched::vouched;
-
 /// For a rollback as a whole (R-001-173).
 const TIMEOUT: Duration = Duration::from_mins(5);
-
-/// The longest manifest that is read, in bytes.
-const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// Undoes a finished plan, wholly or by checkpoint with all that rests on it (R-001-105, R-001-109,
 /// R-001-110).
@@ -56,10 +49,7 @@ fn undo(
     let notes = settle_others(root, desk, limits.max_concurrency)?;
     let name = find(root, &order.plan)?;
     let finished = Folder::open(root, &name)?;
-    let (text, _) = finished
-        .dir()
-        .read(MANIFEST, LONGEST)
-        .map_err(no_manifest)?;
+    let text = finished.report(MANIFEST).map_err(no_manifest)?;
     let mut manifest = Manifest::parse(&text)?;
     manifest.usable(desk.host.timestamp())?;
     let entries = vouched(&finished, &manifest, &limits, order.belief)?;
@@ -71,14 +61,14 @@ fn undo(
             "Every file is already as it was before the plan.".to_owned(),
         ));
     }
-    // Everything is looked at before anything is begun.
+    // Every checkpoint is examined before the first change.
     let inverses = points
         .iter()
         .map(|point| Inverse::of(point, &entries, root, &limits))
         .collect::<Result<Vec<_>, _>>()?;
     let own = Folder::create(root, &desk.report_name())?;
     let run = Run {
-        // Not the plan's own: who names that means the plan, not what undid it.
+        // The plan's own id must keep naming the plan, not its rollback.
         plan_id: format!("rollback-{}", manifest.plan_id),
         task_id: desk.task_id.to_owned(),
         directory: own.path().clone(),
@@ -104,16 +94,9 @@ fn undo(
         .checkpoints
         .iter()
         .all(|point| point.undone_at.is_some() || points.contains(point));
-    let made: &[RelPath] = if last {
-        &manifest.created_directories
-    } else {
-        &[]
-    };
-    let staged = staged.and_then(|()| {
-        made.iter()
-            .rev()
-            .try_for_each(|dir| staging.stage.remove_dir(dir.clone()))
-    });
+    let made = manifest.created_directories.iter();
+    let mut made = made.rev().filter(|_| last).cloned();
+    let staged = staged.and_then(|()| made.try_for_each(|dir| staging.stage.remove_dir(dir)));
     if let Err(error) = staged {
         teller.trouble(error.into());
         let folder = staging.stage.abandon()?;
@@ -140,6 +123,65 @@ fn undo(
         teller.story.warnings.extend(left);
     }
     Ok(committed_end(committed, teller))
+}
+
+/// A manifest is believed as far as its plan's journal bears it out: the changes that this names.
+fn vouched(
+    folder: &Folder<'_>,
+    manifest: &Manifest,
+    limits: &Limits,
+    belief: Belief,
+) -> Result<Vec<Entry>, Failure> {
+    let account = account(folder.dir())?;
+    if (account.origin, belief) == (Origin::Unproven, Belief::WrittenHere) {
+        return Err(unusable(format!(
+            "the journal of {} was not written where it lies: it was copied, cloned or unpacked, or its file system keeps no birth times. If you know where it comes from, `oneact rollback {0} --yes` undoes the plan all the same",
+            folder.path()
+        )));
+    }
+    let State::Done(entries) = account.state else {
+        return Err(unusable(format!(
+            "{} is not the directory of a plan that was carried out",
+            folder.path()
+        )));
+    };
+    let known = |point: &&Point| entries.iter().any(|entry| bears_out(folder, entry, point));
+    let made = |dir: &RelPath| {
+        let makes = |entry: &Entry| matches!(entry, Entry::MakeDir { path, .. } if path == dir);
+        entries.iter().any(makes)
+    };
+    if let Some(dir) = manifest.created_directories.iter().find(|dir| !made(dir)) {
+        return Err(unusable(format!(
+            "the journal of the plan does not know that it made the directory `{dir}`: the manifest was altered"
+        )));
+    }
+    for dir in &manifest.created_directories {
+        limits.admits(dir)?;
+    }
+    match manifest.checkpoints.iter().find(|point| !known(point)) {
+        None => Ok(entries),
+        Some(point) => Err(unusable(format!(
+            "the journal of the plan does not know its checkpoint {} of `{}`: it was altered",
+            point.checkpoint_id, point.file_path
+        ))),
+    }
+}
+
+/// Whether a change that the journal names is the one that the checkpoint takes back.
+fn bears_out(folder: &Folder<'_>, entry: &Entry, point: &Point) -> bool {
+    let pre = entry.pre();
+    let (to, result) = match entry {
+        Entry::MakeDir { .. } | Entry::RemoveDir { .. } => return false,
+        Entry::Create { post, .. } | Entry::Modify { post, .. } => (None, Some(&post.sha256)),
+        Entry::Delete { .. } => (None, None),
+        Entry::Rename { to, pre, .. } => (Some(to), Some(&pre.sha256)),
+    };
+    *entry.path() == point.file_path
+        && to == point.new_path.as_ref()
+        && result == point.result_hash.as_ref()
+        && pre.map(|pre| &pre.backup) == point.backup_location.as_ref()
+        && pre.map(|pre| &pre.sha256) == point.original_hash.as_ref()
+        && pre.is_none_or(|pre| folder.is_backup(&pre.backup))
 }
 
 /// The checkpoints that are restored already, though the manifest does not say so, and those that are not:
@@ -180,15 +222,14 @@ fn is_restored(point: &Point, root: &Root) -> Result<bool, FileError> {
         && (content_alone || mode == point.original_mode))
 }
 
-/// What takes one change back.
 struct Inverse<'a> {
     point: &'a Point,
     /// What is there now; nothing after a deletion.
     now: Option<Original>,
     /// What was there; nothing before a creation.
     then: Option<Original>,
-    /// Whose owner, permissions and extended attributes a file gets that is restored.
-    whose: Whose,
+    /// Somebody has changed owner, permissions or extended attributes since: what they made of it stays.
+    attributes_stay: bool,
     /// Directories that are to be made again, the outermost first.
     missing: Vec<RelPath>,
     /// The one that the file is, or will be, in.
@@ -196,30 +237,6 @@ struct Inverse<'a> {
     /// What the innermost directory that is there hands on.
     inherited: Inherited,
     actions: [ActionId; 1],
-}
-
-/// Who has changed what belongs to a file beside its content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// Nobody, or the plan alone: it is as it was before the plan.
-    Then,
-    /// Somebody else since: what they made of it stays.
-    Now,
-}
-
-impl Whose {
-    fn of(now: &Original, then: &Original, made: Option<&Entry>) -> Self {
-        let left = match made {
-            Some(Entry::Modify { post, .. }) => post.attributes.as_ref(),
-            _ => None,
-        };
-        let is = now.attributes.digest();
-        if is == then.attributes.digest() || Some(&is) == left {
-            Self::Then
-        } else {
-            Self::Now
-        }
-    }
 }
 
 impl<'a> Inverse<'a> {
@@ -271,17 +288,20 @@ impl<'a> Inverse<'a> {
                 None => missing.push(dir),
             }
         }
-        let made = entries.iter().find(|entry| *entry.path() == *path);
-        let whose = match (&now, &then) {
-            (Some(now), Some(then)) => Whose::of(now, then, made),
-            _ => Whose::Then,
-        };
+        let attributes_stay = now.as_ref().zip(then.as_ref()).is_some_and(|(now, then)| {
+            let left = match entries.iter().find(|entry| *entry.path() == *path) {
+                Some(Entry::Modify { post, .. }) => post.attributes.as_ref(),
+                _ => None,
+            };
+            let is = now.attributes.digest();
+            is != then.attributes.digest() && Some(&is) != left
+        });
         let nearest = root.dir(nearest.as_ref())?;
         Ok(Self {
             point,
             now,
             then,
-            whose,
+            attributes_stay,
             missing,
             mount: nearest.mount()?,
             inherited: Inherited::of(&nearest)?,
@@ -290,48 +310,30 @@ impl<'a> Inverse<'a> {
     }
 
     fn stage(&self, staging: &mut Staging<'_>) -> Result<(), FileError> {
-        let old = |then: &Original| -> Attributes {
-            then.attributes.clone().dated_like(&then.seen.facts)
-        };
         for dir in &self.missing {
             if !staging.directories.contains(dir) {
                 staging.dir(dir, self.mount, &self.inherited)?;
             }
         }
         let path = &self.point.file_path;
-        let (path, what) = match (&self.now, &self.then, &self.point.new_path) {
-            (Some(now), _, Some(new)) => (
-                new,
-                What::Rename {
-                    before: now,
-                    to: path,
-                },
-            ),
-            (Some(now), Some(then), None) => (
-                path,
-                What::Modify {
-                    before: now,
+        let (path, after) = match (&self.point.new_path, &self.then) {
+            (Some(new), _) => (new, After::Renamed { to: path }),
+            (None, None) => (path, After::Deleted),
+            (None, Some(then)) => {
+                let of = self.now.as_ref().filter(|_| self.attributes_stay);
+                let attributes = of.unwrap_or(then).attributes.clone();
+                let written = After::Written {
                     bytes: &then.bytes,
-                    attributes: match self.whose {
-                        Whose::Then => old(then),
-                        Whose::Now => now.attributes.clone().dated_like(&then.seen.facts),
-                    },
-                },
-            ),
-            (Some(now), None, None) => (path, What::Delete { before: now }),
-            (None, Some(then), _) => (
-                path,
-                What::Create {
-                    bytes: &then.bytes,
-                    attributes: old(then),
-                },
-            ),
-            (None, None, _) => return Ok(()),
+                    attributes: attributes.dated_like(&then.seen.facts),
+                };
+                (path, written)
+            }
         };
         staging.change(Change {
             actions: &self.actions,
             path,
-            what,
+            before: self.now.as_ref(),
+            after,
             link: None,
             mount: self.mount,
         })
@@ -339,7 +341,7 @@ impl<'a> Inverse<'a> {
 
     /// What is said of permissions that stay.
     fn note(&self) -> Option<String> {
-        (self.whose == Whose::Now).then(|| {
+        self.attributes_stay.then(|| {
             format!(
                 "{}: its permissions, owner or attributes were changed after the plan; these changes stay, and its content alone is restored.",
                 self.point.file_path
@@ -349,6 +351,7 @@ impl<'a> Inverse<'a> {
 
     fn verdict(&self, desk: Desk<'_>) -> Verdict {
         let path = &self.point.file_path;
+        let [id] = self.actions.clone();
         let (action_type, said) = match self.point.operation_to_reverse {
             ChangeKind::Create => (
                 ActionType::FileDelete,
@@ -365,7 +368,7 @@ impl<'a> Inverse<'a> {
             ),
         };
         Verdict {
-            action: ActionId(self.point.checkpoint_id.to_string()),
+            action: id,
             action_type: Some(action_type),
             target: Some(path.to_string()),
             began: desk.host.now(),

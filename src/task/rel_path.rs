@@ -69,9 +69,13 @@ impl RelPath {
 
     /// The directories on the way to it, the outermost first, without itself.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
-        self.0
-            .match_indices('/')
-            .map(|(at, _)| Self(self.0.get(..at).unwrap_or_default().to_owned()))
+        self.directories().map(|dir| Self(dir.to_owned()))
+    }
+
+    /// The same, borrowed.
+    pub fn directories(&self) -> impl Iterator<Item = &str> {
+        let slashes = self.0.match_indices('/');
+        slashes.filter_map(|(at, _)| self.0.get(..at))
     }
 }
 

@@ -7,10 +7,7 @@ use crate::{
     plan::{
         Desk,
         asking::find,
-        engine::{
-            self, Account, Believe, Conflict, Consent, End, Folder, Origin, REPORTS, Recovered,
-            Settling, State,
-        },
+        engine::{self, Account, Ask, Conflict, End, Folder, Origin, REPORTS, State},
         files::{Faults, FileError, Root},
         record::{Status, uuid_v4},
         report::{EXECUTION_REPORT, MANIFEST, Manifest, ManifestStatus, bytes},
@@ -21,7 +18,6 @@ use crate::{
 /// Threads that wait for the disk, where no plan says how many.
 const THREADS: usize = 4;
 
-/// What came of settling.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
     /// A sentence for each plan.
@@ -45,11 +41,7 @@ pub(crate) fn recover(desk: Desk<'_>) -> Settled {
 }
 
 /// Settles the plan of one report directory, whoever wrote its journal, if `ask` agrees to what would change.
-pub(crate) fn recover_named(
-    desk: Desk<'_>,
-    path: &str,
-    ask: &mut dyn FnMut(&[String]) -> Consent,
-) -> Settled {
+pub(crate) fn recover_named(desk: Desk<'_>, path: &str, ask: Ask<'_>) -> Settled {
     settled_under_lock(desk, |root| {
         let name = find(root, &PlanName::Path(path.to_owned()))?;
         if !root.try_lock()? {
@@ -60,14 +52,11 @@ pub(crate) fn recover_named(
             return Ok(Vec::new());
         }
         let limits = desk.limits()?;
-        let settling = Settling {
-            limits: &limits,
-            threads: THREADS,
-        };
         let mut told = Vec::new();
-        engine::recover_one(root, &name, settling, Believe::Asked(ask), &mut |settled| {
-            told.push((recovered(root, desk, settled), settled.end.clone()));
-        })?;
+        let mut tell = |name: &str, end: &End| {
+            told.push((recovered(root, desk, name, end), end.clone()));
+        };
+        engine::recover_one(root, &name, &limits, THREADS, Some(ask), &mut tell)?;
         Ok(told)
     })
 }
@@ -118,15 +107,11 @@ fn settled(root: &Root, desk: Desk<'_>, threads: usize) -> Result<Vec<(String, E
         return Ok(Vec::new());
     }
     let limits = desk.limits()?;
-    let settling = Settling {
-        limits: &limits,
-        threads,
-    };
     let mut told = Vec::new();
     let before = desk.course.now();
     desk.course.set(Reach::Changing);
-    let recovered = engine::recover(root, settling, &mut |settled| {
-        told.push((recovered(root, desk, settled), settled.end.clone()));
+    let recovered = engine::recover(root, &limits, threads, &mut |name, end| {
+        told.push((recovered(root, desk, name, end), end.clone()));
     });
     desk.course.set(before);
     recovered?;
@@ -143,10 +128,8 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
         }
         let unfinished = engine::unfinished(&root)?;
         let mut cleared = Vec::new();
-        for name in engine::finished(&root)? {
-            let Ok(folder) = Folder::open(&root, &name) else {
-                continue;
-            };
+        for folder in engine::finished(&root)? {
+            let name = folder.path().name();
             // What is not settled needs all it has.
             let done = matches!(
                 engine::account(folder.dir()),
@@ -156,21 +139,15 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
                     ..
                 })
             );
-            if !done || unfinished.contains(&name) {
+            if !done || unfinished.iter().any(|other| other == name) {
                 continue;
             }
-            let Ok((text, _)) = folder.dir().read(MANIFEST, MOST) else {
+            let Some(mut manifest) = manifest_of(&folder) else {
                 continue;
             };
-            let Ok(mut manifest) = Manifest::parse(&text) else {
-                continue;
-            };
-            let over = manifest
-                .expires_at
-                .as_ref()
-                .is_some_and(|at| at.timestamp() <= desk.host.timestamp());
-            if over && manifest.status == ManifestStatus::Active {
-                manifest.expire();
+            if manifest.is_over(desk.host.timestamp()) && manifest.status == ManifestStatus::Active
+            {
+                manifest.status = ManifestStatus::Expired;
                 folder.put(&[(MANIFEST, bytes(&manifest))])?;
                 folder.clear_backups()?;
                 cleared.push(format!(
@@ -189,28 +166,25 @@ pub(crate) fn clear_expired(desk: Desk<'_>) -> Vec<String> {
 }
 
 /// What became of a plan that a crash had interrupted. Its report tells it too.
-fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
-    let name = &settled.name;
-    let conflicts: &[Conflict] = match &settled.end {
-        End::RolledBack(conflicts) => conflicts,
-        _ => &[],
-    };
-    let told = match &settled.end {
-        End::NothingChanged => Some((Status::Failed, "it had changed nothing")),
-        End::RolledBack(_) => Some((Status::RolledBack, "what it had changed was taken back")),
-        End::Done | End::Stuck(_) | End::Unproven | End::AgainstRules(_) | End::Declined => None,
-    };
-    let mut sentence = match &settled.end {
+fn recovered(root: &Root, desk: Desk<'_>, name: &str, end: &End) -> String {
+    let mut amended = Ok(());
+    let mut sentence = match end {
         End::NothingChanged => {
+            let what = "it had changed nothing";
+            amended = amend(root, desk, name, Status::Failed, what, &[]);
             format!("The plan {name} had been interrupted before it changed anything.")
         }
-        End::RolledBack(conflicts) if conflicts.is_empty() => {
-            format!("The plan {name} had been interrupted: what it had changed was taken back.")
+        End::RolledBack(conflicts) => {
+            let what = "what it had changed was taken back";
+            amended = amend(root, desk, name, Status::RolledBack, what, conflicts);
+            let but = if conflicts.is_empty() {
+                String::new()
+            } else {
+                let told = Conflict::told(conflicts);
+                format!(", but for what others changed since: {told}")
+            };
+            format!("The plan {name} had been interrupted: {what}{but}.")
         }
-        End::RolledBack(conflicts) => format!(
-            "The plan {name} had been interrupted: what it had changed was taken back, but for what others changed since: {}.",
-            Conflict::told(conflicts)
-        ),
         End::Done => format!("The plan {name} had been finished before it was interrupted."),
         End::Stuck(obstacles) => format!(
             "The plan {name} was interrupted, and can be neither finished nor undone: {}. Mend that, then run `oneact recover`",
@@ -224,9 +198,7 @@ fn recovered(root: &Root, desk: Desk<'_>, settled: &Recovered) -> String {
         ),
         End::Declined => format!("Nothing of {REPORTS}/{name} was changed."),
     };
-    if let Some((status, what)) = told
-        && let Err(error) = amend(root, desk, name, status, what, conflicts)
-    {
+    if let Err(error) = amended {
         sentence = format!("{sentence} Its report could not be brought up to date: {error}.");
     }
     sentence
@@ -244,8 +216,8 @@ fn amend(
     let folder = Folder::open(root, name)?;
     let now = desk.host.now();
     let failure = Failure::new(Fault::Internal, format!("the run was interrupted; {what}"));
-    let report = folder.dir().read(EXECUTION_REPORT, MOST).ok();
-    let report = report.and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok());
+    let report = folder.report(EXECUTION_REPORT).ok();
+    let report = report.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     // Before there was a report, the plan had said who it is.
     let mark = engine::mark_of(root, name).unwrap_or_default();
     let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
@@ -258,21 +230,16 @@ fn amend(
         })
     });
     if let Some(fields) = report.as_object_mut() {
-        fields.insert("status".to_owned(), json!(status));
-        fields.insert(
-            "rollback_performed".to_owned(),
-            json!(status == Status::RolledBack),
-        );
-        fields.insert(
-            "completed_at".to_owned(),
-            json!(now.timestamp().to_string()),
-        );
-        fields.insert("interrupted".to_owned(), json!(failure.message));
+        let new = [
+            ("status", json!(status)),
+            ("rollback_performed", json!(status == Status::RolledBack)),
+            ("completed_at", json!(now.timestamp().to_string())),
+            ("interrupted", json!(failure.message)),
+        ];
+        fields.extend(new.map(|(name, value)| (name.to_owned(), value)));
     }
     let mut documents = vec![(EXECUTION_REPORT, bytes(&report))];
-    if let Ok((manifest, _)) = folder.dir().read(MANIFEST, MOST)
-        && let Ok(mut manifest) = Manifest::parse(&manifest)
-    {
+    if let Some(mut manifest) = manifest_of(&folder) {
         let restored: Vec<Uuid> = manifest
             .checkpoints
             .iter()
@@ -285,5 +252,6 @@ fn amend(
     folder.put(&documents)
 }
 
-/// The longest report that is read back, in bytes.
-const MOST: u64 = 64 * 1024 * 1024;
+fn manifest_of(folder: &Folder<'_>) -> Option<Manifest> {
+    Manifest::parse(&folder.report(MANIFEST).ok()?).ok()
+}

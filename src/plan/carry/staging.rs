@@ -1,21 +1,25 @@
-//! What a plan comes to, made ready and written down as it comes.
+//! What a plan comes to: made ready and written down as it comes, or only foreseen and shown.
 
 use jiff::{Timestamp, ToSpan};
 
 use crate::{
     host::Host,
     plan::{
-        check::{Change, Original, Sink, What},
+        Desk, Finished,
+        check::{self, After, Change, Sink},
         diff::{self, Pair, Side},
-        engine::{Stage, Way, Written},
-        files::{Facts, FileError, Inherited, Kept},
-        model::ChangeKind,
+        engine::{Stage, Way, hash},
+        files::{Facts, FileError, Inherited, Kept, Root},
+        read,
         record::{
-            self, Atomicity, ChangeRecord, Checkpoint, Fidelity, FileState, Foreseen, Undo, uuid_v4,
+            self, Atomicity, ChangeRecord, Fidelity, FileState, Foreseen, PreviewHash, Undo,
+            uuid_v4,
         },
     },
-    task::RelPath,
+    task::{Bounds, Failure, PlanOrder, Preview, RelPath},
 };
+
+use super::{stopped, telling};
 
 /// How long backups are kept before `oneact recover` may clear them away.
 const KEPT_DAYS: i64 = 30;
@@ -67,155 +71,162 @@ impl Sink for Staging<'_> {
     }
 
     fn change(&mut self, change: Change<'_>) -> Result<(), FileError> {
-        let pair = pair(&change);
-        let diff = diff::summary(pair);
+        let diff = diff::summary(pair(&change));
         let (path, mount) = (change.path.clone(), change.mount);
-        let clock = self.host.standing();
         let mut fidelity = Fidelity {
             through_link: change.link.map(ToString::to_string),
             ..Fidelity::default()
         };
-        let mut keep = |kept: Kept, way: Way| {
-            fidelity.degraded = kept;
-            fidelity.atomicity = match way {
-                Way::Exchange => Atomicity::Swap,
-                Way::InPlace => Atomicity::InPlace,
-            };
-        };
-        let (kind, from, before, after) = match &change.what {
-            What::Create { bytes, attributes } => {
-                let attributes = attributes.clone().stamped(clock);
-                let written = self.stage.create(path.clone(), bytes, &attributes, mount)?;
-                let after = state_of(&written);
-                keep(written.kept, Way::Exchange);
-                (ChangeKind::Create, None, FileState::Absent, after)
+        let seen = change.before.map(|before| before.seen.clone());
+        let before = seen.as_ref().map(|seen| state(&seen.sha256, &seen.facts));
+        let after = match (&change.after, seen) {
+            (After::Written { bytes, attributes }, seen) => {
+                let attributes = attributes.clone().stamped(self.host.standing());
+                let written = self.stage.write(path, seen, bytes, &attributes, mount)?;
+                fidelity.atomicity = match written.way {
+                    Way::Exchange => Atomicity::Swap,
+                    Way::InPlace => Atomicity::InPlace,
+                };
+                fidelity.degraded = written.kept;
+                Some(state(&written.post.sha256, &written.facts))
             }
-            What::Modify {
-                before,
-                bytes,
-                attributes,
-            } => {
-                let attributes = attributes.clone().stamped(clock);
-                let seen = before.seen.clone();
-                let (written, way) =
-                    self.stage
-                        .modify(path.clone(), seen, bytes, &attributes, mount)?;
-                let after = state_of(&written);
-                keep(written.kept, way);
-                (ChangeKind::Modify, None, original(before), after)
+            (After::Deleted, Some(seen)) => {
+                self.stage.delete(path, seen, mount)?;
+                None
             }
-            What::Delete { before } => {
-                self.stage
-                    .delete(path.clone(), before.seen.clone(), mount)?;
-                let before = original(before);
-                (ChangeKind::Delete, None, before, FileState::Absent)
+            (After::Renamed { to }, Some(seen)) => {
+                self.stage.rename(path, (*to).clone(), seen)?;
+                before.clone()
             }
-            What::Rename { before, to } => {
-                let seen = before.seen.clone();
-                self.stage.rename(path.clone(), (*to).clone(), seen)?;
-                let state = original(before);
-                (ChangeKind::Rename, Some(path), state.clone(), state)
-            }
+            (After::Deleted | After::Renamed { .. }, None) => return Ok(()),
         };
         fidelity.degraded.append(&mut self.lost);
         let backup = self.stage.entries().last().and_then(|entry| entry.pre());
-        let checkpoint = Checkpoint {
-            id: uuid_v4(self.host.random_bytes()),
-            backup: backup.map(|pre| pre.backup.clone()),
-        };
-        let left = match &after {
-            FileState::Present { hash, .. } => Some(hash.clone()),
-            FileState::Absent => None,
-        };
-        self.foreseen.push(foreseen(&change, kind, left));
+        let backup = backup.map(|pre| pre.backup.clone());
+        let checkpoint = uuid_v4(self.host.random_bytes());
+        let foreseen = foreseen(&change, after.as_ref().map(|after| after.hash.clone()));
         let record = ChangeRecord {
             actions: change.actions.to_vec(),
-            kind,
-            path: match &change.what {
-                What::Rename { to, .. } => (*to).clone(),
-                What::Create { .. } | What::Modify { .. } | What::Delete { .. } => {
-                    change.path.clone()
-                }
-            },
-            from,
+            kind: foreseen.kind,
+            path: foreseen.path.clone(),
+            from: foreseen.from.clone(),
             before,
             after,
             diff,
             fidelity,
         };
-        self.changes.push(record::Change { record, checkpoint });
+        self.foreseen.push(foreseen);
+        self.changes.push(record::Change {
+            record,
+            checkpoint,
+            backup,
+        });
         Ok(())
     }
 }
 
-/// The two contents of a change, to be compared.
-pub(in crate::plan) fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
-    let side = |name: &'a RelPath, bytes: &'a [u8], mode: Option<u32>| Side {
-        name,
-        bytes,
-        mode: mode.unwrap_or(0o644),
-    };
-    let was = |name: &'a RelPath, before: &'a Original| {
-        side(name, &before.bytes, Some(before.seen.facts.mode))
-    };
-    match &change.what {
-        What::Create { bytes, attributes } => {
-            Pair::Created(side(change.path, bytes, attributes.mode()))
-        }
-        What::Modify {
-            before,
-            bytes,
-            attributes,
-        } => Pair::Changed {
-            before: was(change.path, before),
-            after: side(change.path, bytes, attributes.mode()),
-        },
-        What::Delete { before } => Pair::Deleted(was(change.path, before)),
-        What::Rename { before, to } => Pair::Changed {
-            before: was(change.path, before),
-            after: was(to, before),
-        },
+fn state(hash: &str, facts: &Facts) -> FileState {
+    FileState {
+        hash: hash.to_owned(),
+        bytes: facts.bytes,
+        modified: Timestamp::from_nanosecond(facts.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH),
+        mode: facts.mode,
     }
 }
 
-/// What a preview's hash is made of. `after` is the SHA-256 of what a creation or modification leaves.
-pub(in crate::plan) fn foreseen(
-    change: &Change<'_>,
-    kind: ChangeKind,
-    after: Option<String>,
-) -> Foreseen {
-    let was = |before: &Original| Some(before.seen.sha256.clone());
-    let (path, from, before, mode) = match &change.what {
-        What::Create { attributes, .. } => (change.path, None, None, attributes.mode()),
-        What::Modify {
-            before, attributes, ..
-        } => (change.path, None, was(before), attributes.mode()),
-        What::Delete { before } => (change.path, None, was(before), None),
-        What::Rename { before, to } => (*to, Some(change.path.clone()), was(before), None),
+/// The two contents of a change, to be compared.
+fn pair<'a>(change: &Change<'a>) -> Pair<'a> {
+    let before = change.before.map(|before| Side {
+        name: change.path,
+        bytes: &before.bytes,
+        mode: before.seen.facts.mode,
+    });
+    let after = match &change.after {
+        After::Written { bytes, attributes } => Some(Side {
+            name: change.path,
+            bytes,
+            mode: attributes.mode().unwrap_or(0o644),
+        }),
+        After::Deleted => None,
+        After::Renamed { to } => before.map(|side| Side { name: to, ..side }),
+    };
+    Pair { before, after }
+}
+
+/// What a preview's hash is made of. `after` is the SHA-256 of the file after the change.
+fn foreseen(change: &Change<'_>, after: Option<String>) -> Foreseen {
+    let (path, from, mode) = match &change.after {
+        After::Written { attributes, .. } => (change.path, None, attributes.mode()),
+        After::Deleted => (change.path, None, None),
+        After::Renamed { to } => (*to, Some(change.path.clone()), None),
     };
     Foreseen {
         path: path.clone(),
         from,
-        kind,
-        before,
+        kind: change.kind(),
+        before: change.before.map(|before| before.seen.sha256.clone()),
         after,
         mode,
     }
 }
 
-fn original(before: &Original) -> FileState {
-    state(&before.seen.sha256, &before.seen.facts)
+/// Finds out what a plan would do, as a diff that is bound to a hash; writes nothing.
+pub(crate) fn preview(order: &PlanOrder, bounds: &Bounds, desk: Desk<'_>) -> Finished {
+    let plan = match read::read(order, bounds, &desk.own()) {
+        Ok(plan) => plan,
+        Err(error) => return telling::unread(&error, desk),
+    };
+    let mut foresight = Foresight::default();
+    let mut foresee = || -> Result<(), Failure> {
+        let root = Root::open(desk.root)?;
+        let stopped = || stopped(desk, plan.instructions.timeout);
+        let verdicts = check::check(&plan, &root, desk.host, &stopped, &mut foresight)?;
+        let failed = verdicts.iter().find_map(|it| Some((it, it.failure()?)));
+        failed.map_or(Ok(()), |(verdict, failure)| {
+            let message = format!("{}: {}", verdict.action, failure.message);
+            let failure = failure.clone();
+            Err(Failure { message, ..failure })
+        })
+    };
+    let finished = if let Err(failure) = foresee() {
+        Finished::refused(failure)
+    } else {
+        let files = telling::counted(foresight.foreseen.len(), "file");
+        let hash = PreviewHash::of(&order.plan, foresight.foreseen);
+        Finished {
+            preview: Some(Preview {
+                hash: hash.as_str().to_owned(),
+                diff: foresight.diff,
+            }),
+            ..Finished::nothing_done(format!("Plan {} would change {files}.", plan.plan_id))
+        }
+    };
+    Finished {
+        notes: plan.notes,
+        ..finished
+    }
 }
 
-fn state_of(written: &Written) -> FileState {
-    state(&written.post.sha256, &written.facts)
+/// What the changes come to, in their order.
+#[derive(Default)]
+struct Foresight {
+    foreseen: Vec<Foreseen>,
+    diff: String,
 }
 
-fn state(hash: &str, facts: &Facts) -> FileState {
-    FileState::Present {
-        hash: hash.to_owned(),
-        bytes: facts.bytes,
-        modified: Timestamp::from_nanosecond(facts.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH),
-        mode: facts.mode,
+impl Sink for Foresight {
+    fn dir(&mut self, _: &RelPath, _: u64, _: &Inherited) -> Result<(), FileError> {
+        Ok(())
+    }
+
+    fn change(&mut self, change: Change<'_>) -> Result<(), FileError> {
+        let after = match &change.after {
+            After::Written { bytes, .. } => Some(hash(bytes)),
+            After::Deleted => None,
+            After::Renamed { .. } => change.before.map(|before| before.seen.sha256.clone()),
+        };
+        self.foreseen.push(foreseen(&change, after));
+        self.diff.push_str(&diff::unified(pair(&change)));
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! What is told of a plan: to its report directory, to the log, and to whoever asked.
 
-mod verdicts;
+use std::collections::HashMap;
 
 use serde_json::json;
 use uuid::Uuid;
@@ -9,9 +9,11 @@ use crate::{
     host::Moment,
     plan::{
         Desk, Finished, Rejected,
+        check::skipped,
         engine::{Conflict, Documents, Entry, Folder, REPORTS, UndoEnd},
         files::{FileError, Root},
-        model::{Action, ActionId, Plan},
+        graph,
+        model::{Action, ActionId, OnError, Plan},
         read::PlanError,
         record::{
             ActionEnd, Capture, Change, Jail, Rollback, Run, Status, Story, Trouble, Verdict,
@@ -19,12 +21,12 @@ use crate::{
         },
         report::{self, CHANGE_LOG, EXECUTION_REPORT, MANIFEST, SCRIPT, bytes},
     },
-    task::{Course, Effect, Failure, Fault, RelPath, ReportFiles},
+    task::{Effect, Failure, Fault, RelPath},
 };
 
 /// Everything that is told of one plan, as it becomes known.
 pub(in crate::plan) struct Teller<'a> {
-    desk: Desk<'a>,
+    pub(in crate::plan) desk: Desk<'a>,
     clock: Moment,
     pub(in crate::plan) story: Story,
     /// Drawn once, so that a report that is written twice is the same report.
@@ -49,11 +51,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    pub(in crate::plan) fn course(&self) -> &'a Course {
-        self.desk.course
-    }
-
-    /// What a plan under way says of itself, for those who ask or cancel.
+    /// The note of a plan under way, for `status` and `cancel`.
     pub(in crate::plan) fn mark(&self) -> Vec<u8> {
         let mark = json!({
             "plan_id": self.story.run.plan_id,
@@ -64,11 +62,6 @@ impl<'a> Teller<'a> {
         mark.to_string().into_bytes()
     }
 
-    /// The run that this is told of.
-    pub(in crate::plan) fn operation(&self) -> &str {
-        self.desk.operation_id
-    }
-
     /// Something failed that belongs to no single action.
     pub(in crate::plan) fn trouble(&mut self, failure: Failure) {
         let at = self.desk.host.now();
@@ -77,17 +70,10 @@ impl<'a> Teller<'a> {
 
     /// The failure that decided: that it is stuck, else an action's, or the plan's.
     pub(in crate::plan) fn failure(&self) -> Option<&Failure> {
-        let of_action = self
-            .story
-            .verdicts
-            .iter()
-            .find_map(|verdict| match &verdict.end {
-                ActionEnd::Failed(failure) => Some(failure),
-                ActionEnd::Completed(_) | ActionEnd::Skipped(_) => None,
-            });
+        let of_action = self.story.verdicts.iter().find_map(Verdict::failure);
         let first = self.story.troubles.first().map(|trouble| &trouble.failure);
         match self.story.rollback {
-            // Being stuck is told first.
+            // Being stuck comes first.
             Rollback::Stuck { .. } => first,
             Rollback::NotDone | Rollback::Done { .. } => of_action.or(first),
         }
@@ -113,35 +99,27 @@ impl<'a> Teller<'a> {
         match end {
             UndoEnd::NothingChanged => self.story.undo = None,
             UndoEnd::RolledBack(conflicts) => {
-                let changes = self.story.undo.iter().flat_map(|undo| &undo.changes);
-                let left = changes
-                    .filter(|change| {
-                        let record = &change.record;
-                        Conflict::any_at(&conflicts, &record.path, record.from.as_ref())
-                    })
-                    .map(|change| change.checkpoint.id)
-                    .collect();
+                let changes = self.story.changes().iter();
+                let left = changes.filter(|Change { record, .. }| {
+                    Conflict::any_at(&conflicts, &record.path, record.from.as_ref())
+                });
+                let left = left.map(|change| change.checkpoint).collect();
                 self.story.rollback = Rollback::Done { at: now, left };
                 for conflict in conflicts {
                     self.trouble(Failure::new(Fault::RollbackConflict, conflict.to_string()));
                 }
             }
             UndoEnd::Stuck(obstacles) => {
-                let left = self.story.undo.iter().flat_map(|undo| &undo.changes);
-                let left = left.map(|change| change.checkpoint.id).collect();
+                let changes = self.story.changes().iter();
+                let left = changes.map(|change| change.checkpoint).collect();
                 self.story.rollback = Rollback::Stuck { at: now, left };
                 let message = format!(
                     "undoing did not come to its end: {}. Mend that, then `oneact recover` goes on; originals are in {}/backups",
                     obstacles.join("; "),
                     self.story.run.directory
                 );
-                self.story.troubles.insert(
-                    0,
-                    Trouble {
-                        at: self.desk.host.now(),
-                        failure: Failure::new(Fault::Stuck, message),
-                    },
-                );
+                self.trouble(Failure::new(Fault::Stuck, message));
+                self.story.troubles.rotate_right(1);
             }
         }
         if !self.blamed(at, &why) {
@@ -149,7 +127,90 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The story ends now.
+    pub(in crate::plan) fn completed(&self, id: &ActionId) -> bool {
+        let mut verdicts = self.story.verdicts.iter();
+        verdicts.any(|verdict| verdict.action == *id && verdict.is_completed())
+    }
+
+    pub(in crate::plan) fn fail(&mut self, id: &ActionId, failure: &Failure) {
+        for verdict in &mut self.story.verdicts {
+            if verdict.action == *id {
+                verdict.end = ActionEnd::Failed(failure.clone());
+            }
+        }
+    }
+
+    /// The plan failed while its actions were looked at (R-001-126).
+    pub(in crate::plan) fn none_tried(&mut self, plan: &Plan) {
+        let now = self.desk.host.now();
+        let verdict = |action: &Action| {
+            let end = ActionEnd::Skipped("Not tried: the plan failed".to_owned());
+            Verdict::of(action, now.clone(), now.clone(), end)
+        };
+        self.story.verdicts = plan.actions.iter().map(verdict).collect();
+    }
+
+    /// The plan is to be taken back for what failed after all was done: what waits for that, and under
+    /// `stop_on_error` what comes after it, does not count as completed (R-001-97, R-001-181).
+    pub(in crate::plan) fn hold_back(&mut self, plan: &Plan) {
+        let order = graph::order(&plan.actions).unwrap_or_default();
+        let mut ends: HashMap<&ActionId, ActionEnd> = HashMap::new();
+        let mut halted = None;
+        for action in order.into_iter().filter_map(|at| plan.actions.get(at)) {
+            let mut verdicts = self.story.verdicts.iter_mut();
+            let Some(verdict) = verdicts.find(|verdict| verdict.action == action.id) else {
+                continue;
+            };
+            let taken_back =
+                || halted.map(|failed| format!("Taken back: {failed} failed before it"));
+            match &verdict.end {
+                ActionEnd::Completed(_) => {
+                    if let Some(reason) = skipped(action, |id| ends.get(id)).or_else(taken_back) {
+                        verdict.end = ActionEnd::Skipped(reason);
+                    }
+                }
+                ActionEnd::Failed(_) if plan.instructions.on_error == OnError::Stop => {
+                    halted.get_or_insert(&action.id);
+                }
+                ActionEnd::Failed(_) | ActionEnd::Skipped(_) => {}
+            }
+            ends.insert(&action.id, verdict.end.clone());
+        }
+    }
+
+    /// A plan that failed before its first change lists as completed what would have been (C-24).
+    pub(in crate::plan) fn nothing_changed(&mut self) {
+        if self.failure().is_some() && self.story.verdicts.iter().any(Verdict::is_completed) {
+            self.story.warnings.push(
+                "Nothing was changed: the plan failed before its first change. What is listed as completed would have been.".to_owned(),
+            );
+        }
+    }
+
+    /// The action that changes that file failed, and those after it were not tried (R-001-181).
+    fn blamed(&mut self, at: Option<&RelPath>, why: &Failure) -> bool {
+        let at_it = |at: &RelPath| {
+            let mut records = self.story.changes().iter().map(|change| &change.record);
+            records.find(|record| record.path == *at || record.from.as_ref() == Some(at))
+        };
+        let blamed = at
+            .and_then(at_it)
+            .and_then(|it| it.actions.first().cloned());
+        let mut verdicts = self.story.verdicts.iter();
+        let already = verdicts.any(|verdict| verdict.failure() == Some(why));
+        let Some(blamed) = blamed else { return already };
+        let mut after = false;
+        for verdict in &mut self.story.verdicts {
+            if verdict.action == blamed {
+                verdict.end = ActionEnd::Failed(why.clone());
+                after = true;
+            } else if after && verdict.is_completed() {
+                verdict.end = ActionEnd::Skipped(format!("Not tried: {blamed} failed before it"));
+            }
+        }
+        after
+    }
+
     fn ended(&mut self) -> &Story {
         self.story.ended = self.desk.host.now();
         let passed = self.clock.elapsed().as_millis();
@@ -157,7 +218,6 @@ impl<'a> Teller<'a> {
         &self.story
     }
 
-    /// The reports, as they stand now.
     fn reports(&mut self) -> report::Reports {
         self.ended();
         let (host, ids) = (self.desk.host, &mut self.ids);
@@ -212,21 +272,17 @@ impl<'a> Teller<'a> {
                 .warnings
                 .push(format!("The executor's log is not complete: {error}."));
         }
-        let has_manifest = self.story.undo.is_some();
-        let run = &self.story.run;
-        let files = ReportFiles {
-            directory: run.directory.to_string(),
-            execution_report: run.file(EXECUTION_REPORT),
-            change_log: run.file(CHANGE_LOG),
-            rollback_manifest: has_manifest.then(|| run.file(MANIFEST)),
-        };
+        let mut files = report::files(&self.story.run.directory);
+        if self.story.undo.is_none() {
+            files.rollback_manifest = None;
+        }
         Finished {
             files: Some(files),
             ..self.unwritten()
         }
     }
 
-    /// The same where nothing could be written down.
+    /// The same if no report could be written.
     pub(in crate::plan) fn unwritten(mut self) -> Finished {
         let reports = self.reports();
         let story = &self.story;
@@ -242,7 +298,11 @@ impl<'a> Teller<'a> {
             (Rollback::Done { .. }, _) | (Rollback::NotDone, None) => Effect::None,
             (Rollback::NotDone, Some(_)) => Effect::Done,
         };
-        let untouched = story.undo.is_none();
+        // Of a renamed file both names.
+        let paths = |Change { record, .. }: &Change| {
+            let path = record.path.clone();
+            [Some(path), record.from.clone()].into_iter().flatten()
+        };
         let changed = match effect {
             Effect::Done => story.changes().iter().flat_map(paths).collect(),
             Effect::None | Effect::Unknown => Vec::new(),
@@ -250,7 +310,7 @@ impl<'a> Teller<'a> {
         Finished {
             status: Some(status),
             rejected: match &failure {
-                Some(failure) if untouched => Rejected::by(failure),
+                Some(failure) if story.undo.is_none() => Rejected::by(failure),
                 _ => Rejected::No,
             },
             failure,
@@ -263,14 +323,6 @@ impl<'a> Teller<'a> {
             notes: self.story.warnings,
         }
     }
-}
-
-/// Where a change was made: of a renamed file both names.
-fn paths(change: &Change) -> impl Iterator<Item = RelPath> {
-    let record = &change.record;
-    [Some(record.path.clone()), record.from.clone()]
-        .into_iter()
-        .flatten()
 }
 
 /// What is known of a plan before anything is done.
@@ -287,8 +339,8 @@ pub(in crate::plan) fn run(plan: &Plan, desk: Desk<'_>, directory: RelPath) -> R
 
 /// What the run decided, for `audit.reasoning`.
 fn reasoning(story: &Story) -> Vec<String> {
-    let done = |verdict: &&Verdict| matches!(verdict.end, ActionEnd::Completed(_));
-    let completed = story.verdicts.iter().filter(done).count();
+    let verdicts = story.verdicts.iter();
+    let completed = verdicts.filter(|verdict| verdict.is_completed()).count();
     let told = format!(
         "Plan {}: {completed} of {} completed, {} changed.",
         story.run.plan_id,
@@ -324,7 +376,7 @@ pub(in crate::plan) fn counted(number: usize, what: &str) -> String {
 }
 
 fn log(root: &Root, story: &Story) -> Result<(), FileError> {
-    let path = report::log::file(&story.ended);
+    let path = report::log_file(&story.ended);
     let Ok(path) = RelPath::parse(&path) else {
         return Ok(());
     };
@@ -332,37 +384,35 @@ fn log(root: &Root, story: &Story) -> Result<(), FileError> {
         root.parent(&dir)?.ensure_dir(dir.name(), 0o755)?;
     }
     root.parent(&path)?
-        .append(path.name(), report::log::lines(story).as_bytes())
+        .append(path.name(), report::log_lines(story).as_bytes())
 }
 
 /// A plan that could not be read: nothing was touched, not even a report.
 pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
-    let now = desk.host.now();
-    let failed = |id: &ActionId| {
-        let problems = std::iter::once(&*error.first).chain(&error.others);
-        let mut problems = problems.filter(|problem| problem.subject.action.as_ref() == Some(id));
-        problems.next()
-    };
-    let verdict = |id: &ActionId| {
-        let problem = failed(id);
-        Verdict {
-            action: id.clone(),
-            action_type: problem.and_then(|problem| problem.subject.operation),
-            target: problem.and_then(|problem| problem.subject.target.clone()),
-            began: now.clone(),
-            ended: now.clone(),
-            end: match problem {
-                Some(problem) => ActionEnd::Failed(problem.failure.clone()),
-                None => ActionEnd::Skipped("Not tried: the plan was rejected".to_owned()),
-            },
-        }
-    };
-    let of_no_action = std::iter::once(&*error.first)
-        .chain(&error.others)
-        .filter(|problem| problem.subject.action.is_none());
     let Ok(directory) = RelPath::parse(&format!("{REPORTS}/none")) else {
         return Finished::refused(error.failure());
     };
+    let now = desk.host.now();
+    let problems = || std::iter::once(&*error.first).chain(&error.others);
+    let verdict = |id: &ActionId| {
+        let problem = problems().find(|problem| problem.subject.action.as_ref() == Some(id));
+        let subject = problem.map(|problem| problem.subject.clone());
+        let subject = subject.unwrap_or_default();
+        let untried = || ActionEnd::Skipped("Not tried: the plan was rejected".to_owned());
+        Verdict {
+            action: id.clone(),
+            action_type: subject.operation,
+            target: subject.target,
+            began: now.clone(),
+            ended: now.clone(),
+            end: problem.map_or_else(untried, |it| ActionEnd::Failed(it.failure.clone())),
+        }
+    };
+    let troubles = problems().filter(|problem| problem.subject.action.is_none());
+    let troubles = troubles.map(|problem| Trouble {
+        at: now.clone(),
+        failure: problem.failure.clone(),
+    });
     let actions = error.actions.iter().map(|id| (id.clone(), Vec::new()));
     let run = Run {
         plan_id: error.plan_id.clone().unwrap_or_default(),
@@ -371,10 +421,6 @@ pub(in crate::plan) fn unread(error: &PlanError, desk: Desk<'_>) -> Finished {
         began: now.clone(),
         actions: actions.collect(),
     };
-    let troubles = of_no_action.map(|problem| Trouble {
-        at: now.clone(),
-        failure: problem.failure.clone(),
-    });
     let story = Story {
         verdicts: error.actions.iter().map(verdict).collect(),
         troubles: troubles.collect(),

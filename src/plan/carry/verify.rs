@@ -21,7 +21,6 @@ use crate::{
 /// Between two looks at whether the plan has to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What is found not to hold.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Of actions whose rule is broken (`on_failure: error`).
@@ -111,22 +110,11 @@ fn holds(
     stopped: &dyn Fn() -> Option<Failure>,
 ) -> Result<Result<(), String>, Failure> {
     let path = &rule.target;
-    let there = root.look(path)?.is_some();
-    if let Condition::Exists | Condition::Absent = rule.condition {
-        let wanted = matches!(rule.condition, Condition::Exists);
-        let found = if there {
-            "it exists"
-        } else {
-            "it does not exist"
-        };
-        return Ok(if there == wanted {
-            Ok(())
-        } else {
-            Err(found.to_owned())
-        });
-    }
-    if !there {
-        return Ok(Err("it does not exist".to_owned()));
+    match (root.look(path)?, &rule.condition) {
+        (Some(_), Condition::Absent) => return Ok(Err("it exists".to_owned())),
+        (None, Condition::Absent) | (Some(_), Condition::Exists) => return Ok(Ok(())),
+        (None, _) => return Ok(Err("it does not exist".to_owned())),
+        (Some(_), _) => {}
     }
     let located = View::of(root).locate(path)?;
     let (bytes, _) = root
@@ -141,9 +129,8 @@ fn holds(
 fn condition(condition: &Condition, path: &RelPath, bytes: &[u8]) -> Result<(), String> {
     // A text is UTF-8, so it lies within one valid part. The search of `str` is linear.
     let contains = |text: &str| {
-        bytes
-            .utf8_chunks()
-            .any(|chunk| chunk.valid().contains(text))
+        let mut chunks = bytes.utf8_chunks();
+        chunks.any(|chunk| chunk.valid().contains(text))
     };
     let check = |fits, why: &str| if fits { Ok(()) } else { Err(why.to_owned()) };
     match condition {
@@ -180,7 +167,7 @@ fn fits(
     let started = thread::Builder::new()
         .name("schema".to_owned())
         .spawn(move || {
-            // Nobody listens any more if the plan had to stop.
+            // The receiver is gone if the plan had to stop.
             let _ = answer.send(judge(&schema, &value));
         });
     if let Err(error) = started {

@@ -42,7 +42,7 @@ impl<'a> Mounts<'a> {
         let root = view.dir(None)?.facts()?;
         let mut places = vec![((root.dev, root.ino), None)];
         for path in all {
-            // What cannot be looked at cannot be named by a plan, either.
+            // A place that cannot be looked at cannot be changed by a plan.
             if let Ok(Some(facts)) = view.look(&path) {
                 places.push(((facts.dev, facts.ino), Some(path)));
             }

@@ -16,10 +16,9 @@ use crate::{
     task::{Failure, Fault, RelPath},
 };
 
-use super::{Change, Original, Place, Sink, What};
-use edits::{Doubt, Together, within};
+use super::{After, Change, Original, Place, Sink};
+use edits::{Failed, FileContext, Now, within};
 
-/// The files a plan has named so far.
 pub(super) struct Overlay<'a> {
     plan: &'a Plan,
     view: &'a View<'a>,
@@ -29,25 +28,12 @@ pub(super) struct Overlay<'a> {
     changed: usize,
 }
 
-/// One path: what was there, and what is there now.
 #[derive(Default)]
 struct Entry<'a> {
     before: Option<Original>,
     now: Option<Now<'a>>,
     actions: Vec<ActionId>,
     link: Option<RelPath>,
-}
-
-/// A file as the plan has it at the moment.
-struct Now<'a> {
-    /// `None`: those of the original it comes from.
-    bytes: Option<Vec<u8>>,
-    /// The path whose original it is; none of a created file.
-    origin: Option<RelPath>,
-    /// Of a created file.
-    mode: Option<u32>,
-    doubt: Option<Doubt>,
-    together: Together<'a>,
 }
 
 impl<'a> Overlay<'a> {
@@ -61,7 +47,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Does one action. A failing one leaves everything as it was.
+    /// Does one action. A failing action leaves everything as it was.
     pub(super) fn act(
         &mut self,
         action: &'a Action,
@@ -74,27 +60,21 @@ impl<'a> Overlay<'a> {
                 self.vacant(&place.target)?;
                 self.plan.limits.fits_file(path, content.len() as u64)?;
                 edit::check_syntax(path, content, stopped).map_err(|error| within(path, error))?;
-                let now = Now {
-                    bytes: Some(content.clone()),
-                    origin: None,
-                    mode: *mode,
-                    doubt: None,
-                    together: Together::default(),
-                };
-                self.entry(path).now = Some(now);
+                self.entry(path).now = Some(Now::created(content.clone(), *mode));
                 format!("File '{}' created ({} bytes)", action.target, content.len())
             }
             Operation::Modify(change) => {
                 self.load(&place.target)?;
-                match self.edit_together(action, path, change, stopped)? {
-                    Some(said) => said,
-                    None => self.edit(action, path, change, edit::edit, stopped)?,
-                }
+                let edit =
+                    |now: &mut Now<'a>, file: &FileContext<'_>| now.modify(action, change, file);
+                self.with(path, stopped, edit)?.unwrap_or_default()
             }
-            Operation::SchemaUpdate(edit) => {
+            Operation::SchemaUpdate(change) => {
                 self.load(&place.target)?;
-                self.settle(path, stopped)?;
-                self.edit(action, path, edit, edit::schema_update, stopped)?
+                let edit = |now: &mut Now<'a>, file: &FileContext<'_>| {
+                    now.edit(action, change, edit::schema_update, file)
+                };
+                self.with(path, stopped, edit)?.unwrap_or_default()
             }
             Operation::Delete => {
                 no_link(&place.target)?;
@@ -112,7 +92,7 @@ impl<'a> Overlay<'a> {
                 self.load(&place.target)?;
                 self.no_mount(path)?;
                 self.vacant(target)?;
-                self.fits_name(path, &target.path, stopped)?;
+                self.with(path, stopped, |now, file| now.fits_name(&target.path, file))?;
                 let now = self.entry(path).now.take();
                 self.entry(&target.path).now = now;
                 self.entry(&target.path).actions.push(action.id.clone());
@@ -129,6 +109,55 @@ impl<'a> Overlay<'a> {
 
     fn entry(&mut self, path: &RelPath) -> &mut Entry<'a> {
         self.files.entry(path.clone()).or_default()
+    }
+
+    /// Works on a file as it is now; `None` where there is none.
+    fn with<T>(
+        &mut self,
+        path: &RelPath,
+        stopped: &dyn Fn() -> Option<Failure>,
+        work: impl FnOnce(&mut Now<'a>, &FileContext<'_>) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let now = self.files.get_mut(path).and_then(|entry| entry.now.take());
+        let Some(mut now) = now else { return Ok(None) };
+        let file = FileContext {
+            path,
+            original: self.original(&now),
+            limits: &self.plan.limits,
+            stopped,
+        };
+        let done = work(&mut now, &file);
+        self.entry(path).now = Some(now);
+        done.map(Some)
+    }
+
+    /// The bytes of the original that a file comes from.
+    fn original(&self, now: &Now<'a>) -> &[u8] {
+        let origin = now.origin.as_ref().and_then(|path| self.files.get(path));
+        let before = origin.and_then(|entry| entry.before.as_ref());
+        before.map_or(&[], |before| &before.bytes)
+    }
+
+    /// No later action edits these paths. Edits that have left a file broken are taken back; answers the
+    /// actions that made them, and what is wrong.
+    pub(super) fn judge(
+        &mut self,
+        paths: &BTreeSet<RelPath>,
+        stopped: &dyn Fn() -> Option<Failure>,
+    ) -> Result<Vec<Failed>, Failure> {
+        let mut failed = Vec::new();
+        for path in paths {
+            let judged = self.with(path, stopped, Now::judge)?;
+            failed.extend(judged.into_iter().flatten());
+        }
+        for path in paths {
+            if let Some(entry) = self.files.get_mut(path) {
+                let has_failed =
+                    |id: &ActionId| failed.iter().any(|(actions, _)| actions.contains(id));
+                entry.actions.retain(|action| !has_failed(action));
+            }
+        }
+        Ok(failed)
     }
 
     /// Makes sure that a file is there to work on, and that it is known.
@@ -149,26 +178,18 @@ impl<'a> Overlay<'a> {
         regular(path, &facts)?;
         self.plan.limits.fits_file(path, facts.bytes)?;
         if facts.nlink > 1 {
-            return Err(Failure::new(
-                Fault::SharedFile,
-                format!(
-                    "`{path}` has {} names (hard links); changing one would part it from the others. Give the plan a file of its own",
-                    facts.nlink
-                ),
-            ));
+            let message = format!(
+                "`{path}` has {} names (hard links); changing one would part it from the others. Give the plan a file of its own",
+                facts.nlink
+            );
+            return Err(Failure::new(Fault::SharedFile, message));
         }
         let dir = self.view.parent(path)?;
         self.view.may_change(path.parent().as_ref())?;
         let before = Original::read(&dir, path.name(), self.plan.limits.max_file_bytes)?;
         let entry = Entry {
             before: Some(before),
-            now: Some(Now {
-                bytes: None,
-                origin: Some(path.clone()),
-                mode: None,
-                doubt: None,
-                together: Together::default(),
-            }),
+            now: Some(Now::original(path)),
             ..Entry::default()
         };
         self.files.insert(path.clone(), entry);
@@ -220,18 +241,16 @@ impl<'a> Overlay<'a> {
         let mut nearest = None;
         for dir in path.ancestors() {
             if self.files.contains_key(&dir) {
-                return Err(Failure::new(
-                    Fault::PlanConflict,
-                    format!("`{dir}` is a file of this plan and cannot be a directory of `{path}`"),
-                ));
+                let message =
+                    format!("`{dir}` is a file of this plan and cannot be a directory of `{path}`");
+                return Err(Failure::new(Fault::PlanConflict, message));
             }
             match self.view.look(&dir)? {
                 Some(facts) if facts.kind == Kind::Dir => nearest = Some(dir),
                 Some(_) => {
-                    return Err(Failure::new(
-                        Fault::NotAFile,
-                        format!("`{dir}` is no directory, so that `{path}` cannot be made"),
-                    ));
+                    let message =
+                        format!("`{dir}` is no directory, so that `{path}` cannot be made");
+                    return Err(Failure::new(Fault::NotAFile, message));
                 }
                 None => break,
             }
@@ -245,7 +264,7 @@ impl<'a> Overlay<'a> {
         &mut self,
         paths: &BTreeSet<RelPath>,
         sink: &mut dyn Sink,
-    ) -> Result<(), super::Broken> {
+    ) -> Result<(), Failure> {
         for path in paths {
             self.make_dirs(path, sink)?;
         }
@@ -254,16 +273,13 @@ impl<'a> Overlay<'a> {
                 continue;
             };
             let so_far = self.changed + 1;
-            self.plan
-                .limits
-                .fits_files(so_far)
-                .map_err(super::Broken::Failed)?;
+            self.plan.limits.fits_files(so_far)?;
             sink.change(change)?;
             self.changed = so_far;
         }
         for path in paths {
             if let Some(entry) = self.files.get_mut(path) {
-                // The bytes go; that the plan has been here stays known.
+                // Free the bytes, but remember that the plan has named this path.
                 entry.before = None;
                 if let Some(now) = &mut entry.now {
                     now.bytes = Some(Vec::new());
@@ -292,47 +308,35 @@ impl<'a> Overlay<'a> {
         let Some(entry) = self.files.get(path) else {
             return Ok(None);
         };
-        let change = |what| {
-            Ok(Some(Change {
-                actions: &entry.actions,
-                path,
-                what,
-                link: entry.link.as_ref(),
-                mount: self.mount_of(path)?,
-            }))
+        let before = entry.before.as_ref();
+        let after = match &entry.now {
+            None if before.is_none() => return Ok(None),
+            None => self
+                .is_rename(path)
+                .map_or(After::Deleted, |to| After::Renamed { to }),
+            Some(now) => {
+                let bytes = now.content(self.original(now));
+                let same = match (before, &now.origin) {
+                    (Some(before), Some(origin)) => origin == path && bytes == before.bytes,
+                    // A plain rename is a change of the path where the file was.
+                    (None, Some(origin)) => self.is_rename(origin) == Some(path),
+                    (_, None) => false,
+                };
+                if same {
+                    return Ok(None);
+                }
+                let attributes = self.attributes(path, now)?;
+                After::Written { bytes, attributes }
+            }
         };
-        match (&entry.before, &entry.now) {
-            (None, None) => Ok(None),
-            (None, Some(now)) => {
-                // A plain rename is told of where the file was.
-                if now
-                    .origin
-                    .as_ref()
-                    .is_some_and(|origin| self.is_rename(origin) == Some(path))
-                {
-                    return Ok(None);
-                }
-                change(What::Create {
-                    bytes: self.bytes(path),
-                    attributes: self.attributes(path, now)?,
-                })
-            }
-            (Some(before), None) => match self.is_rename(path) {
-                Some(to) => change(What::Rename { before, to }),
-                None => change(What::Delete { before }),
-            },
-            (Some(before), Some(now)) => {
-                let own = now.origin.as_ref() == Some(path);
-                if own && self.bytes(path) == before.bytes {
-                    return Ok(None);
-                }
-                change(What::Modify {
-                    before,
-                    bytes: self.bytes(path),
-                    attributes: self.attributes(path, now)?,
-                })
-            }
-        }
+        Ok(Some(Change {
+            actions: &entry.actions,
+            path,
+            before,
+            after,
+            link: entry.link.as_ref(),
+            mount: self.mount_of(path)?,
+        }))
     }
 
     /// Where a file went that is gone from its path and has its own bytes elsewhere, at a path that was
@@ -411,10 +415,8 @@ fn regular(path: &RelPath, facts: &Facts) -> Result<(), Failure> {
         Kind::Link => "a symbolic link",
         Kind::Other => "a device, pipe or socket",
     };
-    Err(Failure::new(
-        Fault::NotAFile,
-        format!("`{path}` is {what}; a plan changes regular files only"),
-    ))
+    let message = format!("`{path}` is {what}; a plan changes regular files only");
+    Err(Failure::new(Fault::NotAFile, message))
 }
 
 /// Deleting or renaming what a link leads to would leave the link behind, and doing it to the link is

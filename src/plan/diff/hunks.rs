@@ -1,12 +1,8 @@
 //! The lines that differ, with three lines around them.
 
-use std::{
-    collections::HashMap,
-    ops::Range,
-    time::{Duration, Instant},
-};
+use std::{borrow::Cow, ops::Range, time::Duration};
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
+use similar::{DiffOp, TextDiff};
 
 /// Lines shown around a difference, as git does.
 const CONTEXT: usize = 3;
@@ -19,7 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// hundred bytes a line. Of more, all are shown as replaced.
 const MOST_LINES: usize = 1_000_000;
 
-/// The differences between two texts.
 pub(super) struct Hunks<'a> {
     /// Lines of the texts before the window that was compared.
     skipped: usize,
@@ -29,55 +24,31 @@ pub(super) struct Hunks<'a> {
     groups: Vec<Vec<DiffOp>>,
 }
 
-/// A line of a unified diff, its line ending left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Line<'a> {
-    /// `@@ -1,3 +1,4 @@`
-    Head(String),
-    Kept(&'a str),
-    Removed(&'a str),
-    Added(&'a str),
-    /// The line before is the file's last and has no line ending.
-    Unended,
-}
-
-impl Line<'_> {
-    /// What stands before the text.
-    pub(super) fn mark(&self) -> Option<char> {
-        match self {
-            Self::Head(_) | Self::Unended => None,
-            Self::Kept(_) => Some(' '),
-            Self::Removed(_) => Some('-'),
-            Self::Added(_) => Some('+'),
-        }
-    }
-
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Self::Head(text) => text,
-            Self::Kept(text) | Self::Removed(text) | Self::Added(text) => text,
-            Self::Unended => "\\ No newline at end of file",
-        }
-    }
-}
+/// A line of a unified diff without its line ending: what stands before the text, and the text.
+pub(super) type Line<'a> = (Option<char>, Cow<'a, str>);
 
 impl<'a> Hunks<'a> {
     pub(super) fn between(before: &'a str, after: &'a str) -> Self {
         let window = Window::of(before, after);
-        let too_many = |text: &str| newlines(text) > MOST_LINES;
-        let middle = if too_many(window.old) || too_many(window.new) {
-            Middle::InOnePiece
-        } else {
-            Middle::InLines
+        let too_many = [window.old, window.new]
+            .iter()
+            .any(|text| newlines(text) > MOST_LINES);
+        let lines = |text: &'a str| text.split_inclusive('\n');
+        let pieces = |middle: &'a str| -> Vec<&'a str> {
+            let whole = Some(middle).filter(|middle| too_many && !middle.is_empty());
+            let apart = Some(middle).filter(|_| !too_many);
+            let middle = whole.into_iter().chain(apart.into_iter().flat_map(lines));
+            let (lead, tail) = (lines(window.lead), lines(window.tail));
+            lead.chain(middle).chain(tail).collect()
         };
-        let old = window.pieces(window.old, middle);
-        let new = window.pieces(window.new, middle);
-        let operations = operations(&old, &new);
+        let (old, new) = (pieces(window.old), pieces(window.new));
+        let mut diff = TextDiff::configure();
+        let diff = diff.timeout(PATIENCE).diff_slices(&old, &new);
         Self {
             skipped: newlines(window.skipped),
+            groups: diff.grouped_ops(CONTEXT),
             old,
             new,
-            groups: group_diff_ops(operations, CONTEXT),
         }
     }
 
@@ -91,7 +62,6 @@ impl<'a> Hunks<'a> {
         self.operations().map(|op| old(op) as u64).sum()
     }
 
-    /// Bytes of the removed lines.
     pub(super) fn removed_bytes(&self) -> usize {
         self.operations()
             .flat_map(|op| self.old.get(op.old_range()).unwrap_or_default())
@@ -108,7 +78,7 @@ impl<'a> Hunks<'a> {
     /// The diff, line by line, made as it is asked for.
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'a>> {
         self.groups.iter().flat_map(move |group| {
-            let head = Line::Head(self.head(group));
+            let head = (None, Cow::Owned(self.head(group)));
             std::iter::once(head).chain(group.iter().flat_map(move |op| self.shown(op)))
         })
     }
@@ -118,7 +88,7 @@ impl<'a> Hunks<'a> {
             // What comes before the first group is single lines.
             let first = group.first().map_or(0, |op| range(op).start) + self.skipped;
             match group.iter().map(|op| count(all, range(op))).sum() {
-                // Of no lines, the one before is named.
+                // For no lines, the line before is named.
                 0 => format!("{first},0"),
                 1 => format!("{}", first + 1),
                 lines => format!("{},{lines}", first + 1),
@@ -140,60 +110,31 @@ impl<'a> Hunks<'a> {
                 (&[], old, new)
             }
         };
-        told(kept, Line::Kept)
-            .chain(told(removed, Line::Removed))
-            .chain(told(added, Line::Added))
+        told(kept, ' ')
+            .chain(told(removed, '-'))
+            .chain(told(added, '+'))
     }
 }
 
-/// Those lines, each with what is to be said of it.
-fn told<'s, 'a>(
-    lines: &'s [&'a str],
-    kind: fn(&'a str) -> Line<'a>,
-) -> impl Iterator<Item = Line<'a>> + use<'s, 'a> {
+/// Those lines with that mark; a remark follows the last one of a file without a line ending.
+fn told<'s, 'a>(lines: &'s [&'a str], mark: char) -> impl Iterator<Item = Line<'a>> + use<'s, 'a> {
     let single = lines.iter().flat_map(|lines| lines.split_inclusive('\n'));
-    single.flat_map(move |line| ended(line, kind))
+    single.flat_map(move |line| {
+        let text = line.strip_suffix('\n');
+        let remark = (None, Cow::Borrowed("\\ No newline at end of file"));
+        let line = (Some(mark), Cow::Borrowed(text.unwrap_or(line)));
+        [Some(line), text.is_none().then_some(remark)]
+            .into_iter()
+            .flatten()
+    })
 }
 
-/// Lines of a part.
 fn count(all: &[&str], part: Range<usize>) -> usize {
     let part = all.get(part).unwrap_or_default().iter();
     part.map(|lines| newlines(lines) + usize::from(!lines.ends_with('\n')))
         .sum()
 }
 
-/// The line without its `\n`, and a remark where it has none.
-fn ended<'a>(line: &'a str, kind: fn(&'a str) -> Line<'a>) -> impl Iterator<Item = Line<'a>> {
-    let (text, remark) = match line.strip_suffix('\n') {
-        Some(text) => (text, None),
-        None => (line, Some(Line::Unended)),
-    };
-    std::iter::once(kind(text)).chain(remark)
-}
-
-/// The operations that lead from one to the other. Lines become numbers first, so that each is looked
-/// at once.
-fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let mut numbers = HashMap::new();
-    let mut numbered = |line| {
-        let next = numbers.len();
-        *numbers.entry(line).or_insert(next)
-    };
-    let old: Vec<usize> = old.iter().map(|line| numbered(*line)).collect();
-    let new: Vec<usize> = new.iter().map(|line| numbered(*line)).collect();
-    drop(numbers);
-    let deadline = Instant::now().checked_add(PATIENCE);
-    capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline)
-}
-
-/// How what lies between the first and the last difference is compared.
-#[derive(Debug, Clone, Copy)]
-enum Middle {
-    InLines,
-    InOnePiece,
-}
-
-/// Two texts, taken apart.
 struct Window<'a> {
     /// What both begin with.
     skipped: &'a str,
@@ -209,18 +150,19 @@ struct Window<'a> {
 impl<'a> Window<'a> {
     fn of(before: &'a str, after: &'a str) -> Self {
         let (a, b) = (before.as_bytes(), after.as_bytes());
-        let common = common_prefix(a, b);
+        let same = |(x, y): &(&u8, &u8)| x == y;
+        let common = a.iter().zip(b).take_while(same).count();
         let start = after_newline(a.get(..common).unwrap_or_default());
-        let common = common_suffix(
-            a.get(start..).unwrap_or_default(),
-            b.get(start..).unwrap_or_default(),
-        );
+        let rest = |text: &'a [u8]| text.get(start..).unwrap_or_default().iter().rev();
+        let common = rest(a).zip(rest(b)).take_while(same).count();
         // The first line of what they end with may have begun before it.
         let mut end = a.get(a.len() - common..).unwrap_or_default().iter();
         let whole = end
             .position(|byte| *byte == b'\n')
             .map_or(0, |at| common - at - 1);
-        let first = lines_back(a.get(..start).unwrap_or_default());
+        let lead = before.get(..start).unwrap_or_default();
+        let lead = lead.split_inclusive('\n').rev().take(CONTEXT);
+        let first = start - lead.map(str::len).sum::<usize>();
         let tail = before.get(a.len() - whole..).unwrap_or_default();
         let shown = tail.split_inclusive('\n').take(CONTEXT).map(str::len).sum();
         Self {
@@ -231,31 +173,6 @@ impl<'a> Window<'a> {
             tail: tail.get(..shown).unwrap_or_default(),
         }
     }
-
-    /// The middle with the lines around it.
-    fn pieces(&self, middle: &'a str, how: Middle) -> Vec<&'a str> {
-        let lines = |text: &'a str| text.split_inclusive('\n');
-        let all = lines(self.lead);
-        match how {
-            Middle::InLines => all.chain(lines(middle)).chain(lines(self.tail)).collect(),
-            Middle::InOnePiece => {
-                let whole = Some(middle).filter(|middle| !middle.is_empty());
-                all.chain(whole).chain(lines(self.tail)).collect()
-            }
-        }
-    }
-}
-
-/// Where the last [`CONTEXT`] lines of whole lines begin.
-fn lines_back(bytes: &[u8]) -> usize {
-    let mut start = bytes.len();
-    for _ in 0..CONTEXT {
-        let Some(before) = start.checked_sub(1) else {
-            return 0;
-        };
-        start = after_newline(bytes.get(..before).unwrap_or_default());
-    }
-    start
 }
 
 /// The place after the last line ending.
@@ -268,34 +185,4 @@ fn after_newline(bytes: &[u8]) -> usize {
 
 fn newlines(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
-}
-
-/// Bytes compared at once: whole blocks are compared by the C library.
-const BLOCK: usize = 4096;
-
-/// How many bytes both begin with.
-fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let mut same = 0;
-    for (x, y) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
-        if x == y {
-            same += x.len();
-        } else {
-            return same + x.iter().zip(y).take_while(|(x, y)| x == y).count();
-        }
-    }
-    same
-}
-
-/// How many bytes both end with.
-fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    let mut same = 0;
-    for (x, y) in a.rchunks(BLOCK).zip(b.rchunks(BLOCK)) {
-        if x == y {
-            same += x.len();
-        } else {
-            let (x, y) = (x.iter().rev(), y.iter().rev());
-            return same + x.zip(y).take_while(|(x, y)| x == y).count();
-        }
-    }
-    same
 }

@@ -12,16 +12,16 @@ fn path(text: &str) -> RelPath {
 type File<'a> = Option<(&'a str, &'a [u8], u32)>;
 
 fn with_pair<T>(before: File<'_>, after: File<'_>, act: impl FnOnce(Pair<'_>) -> T) -> T {
-    let side = |name, bytes, mode| Side { name, bytes, mode };
-    match (before, after) {
-        (Some((old, a, x)), Some((new, b, y))) => act(Pair::Changed {
-            before: side(&path(old), a, x),
-            after: side(&path(new), b, y),
-        }),
-        (Some((old, a, x)), None) => act(Pair::Deleted(side(&path(old), a, x))),
-        (None, Some((new, b, y))) => act(Pair::Created(side(&path(new), b, y))),
-        (None, None) => unreachable!("a change has a side"),
+    fn side<'s>((name, file): &'s (RelPath, (&'s [u8], u32))) -> Side<'s> {
+        let &(bytes, mode) = file;
+        Side { name, bytes, mode }
     }
+    let of = |(name, bytes, mode)| (path(name), (bytes, mode));
+    let (before, after) = (before.map(of), after.map(of));
+    act(Pair {
+        before: before.as_ref().map(side),
+        after: after.as_ref().map(side),
+    })
 }
 
 fn changed(before: &str, after: &str) -> DiffSummary {

@@ -7,13 +7,12 @@ use super::{Budget, EditError, Language, MAX_READ, json, text::Text, yaml};
 
 /// A document with edits that are not judged yet.
 pub(crate) struct Draft {
-    /// The byte order mark, if there is one.
     mark: String,
     kind: Kind,
 }
 
 enum Kind {
-    Json(json::Draft),
+    Json(json::Draft<'static>),
     Yaml(yaml::Draft),
 }
 
@@ -30,14 +29,9 @@ impl Draft {
         }
         let text = Text::read(bytes).ok()?;
         let body = text.body.to_owned();
-        let kind = match (language(change)?, Language::of(name)) {
-            (Language::Json, None | Some(Language::Json)) => {
-                Kind::Json(json::Draft::begin(body).ok()?)
-            }
-            (Language::Yaml, None | Some(Language::Yaml)) => {
-                Kind::Yaml(yaml::Draft::begin(body, budget).ok()?)
-            }
-            _ => return None,
+        let kind = match language(change, name)? {
+            Language::Json => Kind::Json(json::Draft::begin(body).ok()?),
+            Language::Yaml => Kind::Yaml(yaml::Draft::begin(body, budget).ok()?),
         };
         Some(Self {
             mark: text.mark().to_owned(),
@@ -53,20 +47,16 @@ impl Draft {
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
         budget.go_on()?;
-        match (&mut self.kind, change, Language::of(name)) {
-            (Kind::Json(draft), _, None | Some(Language::Json))
-                if language(change) == Some(Language::Json) =>
-            {
-                draft.edit(change, budget)
-            }
+        match (&mut self.kind, language(change, name), change) {
+            (Kind::Json(draft), Some(Language::Json), _) => draft.edit(change, budget).map(Some),
             (
                 Kind::Yaml(draft),
+                Some(Language::Yaml),
                 Edit::YamlUpdate {
                     path,
                     document,
                     value,
                 },
-                None | Some(Language::Yaml),
             ) => draft.update(path, *document, value, budget),
             _ => Ok(None),
         }
@@ -75,20 +65,24 @@ impl Draft {
     /// The bytes with every edit; `None` if they are not what was meant.
     pub(crate) fn settle(&mut self, budget: &Budget<'_>) -> Result<Option<Vec<u8>>, EditError> {
         let (as_meant, body) = match &mut self.kind {
-            Kind::Json(draft) => (draft.settle(budget)?, draft.body()),
+            Kind::Json(draft) => (draft.settle(budget)?.is_ok(), draft.body()),
             Kind::Yaml(draft) => (draft.settle(budget)?, draft.body()),
         };
         Ok(as_meant.then(|| [&self.mark, body].concat().into_bytes()))
     }
 }
 
-/// The language of the documents in which such an edit is made; none of an edit of text.
-fn language(change: &Edit) -> Option<Language> {
-    match change {
-        Edit::JsonAdd { .. } | Edit::JsonRemove { .. } | Edit::JsonUpdate { .. } => {
-            Some(Language::Json)
+/// The language of the document, if such an edit can be made in a file of that name; none of an edit of text.
+fn language(change: &Edit, name: &RelPath) -> Option<Language> {
+    let language = match change {
+        Edit::JsonAdd { .. } | Edit::JsonRemove { .. } | Edit::JsonUpdate { .. } => Language::Json,
+        Edit::YamlUpdate { .. } => Language::Yaml,
+        Edit::TextReplace { .. } | Edit::LineInsert { .. } | Edit::LineDelete { .. } => {
+            return None;
         }
-        Edit::YamlUpdate { .. } => Some(Language::Yaml),
-        Edit::TextReplace { .. } | Edit::LineInsert { .. } | Edit::LineDelete { .. } => None,
-    }
+    };
+    let named = Language::of(name);
+    named
+        .is_none_or(|named| named == language)
+        .then_some(language)
 }

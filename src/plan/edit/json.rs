@@ -13,33 +13,22 @@ mod outline;
 mod reading;
 mod splice;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::{Budget, EditError, Edited, JsonPath, path::Step, text::Text};
+use super::{
+    Budget, EditError, Edited, JsonPath,
+    path::Step,
+    text::{Splice, Text, apply},
+};
 use crate::plan::model::Edit;
 
 pub(super) use reading::Grammar;
 
-use outline::{Kind, Outline, no_key, outline};
+use outline::{Kind, no_key, outline};
 use reading::{Change, Meaning, What};
-use splice::{Splice, Style};
-
-/// What is known of the names of members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Names {
-    /// Two of one object may be the same, which is an error.
-    Unknown,
-    /// They were looked at, and are not looked at again.
-    Known,
-}
-
-/// A document that was read, and what makes changes of it.
-struct Desk<'a> {
-    text: Text<'a>,
-    grammar: Grammar,
-    budget: &'a Budget<'a>,
-    names: Names,
-}
+use splice::Style;
 
 /// An edit whose place was found.
 struct Planned<'c> {
@@ -50,41 +39,45 @@ struct Planned<'c> {
     said: String,
 }
 
-/// Makes one of the three edits.
 pub(super) fn edit(
     text: Text<'_>,
     change: &Edit,
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
-    let desk = Desk::of(text, budget)?;
-    desk.finish(desk.planned(change)?)
+    budget.go_on()?;
+    let mut draft = Draft::begin(text.body)?;
+    let said = draft.edit(change, budget)?;
+    draft.settle(budget)?.map_err(|problem| {
+        EditError::Refused(format!(
+            "the edit cannot be made safely: its result {problem}; make it with text_replace"
+        ))
+    })?;
+    Ok(Edited::whole(text.with(draft.body.into_owned()), said))
 }
 
 /// `json_add_property`: the path leads to an object that does not have the key yet.
 fn add<'c>(
-    desk: &Desk<'_>,
+    body: &str,
     path: &JsonPath,
     key: &'c str,
     value: &'c Value,
+    budget: &Budget<'_>,
 ) -> Result<Planned<'c>, EditError> {
-    let found = desk.outline(path, Some(key))?;
-    let Some(object) = found.node.as_ref().filter(|_| found.kind == Kind::Object) else {
-        return Err(EditError::PlaceNotFound {
-            path: path.clone(),
-            problem: format!(
-                "it is {}; json_add_property adds to objects only, so name one, or write the whole \
-                 value with json_update_value",
-                found.kind.words()
-            ),
-        });
+    let found = outline(body, path, Some(key), budget)?;
+    let place = &found.place;
+    let Some(object) = place.node.as_ref().filter(|_| place.kind == Kind::Object) else {
+        let problem = format!(
+            "it is {}; json_add_property adds to objects only, so name one, or write the whole \
+             value with json_update_value",
+            place.kind.words()
+        );
+        return Err(path.clone().missing(problem));
     };
     if object.picked.is_some() {
-        return Err(EditError::PlaceNotFound {
-            path: path.child(key),
-            problem: "the key is there already; change it with json_update_value".to_owned(),
-        });
+        let problem = "the key is there already; change it with json_update_value";
+        return Err(path.child(key).missing(problem));
     }
-    let style = Style::of(&found.habits, desk.budget);
+    let style = Style::of(&found.habits, budget);
     Ok(Planned {
         splices: splice::add(object, &style, key, value)?,
         steps: found.path.steps().to_vec(),
@@ -95,28 +88,31 @@ fn add<'c>(
 
 /// `json_remove_property`: a key of an object, or an item of an array by its decimal index. A comment
 /// that follows on the same line goes with what is removed.
-fn remove<'c>(desk: &Desk<'_>, path: &JsonPath, key: &str) -> Result<Planned<'c>, EditError> {
-    let found = desk.outline(path, Some(key))?;
-    let missing = |problem: String| EditError::PlaceNotFound {
-        path: path.clone(),
-        problem,
-    };
-    let Some(container) = &found.node else {
+fn remove<'c>(
+    body: &str,
+    path: &JsonPath,
+    key: &str,
+    budget: &Budget<'_>,
+) -> Result<Planned<'c>, EditError> {
+    let found = outline(body, path, Some(key), budget)?;
+    let missing = |problem: String| path.clone().missing(problem);
+    let place = &found.place;
+    let Some(container) = &place.node else {
         return Err(missing(format!(
             "it is {}, so nothing can be removed from it",
-            found.kind.words()
+            place.kind.words()
         )));
     };
     let Some(picked) = &container.picked else {
-        return Err(match found.kind {
-            Kind::Object => no_key(path.child(key), container.count, &found.keys),
+        return Err(match place.kind {
+            Kind::Object => no_key(path.child(key), container),
             _ => missing(format!(
                 "the array has {} items, and `{key}` is the index of none; count from 0",
                 container.count
             )),
         });
     };
-    let step = match found.kind {
+    let step = match place.kind {
         Kind::Object => Step::Name(key.to_owned()),
         _ => Step::Index(i64::try_from(picked.index).unwrap_or(i64::MAX)),
     };
@@ -130,14 +126,15 @@ fn remove<'c>(desk: &Desk<'_>, path: &JsonPath, key: &str) -> Result<Planned<'c>
 
 /// `json_update_value`: the place must be there.
 fn update<'c>(
-    desk: &Desk<'_>,
+    body: &str,
     path: &JsonPath,
     value: &'c Value,
+    budget: &Budget<'_>,
 ) -> Result<Planned<'c>, EditError> {
-    let found = desk.outline(path, None)?;
-    let style = Style::of(&found.habits, desk.budget);
+    let found = outline(body, path, None, budget)?;
+    let style = Style::of(&found.habits, budget);
     Ok(Planned {
-        splices: vec![splice::update(desk.text.body, &found, &style, value)?],
+        splices: vec![splice::update(body, &found, &style, value)?],
         steps: found.path.steps().to_vec(),
         what: What::Update { value },
         said: format!("Value at {path} updated successfully"),
@@ -157,91 +154,37 @@ pub(super) fn check(text: Text<'_>, grammar: Grammar) -> Result<(), EditError> {
 /// The value, checked in the same way.
 pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
     let value = reading::value(text.body)?;
-    outline(text.body, &JsonPath::of(&[]), None, Names::Unknown, &|| {
-        Ok(())
-    })?;
+    outline::check(text.body)?;
     Ok(value)
 }
 
 /// Reads a whole document, by both readers.
 fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
-    let read = reading::read(body, None)?;
-    outline(body, &JsonPath::of(&[]), None, Names::Unknown, &|| Ok(()))?;
+    let read = reading::read(body)?;
+    outline::check(body)?;
     Ok(read)
 }
 
-impl<'a> Desk<'a> {
-    fn of(text: Text<'a>, budget: &'a Budget<'a>) -> Result<Self, EditError> {
-        budget.go_on()?;
-        let (_, grammar) = reading::read(text.body, None)?;
-        Ok(Self {
-            text,
-            grammar,
-            budget,
-            names: Names::Unknown,
-        })
-    }
-
-    fn outline(&self, path: &JsonPath, pick: Option<&str>) -> Result<Outline<'a>, EditError> {
-        let go_on = || self.budget.go_on();
-        outline(self.text.body, path, pick, self.names, &go_on)
-    }
-
-    /// Where and how an edit is made.
-    fn planned<'c>(&self, change: &'c Edit) -> Result<Planned<'c>, EditError> {
-        match change {
-            Edit::JsonAdd { path, key, value } => add(self, path, key, value),
-            Edit::JsonRemove { path, key } => remove(self, path, key),
-            Edit::JsonUpdate { path, value } => update(self, path, value),
-            _ => Err(EditError::Unfit("the edit is none of JSON".to_owned())),
-        }
-    }
-
-    /// Makes the splices, and lets the result out only if it is the document that was meant.
-    fn finish(&self, planned: Planned<'_>) -> Result<Edited, EditError> {
-        self.budget.go_on()?;
-        let change = Change {
-            path: &planned.steps,
-            what: planned.what,
-        };
-        let (expected, _) = reading::read(self.text.body, Some(change))?;
-        let body = splice::apply(self.text.body, &planned.splices, self.budget)?;
-        let wrong = |what: &str| {
-            EditError::Refused(format!(
-                "the edit cannot be made safely: its result {what}; make it with text_replace"
-            ))
-        };
-        self.budget.go_on()?;
-        let (is, grammar) = read(&body).map_err(|error| wrong(&format!("is broken ({error})")))?;
-        if is != expected {
-            return Err(wrong("is not what was meant"));
-        }
-        if !self.grammar.allows(grammar) {
-            return Err(wrong(
-                "has comments or trailing commas, which were not there before",
-            ));
-        }
-        Ok(Edited::whole(self.text.with(body), planned.said))
-    }
-}
-
-/// A text with changes, and what it is to say. Each of several edits is made at once, and the result is read
-/// once and held against the document with every change made.
-pub(super) struct Draft {
-    body: String,
+/// A text that is changed. Every edit is made at once, and an independent reader says what the text must say
+/// after it. That is checked by the next edit, or when the draft is settled.
+pub(super) struct Draft<'a> {
+    body: Cow<'a, str>,
     grammar: Grammar,
-    expected: Value,
-    settled: bool,
+    /// What the text must say; `None` if it was not changed since it was checked.
+    expected: Option<Meaning>,
+    /// Whether every text before the last edit said what it had to say.
+    as_meant: bool,
 }
 
-impl Draft {
-    pub(super) fn begin(body: String) -> Result<Self, EditError> {
-        let (_, grammar) = read(&body)?;
+impl<'a> Draft<'a> {
+    pub(super) fn begin(body: impl Into<Cow<'a, str>>) -> Result<Self, EditError> {
+        let body = body.into();
+        let (_, grammar) = reading::read(&body)?;
         Ok(Self {
-            grammar,
-            expected: reading::value(&body)?,
             body,
-            settled: true,
+            grammar,
+            expected: None,
+            as_meant: true,
         })
     }
 
@@ -249,75 +192,46 @@ impl Draft {
         &self.body
     }
 
-    /// Makes a change, and says what it did; `None` if it has to be made alone.
-    pub(super) fn edit(
-        &mut self,
-        change: &Edit,
-        budget: &Budget<'_>,
-    ) -> Result<Option<String>, EditError> {
-        let desk = Desk {
-            text: Text::bare(&self.body),
-            grammar: self.grammar,
-            budget,
-            names: Names::Known,
+    /// Makes an edit, and says what it did. One that fails changes nothing.
+    pub(super) fn edit(&mut self, change: &Edit, budget: &Budget<'_>) -> Result<String, EditError> {
+        let body = &*self.body;
+        let planned = match change {
+            Edit::JsonAdd { path, key, value } => add(body, path, key, value, budget)?,
+            Edit::JsonRemove { path, key } => remove(body, path, key, budget)?,
+            Edit::JsonUpdate { path, value } => update(body, path, value, budget)?,
+            _ => return Err(EditError::Unfit("the edit is none of JSON".to_owned())),
         };
-        let planned = desk.planned(change)?;
-        let body = splice::apply(&self.body, &planned.splices, budget)?;
-        self.settled = false;
-        if planned.change(&mut self.expected).is_none() {
-            return Ok(None);
-        }
-        let said = planned.said;
-        self.body = body;
-        Ok(Some(said))
-    }
-
-    /// Whether the text says what it is to say.
-    pub(super) fn settle(&mut self, budget: &Budget<'_>) -> Result<bool, EditError> {
-        if self.settled {
-            return Ok(true);
-        }
         budget.go_on()?;
-        let Ok((is, grammar)) = read(&self.body) else {
-            return Ok(false);
+        let (is, expected) = reading::read_with(
+            body,
+            Change {
+                path: &planned.steps,
+                what: planned.what,
+            },
+        )?;
+        let after = apply(body, &planned.splices, budget)?;
+        self.as_meant &= self.expected.replace(expected).is_none_or(|it| it == is);
+        self.body = Cow::Owned(after);
+        Ok(planned.said)
+    }
+
+    /// Checks that the text says what it must say; answers what is wrong with it.
+    pub(super) fn settle(&mut self, budget: &Budget<'_>) -> Result<Result<(), String>, EditError> {
+        let Some(expected) = &self.expected else {
+            return Ok(Ok(()));
         };
-        self.settled = is == Meaning::of(&self.expected) && self.grammar.allows(grammar);
-        Ok(self.settled)
-    }
-}
-
-impl Planned<'_> {
-    /// Makes the change in the value; `None` if the place is not there.
-    fn change(&self, value: &mut Value) -> Option<()> {
-        match &self.what {
-            What::Add { key, value: new } => {
-                let object = at(value, &self.steps)?.as_object_mut()?;
-                object.insert((*key).to_owned(), (*new).clone());
+        budget.go_on()?;
+        let problem = match read(&self.body) {
+            Err(error) => format!("is broken ({error})"),
+            Ok((is, _)) if !self.as_meant || is != *expected => "is not what was meant".to_owned(),
+            Ok((_, grammar)) if !self.grammar.allows(grammar) => {
+                "has comments or trailing commas, which were not there before".to_owned()
             }
-            What::Update { value: new } => at(value, &self.steps)?.clone_from(new),
-            What::Remove => {
-                let (last, parents) = self.steps.split_last()?;
-                match (at(value, parents)?, last) {
-                    (Value::Object(members), Step::Name(name)) => {
-                        members.shift_remove(name)?;
-                    }
-                    (Value::Array(items), Step::Index(index)) => {
-                        let index = usize::try_from(*index).ok()?;
-                        items.get(index)?;
-                        items.remove(index);
-                    }
-                    _ => return None,
-                }
+            Ok(_) => {
+                self.expected = None;
+                return Ok(Ok(()));
             }
-        }
-        Some(())
+        };
+        Ok(Err(problem))
     }
-}
-
-/// The value at a place without indices from the end.
-fn at<'v>(value: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {
-    steps.iter().try_fold(value, |value, step| match step {
-        Step::Name(name) => value.as_object_mut()?.get_mut(name),
-        Step::Index(index) => value.as_array_mut()?.get_mut(usize::try_from(*index).ok()?),
-    })
 }

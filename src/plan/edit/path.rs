@@ -1,6 +1,8 @@
 //! Places in JSON and YAML documents: RFC 9535 singular queries.
 
-use std::{fmt, iter::Peekable, str::CharIndices};
+use std::{fmt, str::Chars};
+
+use super::EditError;
 
 /// A place in a JSON or YAML document: an RFC 9535 singular query (`$`, `.name`, `['name']`,
 /// `["name"]`, `[n]`, `[-n]`). It names one place; the last step need not lead anywhere yet.
@@ -11,7 +13,6 @@ pub(crate) struct JsonPath {
     steps: Vec<Step>,
 }
 
-/// One step down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     Name(String),
@@ -33,22 +34,24 @@ pub(crate) struct PathError {
 const LARGEST: i64 = (1 << 53) - 1;
 
 impl JsonPath {
+    /// There is no such place, or none that fits.
+    pub(super) fn missing(self, problem: impl Into<String>) -> EditError {
+        EditError::PlaceNotFound {
+            path: self,
+            problem: problem.into(),
+        }
+    }
+
     /// Reads a path. It must start with `$`.
     pub(crate) fn parse(text: &str) -> Result<Self, PathError> {
-        let mut reader = Reader {
-            rest: text.char_indices().peekable(),
-        };
-        reader.path().map_err(|problem| {
-            let end = reader.rest.peek().map_or(text.len(), |(at, _)| *at);
-            PathError {
-                path: text.to_owned(),
-                at: text.get(..end).map_or(0, |read| read.chars().count()) + 1,
-                problem,
-            }
+        let mut reader = Reader { rest: text.chars() };
+        reader.path().map_err(|problem| PathError {
+            path: text.to_owned(),
+            at: text.chars().count() - reader.rest.count() + 1,
+            problem,
         })
     }
 
-    /// The place to which these steps lead.
     pub(super) fn of(steps: &[Step]) -> Self {
         let steps = steps.to_vec();
         Self { steps }
@@ -58,14 +61,12 @@ impl JsonPath {
         &self.steps
     }
 
-    /// This place's child of that name.
     pub(crate) fn child(&self, name: &str) -> Self {
         let mut steps = self.steps.clone();
         steps.push(Step::Name(name.to_owned()));
         Self { steps }
     }
 
-    /// The first so many steps of it.
     pub(crate) fn first(&self, count: usize) -> Self {
         Self {
             steps: self.steps.iter().take(count).cloned().collect(),
@@ -116,10 +117,10 @@ pub(super) fn item(index: i64, length: usize) -> Option<usize> {
 }
 
 struct Reader<'a> {
-    rest: Peekable<CharIndices<'a>>,
+    rest: Chars<'a>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn path(&mut self) -> Result<JsonPath, &'static str> {
         self.expect('$', "a path starts with `$`, the whole document")?;
         let mut steps = Vec::new();
@@ -142,21 +143,11 @@ impl Reader<'_> {
     }
 
     fn short_name(&mut self) -> Result<String, &'static str> {
-        let mut name = String::new();
-        while let Some(c) = self.peek() {
-            let fits = match c {
-                'a'..='z' | 'A'..='Z' | '_' => true,
-                '0'..='9' => !name.is_empty(),
-                c => c >= '\u{80}',
-            };
-            if !fits {
-                break;
-            }
-            name.push(c);
-            self.rest.next();
-        }
+        let starts = self.peek().is_some_and(|c| !c.is_ascii_digit());
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c >= '\u{80}';
+        let name = if starts { self.take(fits) } else { "" };
         if !name.is_empty() {
-            return Ok(name);
+            return Ok(name.to_owned());
         }
         Err(match self.peek() {
             Some('.') => "`..` may match many places; name the one to change",
@@ -188,15 +179,8 @@ impl Reader<'_> {
     }
 
     fn index(&mut self) -> Result<i64, &'static str> {
-        let mut digits = String::new();
-        while let Some(c) = self
-            .rest
-            .next_if(|(_, c)| c.is_ascii_digit() || *c == '-')
-            .map(|(_, c)| c)
-        {
-            digits.push(c);
-        }
-        let plain = digits.strip_prefix('-').unwrap_or(&digits);
+        let digits = self.take(|c| c.is_ascii_digit() || c == '-');
+        let plain = digits.strip_prefix('-').unwrap_or(digits);
         if plain.contains('-') || plain.is_empty() || digits == "-0" {
             return Err("that is no whole number");
         }
@@ -213,7 +197,7 @@ impl Reader<'_> {
     fn quoted(&mut self, quote: char) -> Result<String, &'static str> {
         let mut name = String::new();
         loop {
-            match self.rest.next().map(|(_, c)| c) {
+            match self.rest.next() {
                 None => return Err("the closing quote is missing"),
                 Some(c) if c == quote => return Ok(name),
                 Some('\\') => name.push(self.escaped(quote)?),
@@ -224,7 +208,7 @@ impl Reader<'_> {
     }
 
     fn escaped(&mut self, quote: char) -> Result<char, &'static str> {
-        Ok(match self.rest.next().map(|(_, c)| c) {
+        Ok(match self.rest.next() {
             Some('b') => '\u{8}',
             Some('f') => '\u{c}',
             Some('n') => '\n',
@@ -256,32 +240,33 @@ impl Reader<'_> {
     fn four_digits(&mut self) -> Result<u32, &'static str> {
         let mut value = 0;
         for _ in 0..4 {
-            let digit = self.rest.next().and_then(|(_, c)| c.to_digit(16));
+            let digit = self.rest.next().and_then(|c| c.to_digit(16));
             value = value * 16 + digit.ok_or("`\\u` needs four hexadecimal digits")?;
         }
         Ok(value)
     }
 
-    fn peek(&mut self) -> Option<char> {
-        self.rest.peek().map(|(_, c)| *c)
+    fn peek(&self) -> Option<char> {
+        self.rest.clone().next()
+    }
+
+    /// The characters that come next and fit.
+    fn take(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
+        let text = self.rest.as_str();
+        let end = text.find(|c| !fits(c)).unwrap_or(text.len());
+        let (taken, rest) = text.split_at(end);
+        self.rest = rest.chars();
+        taken
     }
 
     fn blank(&mut self) -> bool {
-        let mut any = false;
-        while self
-            .rest
-            .next_if(|(_, c)| matches!(c, ' ' | '\t' | '\n' | '\r'))
-            .is_some()
-        {
-            any = true;
-        }
-        any
+        let blanks = self.take(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
+        !blanks.is_empty()
     }
 
     fn expect(&mut self, wanted: char, problem: &'static str) -> Result<(), &'static str> {
-        self.rest
-            .next_if(|(_, c)| *c == wanted)
-            .map(|_| ())
-            .ok_or(problem)
+        let rest = self.rest.as_str().strip_prefix(wanted).ok_or(problem)?;
+        self.rest = rest.chars();
+        Ok(())
     }
 }

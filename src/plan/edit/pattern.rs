@@ -10,7 +10,6 @@ use super::{
 use expression::Expression;
 use rewriting::{Rewriting, Template};
 
-/// How often a pattern must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
     /// Exactly so often, and all of them are replaced. Once, unless the plan says otherwise.
@@ -50,7 +49,6 @@ pub(crate) enum PatternError {
 }
 
 impl Pattern {
-    /// A text that is looked for as it is.
     pub(crate) fn literal(text: impl Into<String>) -> Result<Self, PatternError> {
         let text = text.into();
         if text.is_empty() {
@@ -60,7 +58,6 @@ impl Pattern {
         }
     }
 
-    /// A regular expression.
     pub(crate) fn regex(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() {
             return Err(PatternError::Empty);
@@ -87,11 +84,11 @@ pub(super) fn replace(
         Count::Exactly(wanted) => Some(usize::try_from(wanted).unwrap_or(usize::MAX)),
     };
     let mut rewriting = Rewriting::new(text.body, wanted, budget);
-    let ends = match pattern {
+    let how = match pattern {
         Pattern::Literal(literal) => literally(&mut rewriting, text.body, literal, replacement)?,
         Pattern::Regex(expression) => {
             expression.replace(text.body, replacement, &mut rewriting)?;
-            Ends::AsWritten
+            ""
         }
     };
     let number = rewriting.number;
@@ -116,28 +113,17 @@ pub(super) fn replace(
         1 => "1 occurrence".to_owned(),
         number => format!("{number} occurrences"),
     };
-    let how = match ends {
-        Ends::AsWritten => "",
-        Ends::Folded => {
-            " (matched without regard to line ends; the replacement has those of the file)"
-        }
-    };
     let said = format!("{times} replaced{how}");
     Ok(Edited::whole(text.with(after), said))
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Ends {
-    AsWritten,
-    Folded,
-}
-
+/// Answers what is to be said of how it was found.
 fn literally(
     rewriting: &mut Rewriting<'_>,
     body: &str,
     literal: &str,
     replacement: &str,
-) -> Result<Ends, EditError> {
+) -> Result<&'static str, EditError> {
     let about_ends = with_ends(literal, "\n") == with_ends(replacement, "\n")
         || literal.chars().all(|c| c == '\r');
     let template = if about_ends {
@@ -146,18 +132,20 @@ fn literally(
         Template::fitted(replacement, |text| Ok(Template::plain(text)))?
     };
     for (start, found) in body.match_indices(literal) {
-        rewriting.replace(start..start + found.len(), &template)?;
+        let found = start..start + found.len();
+        rewriting.replace(&[found], &template)?;
     }
     if rewriting.number > 0 || !literal.contains('\n') {
-        return Ok(Ends::AsWritten);
+        return Ok("");
     }
     let (folded, literal) = (with_ends(body, "\n"), with_ends(literal, "\n"));
     let mut unfolded = Unfolded::new(body.as_bytes());
     for (start, found) in folded.match_indices(&literal) {
         let end = start + found.len();
-        rewriting.replace(unfolded.place(start)..unfolded.place(end), &template)?;
+        let found = unfolded.place(start)..unfolded.place(end);
+        rewriting.replace(&[found], &template)?;
     }
-    Ok(Ends::Folded)
+    Ok(" (matched without regard to line ends; the replacement has those of the file)")
 }
 
 /// Where bytes of a text whose line ends are all `\n` are in the text as it is. Asked in order.

@@ -13,7 +13,7 @@ mod yaml_random;
 
 use serde_json::Value;
 
-use super::{Budget, EditError, Edited, JsonPath, Pattern};
+use super::{Budget, EditError, Edited, FREE, JsonPath, Pattern};
 use crate::{
     plan::{edit::Count, model::Edit},
     task::{Failure, Fault, RelPath},
@@ -30,12 +30,6 @@ fn path(text: &str) -> JsonPath {
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
-
-/// As much as anybody needs here.
-const FREE: Budget<'_> = Budget {
-    most: u64::MAX,
-    stopped: &|| None,
-};
 
 /// One edit that is the only one of its file.
 fn edit(change: &Edit, name: &RelPath, before: &[u8]) -> Result<Edited, EditError> {

@@ -4,7 +4,9 @@
 //! A line ends with `\n` or `\r\n`; the last one may have no end. Lines are counted from 1. What is
 //! inserted gets the line ends of its neighbour, and a file that ends without a line end still does.
 
-use super::{EditError, Edited};
+use std::ops::Range;
+
+use super::{Budget, EditError, Edited};
 
 const MARK: &str = "\u{FEFF}";
 
@@ -31,12 +33,6 @@ impl<'a> Text<'a> {
         Ok(Self { mark, body })
     }
 
-    /// A body without a byte order mark.
-    pub(super) fn bare(body: &'a str) -> Self {
-        Self { mark: "", body }
-    }
-
-    /// The byte order mark, if there is one.
     pub(super) fn mark(&self) -> &'a str {
         self.mark
     }
@@ -50,14 +46,45 @@ impl<'a> Text<'a> {
     }
 }
 
+/// These bytes become that text.
+pub(super) type Splice = (Range<usize>, String);
+
+/// Makes splices, which are in order and do not overlap. A result that is too large is not built.
+pub(super) fn apply(
+    body: &str,
+    splices: &[Splice],
+    budget: &Budget<'_>,
+) -> Result<String, EditError> {
+    let size = resized(body.len(), &[], splices, budget)?;
+    let mut after = String::with_capacity(size);
+    let mut done = 0;
+    for (range, text) in splices {
+        after.push_str(body.get(done..range.start).unwrap_or_default());
+        after.push_str(text);
+        done = range.end;
+    }
+    after.push_str(body.get(done..).unwrap_or_default());
+    Ok(after)
+}
+
+/// The bytes of a text of that size when the new splices are made instead of the old ones.
+pub(super) fn resized(
+    size: usize,
+    old: &[Splice],
+    new: &[Splice],
+    budget: &Budget<'_>,
+) -> Result<usize, EditError> {
+    let cut = |splices: &[Splice]| splices.iter().map(|(range, _)| range.len()).sum::<usize>();
+    let put = |splices: &[Splice]| splices.iter().map(|(_, text)| text.len()).sum::<usize>();
+    let size = (size + cut(old) + put(new)).saturating_sub(put(old) + cut(new));
+    budget.fits(size as u64)?;
+    Ok(size)
+}
+
 /// A line without its end, and the end: `\n`, `\r\n`, or nothing.
 pub(super) fn parts(line: &str) -> (&str, &str) {
-    let text = line.strip_suffix('\n').unwrap_or(line);
-    let text = if text.len() < line.len() {
-        text.strip_suffix('\r').unwrap_or(text)
-    } else {
-        text
-    };
+    let text = line.strip_suffix('\n');
+    let text = text.map_or(line, |text| text.strip_suffix('\r').unwrap_or(text));
     line.split_at(text.len())
 }
 
@@ -75,7 +102,36 @@ pub(super) fn end_near(body: &str, at: usize) -> &'static str {
     }
 }
 
-/// The same text with these line ends.
+/// Where the line that holds this byte starts.
+pub(super) fn line_start(body: &str, at: usize) -> usize {
+    let before = body.get(..at).unwrap_or_default();
+    before.rfind('\n').map_or(0, |newline| newline + 1)
+}
+
+/// Where the line that holds this byte ends, without its line end.
+pub(super) fn line_end(body: &str, at: usize) -> usize {
+    let rest = body.get(at..).unwrap_or_default();
+    match rest.find('\n') {
+        Some(newline) if rest.get(..newline).is_some_and(|line| line.ends_with('\r')) => {
+            at + newline - 1
+        }
+        Some(newline) => at + newline,
+        None => body.len(),
+    }
+}
+
+/// How many characters are before this byte in its line.
+pub(super) fn column(body: &str, at: usize) -> usize {
+    let line = body.get(line_start(body, at)..at).unwrap_or_default();
+    line.chars().count()
+}
+
+/// Whether only blanks are before this byte in its line.
+pub(super) fn starts_line(body: &str, at: usize) -> bool {
+    let line = body.get(line_start(body, at)..at).unwrap_or_default();
+    line.trim().is_empty()
+}
+
 pub(super) fn with_ends(text: &str, end: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', end)
 }
@@ -92,10 +148,9 @@ pub(crate) struct Position {
 impl Position {
     pub(super) fn of(body: &str, at: usize) -> Self {
         let before = body.get(..at).unwrap_or(body);
-        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Self {
             line: before.matches('\n').count() + 1,
-            column: before.get(start..).map_or(0, |line| line.chars().count()) + 1,
+            column: column(before, before.len()) + 1,
         }
     }
 }

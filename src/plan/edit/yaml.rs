@@ -5,7 +5,6 @@
 //! with the one value changed; a value that does not fit in one form or spot is tried in the next one.
 
 mod draft;
-mod layout;
 mod model;
 mod place;
 mod splice;
@@ -14,13 +13,15 @@ mod write;
 use serde_json::Value;
 
 use super::{
-    Budget, EditError, Edited, GoOn, JsonPath, Language, When, path::Step, text::Text,
+    Budget, EditError, Edited, FREE, JsonPath,
+    path::Step,
+    text::{Splice, Text, apply},
     unless_given_up,
 };
 pub(super) use draft::Draft;
 use model::{Content, Node, Style};
 use place::Place;
-use splice::{Splice, Spot};
+use splice::Spot;
 use write::Form;
 
 /// Sets the value at a path of one document. The last key is made if its parent is a mapping without it.
@@ -35,19 +36,17 @@ pub(super) fn update(
     budget: &Budget<'_>,
 ) -> Result<Edited, EditError> {
     let body = text.body;
-    let go_on = || budget.go_on();
-    let documents = model::read(body, &go_on)?;
+    let documents = model::read(body, budget)?;
     let (number, place) = choose(body, &documents, path, document)?;
     let said = said(&documents, number, done(&place), path);
     let mut problem = "cannot be written there".to_owned();
-    for (splices, spot) in ways(body, &place, value) {
-        let after = splice::apply(body, &splices);
-        budget.fits(after.len() as u64)?;
+    for (splices, spot) in ways(body, &place, None, value) {
+        let after = apply(body, &splices, budget)?;
         let mut expected = documents.clone();
         if let Some(root) = expected.get_mut(number) {
-            meant(root, path, &place, value, spot);
+            set(root, path, value, spot);
         }
-        match unless_given_up(model::read(&after, &go_on))? {
+        match unless_given_up(model::read(&after, budget))? {
             Ok(is) if is == expected => {
                 return Ok(Edited::whole(text.with(after), said));
             }
@@ -60,10 +59,12 @@ pub(super) fn update(
     )))
 }
 
-/// The ways in which the value can be written there, the best first.
+/// The ways in which the value can be written there, the best first. A new key comes after `earlier` other new
+/// ones of its mapping.
 fn ways<'a>(
     body: &'a str,
     place: &'a Place<'a>,
+    earlier: Option<usize>,
     value: &'a Value,
 ) -> impl Iterator<Item = (Vec<Splice>, Spot)> + 'a {
     let spots: &[Spot] = match place {
@@ -77,11 +78,9 @@ fn ways<'a>(
     all.filter_map(move |way| {
         let splices = match place {
             Place::There(seat) => splice::set(body, seat, value, way.0),
-            Place::New {
-                mapping,
-                key,
-                earlier,
-            } => splice::add(body, mapping, key, *earlier, value, way),
+            Place::New { mapping, key } => {
+                splice::add(body, mapping, key, earlier.unwrap_or_default(), value, way)
+            }
         };
         Some((splices?, way.1))
     })
@@ -90,7 +89,6 @@ fn ways<'a>(
 const UPDATED: &str = "updated";
 const CREATED: &str = "created";
 
-/// What an edit does with the place.
 fn done(place: &Place<'_>) -> &'static str {
     match place {
         Place::There(_) => UPDATED,
@@ -120,13 +118,11 @@ fn choose<'a>(
 ) -> Result<(usize, Place<'a>), EditError> {
     let count = documents.len();
     if let Some(asked) = document {
-        let number = usize::try_from(asked).ok().and_then(|it| it.checked_sub(1));
-        let root = number.and_then(|number| Some((number, documents.get(number)?)));
-        let (number, root) = root.ok_or_else(|| EditError::PlaceNotFound {
-            path: path.clone(),
-            problem: format!(
+        let root = index(asked).and_then(|number| Some((number, documents.get(number)?)));
+        let (number, root) = root.ok_or_else(|| {
+            path.clone().missing(format!(
                 "there is no document {asked}: the file holds {count}, counted from 1"
-            ),
+            ))
         })?;
         return Ok((number, Place::find(body, root, path)?));
     }
@@ -149,10 +145,9 @@ fn choose<'a>(
     match (places.next(), places.next()) {
         (Some(place), None) => Ok(place),
         (None, _) if count < 2 => Err(problem),
-        (None, _) => Err(EditError::PlaceNotFound {
-            path: path.clone(),
-            problem: format!("none of the {count} documents of the file has it"),
-        }),
+        (None, _) => Err(path
+            .clone()
+            .missing(format!("none of the {count} documents of the file has it"))),
         (Some(_), Some(_)) => Err(EditError::Refused(format!(
             "documents {} of the file can be meant by {path}; say which with `\"document\": N`, \
              counted from 1",
@@ -161,39 +156,30 @@ fn choose<'a>(
     }
 }
 
+/// The index of a document that is counted from 1.
+fn index(number: u64) -> Option<usize> {
+    usize::try_from(number).ok()?.checked_sub(1)
+}
+
 fn none() -> EditError {
     EditError::Refused("the file holds no YAML document yet; write it as a whole".to_owned())
 }
 
-/// Makes the change in the tree.
-fn meant(root: &mut Node, path: &JsonPath, place: &Place<'_>, value: &Value, spot: Spot) {
-    match place {
-        Place::There(_) => set(root, path, value),
-        Place::New { key, .. } => {
-            let parent = path.first(path.steps().len().saturating_sub(1));
-            let parent = root.at_mut(&parent).map(|parent| &mut parent.content);
-            if let Some(Content::Members(members)) = parent {
-                let at = match spot {
-                    Spot::After | Spot::AfterBlanks => members.len(),
-                    Spot::BeforeLast => members.len().saturating_sub(1),
-                };
-                members.insert(at, (said_as(&Value::from(*key)), said_as(value)));
-            }
-        }
-    }
-}
-
-/// Sets a place that an earlier change has put into the tree, or that is a new key there.
-fn set(root: &mut Node, path: &JsonPath, value: &Value) {
+/// Makes the change in the tree: sets a place that is there, or a new key of a mapping.
+fn set(root: &mut Node, path: &JsonPath, value: &Value, spot: Spot) {
     let node = said_as(value);
-    if let Some(slot) = root.at_mut(path) {
+    if let Some(slot) = root.at_mut(path.steps()) {
         let anchor = slot.anchor;
         *slot = Node { anchor, ..node };
     } else if let Some((Step::Name(key), parent)) = path.steps().split_last()
-        && let Some(parent) = root.at_mut(&JsonPath::of(parent))
+        && let Some(parent) = root.at_mut(parent)
         && let Content::Members(members) = &mut parent.content
     {
-        members.push((said_as(&Value::from(key.as_str())), node));
+        let at = match spot {
+            Spot::After | Spot::AfterBlanks => members.len(),
+            Spot::BeforeLast => members.len().saturating_sub(1),
+        };
+        members.insert(at, (said_as(&Value::from(key.as_str())), node));
     }
 }
 
@@ -243,22 +229,16 @@ fn followers(root: &Node, path: &JsonPath) -> String {
 }
 
 /// Whether it is YAML, of any number of documents, without duplicate keys.
-pub(super) fn check(text: Text<'_>, go_on: GoOn<'_>) -> Result<(), EditError> {
-    model::read(text.body, go_on).map(|_| ())
+pub(super) fn check(text: Text<'_>, budget: &Budget<'_>) -> Result<(), EditError> {
+    model::read(text.body, budget).map(|_| ())
 }
 
 /// The value of a file of one document, aliases followed.
 pub(super) fn value(text: Text<'_>) -> Result<Value, EditError> {
-    check(text, &|| Ok(()))?;
-    serde_saphyr::from_str(text.body).map_err(|error| EditError::Invalid {
-        language: Language::Yaml,
-        problem: error
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-        at: None,
-        when: When::Before,
+    check(text, &FREE)?;
+    serde_saphyr::from_str(text.body).map_err(|error| {
+        let problem = error.to_string();
+        let first = problem.lines().next().unwrap_or_default();
+        model::invalid(first.to_owned(), None)
     })
 }

@@ -12,11 +12,10 @@ use crate::{
 
 use super::{
     folder::Folder,
-    journal::{Entry, Post, Pre, Way},
-    undo::{give_back, sha256},
+    journal::{Entry, Pre, Way},
+    undo::{give_back, own},
 };
 
-/// Why a change was not made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
     /// Somebody else was there since the plan was checked. What they made is where they put it.
@@ -63,7 +62,7 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
                 return Ok(Capture::Strong);
             }
             give_back(&aside, slot.name(), &dir, path.name(), || {
-                is_ours(&aside, slot.name(), post)
+                Ok(own(&aside, slot.name(), post)?.is_some())
             })?;
             Err(changed())
         }
@@ -81,15 +80,9 @@ pub(crate) fn apply(folder: &Folder<'_>, entry: &Entry) -> Result<Capture, Apply
             Ok(Capture::Weak)
         }
         Entry::Delete { slot, pre, .. } => {
-            let aside = folder.beside(slot)?;
-            moved_from(&dir, path.name(), &aside, slot.name(), pre)
-                .map_err(|error| error.unwrap_or_else(changed))
+            moved(&dir, path, &*folder.beside(slot)?, slot.name(), pre)
         }
-        Entry::Rename { to, pre, .. } => {
-            let target = root.parent(to)?;
-            moved_from(&dir, path.name(), &target, to.name(), pre)
-                .map_err(|error| error.unwrap_or_else(changed))
-        }
+        Entry::Rename { to, pre, .. } => moved(&dir, path, &root.parent(to)?, to.name(), pre),
     }
 }
 
@@ -100,40 +93,32 @@ fn set_aside(root: &Root, path: &RelPath, dir: &Dir<'_>, slot: &RelPath) -> Resu
     }
     let aside = root.parent(slot)?;
     dir.move_to(path.name(), &aside, slot.name())?;
-    // Somebody was there in between.
+    // Another program put something into it meanwhile.
     if !root.dir(Some(slot))?.list()?.is_empty() {
         aside.move_to(slot.name(), dir, path.name())?;
     }
     Ok(())
 }
 
-/// Moves a file that must be the one that was checked; `None` as an error: it is not.
-fn moved_from(
+/// Moves a file that must be the one that was checked.
+fn moved(
     dir: &Dir<'_>,
-    name: &str,
+    path: &RelPath,
     to: &Dir<'_>,
     new: &str,
     pre: &Pre,
-) -> Result<Capture, Option<ApplyError>> {
-    let failed = |error: FileError| match error.errno {
-        Errno::NOENT | Errno::EXIST => None,
-        _ => Some(ApplyError::File(error)),
-    };
-    dir.move_to(name, to, new).map_err(failed)?;
-    if is(to, new, pre).map_err(|error| Some(error.into()))? {
+) -> Result<Capture, ApplyError> {
+    let changed = || ApplyError::Changed(path.to_string());
+    match dir.move_to(path.name(), to, new) {
+        Err(error) if matches!(error.errno, Errno::NOENT | Errno::EXIST) => return Err(changed()),
+        moved => moved?,
+    }
+    if is(to, new, pre)? {
         return Ok(Capture::Strong);
     }
     // Where another file stands there by now, both are kept: taking back tells of it.
-    to.move_to(new, dir, name)
-        .map_err(|error| Some(error.into()))?;
-    Err(None)
-}
-
-/// Whether it is what the plan put there, to the byte: somebody may have written into it.
-fn is_ours(aside: &Dir<'_>, slot: &str, post: &Post) -> Result<bool, FileError> {
-    let facts = aside.look(slot)?;
-    let alike = facts.is_some_and(|facts| (facts.ino, facts.bytes) == (post.ino, post.bytes));
-    Ok(alike && sha256(aside, slot)? == post.sha256)
+    to.move_to(new, dir, path.name())?;
+    Err(changed())
 }
 
 /// Where the file system knows no exchange: a look, then a rename over it. The original stays in its

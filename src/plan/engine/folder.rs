@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::journal::JOURNAL;
 use crate::{
     plan::{
-        files::{Dir, Facts, FileError, Inherited, Kind, Root},
+        files::{Dir, Facts, FileError, Inherited, Kind, Root, there},
         report::SCRIPT,
     },
     task::RelPath,
@@ -34,16 +34,17 @@ const BESIDE: &str = ".oneact-";
 const PRIVATE: u32 = 0o700;
 const SHARED: u32 = 0o755;
 
+const LONGEST_REPORT: u64 = 64 * 1024 * 1024;
+
 /// How many plans of one task may begin in one second.
 const SAME_SECOND: u32 = 1000;
 
-/// An open report directory.
 #[derive(Debug)]
 pub(crate) struct Folder<'a> {
     root: &'a Root,
     path: RelPath,
     dir: Dir<'a>,
-    /// The directory of the slots, once it was needed.
+    /// The directory of the slots, opened at the first use.
     slots: RefCell<Option<Rc<Dir<'a>>>>,
 }
 
@@ -87,10 +88,8 @@ impl<'a> Folder<'a> {
         ))
     }
 
-    /// Opens one that is there.
     pub(crate) fn open(root: &'a Root, name: &str) -> Result<Self, FileError> {
-        let path = format!("{REPORTS}/{name}");
-        let path = RelPath::parse(&path).map_err(|_| FileError::of("open", path)(Errno::INVAL))?;
+        let path = to_open(&format!("{REPORTS}/{name}"))?;
         let dir = root.dir(Some(&path))?;
         Ok(Self {
             root,
@@ -112,16 +111,17 @@ impl<'a> Folder<'a> {
         &self.dir
     }
 
-    /// A path below it.
-    pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
-        let path = format!("{}/{rest}", self.path);
-        RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
+    pub(crate) fn report(&self, name: &str) -> Result<Vec<u8>, FileError> {
+        Ok(self.dir.read(name, LONGEST_REPORT)?.0)
     }
 
-    /// Makes the directory of the slots.
+    pub(crate) fn below(&self, rest: &str) -> Result<RelPath, FileError> {
+        to_name(format!("{}/{rest}", self.path))
+    }
+
     pub(crate) fn make_slots(&self) -> Result<(), FileError> {
         self.dir.ensure_dir(STAGED, PRIVATE)?;
-        // What is made in it is to be as if it were made in its place.
+        // Files that are made in it must not inherit from it.
         Inherited::take_from(&self.root.dir(Some(&self.below(STAGED)?))?)
     }
 
@@ -140,14 +140,9 @@ impl<'a> Folder<'a> {
 
     /// What is in a slot; a crash may have left no directory for it.
     pub(crate) fn look(&self, slot: &RelPath) -> Result<Option<Facts>, FileError> {
-        match self.beside(slot) {
-            Ok(dir) => dir.look(slot.name()),
-            Err(error) if error.errno == Errno::NOENT => Ok(None),
-            Err(error) => Err(error),
-        }
+        there(self.beside(slot))?.map_or(Ok(None), |dir| dir.look(slot.name()))
     }
 
-    /// The slot of that number.
     pub(crate) fn slot(&self, number: usize) -> Result<RelPath, FileError> {
         self.below(&format!("{STAGED}/{number}"))
     }
@@ -192,8 +187,7 @@ impl<'a> Folder<'a> {
             beside = Some(dir);
         }
         let slot = beside.map_or_else(|| name.clone(), |dir| format!("{dir}/{name}"));
-        let slot =
-            RelPath::parse(&slot).map_err(|_| FileError::of("name", slot)(Errno::NAMETOOLONG))?;
+        let slot = to_name(slot)?;
         let mut told = self.elsewhere()?;
         told.push(slot.clone());
         let lines: Vec<&str> = told.iter().map(RelPath::as_str).collect();
@@ -205,15 +199,14 @@ impl<'a> Folder<'a> {
     /// The slots in directories of other file systems. A line that is no slot of this folder is not ours
     /// and names nothing.
     pub(super) fn elsewhere(&self) -> Result<Vec<RelPath>, FileError> {
-        match self.dir.read(ELSEWHERE, 1 << 20) {
-            Ok((bytes, _)) => Ok(String::from_utf8_lossy(&bytes)
-                .lines()
-                .filter_map(|line| RelPath::parse(line).ok())
-                .filter(|slot| self.is_slot(slot))
-                .collect()),
-            Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let listed = there(self.dir.read(ELSEWHERE, 1 << 20))?;
+        let (bytes, _) = listed.unzip();
+        let slots = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default())
+            .lines()
+            .filter_map(|line| RelPath::parse(line).ok())
+            .filter(|slot| self.is_slot(slot))
+            .collect();
+        Ok(slots)
     }
 
     /// Where the original of a file is kept: its path again, with `.bak` (R-001-65, C-20).
@@ -241,7 +234,6 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Writes documents of the plan.
     pub(crate) fn put(&self, documents: &[(&'static str, Vec<u8>)]) -> Result<(), FileError> {
         documents.iter().try_for_each(|(name, bytes)| {
             let mode = if *name == SCRIPT { 0o700 } else { 0o600 };
@@ -253,12 +245,12 @@ impl<'a> Folder<'a> {
     pub(crate) fn mark(&self, who: &[u8]) -> Result<(), FileError> {
         let reports = reports(self.root)?;
         reports.ensure_dir(UNFINISHED, PRIVATE)?;
-        self.marks()?.put(self.path.name(), who, 0o600)
+        marks(self.root)?.put(self.path.name(), who, 0o600)
     }
 
     /// Waits until that note is on the disk.
     pub(crate) fn note_is_safe(&self) -> Result<(), FileError> {
-        let (marks, name) = (self.marks()?, self.path.name());
+        let (marks, name) = (marks(self.root)?, self.path.name());
         let (note, _) = marks.open(name)?;
         marks.sync_data(name, &note)?;
         marks.sync()
@@ -270,13 +262,8 @@ impl<'a> Folder<'a> {
         Ok(self)
     }
 
-    /// The plan is settled.
     pub(crate) fn unmark(&self) -> Result<(), FileError> {
-        self.marks()?.remove(self.path.name())
-    }
-
-    fn marks(&self) -> Result<Dir<'a>, FileError> {
-        marks(self.root)
+        forget(self.root, self.path.name())
     }
 
     /// Removes everything that was made ready or kept, but for `spared`. Reports and journal stay.
@@ -309,9 +296,7 @@ impl<'a> Folder<'a> {
 
     fn clear_part(&self, part: &str, spared: &[RelPath]) -> Result<(), FileError> {
         self.slots.take();
-        if self.dir.look(part)?.is_some()
-            && remove_tree(self.root, &self.below(part)?, spared)? == Left::Nothing
-        {
+        if self.dir.look(part)?.is_some() && remove_tree(self.root, &self.below(part)?, spared)? {
             self.dir.remove_dir(part)?;
         }
         Ok(())
@@ -320,15 +305,9 @@ impl<'a> Folder<'a> {
 
 /// The names of the plans that are, or were when they were killed, under way.
 pub(crate) fn unfinished(root: &Root) -> Result<Vec<String>, FileError> {
-    match marks(root) {
-        Ok(marks) => Ok(marks
-            .list()?
-            .into_iter()
-            .filter(|name| !name.starts_with('.'))
-            .collect()),
-        Err(error) if error.errno == Errno::NOENT => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
+    let mut names = list(there(marks(root))?)?;
+    names.retain(|name| !name.starts_with('.'));
+    Ok(names)
 }
 
 /// Whether no plan was ever begun below this root: all that most runs have to know, for one call.
@@ -338,34 +317,24 @@ pub(crate) fn never_planned(root: &Utf8Path) -> bool {
 
 /// Whether a crash left anything: a plan under way, or the note of one that was never finished.
 pub(crate) fn interrupted(root: &Root) -> Result<bool, FileError> {
-    match marks(root) {
-        Ok(marks) => Ok(!marks.list()?.is_empty()),
-        Err(error) if error.errno == Errno::NOENT => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(!list(there(marks(root))?)?.is_empty())
 }
 
 /// Clears away notes that were never finished, with the directories they were to be about. The caller
 /// holds the root's lock: nobody is writing one.
 pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
-    let marks = match marks(root) {
-        Ok(marks) => marks,
-        Err(error) if error.errno == Errno::NOENT => return Ok(()),
-        Err(error) => return Err(error),
+    let Some(marks) = there(marks(root))? else {
+        return Ok(());
     };
     for name in marks.list()? {
         let begun = name
             .strip_prefix('.')
-            .and_then(|name| name.strip_suffix(".new"));
+            .and_then(|name| name.strip_suffix(".new"))
+            .filter(|folder| !folder.is_empty() && !folder.starts_with('.'));
+        let Some(folder) = begun else { continue };
         // What no plan of this program makes stays: others may have put it there.
-        let Some(folder) = begun.filter(|folder| !folder.is_empty() && !folder.starts_with('.'))
-        else {
-            continue;
-        };
-        if !marks
-            .look(&name)?
-            .is_some_and(|facts| facts.kind == Kind::File)
-        {
+        let found = marks.look(&name)?;
+        if found.is_none_or(|facts| facts.kind != Kind::File) {
             continue;
         }
         // Where it is not an empty directory, it is not what was begun.
@@ -379,19 +348,14 @@ pub(crate) fn clear_begun(root: &Root) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The names of all report directories, the newest first.
-pub(crate) fn finished(root: &Root) -> Result<Vec<String>, FileError> {
-    let Ok(path) = RelPath::parse(REPORTS) else {
-        return Ok(Vec::new());
-    };
-    let mut names = match root.dir(Some(&path)) {
-        Ok(dir) => dir.list()?,
-        Err(error) if error.errno == Errno::NOENT => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    names.retain(|name| !name.starts_with('.'));
-    names.reverse();
-    Ok(names)
+/// The report directories, the newest first.
+pub(crate) fn finished(root: &Root) -> Result<impl Iterator<Item = Folder<'_>>, FileError> {
+    let names = list(there(root.dir(Some(&to_open(REPORTS)?)))?)?;
+    let names = names
+        .into_iter()
+        .rev()
+        .filter(|name| !name.starts_with('.'));
+    Ok(names.filter_map(|name| Folder::open(root, &name).ok()))
 }
 
 /// What a plan under way said of itself.
@@ -399,52 +363,51 @@ pub(crate) fn mark_of(root: &Root, name: &str) -> Result<Vec<u8>, FileError> {
     Ok(marks(root)?.read(name, 1 << 20)?.0)
 }
 
-/// Removes the note of a plan whose directory is gone.
+/// Removes the note of a plan that is settled, or whose directory is gone.
 pub(crate) fn forget(root: &Root, name: &str) -> Result<(), FileError> {
     marks(root)?.remove(name)
 }
 
 fn marks(root: &Root) -> Result<Dir<'_>, FileError> {
-    let path = format!("{REPORTS}/{UNFINISHED}");
-    let path = RelPath::parse(&path).map_err(|_| FileError::of("open", path)(Errno::INVAL))?;
-    root.dir(Some(&path))
+    root.dir(Some(&to_open(&format!("{REPORTS}/{UNFINISHED}"))?))
 }
 
 fn reports(root: &Root) -> Result<Dir<'_>, FileError> {
-    let path = RelPath::parse(REPORTS).map_err(|_| FileError::of("open", REPORTS)(Errno::INVAL))?;
+    let path = to_open(REPORTS)?;
     for dir in path.ancestors().chain([path.clone()]) {
         root.parent(&dir)?.ensure_dir(dir.name(), SHARED)?;
     }
     root.dir(Some(&path))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
-    Nothing,
-    Something,
+fn list(dir: Option<Dir<'_>>) -> Result<Vec<String>, FileError> {
+    dir.map_or(Ok(Vec::new()), |dir| dir.list())
 }
 
-/// Removes what is in a directory of ours, but for `spared`.
-fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<Left, FileError> {
+fn to_open(path: &str) -> Result<RelPath, FileError> {
+    RelPath::parse(path).map_err(|_| FileError::of("open", path)(Errno::INVAL))
+}
+
+fn to_name(path: String) -> Result<RelPath, FileError> {
+    RelPath::parse(&path).map_err(|_| FileError::of("name", path)(Errno::NAMETOOLONG))
+}
+
+/// Removes what is in a directory of ours, but for `spared`. Answers whether nothing is left.
+fn remove_tree(root: &Root, path: &RelPath, spared: &[RelPath]) -> Result<bool, FileError> {
     let dir = root.dir(Some(path))?;
-    let mut left = Left::Nothing;
+    let mut is_empty = true;
     for name in dir.list()? {
-        let Ok(child) = RelPath::parse(&format!("{path}/{name}")) else {
-            left = Left::Something;
+        let child = RelPath::parse(&format!("{path}/{name}"));
+        let Some(child) = child.ok().filter(|child| !spared.contains(child)) else {
+            is_empty = false;
             continue;
         };
-        if spared.contains(&child) {
-            left = Left::Something;
-            continue;
-        }
         match dir.look(&name)?.map(|facts| facts.kind) {
-            Some(Kind::Dir) => match remove_tree(root, &child, spared)? {
-                Left::Nothing => dir.remove_dir(&name)?,
-                Left::Something => left = Left::Something,
-            },
+            Some(Kind::Dir) if remove_tree(root, &child, spared)? => dir.remove_dir(&name)?,
+            Some(Kind::Dir) => is_empty = false,
             Some(_) => dir.remove(&name)?,
             None => {}
         }
     }
-    Ok(left)
+    Ok(is_empty)
 }

@@ -10,15 +10,13 @@
 use std::fs::File;
 
 use crc::{CRC_32_ISO_HDLC, Crc};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::files::{Birth, Dir, Facts, FileError},
+    plan::files::{Birth, Dir, Facts, FileError, there},
     task::RelPath,
 };
 
-/// The journal's name in the report directory.
 pub(crate) const JOURNAL: &str = "journal";
 
 /// Of the lines, so that a later program knows what it reads.
@@ -32,7 +30,6 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
@@ -59,7 +56,6 @@ pub(crate) enum Event {
     RolledBack { spared: Vec<RelPath> },
 }
 
-/// How far a plan came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum State {
     #[default]
@@ -99,7 +95,6 @@ pub(crate) enum Origin {
     Unproven,
 }
 
-/// What a journal says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Account {
     pub(crate) state: State,
@@ -108,7 +103,6 @@ pub(crate) struct Account {
     pub(crate) operation: String,
 }
 
-/// An open journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
@@ -122,28 +116,24 @@ impl Journal {
         entries: &[Entry],
         operation: &str,
     ) -> Result<Self, FileError> {
-        let new = dir.create(JOURNAL, 0o600)?;
+        let (file, _) = dir.create(JOURNAL, 0o600)?;
         let begin = Event::Begin {
             version: VERSION,
             entries: entries.to_vec(),
             operation: operation.to_owned(),
-            birth: Birth::of(&new.file),
+            birth: Birth::of(&file),
             root: dir.root().inode(),
         };
         let line = line(&begin);
-        dir.reserve(JOURNAL, &new.file, (line.len() + TAIL) as u64)?;
-        let mut journal = Self {
-            file: new.file,
-            length: 0,
-        };
+        dir.reserve(JOURNAL, &file, (line.len() + TAIL) as u64)?;
+        let mut journal = Self { file, length: 0 };
         journal.write(dir, &line)?;
         Ok(journal)
     }
 
     /// Reads what a journal says, and opens it to go on.
     pub(crate) fn open(dir: &Dir<'_>) -> Result<(Self, Account), FileError> {
-        let (bytes, _, read_from) = dir.read_open(JOURNAL, LONGEST)?;
-        let (account, length) = read(&bytes, Birth::of(&read_from), dir.root().inode());
+        let (account, length) = told(dir)?;
         let file = dir.open_to_write(JOURNAL)?;
         Ok((Self { file, length }, account))
     }
@@ -178,11 +168,13 @@ impl Journal {
 
 /// What the journal of a plan says that nobody is at work on; nothing where there is no journal.
 pub(crate) fn account(dir: &Dir<'_>) -> Result<Account, FileError> {
-    match dir.read_open(JOURNAL, LONGEST) {
-        Ok((bytes, _, file)) => Ok(read(&bytes, Birth::of(&file), dir.root().inode()).0),
-        Err(error) if error.errno == Errno::NOENT => Ok(Account::default()),
-        Err(error) => Err(error),
-    }
+    let (account, _) = there(told(dir))?.unzip();
+    Ok(account.unwrap_or_default())
+}
+
+fn told(dir: &Dir<'_>) -> Result<(Account, u64), FileError> {
+    let (bytes, _, file) = dir.read_open(JOURNAL, LONGEST)?;
+    Ok(read(&bytes, Birth::of(&file), dir.root().inode()))
 }
 
 fn line(event: &Event) -> Vec<u8> {
@@ -327,6 +319,14 @@ impl Entry {
         }
     }
 
+    /// Where a renamed file goes.
+    pub(crate) fn to(&self) -> Option<&RelPath> {
+        match self {
+            Self::Rename { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
     /// Our own name for what is to come, or was there.
     pub(crate) fn slot(&self) -> Option<&RelPath> {
         match self {
@@ -351,12 +351,8 @@ impl Entry {
 
     /// The directories whose names it changes; `None` is the root.
     pub(crate) fn dirs(&self) -> Vec<Option<RelPath>> {
-        let mut dirs = vec![self.path().parent()];
-        if let Self::Rename { to, .. } = self {
-            dirs.push(to.parent());
-        }
-        dirs.extend(self.slot().map(RelPath::parent));
-        dirs
+        let names = [Some(self.path()), self.to(), self.slot()];
+        names.into_iter().flatten().map(RelPath::parent).collect()
     }
 }
 

@@ -15,21 +15,12 @@ use crate::{
 
 use super::{
     folder::{self, Folder},
-    journal::Entry,
-    journal::{Account, Journal, Origin, State},
+    journal::{Account, Entry, Journal, Origin, State},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
 };
 
-/// A plan that was found unfinished.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Recovered {
-    /// Of its report directory.
-    pub(crate) name: String,
-    pub(crate) end: End,
-}
-
-/// What became of it.
+/// What became of a plan that was found unfinished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     /// It had not changed anything yet.
@@ -49,7 +40,6 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Whether the plan is still unfinished.
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Self::NothingChanged | Self::RolledBack(_) | Self::Done => false,
@@ -58,64 +48,48 @@ impl End {
     }
 }
 
-/// What every settling needs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Settling<'a> {
-    /// The rules that every path obeys.
-    pub(crate) limits: &'a Limits,
-    /// Threads that wait for the disk.
-    pub(crate) threads: usize,
-}
-
-/// A person's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
     Given,
     Refused,
 }
 
-/// Which journals are acted on.
-pub(crate) enum Believe<'a> {
-    /// Those that were written here.
-    WrittenHere,
-    /// The one for which a person, who is shown what would change, agrees.
-    Asked(&'a mut dyn FnMut(&[String]) -> Consent),
-}
+/// Asks a person, who is shown what would change.
+pub(crate) type Ask<'a> = &'a mut dyn FnMut(&[String]) -> Consent;
 
 /// Settles every unfinished plan below the root, and tells of each before it is forgotten that it was
 /// unfinished. The caller holds the root's lock.
 pub(crate) fn recover(
     root: &Root,
-    settling: Settling<'_>,
-    tell: &mut dyn FnMut(&Recovered),
+    limits: &Limits,
+    threads: usize,
+    tell: &mut dyn FnMut(&str, &End),
 ) -> Result<(), FileError> {
     folder::clear_begun(root)?;
     for name in folder::unfinished(root)? {
-        recover_one(root, &name, settling, Believe::WrittenHere, tell)?;
+        recover_one(root, &name, limits, threads, None, tell)?;
     }
     Ok(())
 }
 
-/// The same for one plan.
+/// The same for one plan. A journal that was not written here is acted on only if a person, who is asked,
+/// agrees. Every path must keep the rules of the limits.
 pub(crate) fn recover_one(
     root: &Root,
     name: &str,
-    settling: Settling<'_>,
-    believe: Believe<'_>,
-    tell: &mut dyn FnMut(&Recovered),
+    limits: &Limits,
+    threads: usize,
+    ask: Option<Ask<'_>>,
+    tell: &mut dyn FnMut(&str, &End),
 ) -> Result<(), FileError> {
     let end = match Folder::open(root, name) {
-        Ok(folder) => settle(&folder, settling, believe)
+        Ok(folder) => settle(&folder, limits, threads, ask)
             .unwrap_or_else(|error| End::Stuck(vec![error.to_string()])),
         Err(error) if error.errno == Errno::NOENT => return folder::forget(root, name),
         Err(error) => End::Stuck(vec![error.to_string()]),
     };
-    let settled = Recovered {
-        name: name.to_owned(),
-        end,
-    };
-    tell(&settled);
-    if settled.end.is_open() {
+    tell(name, &end);
+    if end.is_open() {
         return Ok(());
     }
     folder::forget(root, name)
@@ -123,8 +97,9 @@ pub(crate) fn recover_one(
 
 fn settle(
     folder: &Folder<'_>,
-    settling: Settling<'_>,
-    believe: Believe<'_>,
+    limits: &Limits,
+    threads: usize,
+    ask: Option<Ask<'_>>,
 ) -> Result<End, FileError> {
     let (mut journal, account) = match Journal::open(folder.dir()) {
         Ok(opened) => opened,
@@ -136,26 +111,24 @@ fn settle(
         // No record says anything: only what this program names is cleared away.
         return nothing_changed(folder);
     }
-    if let (Believe::WrittenHere, Origin::Unproven) = (&believe, origin) {
+    if ask.is_none() && origin == Origin::Unproven {
         return Ok(End::Unproven);
     }
-    if let Err(why) = keeps_rules(folder, &state, settling.limits) {
+    if let Err(why) = keeps_rules(folder, &state, limits) {
         return Ok(End::AgainstRules(why));
     }
-    if let Believe::Asked(ask) = believe
+    if let Some(ask) = ask
         && ask(&would_change(folder, &state)) == Consent::Refused
     {
         return Ok(End::Declined);
     }
     match state {
         State::Empty | State::Ready(_) => nothing_changed(folder),
-        State::Applying(entries) => Ok(
-            match take_back(folder, &entries, &mut journal, settling.threads) {
-                UndoEnd::NothingChanged => End::NothingChanged,
-                UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
-                UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
-            },
-        ),
+        State::Applying(entries) => Ok(match take_back(folder, &entries, &mut journal, threads) {
+            UndoEnd::NothingChanged => End::NothingChanged,
+            UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
+            UndoEnd::Stuck(obstacles) => End::Stuck(obstacles),
+        }),
         State::Done(entries) => {
             // It may be in memory alone, and what it is not to be taken back with goes now.
             journal.sync(folder.dir())?;
@@ -216,14 +189,10 @@ fn keeps_rules(folder: &Folder<'_>, state: &State, limits: &Limits) -> Result<()
         State::Empty | State::Foreign => (&[], &[]),
     };
     let elsewhere = folder.elsewhere().map_err(|error| error.to_string())?;
-    let places = entries.iter().flat_map(|entry| {
-        let to = match entry {
-            Entry::Rename { to, .. } => Some(to),
-            _ => None,
-        };
-        [Some(entry.path()), to].into_iter().flatten()
-    });
-    for path in places {
+    let places = entries
+        .iter()
+        .flat_map(|entry| [Some(entry.path()), entry.to()]);
+    for path in places.flatten() {
         limits.admits(path).map_err(|failure| failure.message)?;
     }
     let slots = entries.iter().filter_map(Entry::slot).chain(&elsewhere);

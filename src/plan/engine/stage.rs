@@ -34,12 +34,12 @@ pub(crate) struct Seen {
     pub(crate) sha256: String,
 }
 
-/// A file that was made ready.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) post: Post,
     pub(crate) facts: Facts,
     pub(crate) kept: Kept,
+    pub(crate) way: Way,
 }
 
 /// SHA-256 in lower-case hexadecimal (R-001-102).
@@ -77,49 +77,38 @@ impl<'a> Stage<'a> {
         Ok(kept)
     }
 
-    pub(crate) fn create(
+    /// A file that is to be created, or written anew. `mount` is its directory's; a file that has another
+    /// one is a mount point.
+    pub(crate) fn write(
         &mut self,
         path: RelPath,
+        seen: Option<Seen>,
         bytes: &[u8],
         attributes: &Attributes,
         mount: u64,
     ) -> Result<Written, FileError> {
-        let slot = self.slot(&path, mount)?;
-        let written = self.write(&slot, bytes, attributes)?;
-        let post = written.post.clone();
-        self.entries.push(Entry::Create { path, slot, post });
-        Ok(written)
-    }
-
-    /// `mount` is the directory's; a file that has another one is a mount point.
-    pub(crate) fn modify(
-        &mut self,
-        path: RelPath,
-        seen: Seen,
-        bytes: &[u8],
-        attributes: &Attributes,
-        mount: u64,
-    ) -> Result<(Written, Way), FileError> {
-        let way = if seen.mount == mount {
-            Way::Exchange
-        } else {
-            Way::InPlace
+        let way = match &seen {
+            Some(seen) if seen.mount != mount => Way::InPlace,
+            _ => Way::Exchange,
         };
         let slot = match way {
             Way::Exchange => self.slot(&path, mount)?,
             Way::InPlace => self.own_slot()?,
         };
-        let written = self.write(&slot, bytes, attributes)?;
-        let pre = self.pre(&path, seen)?;
+        let written = self.fill(&slot, bytes, attributes, way)?;
         let post = written.post.clone();
-        self.entries.push(Entry::Modify {
-            path,
-            slot,
-            pre,
-            post,
-            way,
-        });
-        Ok((written, way))
+        let entry = match seen {
+            None => Entry::Create { path, slot, post },
+            Some(seen) => Entry::Modify {
+                pre: self.pre(&path, seen)?,
+                path,
+                slot,
+                post,
+                way,
+            },
+        };
+        self.entries.push(entry);
+        Ok(written)
     }
 
     pub(crate) fn delete(
@@ -159,7 +148,6 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Gives everything up: nothing was changed.
     pub(crate) fn abandon(self) -> Result<Folder<'a>, FileError> {
         self.folder.clear(&[])?;
         Ok(self.folder)
@@ -179,24 +167,30 @@ impl<'a> Stage<'a> {
         Ok(slot)
     }
 
-    fn write(
+    fn fill(
         &mut self,
         slot: &RelPath,
         bytes: &[u8],
         attributes: &Attributes,
+        way: Way,
     ) -> Result<Written, FileError> {
         let dir = self.folder.beside(slot)?;
-        let new = dir.write_new(slot.name(), bytes, attributes.initial_mode())?;
-        let kept = attributes.give(&dir, slot.name(), &new.file, &new.facts)?;
+        let (file, made) = dir.write_new(slot.name(), bytes, attributes.initial_mode())?;
+        let kept = attributes.give(&dir, slot.name(), &file, &made)?;
         self.made.push(slot.clone());
-        let facts = dir.facts_of(slot.name(), &new.file)?;
+        let facts = dir.facts_of(slot.name(), &file)?;
         let post = Post {
             ino: facts.ino,
             bytes: facts.bytes,
             sha256: hash(bytes),
-            attributes: Some(Attributes::of(&dir, slot.name(), &new.file, &facts)?.digest()),
+            attributes: Some(Attributes::of(&dir, slot.name(), &file, &facts)?.digest()),
         };
-        Ok(Written { post, facts, kept })
+        Ok(Written {
+            post,
+            facts,
+            kept,
+            way,
+        })
     }
 
     fn pre(&mut self, path: &RelPath, seen: Seen) -> Result<Pre, FileError> {

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::{
     plan::{
-        files::{Barrier, FileError, View, durable},
+        files::{Barrier, FileError, View, durable, there},
         record::{Capture, Durability},
     },
     task::{Failure, Fault, RelPath},
@@ -18,10 +18,9 @@ use crate::{
 use super::{
     apply::{ApplyError, apply},
     folder::{Folder, REPORTS},
-    journal::{Entry, Way},
-    journal::{Event, JOURNAL, Journal},
+    journal::{Entry, Event, JOURNAL, Journal, Way},
     stage::Stage,
-    undo::{Conflict, Undone, undo},
+    undo::{Conflict, undo},
 };
 
 /// Everything is ready and on the disk: the new content, the originals, the manifest, the journal
@@ -29,19 +28,21 @@ use super::{
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Armed<'a> {
-    work: Work<'a>,
+    folder: Folder<'a>,
+    entries: Vec<Entry>,
+    journal: Journal,
+    threads: usize,
 }
 
 /// Every change is made, and can still be taken back.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Applied<'a> {
-    work: Work<'a>,
+    armed: Armed<'a>,
     /// For each entry, in their order.
     pub(crate) captures: Vec<Capture>,
 }
 
-/// Done for good.
 #[derive(Debug)]
 pub(crate) struct Committed<'a> {
     pub(crate) folder: Folder<'a>,
@@ -49,7 +50,6 @@ pub(crate) struct Committed<'a> {
     pub(crate) notes: Vec<String>,
 }
 
-/// Taken back.
 #[derive(Debug)]
 pub(crate) struct Undoing<'a> {
     pub(crate) folder: Folder<'a>,
@@ -59,10 +59,8 @@ pub(crate) struct Undoing<'a> {
     pub(crate) end: UndoEnd,
 }
 
-/// How taking back ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UndoEnd {
-    /// Nothing was changed yet.
     NothingChanged,
     /// The tree is as before, but for what others have changed meanwhile.
     RolledBack(Vec<Conflict>),
@@ -70,15 +68,7 @@ pub(crate) enum UndoEnd {
     Stuck(Vec<String>),
 }
 
-#[derive(Debug)]
-struct Work<'a> {
-    folder: Folder<'a>,
-    entries: Vec<Entry>,
-    journal: Journal,
-    threads: usize,
-}
-
-/// Writes a document of the report directory.
+/// Files of the report directory: name and content.
 pub(crate) type Documents = Vec<(&'static str, Vec<u8>)>;
 
 impl<'a> Stage<'a> {
@@ -108,12 +98,10 @@ impl<'a> Stage<'a> {
         });
         match ready {
             Ok(journal) => Ok(Armed {
-                work: Work {
-                    folder: self.folder,
-                    entries: self.entries,
-                    journal,
-                    threads,
-                },
+                folder: self.folder,
+                entries: self.entries,
+                journal,
+                threads,
             }),
             Err(error) => Err(Box::new(nothing_changed(self.folder, error.into()))),
         }
@@ -129,12 +117,11 @@ impl<'a> Stage<'a> {
                 continue;
             };
             let from = view.parent(entry.path())?;
-            let to = match view.parent(&pre.backup) {
-                Err(error) if error.errno == Errno::NOENT => {
-                    self.folder.make_room(&pre.backup)?;
-                    view.parent(&pre.backup)?
-                }
-                room => room?,
+            let to = if let Some(room) = there(view.parent(&pre.backup))? {
+                room
+            } else {
+                self.folder.make_room(&pre.backup)?;
+                view.parent(&pre.backup)?
             };
             let (name, new) = (entry.path().name(), pre.backup.name());
             // A renamed file stays in use, and one that is written over is: their backups must be
@@ -169,16 +156,15 @@ impl<'a> Armed<'a> {
         mut self,
         stopped: &dyn Fn() -> Option<Failure>,
     ) -> Result<Applied<'a>, Box<Undoing<'a>>> {
-        let work = &mut self.work;
-        if let Err(error) = work.journal.record(work.folder.dir(), &Event::Apply) {
+        if let Err(error) = self.journal.record(self.folder.dir(), &Event::Apply) {
             // Whether it is on the disk or not: no name has changed.
-            return Err(Box::new(self.work.undo(error.into(), 0)));
+            return Err(Box::new(self.undo(error.into(), 0)));
         }
-        let mut captures = Vec::with_capacity(work.entries.len());
-        for (before, entry) in work.entries.iter().enumerate() {
+        let mut captures = Vec::with_capacity(self.entries.len());
+        for (before, entry) in self.entries.iter().enumerate() {
             let (failure, made) = match stopped() {
                 Some(failure) => (failure, before),
-                None => match apply(&work.folder, entry) {
+                None => match apply(&self.folder, entry) {
                     Ok(capture) => {
                         captures.push(capture);
                         continue;
@@ -191,33 +177,41 @@ impl<'a> Armed<'a> {
             let at = entry.path().clone();
             return Err(Box::new(Undoing {
                 at: Some(at),
-                ..self.work.undo(failure, made)
+                ..self.undo(failure, made)
             }));
         }
         Ok(Applied {
-            work: self.work,
+            armed: self,
             captures,
         })
+    }
+
+    /// Takes the first `made` changes back: there are no others.
+    fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
+        let entries = self.entries.get(..made).unwrap_or(&self.entries);
+        let end = take_back(&self.folder, entries, &mut self.journal, self.threads);
+        Undoing {
+            folder: self.folder,
+            why,
+            at: None,
+            end,
+        }
     }
 }
 
 impl<'a> Applied<'a> {
     pub(crate) fn entries(&self) -> &[Entry] {
-        &self.work.entries
+        &self.armed.entries
     }
 
-    /// Takes every change back.
     pub(crate) fn undo(self, why: Failure) -> Undoing<'a> {
-        let made = self.work.entries.len();
-        self.work.undo(why, made)
+        let made = self.armed.entries.len();
+        self.armed.undo(why, made)
     }
 
     /// Writes the reports, waits for the disk, and only then says that it is done.
-    pub(crate) fn commit(
-        mut self,
-        documents: &Documents,
-    ) -> Result<Committed<'a>, Box<Undoing<'a>>> {
-        let work = &mut self.work;
+    pub(crate) fn commit(self, documents: &Documents) -> Result<Committed<'a>, Box<Undoing<'a>>> {
+        let mut work = self.armed;
         let files = documents
             .iter()
             .filter_map(|(name, _)| work.folder.below(name).ok());
@@ -228,8 +222,8 @@ impl<'a> Applied<'a> {
             .and_then(|()| sync(&work.folder, &work.entries, &files, work.threads))
             .and_then(|()| work.journal.append(work.folder.dir(), &Event::Done));
         if let Err(error) = ready {
-            let made = self.work.entries.len();
-            return Err(Box::new(self.work.undo(error.into(), made)));
+            let made = work.entries.len();
+            return Err(Box::new(work.undo(error.into(), made)));
         }
         // The record is written: from here on a crash may leave it standing, so nothing is taken back.
         let durability = match work.journal.sync(work.folder.dir()) {
@@ -246,26 +240,12 @@ impl<'a> Applied<'a> {
                 "What the plan no longer needs was not cleared away: {error}."
             ));
         }
-        self.work.journal.trim();
+        work.journal.trim();
         Ok(Committed {
-            folder: self.work.folder,
+            folder: work.folder,
             durability,
             notes,
         })
-    }
-}
-
-impl<'a> Work<'a> {
-    /// Takes the first `made` changes back: there are no others.
-    fn undo(mut self, why: Failure, made: usize) -> Undoing<'a> {
-        let entries = self.entries.get(..made).unwrap_or(&self.entries);
-        let end = take_back(&self.folder, entries, &mut self.journal, self.threads);
-        Undoing {
-            folder: self.folder,
-            why,
-            at: None,
-            end,
-        }
     }
 }
 
@@ -281,8 +261,8 @@ pub(super) fn take_back(
     let mut obstacles = Vec::new();
     for entry in entries.iter().rev() {
         match undo(folder.root(), entry) {
-            Ok(Undone::Restored) => {}
-            Ok(Undone::Conflict(conflict)) => {
+            Ok(None) => {}
+            Ok(Some(conflict)) => {
                 conflicts.push(conflict);
                 spared.extend(entry.slot().cloned());
                 spared.extend(entry.pre().map(|pre| pre.backup.clone()));
@@ -372,26 +352,22 @@ fn sync(
     dirs.sort();
     dirs.dedup();
     // Directories that are yet to be made, or gone again, have nothing to be waited for.
-    let mut there = Vec::new();
+    let mut present = Vec::new();
     let mut barrier = Barrier::fitting(root);
     let own = folder.dir().facts()?.dev;
     for dir in dirs {
-        match root.dir(dir.as_ref()) {
-            Ok(open) => {
-                if open.facts()?.dev != own {
-                    barrier = Barrier::Each;
-                }
-                there.push(dir);
+        if let Some(open) = there(root.dir(dir.as_ref()))? {
+            if open.facts()?.dev != own {
+                barrier = Barrier::Each;
             }
-            Err(error) if error.errno == Errno::NOENT => {}
-            Err(error) => return Err(error),
+            present.push(dir);
         }
     }
     if barrier == Barrier::Each {
         // First of all the note: without it, nobody would look for the rest after a power cut.
         folder.note_is_safe()?;
     }
-    durable(root, barrier, files, &there, threads)
+    durable(root, barrier, files, &present, threads)
 }
 
 fn nothing_changed(folder: Folder<'_>, why: Failure) -> Undoing<'_> {

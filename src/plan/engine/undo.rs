@@ -9,7 +9,7 @@ use rustix::{fs::RenameFlags, io::Errno};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    plan::files::{Dir, Facts, FileError, Root},
+    plan::files::{Dir, Facts, FileError, Root, there},
     task::{Bounds, RelPath, hexadecimal},
 };
 
@@ -21,14 +21,8 @@ const BLOCK: usize = 256 * 1024;
 /// What a kernel writes at once, in bytes.
 const PAGE: usize = 4096;
 
-/// What came of taking one change back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Undone {
-    /// It is as before the plan, or never was otherwise.
-    Restored,
-    /// Somebody has changed it since: it stays as it is.
-    Conflict(Conflict),
-}
+/// What somebody else has changed since, so that it stays; `None`: it is as before the plan.
+type Undone = Option<Conflict>;
 
 /// What somebody else has changed, so that it was not taken back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,14 +40,12 @@ impl Conflict {
         conflicts.iter().any(about)
     }
 
-    /// All of them in one sentence.
     pub(crate) fn told(conflicts: &[Self]) -> String {
         let each: Vec<String> = conflicts.iter().map(Self::to_string).collect();
         each.join("; ")
     }
 }
 
-/// Takes one change back.
 pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
     match entry {
         Entry::MakeDir { path, slot, ino } => undo_dir(root, path, slot, *ino),
@@ -76,22 +68,22 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
 
 fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Undone, FileError> {
     if root.look(slot)?.is_some() {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     match root.look(path)? {
         Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
-            Ok(()) => Ok(Undone::Restored),
-            Err(error) if error.errno == Errno::NOTEMPTY => Ok(conflict(
+            Ok(()) => Ok(None),
+            Err(error) if error.errno == Errno::NOTEMPTY => Ok(Some(conflict(
                 path,
                 "the directory holds files of others; it stays",
-            )),
+            ))),
             Err(error) => Err(error),
         },
-        None => Ok(Undone::Restored),
-        Some(_) => Ok(conflict(
+        None => Ok(None),
+        Some(_) => Ok(Some(conflict(
             path,
             "another directory or file stands there; it stays",
-        )),
+        ))),
     }
 }
 
@@ -101,29 +93,26 @@ fn undo_create(
     slot: &RelPath,
     post: &Post,
 ) -> Result<Undone, FileError> {
-    if root.look(slot)?.is_some() {
-        return Ok(Undone::Restored);
-    }
-    if root.look(path)?.is_none() {
-        return Ok(Undone::Restored);
+    if root.look(slot)?.is_some() || root.look(path)?.is_none() {
+        return Ok(None);
     }
     let Some(ours) = ours(root, path, post)? else {
-        return Ok(conflict(
+        return Ok(Some(conflict(
             path,
             "the created file was changed since; it stays",
-        ));
+        )));
     };
     let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
     dir.move_to(path.name(), &aside, slot.name())?;
     // Whoever wrote to it since it was looked at has written to what was moved aside.
     if aside.look(slot.name())?.is_some_and(|now| now.same(&ours)) {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     aside.move_to(slot.name(), &dir, path.name())?;
-    Ok(conflict(
+    Ok(Some(conflict(
         path,
         "the created file was exchanged meanwhile; it stays",
-    ))
+    )))
 }
 
 fn undo_modify(
@@ -133,14 +122,17 @@ fn undo_modify(
     pre: &Pre,
     post: &Post,
 ) -> Result<Undone, FileError> {
+    let again = || {
+        Some(conflict(
+            path,
+            "the changed file was changed again since; it stays",
+        ))
+    };
     match root.look(slot)? {
-        Some(aside) if aside.ino == post.ino => Ok(Undone::Restored),
+        Some(aside) if aside.ino == post.ino => Ok(None),
         Some(original) => {
             let Some(ours) = ours(root, path, post)? else {
-                return Ok(conflict(
-                    path,
-                    "the changed file was changed again since; it stays",
-                ));
+                return Ok(again());
             };
             let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
             aside.exchange(slot.name(), &dir, path.name())?;
@@ -148,13 +140,13 @@ fn undo_modify(
                 Ok(aside.look(slot.name())?.is_some_and(|now| now.same(facts)))
             };
             if out(&ours)? {
-                return Ok(Undone::Restored);
+                return Ok(None);
             }
             give_back(&aside, slot.name(), &dir, path.name(), || out(&original))?;
-            Ok(conflict(
+            Ok(Some(conflict(
                 path,
                 "the changed file was exchanged meanwhile; it stays",
-            ))
+            )))
         }
         // Made by a rename over it: the original is in its backup alone.
         None => match root.look(path)? {
@@ -163,13 +155,10 @@ fn undo_modify(
                 from.link(pre.backup.name(), &aside, slot.name())?;
                 let dir = root.parent(path)?;
                 aside.rename(slot.name(), &dir, path.name(), RenameFlags::empty())?;
-                Ok(Undone::Restored)
+                Ok(None)
             }
-            Some(facts) if facts.ino == pre.facts.ino => Ok(Undone::Restored),
-            _ => Ok(conflict(
-                path,
-                "the changed file was changed again since; it stays",
-            )),
+            Some(facts) if facts.ino == pre.facts.ino => Ok(None),
+            _ => Ok(again()),
         },
     }
 }
@@ -182,11 +171,17 @@ fn undo_in_place(
     slot: &RelPath,
     pre: &Pre,
 ) -> Result<Undone, FileError> {
+    let theirs = || {
+        Some(conflict(
+            path,
+            "the file was changed by somebody else; it stays",
+        ))
+    };
     let dir = root.parent(path)?;
     match dir.look(path.name())? {
-        Some(facts) if facts.same(&pre.facts) => return Ok(Undone::Restored),
+        Some(facts) if facts.same(&pre.facts) => return Ok(None),
         Some(facts) if facts.ino == pre.facts.ino => {}
-        _ => return Ok(conflict(path, "another file stands there; it stays")),
+        _ => return Ok(Some(conflict(path, "another file stands there; it stays"))),
     }
     let whole = |path: &RelPath| -> Result<Vec<u8>, FileError> {
         let (bytes, _) = root
@@ -196,25 +191,19 @@ fn undo_in_place(
     };
     let now = match whole(path) {
         Err(error) if error.errno == Errno::FBIG => {
-            return Ok(conflict(
-                path,
-                "the file was changed by somebody else; it stays",
-            ));
+            return Ok(theirs());
         }
         other => other?,
     };
     let (old, new) = (whole(&pre.backup)?, whole(slot)?);
     if now != old {
         if !is_between(&now, &old, &new) {
-            return Ok(conflict(
-                path,
-                "the file was changed by somebody else; it stays",
-            ));
+            return Ok(theirs());
         }
         dir.overwrite(path.name(), &old)?;
     }
     dir.set_modified(path.name(), pre.facts.mtime)?;
-    Ok(Undone::Restored)
+    Ok(None)
 }
 
 /// Whether a file can be what an unfinished writing of `new` over `old` leaves: every page is of one of
@@ -239,35 +228,22 @@ fn undo_delete(
 ) -> Result<Undone, FileError> {
     if root.look(slot)?.is_none() {
         return Ok(match root.look(path)? {
-            Some(_) => Undone::Restored,
-            None => conflict(
+            Some(_) => None,
+            None => Some(conflict(
                 path,
                 "it was deleted, and what was kept of it is gone; see the backup",
-            ),
+            )),
         });
     }
-    let aside = root.parent(slot)?;
-    let dir = match root.parent(path) {
-        Ok(dir) => dir,
-        Err(error) if error.errno == Errno::NOENT => {
-            return Ok(conflict(
-                path,
-                "its directory is gone; the file is kept in its backup",
-            ));
-        }
-        Err(error) => return Err(error),
-    };
-    match aside.move_to(slot.name(), &dir, path.name()) {
-        Ok(()) => Ok(Undone::Restored),
-        Err(error) if error.errno == Errno::EXIST => Ok(conflict(
+    if there(root.parent(path))?.is_none() {
+        return Ok(Some(conflict(
             path,
-            format!(
-                "another file was put there; the deleted one is kept as {}",
-                pre.backup
-            ),
-        )),
-        Err(error) => Err(error),
+            "its directory is gone; the file is kept in its backup",
+        )));
     }
+    let kept = &pre.backup;
+    let taken = format!("another file was put there; the deleted one is kept as {kept}");
+    move_back(root, slot, path, taken)
 }
 
 fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
@@ -275,55 +251,61 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
         .look(path)?
         .is_some_and(|facts| facts.ino == pre.facts.ino)
     {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     let (here, there) = (root.look(path)?, root.look(to)?);
     if there.is_none() && here.is_some() {
         // It was never made: somebody else has exchanged the file before.
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
     if there.is_none_or(|facts| facts.ino != pre.facts.ino) {
-        return Ok(conflict(
+        return Ok(Some(conflict(
             to,
             "the renamed file was exchanged since; it stays",
-        ));
+        )));
     }
-    let (from, dir) = (root.parent(to)?, root.parent(path)?);
-    match from.move_to(to.name(), &dir, path.name()) {
-        Ok(()) => Ok(Undone::Restored),
-        Err(error) if error.errno == Errno::EXIST => Ok(conflict(
-            path,
-            format!("another file was put there; the renamed one stays as {to}"),
-        )),
-        Err(error) => Err(error),
-    }
+    let taken = format!("another file was put there; the renamed one stays as {to}");
+    move_back(root, to, path, taken)
 }
 
 fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
     if root.look(slot)?.is_none() {
-        return Ok(Undone::Restored);
+        return Ok(None);
     }
-    let (aside, dir) = (root.parent(slot)?, root.parent(path)?);
-    match aside.move_to(slot.name(), &dir, path.name()) {
-        Ok(()) => Ok(Undone::Restored),
-        Err(error) if error.errno == Errno::EXIST => {
-            Ok(conflict(path, "something else was put there; it stays"))
-        }
+    move_back(root, slot, path, "something else was put there; it stays")
+}
+
+/// Moves what is at `from` back to its path. Where others have put something there, that stays: `taken`
+/// says so.
+fn move_back(
+    root: &Root,
+    from: &RelPath,
+    path: &RelPath,
+    taken: impl Into<String>,
+) -> Result<Undone, FileError> {
+    let (aside, dir) = (root.parent(from)?, root.parent(path)?);
+    match aside.move_to(from.name(), &dir, path.name()) {
+        Ok(()) => Ok(None),
+        Err(error) if error.errno == Errno::EXIST => Ok(Some(conflict(path, taken))),
         Err(error) => Err(error),
     }
 }
 
-/// What is at a path, if it is what the plan put there, to the byte. As it was looked at before it was
-/// read: what has other facts later was written to meanwhile.
+/// What is at a path, if it is what the plan put there, to the byte.
 fn ours(root: &Root, path: &RelPath, post: &Post) -> Result<Option<Facts>, FileError> {
-    let facts = root
-        .look(path)?
-        .filter(|facts| (facts.ino, facts.bytes) == (post.ino, post.bytes));
-    let Some(facts) = facts else {
-        return Ok(None);
-    };
-    let same = sha256(&root.parent(path)?, path.name())? == post.sha256;
-    Ok(same.then_some(facts))
+    there(root.parent(path))?.map_or(Ok(None), |dir| own(&dir, path.name(), post))
+}
+
+/// The same in a directory. The facts are those before it was read: what has other facts later was written
+/// to meanwhile.
+pub(super) fn own(dir: &Dir<'_>, name: &str, post: &Post) -> Result<Option<Facts>, FileError> {
+    match dir.look(name)? {
+        Some(facts) if (facts.ino, facts.bytes) == (post.ino, post.bytes) => {
+            let same = sha256(dir, name)? == post.sha256;
+            Ok(same.then_some(facts))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Puts what was taken by mistake back to its path. Whatever somebody put there in the meantime is newer,
@@ -356,7 +338,7 @@ pub(super) fn give_back(
 }
 
 /// The SHA-256 of a file, in lower-case hexadecimal.
-pub(crate) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
+fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     let (mut file, _) = dir.open(name)?;
     let mut hash = Sha256::new();
     let mut block = vec![0; BLOCK];
@@ -370,9 +352,9 @@ pub(crate) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     }
 }
 
-fn conflict(path: &RelPath, what: impl Into<String>) -> Undone {
-    Undone::Conflict(Conflict {
+fn conflict(path: &RelPath, what: impl Into<String>) -> Conflict {
+    Conflict {
         path: path.clone(),
         what: what.into(),
-    })
+    }
 }

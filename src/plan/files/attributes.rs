@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rustix::{
     fs::{
         Mode, Timespec, Timestamps, XattrFlags, fchmod, fchown, fgetxattr, flistxattr,
-        fremovexattr, fsetxattr, fstat, futimens, ioctl_ficlone,
+        fremovexattr, fsetxattr, futimens, ioctl_ficlone,
     },
     io::Errno,
     process::{Gid, Uid},
@@ -40,25 +40,17 @@ pub(crate) type Kept = Vec<String>;
 /// Linux's limits of a list of names and of one value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const LONGEST: usize = 65_536;
 
-/// The access control list of a file.
 const ACL: &str = "system.posix_acl_access";
 
 /// The names of a file's extended attributes, each with a NUL behind it.
 fn names(file: &File) -> Result<Vec<u8>, Errno> {
-    // Most files have none, or few.
-    for room in [256, LONGEST] {
-        let mut names = vec![0; room];
-        match flistxattr(file, &mut names[..]) {
-            Ok(length) => {
-                names.truncate(length);
-                return Ok(names);
-            }
-            Err(Errno::OPNOTSUPP) => break,
-            Err(Errno::RANGE) if room < LONGEST => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(Vec::new())
+    let mut names = vec![0; LONGEST];
+    let length = match flistxattr(file, &mut names[..]) {
+        Err(Errno::OPNOTSUPP) => 0,
+        length => length?,
+    };
+    names.truncate(length);
+    Ok(names)
 }
 
 impl Attributes {
@@ -74,7 +66,6 @@ impl Attributes {
         }
     }
 
-    /// Everything of an open file.
     pub(crate) fn of(
         dir: &Dir<'_>,
         name: &str,
@@ -127,7 +118,7 @@ impl Attributes {
         hexadecimal(&Sha256::digest(told))
     }
 
-    /// The same, modified at that moment: files are as old as a clock that stands still says.
+    /// With a fixed clock, its time becomes the modification time, unless there is one already.
     pub(crate) fn stamped(self, clock: Option<Timestamp>) -> Self {
         let modified = clock.map(|at| Timespec {
             tv_sec: at.as_second(),
@@ -139,7 +130,7 @@ impl Attributes {
         }
     }
 
-    /// The same, as old as that file: for an original that returns.
+    /// The same with the modification time of that file.
     pub(crate) fn dated_like(self, facts: &Facts) -> Self {
         Self {
             modified: Some(timespec(facts.mtime)),
@@ -158,7 +149,6 @@ impl Attributes {
         self.mode.map_or(0o666, |mode| mode & 0o777)
     }
 
-    /// Gives them to a file of ours.
     pub(crate) fn give(
         &self,
         dir: &Dir<'_>,
@@ -171,20 +161,22 @@ impl Attributes {
             dir.root().faults.before(Call::Attributes).map_err(refused)
         };
         let mut lost = Kept::new();
+        let mut missed = |what: &str, errno: Errno| {
+            lost.push(format!("{what}: {}", std::io::Error::from(errno)));
+        };
         // The owner first: changing it takes set-user-ID bits away.
         let owner = self.owner.filter(|uid| *uid != facts.uid);
         let group = self.group.filter(|gid| *gid != facts.gid);
         if owner.is_some() || group.is_some() {
             gate()?;
             if let Err(errno) = fchown(file, owner.map(Uid::from_raw), group.map(Gid::from_raw)) {
-                lost.push(format!("owner and group: {}", std::io::Error::from(errno)));
+                missed("owner and group", errno);
             }
         }
         for (attribute, value) in &self.extended {
             gate()?;
             if let Err(errno) = fsetxattr(file, attribute, value, XattrFlags::empty()) {
-                let attribute = attribute.to_string_lossy();
-                lost.push(format!("{attribute}: {}", std::io::Error::from(errno)));
+                missed(&attribute.to_string_lossy(), errno);
             }
         }
         // Where it was made, it may have got an ACL.
@@ -192,7 +184,7 @@ impl Attributes {
         if !self.extended.iter().any(has_acl) {
             match fremovexattr(file, ACL) {
                 Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
-                Err(errno) => lost.push(format!("{ACL}: {}", std::io::Error::from(errno))),
+                Err(errno) => missed(ACL, errno),
             }
         }
         // The mode after them: an ACL brings one of its own.
@@ -218,32 +210,15 @@ impl Dir<'_> {
     /// Copies a file with its times; blocks are shared where the file system can.
     pub(crate) fn copy(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
         let (mut from, facts) = self.open(name)?;
-        let mut copy = to.create(new, 0o600)?;
+        let (mut copy, made) = to.create(new, 0o600)?;
         to.gate(Call::Write, "write", new)?;
-        if ioctl_ficlone(&copy.file, &from).is_err() {
-            std::io::copy(&mut from, &mut copy.file)
-                .map_err(FileError::io("write", to.name(new)))?;
+        if ioctl_ficlone(&copy, &from).is_err() {
+            std::io::copy(&mut from, &mut copy).map_err(FileError::io("write", to.name(new)))?;
         }
-        let attributes = Attributes::of(self, name, &from, &facts)?;
+        let attributes = Attributes::of(self, name, &from, &facts)?.dated_like(&facts);
         // What a backup cannot have of its original, the manifest still tells.
-        attributes.give(to, new, &copy.file, &copy.facts)?;
-        let stat = fstat(&from).map_err(FileError::of("look at", self.name(name)))?;
-        let time = |seconds, nanoseconds| Timespec {
-            tv_sec: seconds,
-            tv_nsec: nanoseconds,
-        };
-        let times = Timestamps {
-            last_access: time(
-                stat.st_atime,
-                i64::try_from(stat.st_atime_nsec).unwrap_or_default(),
-            ),
-            last_modification: time(
-                stat.st_mtime,
-                i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
-            ),
-        };
-        to.gate(Call::Attributes, "set the times of", new)?;
-        futimens(&copy.file, &times).map_err(FileError::of("set the times of", to.name(new)))
+        attributes.give(to, new, &copy, &made)?;
+        Ok(())
     }
 }
 

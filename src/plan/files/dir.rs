@@ -26,22 +26,15 @@ use super::{
     facts::{mount_of, timespec},
     faults::Call,
     root::Root,
+    there,
 };
 
-/// An open directory below a root.
 #[derive(Debug)]
 pub(crate) struct Dir<'a> {
     root: &'a Root,
     fd: OwnedFd,
     /// `None` for the root itself.
     path: Option<RelPath>,
-}
-
-/// A file that was just made and is still open.
-#[derive(Debug)]
-pub(crate) struct New {
-    pub(crate) file: File,
-    pub(crate) facts: Facts,
 }
 
 impl Root {
@@ -53,18 +46,13 @@ impl Root {
         Ok(Dir::new(self, fd, path.cloned()))
     }
 
-    /// The directory a path is in.
     pub(crate) fn parent(&self, path: &RelPath) -> Result<Dir<'_>, FileError> {
         self.dir(path.parent().as_ref())
     }
 
     /// What is at a path without links; `None` where nothing is.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
-        match self.parent(path) {
-            Ok(dir) => dir.look(path.name()),
-            Err(error) if error.errno == Errno::NOENT => Ok(None),
-            Err(error) => Err(error),
-        }
+        there(self.parent(path))?.map_or(Ok(None), |dir| dir.look(path.name()))
     }
 }
 
@@ -108,25 +96,21 @@ impl<'a> Dir<'a> {
     }
 
     pub(crate) fn facts(&self) -> Result<Facts, FileError> {
-        fstat(&self.fd)
-            .map(|stat| Facts::of(&stat))
-            .map_err(FileError::of("look at", self.name(".")))
+        self.facts_of(".", &self.fd)
     }
 
-    /// Of an open file.
-    pub(crate) fn facts_of(&self, name: &str, file: &File) -> Result<Facts, FileError> {
+    pub(crate) fn facts_of(&self, name: &str, file: &impl AsFd) -> Result<Facts, FileError> {
         fstat(file)
             .map(|stat| Facts::of(&stat))
             .map_err(FileError::of("look at", self.name(name)))
     }
 
-    /// The mount that it is in.
     pub(crate) fn mount(&self) -> Result<u64, FileError> {
-        mount_of(&self.fd).map_err(FileError::of("look at", self.name(".")))
+        self.mount_of(".", &self.fd)
     }
 
     /// The mount of an open file: another one than its directory's if something is mounted on it.
-    pub(crate) fn mount_of(&self, name: &str, file: &File) -> Result<u64, FileError> {
+    pub(crate) fn mount_of(&self, name: &str, file: &impl AsFd) -> Result<u64, FileError> {
         mount_of(file).map_err(FileError::of("look at", self.name(name)))
     }
 
@@ -173,8 +157,7 @@ impl<'a> Dir<'a> {
                 Err(errno) => return Err(FileError::of("read", self.name(name))(errno)),
             }
         }
-        let stat = fstat(&file).map_err(FileError::of("look at", self.name(name)))?;
-        let after = Facts::of(&stat);
+        let after = self.facts_of(name, &file)?;
         if !before.same(&after) || after.bytes != bytes.len() as u64 {
             return Err(FileError::of("read", self.name(name))(Errno::AGAIN));
         }
@@ -195,7 +178,6 @@ impl<'a> Dir<'a> {
             .map_err(FileError::of("change files in", self.name(".")))
     }
 
-    /// The names in it.
     pub(crate) fn list(&self) -> Result<Vec<String>, FileError> {
         let failed = || FileError::of("list", self.name("."));
         let entries = rustix::fs::Dir::read_from(&self.fd).map_err(failed())?;
@@ -214,29 +196,31 @@ impl<'a> Dir<'a> {
     // --- changing ---
 
     /// Makes a file that was not there, with these permission bits under the umask.
-    pub(crate) fn create(&self, name: &str, mode: u32) -> Result<New, FileError> {
+    pub(crate) fn create(&self, name: &str, mode: u32) -> Result<(File, Facts), FileError> {
         self.gate(Call::Create, "create", name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let (file, facts) = self.opened("create", name, flags, mode)?;
-        Ok(New { file, facts })
+        self.opened("create", name, flags, mode)
     }
 
-    /// Makes a file with that content.
-    pub(crate) fn write_new(&self, name: &str, bytes: &[u8], mode: u32) -> Result<New, FileError> {
-        let mut new = self.create(name, mode)?;
+    pub(crate) fn write_new(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        mode: u32,
+    ) -> Result<(File, Facts), FileError> {
+        let (mut file, facts) = self.create(name, mode)?;
         self.gate(Call::Write, "write", name)?;
-        new.file
-            .write_all(bytes)
+        file.write_all(bytes)
             .map_err(FileError::io("write", self.name(name)))?;
-        Ok(new)
+        Ok((file, facts))
     }
 
     /// Makes a file with that content, or exchanges one of ours: readers see the old or the new one.
     pub(crate) fn put(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), FileError> {
         let temporary = format!(".{name}.new");
         self.remove(&temporary)?;
-        let new = self.write_new(&temporary, bytes, 0o600)?;
-        fchmod(&new.file, Mode::from_raw_mode(mode))
+        let (file, _) = self.write_new(&temporary, bytes, 0o600)?;
+        fchmod(&file, Mode::from_raw_mode(mode))
             .map_err(FileError::of("set the mode of", self.name(name)))?;
         self.rename(&temporary, self, name, RenameFlags::empty())
     }
@@ -251,7 +235,6 @@ impl<'a> Dir<'a> {
         }
     }
 
-    /// Opens a file of ours to write to it.
     pub(crate) fn open_to_write(&self, name: &str) -> Result<File, FileError> {
         let (file, _) = self.opened("open", name, OFlags::RDWR, 0)?;
         Ok(file)
@@ -266,7 +249,6 @@ impl<'a> Dir<'a> {
             .map_err(FileError::io("append to", self.name(name)))
     }
 
-    /// Writes at a place of a file of ours.
     pub(crate) fn write_at(
         &self,
         name: &str,
@@ -308,7 +290,6 @@ impl<'a> Dir<'a> {
         futimens(&file, &times).map_err(FileError::of("set the times of", self.name(name)))
     }
 
-    /// A second name for a file.
     pub(crate) fn link(&self, name: &str, to: &Dir<'_>, new: &str) -> Result<(), FileError> {
         self.gate(Call::Link, "link", name)?;
         linkat(&self.fd, name, &to.fd, new, AtFlags::empty())
@@ -342,14 +323,12 @@ impl<'a> Dir<'a> {
         self.rename(name, to, new, RenameFlags::NOREPLACE)
     }
 
-    /// Makes a directory that was not there.
     pub(crate) fn make_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
         self.gate(Call::MakeDir, "make the directory", name)?;
         mkdirat(&self.fd, name, Mode::from_raw_mode(mode))
             .map_err(FileError::of("make the directory", self.name(name)))
     }
 
-    /// Makes a directory unless it is there.
     pub(crate) fn ensure_dir(&self, name: &str, mode: u32) -> Result<(), FileError> {
         match self.make_dir(name, mode) {
             Err(error) if error.errno == Errno::EXIST => Ok(()),
@@ -357,12 +336,12 @@ impl<'a> Dir<'a> {
         }
     }
 
-    /// Removes a file of ours; one that is gone is as good.
+    /// Removes a file of ours. A missing file is no error.
     pub(crate) fn remove(&self, name: &str) -> Result<(), FileError> {
         self.unlink(name, AtFlags::empty())
     }
 
-    /// Removes an empty directory of ours; one that is gone is as good.
+    /// Removes an empty directory of ours. A missing directory is no error.
     pub(crate) fn remove_dir(&self, name: &str) -> Result<(), FileError> {
         self.unlink(name, AtFlags::REMOVEDIR)
     }
@@ -386,7 +365,6 @@ impl<'a> Dir<'a> {
         fsync(&self.fd).map_err(FileError::of("sync", self.name(".")))
     }
 
-    /// Waits until the content of a file is on the disk.
     pub(crate) fn sync_data(&self, name: &str, file: &impl AsFd) -> Result<(), FileError> {
         self.gate(Call::Sync, "sync", name)?;
         if !self.root.faults.barriers() {

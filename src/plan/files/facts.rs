@@ -9,7 +9,6 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What is known of a file by looking at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Facts {
     pub(crate) kind: Kind,
@@ -18,7 +17,6 @@ pub(crate) struct Facts {
     pub(crate) bytes: u64,
     /// Nanoseconds since 1970, as far as they can be counted (until 2262).
     pub(crate) mtime: i64,
-    /// Permission bits.
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
@@ -108,7 +106,6 @@ pub(super) fn mount_of(fd: impl AsFd) -> Result<u64, Errno> {
     }
 }
 
-/// Nanoseconds since 1970, as the kernel takes them.
 pub(super) fn timespec(nanoseconds: i64) -> Timespec {
     Timespec {
         tv_sec: nanoseconds.div_euclid(1_000_000_000),

@@ -1,4 +1,4 @@
-//! Faults on demand: every call that changes a file or waits for the disk can be the last one.
+//! Injected faults: every call that changes a file or waits for the disk can fail or end the process.
 
 use std::{
     sync::{
@@ -28,41 +28,28 @@ pub(crate) enum Call {
     Sync,
 }
 
-/// What is to go wrong. Nothing, outside tests and `oneact selftest`.
+/// The faults to inject. None, outside tests and `oneact selftest`.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    plan: Wanted,
+    /// The call, counted from 1, and what happens there.
+    wanted: Option<(u64, What)>,
     waiting: Waiting,
-    /// How many calls there were.
     seen: AtomicU64,
     /// The kind of call that keeps failing once it has failed.
     failing: std::sync::Mutex<Option<Call>>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Wanted {
-    #[default]
-    Nothing,
-    /// SIGKILL before call `at`, counted from 1.
-    Kill {
-        at: u64,
-    },
-    /// Call `at` never comes back, whatever is asked of the process.
-    Hang {
-        at: u64,
-    },
-    /// From call `at` on nothing is done any more: the same for the disk, without losing the process.
-    Stop {
-        at: u64,
-    },
-    Fail {
-        at: u64,
-        errno: Errno,
-        span: Span,
-    },
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// SIGKILL before the call.
+    Kill,
+    /// The call never comes back, whatever is asked of the process.
+    Hang,
+    /// From there on nothing is done any more: the same for the disk, without losing the process.
+    Stop,
+    Fail(Errno, Span),
 }
 
-/// How the disk is waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// By how busy the machine is.
@@ -82,7 +69,6 @@ enum Span {
 }
 
 impl Faults {
-    /// What `ONEACT_FAULTS` asks for.
     pub(crate) fn asked() -> Arc<Self> {
         let text = host::variable("ONEACT_FAULTS").unwrap_or_default();
         Arc::new(Self::parse(&text))
@@ -94,7 +80,7 @@ impl Faults {
         let mut faults = Self::default();
         for part in text.split(',') {
             match part.split_once('@') {
-                Some((what, at)) => faults.plan = Wanted::parse(what, at),
+                Some((what, at)) => faults.wanted = wanted(what, at),
                 None if part == "no-barriers" => faults.waiting = Waiting::Never,
                 None if part == "each-barrier" => faults.waiting = Waiting::Each,
                 None => {}
@@ -103,23 +89,23 @@ impl Faults {
         faults
     }
 
-    /// To be asked before each call.
     pub(crate) fn before(&self, call: Call) -> Result<(), Errno> {
-        if self.plan == Wanted::Nothing {
+        let Some((at, what)) = self.wanted else {
             return Ok(());
-        }
+        };
         let n = self.seen.fetch_add(1, Ordering::Relaxed) + 1;
-        match self.plan {
-            Wanted::Kill { at } if n == at => {
+        match what {
+            What::Kill if n == at => {
                 // Nothing more is done by this process.
                 let _ = kill_process(getpid(), Signal::KILL);
                 Err(Errno::INTR)
             }
-            Wanted::Hang { at } if n == at => loop {
+            What::Hang if n == at => loop {
                 thread::park();
             },
-            Wanted::Stop { at } if n >= at => Err(Errno::INTR),
-            Wanted::Fail { at, errno, span } => {
+            What::Stop if n >= at => Err(Errno::INTR),
+            What::Kill | What::Hang | What::Stop => Ok(()),
+            What::Fail(errno, span) => {
                 let mut failing = self
                     .failing
                     .lock()
@@ -132,9 +118,6 @@ impl Faults {
                     .filter(|kind| *kind == call)
                     .map_or(Ok(()), |_| Err(errno))
             }
-            Wanted::Kill { .. } | Wanted::Hang { .. } | Wanted::Stop { .. } | Wanted::Nothing => {
-                Ok(())
-            }
         }
     }
 
@@ -142,7 +125,6 @@ impl Faults {
         self.waiting
     }
 
-    /// Whether the disk is waited for at all.
     pub(crate) fn barriers(&self) -> bool {
         self.waiting != Waiting::Never
     }
@@ -154,23 +136,18 @@ impl Faults {
     }
 }
 
-impl Wanted {
-    fn parse(what: &str, at: &str) -> Self {
-        let span = if at.ends_with('+') {
-            Span::Persistent
-        } else {
-            Span::Once
-        };
-        match (what, at.trim_end_matches('+').parse()) {
-            ("kill", Ok(at)) => Self::Kill { at },
-            ("hang", Ok(at)) => Self::Hang { at },
-            ("stop", Ok(at)) => Self::Stop { at },
-            (name, Ok(at)) => {
-                errno(name).map_or(Self::Nothing, |errno| Self::Fail { at, errno, span })
-            }
-            (_, Err(_)) => Self::Nothing,
-        }
-    }
+fn wanted(what: &str, at: &str) -> Option<(u64, What)> {
+    let (at, span) = match at.strip_suffix('+') {
+        Some(at) => (at, Span::Persistent),
+        None => (at, Span::Once),
+    };
+    let what = match what {
+        "kill" => What::Kill,
+        "hang" => What::Hang,
+        "stop" => What::Stop,
+        name => What::Fail(errno(name)?, span),
+    };
+    Some((at.parse().ok()?, what))
 }
 
 fn errno(name: &str) -> Option<Errno> {
@@ -194,18 +171,15 @@ mod tests {
     fn faults_are_put_together_with_commas() {
         let faults = Faults::parse("no-barriers,kill@12");
         assert_eq!(
-            (faults.plan, faults.waiting),
-            (Wanted::Kill { at: 12 }, Waiting::Never)
+            (faults.wanted, faults.waiting),
+            (Some((12, What::Kill)), Waiting::Never)
         );
         let faults = Faults::parse("each-barrier");
+        assert_eq!((faults.wanted, faults.waiting), (None, Waiting::Each));
         assert_eq!(
-            (faults.plan, faults.waiting),
-            (Wanted::Nothing, Waiting::Each)
+            Faults::parse("EIO@3+").wanted,
+            Some((3, What::Fail(Errno::IO, Span::Persistent)))
         );
-        assert_eq!(Faults::parse("EIO@3+").plan, {
-            let (at, errno, span) = (3, Errno::IO, Span::Persistent);
-            Wanted::Fail { at, errno, span }
-        });
-        assert_eq!(Faults::parse("kill@soon,never").plan, Wanted::Nothing);
+        assert_eq!(Faults::parse("kill@soon,never").wanted, None);
     }
 }

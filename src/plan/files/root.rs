@@ -21,7 +21,7 @@ use rustix::{
 
 use crate::{plan::record::Jail, task::RelPath};
 
-use super::{FileError, faults::Faults};
+use super::{FileError, faults::Faults, there};
 
 /// An opened root: all I/O of a plan starts from its handle (R-001-24, R-001-157, R-001-158).
 #[derive(Debug)]
@@ -32,7 +32,6 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// Opens one where nothing is to go wrong.
     pub(crate) fn open(path: &Utf8Path) -> Result<Self, FileError> {
         Self::open_with(path, Arc::default())
     }
@@ -48,7 +47,6 @@ impl Root {
         })
     }
 
-    /// Its number on its file system.
     pub(crate) fn inode(&self) -> Option<u64> {
         fstat(&self.fd).ok().map(|stat| stat.st_ino)
     }
@@ -83,53 +81,39 @@ impl Root {
 
     /// The path with the directories on its way resolved, as far as there are some.
     pub(super) fn real(&self, path: &RelPath) -> Result<RelPath, FileError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = |dir: &RelPath| self.open_beneath(dir.as_str(), flags, ResolveFlags::empty());
         let Some(parent) = path.parent() else {
             return Ok(path.clone());
         };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = match self.open_beneath(parent.as_str(), flags, ResolveFlags::empty()) {
-            Ok(fd) => fd,
-            Err(error) if error.errno == Errno::NOENT => {
-                return self.real_of_missing(path, &parent);
-            }
-            Err(error) => return Err(error),
+        let (dir, fd) = match there(open(&parent))? {
+            Some(fd) => (parent, fd),
+            None => match self.innermost(&parent)? {
+                // A dangling link on the way: nothing can be made below it.
+                Some(dir) => (dir.clone(), open(&dir)?),
+                None => return Ok(path.clone()),
+            },
         };
-        let name = path.name();
-        self.real_name(fd.as_fd(), path)?
-            .map_or_else(
-                || RelPath::parse(name),
-                |dir| RelPath::parse(&format!("{dir}/{name}")),
-            )
-            .map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
-    }
-
-    /// A directory on the way is missing: as far as there are some, they are resolved.
-    fn real_of_missing(&self, path: &RelPath, parent: &RelPath) -> Result<RelPath, FileError> {
-        let mut seen = None;
-        for dir in parent.ancestors().chain([parent.clone()]) {
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match self.open_beneath(dir.as_str(), flags, ResolveFlags::empty()) {
-                Ok(_) => seen = Some(dir),
-                Err(error) if error.errno == Errno::NOENT => break,
-                Err(error) => return Err(error),
-            }
-        }
-        let Some(seen) = seen else {
-            return Ok(path.clone());
-        };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // A dangling link on the way: nothing can be made below it.
-        let fd = self.open_beneath(seen.as_str(), flags, ResolveFlags::empty())?;
-        let rest = path
-            .as_str()
-            .strip_prefix(seen.as_str())
-            .unwrap_or_default();
-        let rest = rest.trim_start_matches('/');
+        let rest = path.as_str().strip_prefix(dir.as_str());
+        let rest = rest.unwrap_or_default().trim_start_matches('/');
         let real = match self.real_name(fd.as_fd(), path)? {
             Some(dir) => format!("{dir}/{rest}"),
             None => rest.to_owned(),
         };
         RelPath::parse(&real).map_err(|_| FileError::of("resolve", path)(Errno::NAMETOOLONG))
+    }
+
+    /// The innermost directory, or link, that is there on the way to a directory that is missing.
+    fn innermost(&self, missing: &RelPath) -> Result<Option<RelPath>, FileError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut found = None;
+        for dir in missing.ancestors().chain([missing.clone()]) {
+            if there(self.open_beneath(dir.as_str(), flags, ResolveFlags::empty()))?.is_none() {
+                break;
+            }
+            found = Some(dir);
+        }
+        Ok(found)
     }
 
     /// The path of an open directory below the root; `None` for the root itself.

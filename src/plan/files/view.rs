@@ -14,9 +14,8 @@ use rustix::{fs::Access, io::Errno};
 
 use crate::task::RelPath;
 
-use super::{Dir, Facts, FileError, Kind, Root};
+use super::{Dir, Facts, FileError, Kind, Root, there};
 
-/// A look at a tree.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     root: &'a Root,
@@ -68,18 +67,13 @@ impl<'a> View<'a> {
         Ok(dir)
     }
 
-    /// The directory a path is in.
     pub(crate) fn parent(&self, path: &RelPath) -> Result<Rc<Dir<'a>>, FileError> {
         self.dir(path.parent().as_ref())
     }
 
     /// What is at a path without links; `None` where nothing is.
     pub(crate) fn look(&self, path: &RelPath) -> Result<Option<Facts>, FileError> {
-        match self.parent(path) {
-            Ok(dir) => dir.look(path.name()),
-            Err(error) if error.errno == Errno::NOENT => Ok(None),
-            Err(error) => Err(error),
-        }
+        there(self.parent(path))?.map_or(Ok(None), |dir| dir.look(path.name()))
     }
 
     /// Whether files in that directory may be changed, by ourselves (R-001-71).

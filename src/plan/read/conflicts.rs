@@ -118,7 +118,8 @@ impl<'a> Tree<'a> {
                 "{does} `{path}`, which is a directory for the actions before it"
             ));
         }
-        let file = directories(path.as_str())
+        let file = path
+            .directories()
             .find_map(|dir| Some((dir, self.known.get(dir)?)))
             .filter(|(_, (state, _))| *state == State::Present);
         match file {
@@ -138,7 +139,7 @@ impl<'a> Tree<'a> {
         if was == is {
             return;
         }
-        for dir in directories(path.as_str()) {
+        for dir in path.directories() {
             let files = self.below.entry(dir).or_default();
             *files = if is {
                 *files + 1
@@ -147,9 +148,4 @@ impl<'a> Tree<'a> {
             };
         }
     }
-}
-
-/// The directories on the way to a path, borrowed from it.
-fn directories(path: &str) -> impl Iterator<Item = &str> {
-    path.match_indices('/').filter_map(|(at, _)| path.get(..at))
 }

@@ -56,13 +56,11 @@ impl<'a> Found<'a> {
         self.value.as_bool().or_else(|| self.wrong("true or false"))
     }
 
-    /// A whole number from 1 on.
     pub(super) fn whole(&self) -> Option<u64> {
         let number = self.value.as_u64().filter(|number| *number >= 1);
         number.or_else(|| self.wrong("a whole number from 1 on"))
     }
 
-    /// The items of a list.
     pub(super) fn list(&self) -> Option<impl ExactSizeIterator<Item = Self> + use<'a>> {
         let Value::Array(items) = self.value else {
             return self.wrong("an array");
@@ -82,7 +80,6 @@ impl<'a> Found<'a> {
         Some(items.filter_map(|item| item.text()).collect())
     }
 
-    /// One of a closed list of words.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text);
@@ -92,17 +89,12 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// The fields of an object.
     pub(super) fn fields(&self) -> Option<Fields<'a>> {
         let Value::Object(map) = self.value else {
             return self.wrong("an object");
         };
-        let layer = Layer {
-            place: self.place.clone(),
-            map,
-        };
         Some(Fields {
-            layers: vec![layer],
+            layers: vec![(self.place.clone(), map)],
             known: Vec::new(),
             findings: self.findings,
         })
@@ -127,18 +119,14 @@ impl<'a> Found<'a> {
 /// An object of the plan and where it is. Operations have two layers: the object and its `details`
 /// (C-18).
 pub(super) struct Fields<'a> {
-    layers: Vec<Layer<'a>>,
+    /// Their places and their contents.
+    layers: Vec<(String, &'a Map<String, Value>)>,
     /// The keys that were asked for: all that are known.
     known: Vec<&'static str>,
     pub(super) findings: &'a Findings,
 }
 
-struct Layer<'a> {
-    place: String,
-    map: &'a Map<String, Value>,
-}
-
-/// As like as this, an unknown key is taken for a misspelt known one.
+/// From this similarity on, an unknown key counts as a misspelt known key.
 const LIKE: f64 = 0.8;
 
 /// Characters of a key that is compared with known ones.
@@ -156,7 +144,7 @@ impl<'a> Fields<'a> {
             return self;
         };
         for (name, value) in map {
-            let outer = self.layers.first().and_then(|layer| layer.map.get(name));
+            let outer = self.layers.first().and_then(|(_, map)| map.get(name));
             if outer.is_some_and(|outer| outer != value) {
                 let (outer, inner) = (self.place(name), format!("{}.{name}", found.place));
                 self.findings.invalid(format!(
@@ -166,29 +154,26 @@ impl<'a> Fields<'a> {
                 ));
             }
         }
-        let place = found.place;
-        self.layers.push(Layer { place, map });
+        self.layers.push((found.place, map));
         self
     }
 
     /// Where a key is or would be: `action_plan[2].operation.pattern`.
     pub(super) fn place(&self, key: &str) -> String {
         let mut layers = self.layers.iter();
-        let holder = layers.find(|layer| layer.map.contains_key(key));
+        let holder = layers.find(|(_, map)| map.contains_key(key));
         match holder.or(self.layers.first()) {
-            Some(layer) if !layer.place.is_empty() => format!("{}.{key}", layer.place),
+            Some((place, _)) if !place.is_empty() => format!("{place}.{key}"),
             _ => key.to_owned(),
         }
     }
 
-    /// A value of any type.
     pub(super) fn get(&mut self, key: &'static str) -> Option<Found<'a>> {
         self.known.push(key);
-        let value = self.layers.iter().find_map(|layer| layer.map.get(key))?;
+        let value = self.layers.iter().find_map(|(_, map)| map.get(key))?;
         Some(Found::new(&self.place(key), value, self.findings))
     }
 
-    /// A value that must be there.
     pub(super) fn need(&mut self, key: &'static str, meaning: &str) -> Option<Found<'a>> {
         let found = self.get(key);
         if found.is_none() {
@@ -241,9 +226,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Tells of the keys that are not known.
     pub(super) fn finish(self) {
-        let keys = self.layers.iter().flat_map(|layer| layer.map.keys());
+        let keys = self.layers.iter().flat_map(|(_, map)| map.keys());
         for key in keys.filter(|key| !self.known.contains(&key.as_str())) {
             let place = printable(&self.place(key));
             match self.meant(key) {

@@ -21,7 +21,6 @@ pub(crate) struct PlanError {
     pub(crate) others: Vec<Problem>,
 }
 
-/// One thing that is wrong with a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) failure: Failure,
@@ -42,7 +41,6 @@ pub(crate) struct Subject {
 const TOLD: usize = 5;
 const KEPT: usize = 100;
 
-/// So many unknown keys are named in the warning.
 const NAMED: usize = 10;
 
 impl PlanError {
@@ -77,7 +75,6 @@ struct List {
     notes: Vec<String>,
     /// How many keys are not known, and where the first of them are.
     strangers: (usize, Vec<String>),
-    /// What is being read.
     subject: Subject,
 }
 
@@ -87,7 +84,6 @@ impl Findings {
         self.failure(Failure::new(fault, message));
     }
 
-    /// The same, said elsewhere.
     pub(super) fn failure(&self, failure: Failure) {
         let mut list = self.list.borrow_mut();
         if list.problems.len() < KEPT {

@@ -27,18 +27,16 @@ pub(super) const RISKS: [(&str, Risk); 4] = [
     ("CRITICAL", Risk::Critical),
 ];
 
-/// What the plan says of its execution.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    stop_on_error: Option<bool>,
-    rollback_on_failure: Option<bool>,
-    preserve_permissions: Option<bool>,
-    verify_hashes: Option<bool>,
+    on_error: OnError,
+    on_failure: OnFailure,
+    permissions: Permissions,
+    hashes: Hashes,
     /// Seconds.
     timeout: Option<u64>,
 }
 
-/// What the configuration says that matters here.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     pub(super) constraints: Option<Constraints>,
@@ -53,7 +51,6 @@ pub(super) struct Config {
 const NAME: &str = "system_config";
 
 impl Asked {
-    /// Reads `execution_instructions`.
     pub(super) fn read(mut fields: Fields<'_>) -> Self {
         let orders = [
             ("sequential", true),
@@ -67,10 +64,10 @@ impl Asked {
             );
         }
         let asked = Self {
-            stop_on_error: fields.flag("stop_on_error"),
-            rollback_on_failure: fields.flag("rollback_on_failure"),
-            preserve_permissions: fields.flag("preserve_permissions"),
-            verify_hashes: fields.flag("verify_hashes"),
+            on_error: unless(&mut fields, "stop_on_error", OnError::GoOn),
+            on_failure: unless(&mut fields, "rollback_on_failure", OnFailure::Keep),
+            permissions: unless(&mut fields, "preserve_permissions", Permissions::Fresh),
+            hashes: unless(&mut fields, "verify_hashes", Hashes::Trust),
             timeout: fields.whole("timeout_seconds"),
         };
         no_approval(&mut fields, "human_approval_required");
@@ -84,31 +81,29 @@ impl Asked {
         let (default, most) = PLAN_TIMEOUT;
         let said = [self.timeout, config.timeout].into_iter().flatten().min();
         Instructions {
-            on_error: match self.stop_on_error {
-                Some(false) => OnError::GoOn,
-                _ => OnError::Stop,
-            },
-            on_failure: match self.rollback_on_failure {
-                Some(false) => OnFailure::Keep,
-                _ => OnFailure::RollBack,
-            },
-            permissions: match self.preserve_permissions {
-                Some(false) => Permissions::Fresh,
-                _ => Permissions::Preserve,
-            },
-            hashes: match (self.verify_hashes, config.hashes) {
-                (Some(false), None) => Hashes::Trust,
-                (Some(false), Some(by_config)) => {
+            on_error: self.on_error,
+            on_failure: self.on_failure,
+            permissions: self.permissions,
+            hashes: match (self.hashes, config.hashes) {
+                (Hashes::Trust, Some(by_config)) => {
                     findings.note(
                         "`execution_instructions.verify_hashes` is false, and `system_config` insists on hashes; \
                          they are verified",
                     );
                     by_config
                 }
-                _ => Hashes::Verify,
+                (asked, _) => asked,
             },
             timeout: seconds("the plan's timeout", said, default, most, findings),
         }
+    }
+}
+
+/// What a flag means: `off` where it is false, the default where it is true or not there.
+fn unless<T: Default>(fields: &mut Fields<'_>, key: &'static str, off: T) -> T {
+    match fields.flag(key) {
+        Some(false) => off,
+        _ => T::default(),
     }
 }
 

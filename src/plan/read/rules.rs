@@ -12,42 +12,29 @@ use crate::{
 
 use super::fields::{Fields, Found, Shape, listed, quoted};
 
-/// The rules there are. Those without parameters may be written as a text: `"json_valid"`.
-const RULES: [(&str, RuleType); 8] = [
-    ("file_exists", RuleType::Exists),
-    ("file_absent", RuleType::Absent),
-    ("contains", RuleType::Contains),
-    ("not_contains", RuleType::Lacks),
-    ("json_valid", RuleType::Json),
-    ("yaml_valid", RuleType::Yaml),
-    ("sha256", RuleType::Sha256),
-    ("json_schema", RuleType::Schema),
-];
-
 #[derive(Debug, Clone, Copy)]
-enum RuleType {
-    Exists,
-    Absent,
-    Contains,
-    Lacks,
-    Json,
-    Yaml,
-    Sha256,
-    Schema,
+enum Reading {
+    /// It has no parameters; the rule may be written as a text: `"json_valid"`.
+    Bare(fn() -> Condition),
+    With(fn(&mut Fields<'_>) -> Option<Condition>),
 }
 
-impl RuleType {
-    /// The condition of a rule that needs no parameters.
-    const fn bare(self) -> Option<Condition> {
-        match self {
-            Self::Exists => Some(Condition::Exists),
-            Self::Absent => Some(Condition::Absent),
-            Self::Json => Some(Condition::ValidJson),
-            Self::Yaml => Some(Condition::ValidYaml),
-            Self::Contains | Self::Lacks | Self::Sha256 | Self::Schema => None,
-        }
-    }
-}
+const RULES: [(&str, Reading); 8] = [
+    ("file_exists", Reading::Bare(|| Condition::Exists)),
+    ("file_absent", Reading::Bare(|| Condition::Absent)),
+    (
+        "contains",
+        Reading::With(|fields| text(fields).map(Condition::Contains)),
+    ),
+    (
+        "not_contains",
+        Reading::With(|fields| text(fields).map(Condition::Lacks)),
+    ),
+    ("json_valid", Reading::Bare(|| Condition::ValidJson)),
+    ("yaml_valid", Reading::Bare(|| Condition::ValidYaml)),
+    ("sha256", Reading::With(sha256)),
+    ("json_schema", Reading::With(schema)),
+];
 
 /// The files a rule may be about: those of the plan, as it spells them.
 pub(super) type Files<'a> = HashSet<&'a str>;
@@ -74,7 +61,10 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
     let condition = fields
         .need("type", &meaning)?
         .word(&RULES)
-        .and_then(|rule| condition(rule, &mut fields));
+        .and_then(|reading| match reading {
+            Reading::Bare(condition) => Some(condition()),
+            Reading::With(read) => read(&mut fields),
+        });
     let broken = [
         ("warn", Broken::Warn),
         ("error", Broken::Error),
@@ -95,62 +85,54 @@ fn rule(item: &Found<'_>, target: Option<&RelPath>, files: &Files<'_>) -> Option
 }
 
 fn named(item: &Found<'_>, name: &str) -> Option<Condition> {
-    let Some((_, rule)) = RULES.iter().find(|(known, _)| *known == name) else {
-        return item.invalid(format!(
+    match RULES.iter().find(|(known, _)| *known == name) {
+        None => item.invalid(format!(
             "is {}, which is no rule; known are {}",
             quoted(name),
             listed(RULES.iter().map(|(name, _)| *name))
-        ));
-    };
-    rule.bare().or_else(|| {
-        let example = format!("{{\"type\": \"{name}\", …}}");
-        item.good(Err(format!(
-            "{name} needs parameters; write it as an object: {example}"
-        )))
-    })
+        )),
+        Some((_, Reading::Bare(condition))) => Some(condition()),
+        Some((_, Reading::With(_))) => item.good(Err(format!(
+            "{name} needs parameters; write it as an object: {{\"type\": \"{name}\", …}}"
+        ))),
+    }
 }
 
-fn condition(rule: RuleType, fields: &mut Fields<'_>) -> Option<Condition> {
-    match rule {
-        RuleType::Contains | RuleType::Lacks => {
-            let found = fields.need("text", "the text to look for")?;
-            let text = found.text()?.to_owned();
-            if text.is_empty() {
-                return found.invalid("is empty, and every file contains nothing");
-            }
-            Some(match rule {
-                RuleType::Contains => Condition::Contains(text),
-                _ => Condition::Lacks(text),
-            })
-        }
-        RuleType::Sha256 => {
-            let found = fields.need("value", "the SHA-256 in hexadecimal")?;
-            let hash = found.text()?;
-            if hash.len() != 64 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
-                return found.invalid(format!(
-                    "must be a SHA-256 (64 hexadecimal digits), and is {}",
-                    quoted(hash)
-                ));
-            }
-            Some(Condition::Sha256(hash.to_ascii_lowercase()))
-        }
-        RuleType::Schema => {
-            let found = fields.need("schema", "a JSON Schema")?;
-            if let Err(error) = jsonschema::validator_for(found.value) {
-                let problem = match error.kind() {
-                    ValidationErrorKind::Referencing(_) => {
-                        "a `$ref` leads to nothing in it, and nothing is fetched; put what it refers to into \
-                         `$defs` of the schema, and refer to it as `#/$defs/NAME`"
-                            .to_owned()
-                    }
-                    _ => error.masked().to_string(),
-                };
-                return found.invalid(format!("is no JSON Schema that can be used: {problem}"));
-            }
-            Some(Condition::Schema(found.value.clone()))
-        }
-        RuleType::Exists | RuleType::Absent | RuleType::Json | RuleType::Yaml => rule.bare(),
+fn text(fields: &mut Fields<'_>) -> Option<String> {
+    let found = fields.need("text", "the text to look for")?;
+    let text = found.text()?;
+    if text.is_empty() {
+        return found.invalid("is empty, and every file contains nothing");
     }
+    Some(text.to_owned())
+}
+
+fn sha256(fields: &mut Fields<'_>) -> Option<Condition> {
+    let found = fields.need("value", "the SHA-256 in hexadecimal")?;
+    let hash = found.text()?;
+    if hash.len() != 64 || !hash.bytes().all(|c| c.is_ascii_hexdigit()) {
+        return found.invalid(format!(
+            "must be a SHA-256 (64 hexadecimal digits), and is {}",
+            quoted(hash)
+        ));
+    }
+    Some(Condition::Sha256(hash.to_ascii_lowercase()))
+}
+
+fn schema(fields: &mut Fields<'_>) -> Option<Condition> {
+    let found = fields.need("schema", "a JSON Schema")?;
+    if let Err(error) = jsonschema::validator_for(found.value) {
+        let problem = match error.kind() {
+            ValidationErrorKind::Referencing(_) => {
+                "a `$ref` leads to nothing in it, and nothing is fetched; put what it refers to into \
+                 `$defs` of the schema, and refer to it as `#/$defs/NAME`"
+                    .to_owned()
+            }
+            _ => error.masked().to_string(),
+        };
+        return found.invalid(format!("is no JSON Schema that can be used: {problem}"));
+    }
+    Some(Condition::Schema(found.value.clone()))
 }
 
 fn about(item: &Found<'_>, target: Option<&RelPath>) -> Option<RelPath> {

@@ -1,7 +1,7 @@
-//! Names that others give to the keys of a plan. A key of such a name is refused with the name that is
-//! meant, lest the plan run without what it says.
+//! Names that others give to the keys of a plan. Such a key is refused with the name that is meant, so that no
+//! plan runs without what it asks for.
 
-/// In whatever object it stands: the plan must not be carried out.
+/// In every object: the plan must not be carried out.
 const DRY_RUN: [&str; 4] = ["dryrun", "dryrunonly", "isdryrun", "simulate"];
 
 /// Of the plan itself, which has a key `action_plan`: what is meant, and its other names without capitals,

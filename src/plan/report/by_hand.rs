@@ -64,15 +64,11 @@ pub(super) fn manual(manifest: &Manifest) -> String {
     text
 }
 
-/// One change taken back.
 pub(super) struct Step {
-    /// What is done.
     pub(super) what: String,
-    /// How.
     pub(super) command: String,
     /// What must hold before: else somebody has changed the file since, and the step would destroy it.
     pub(super) before: String,
-    /// What must hold after.
     pub(super) after: String,
 }
 
@@ -81,6 +77,7 @@ impl Step {
         let path = &point.file_path;
         let here = point.new_path.as_ref().unwrap_or(path);
         let backup = point.backup_location.as_ref();
+        let copied = copied(backup, path, point.original_mode.as_deref());
         let (what, command) = match point.operation_to_reverse {
             ChangeKind::Create => (
                 format!("Remove {}, which the plan created.", quoted(path)),
@@ -88,11 +85,11 @@ impl Step {
             ),
             ChangeKind::Modify => (
                 format!("Put the original of {} back.", quoted(path)),
-                copied(backup, path, point.original_mode.as_deref()),
+                copied,
             ),
             ChangeKind::Delete => (
                 format!("Put {} back, which the plan deleted.", quoted(path)),
-                copied(backup, path, point.original_mode.as_deref()),
+                copied,
             ),
             ChangeKind::Rename if point.original_hash == point.result_hash => (
                 format!("Rename {} back to {}.", quoted(here), quoted(path)),
@@ -109,11 +106,7 @@ impl Step {
                     quoted(path),
                     quoted(here)
                 ),
-                format!(
-                    "{} && rm -- {}",
-                    copied(backup, path, point.original_mode.as_deref()),
-                    quoted(here)
-                ),
+                format!("{copied} && rm -- {}", quoted(here)),
             ),
         };
         Self {
@@ -124,7 +117,6 @@ impl Step {
         }
     }
 
-    /// The manifest's `restore_command`.
     pub(super) fn sentence(&self) -> String {
         format!(
             "{} In the root, while {}: {} (then {})",

@@ -33,7 +33,7 @@ impl Manifest {
                 .changes
                 .iter()
                 .rev()
-                .map(|change| change.checkpoint.id)
+                .map(|change| change.checkpoint)
                 .collect(),
             // A path with a name added is a path.
             auto_rollback_script: RelPath::parse(&script).unwrap_or_else(|_| run.directory.clone()),
@@ -50,7 +50,7 @@ impl Manifest {
     pub(crate) fn at_the_end(story: &Story) -> Option<Self> {
         let undo = story.undo.as_ref()?;
         let mut manifest = Self::of(&story.run, undo);
-        let all = undo.changes.iter().map(|change| change.checkpoint.id);
+        let all = undo.changes.iter().map(|change| change.checkpoint);
         match &story.rollback {
             Rollback::NotDone => {}
             Rollback::Done { at, left } | Rollback::Stuck { at, left } => {
@@ -65,36 +65,19 @@ impl Manifest {
 impl Point {
     fn of(change: &Change, depends_on: Vec<Uuid>) -> Self {
         let record = &change.record;
-        let (original_hash, original_size, original_mode, original_modified) = match &record.before
-        {
-            FileState::Absent => (None, None, None, None),
-            FileState::Present {
-                hash,
-                bytes,
-                modified,
-                mode,
-            } => (
-                Some(hash.clone()),
-                Some(*bytes),
-                Some(format!("{mode:04o}")),
-                Some(At::from(*modified)),
-            ),
-        };
+        let before = record.before.as_ref();
         let mut point = Self {
-            checkpoint_id: change.checkpoint.id,
+            checkpoint_id: change.checkpoint,
             file_path: record.target().clone(),
-            backup_location: change.checkpoint.backup.clone(),
-            original_hash,
-            original_size,
+            backup_location: change.backup.clone(),
+            original_hash: record.hash_before().cloned(),
+            original_size: before.map(|before| before.bytes),
             operation_to_reverse: record.kind,
             restore_command: String::new(),
             new_path: record.new_path().cloned(),
-            result_hash: match &record.after {
-                FileState::Absent => None,
-                FileState::Present { hash, .. } => Some(hash.clone()),
-            },
-            original_mode,
-            original_modified,
+            result_hash: record.after.as_ref().map(|after| after.hash.clone()),
+            original_mode: before.map(FileState::octal),
+            original_modified: before.map(|before| At::from(before.modified)),
             actions: record.actions.clone(),
             depends_on,
             undone_at: None,
@@ -110,7 +93,7 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
     let (mut places, mut changed_by) = (Places::default(), HashMap::<&ActionId, Vec<usize>>::new());
     for (at, change) in undo.changes.iter().enumerate() {
         for path in paths(&change.record) {
-            places.add(path.as_str(), at);
+            places.add(path, at);
         }
         for action in &change.record.actions {
             changed_by.entry(action).or_default().push(at);
@@ -120,7 +103,7 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
     each.map(|(at, change)| {
         let beside = paths(&change.record)
             .into_iter()
-            .flat_map(|path| places.sharing(path.as_str()))
+            .flat_map(|path| places.sharing(path))
             .filter(|other| *other > at);
         let after = change.record.actions.iter().flat_map(|action| {
             let waiting = waiting.get(action).into_iter().flatten();
@@ -133,7 +116,7 @@ fn points(run: &Run, undo: &Undo) -> Vec<Point> {
         let depends_on = others
             .into_iter()
             .filter_map(|other| undo.changes.get(other))
-            .map(|other| other.checkpoint.id)
+            .map(|other| other.checkpoint)
             .collect();
         Point::of(change, depends_on)
     })
@@ -144,7 +127,6 @@ fn paths(record: &ChangeRecord) -> [&RelPath; 2] {
     [&record.path, record.target()]
 }
 
-/// Which changes are at a path, and which below it.
 #[derive(Default)]
 struct Places<'a> {
     at: HashMap<&'a str, Vec<usize>>,
@@ -152,25 +134,21 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn add(&mut self, path: &'a str, change: usize) {
-        self.at.entry(path).or_default().push(change);
-        for dir in directories(path) {
+    fn add(&mut self, path: &'a RelPath, change: usize) {
+        self.at.entry(path.as_str()).or_default().push(change);
+        for dir in path.directories() {
             self.below.entry(dir).or_default().push(change);
         }
     }
 
     /// Changes that cannot be taken back in any order with one at this path: a path of theirs is this one,
     /// lies below it, or is a directory on its way.
-    fn sharing(&self, path: &str) -> Vec<usize> {
-        let here = self.at.get(path).into_iter().chain(self.below.get(path));
-        let above = directories(path).filter_map(|dir| self.at.get(dir));
+    fn sharing(&self, path: &RelPath) -> Vec<usize> {
+        let all = [&self.at, &self.below].into_iter();
+        let here = all.filter_map(|places| places.get(path.as_str()));
+        let above = path.directories().filter_map(|dir| self.at.get(dir));
         here.chain(above).flatten().copied().collect()
     }
-}
-
-/// The directories on the way to a path.
-fn directories(path: &str) -> impl Iterator<Item = &str> {
-    path.match_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
 /// Of each action all that wait for it, be it through others.

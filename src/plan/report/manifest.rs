@@ -73,7 +73,6 @@ pub(crate) struct Point {
     pub(crate) undone_at: Option<At>,
 }
 
-/// Why a manifest cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ManifestError {
     #[error("it is no rollback manifest: {0}")]
@@ -99,20 +98,17 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Whether it can be used now.
     pub(crate) fn usable(&self, now: Timestamp) -> Result<(), ManifestError> {
         let text = |at: &Option<At>| {
             let at = at.as_ref().map_or("a time it does not name", At::as_str);
             at.to_owned()
         };
-        let over = self
-            .expires_at
-            .as_ref()
-            .is_some_and(|at| at.timestamp() <= now);
         match self.status {
             ManifestStatus::Executed => Err(ManifestError::Executed(text(&self.executed_at))),
             ManifestStatus::Expired => Err(ManifestError::Expired(text(&self.expires_at))),
-            ManifestStatus::Active if over => Err(ManifestError::Expired(text(&self.expires_at))),
+            ManifestStatus::Active if self.is_over(now) => {
+                Err(ManifestError::Expired(text(&self.expires_at)))
+            }
             ManifestStatus::Active => Ok(()),
         }
     }
@@ -183,11 +179,10 @@ impl Manifest {
         }
     }
 
-    /// Notes that the backups may be gone.
-    pub(crate) fn expire(&mut self) {
-        if self.status == ManifestStatus::Active {
-            self.status = ManifestStatus::Expired;
-        }
+    /// Whether the time is over for which the backups are kept.
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        let expires = self.expires_at.as_ref();
+        expires.is_some_and(|at| at.timestamp() <= now)
     }
 
     fn consistent(&self) -> Result<(), String> {
@@ -219,7 +214,6 @@ impl Manifest {
 }
 
 impl Point {
-    /// Permission bits of the original.
     pub(crate) fn mode(&self) -> Option<u32> {
         let digits = self.original_mode.as_deref()?;
         u32::from_str_radix(digits, 8).ok()

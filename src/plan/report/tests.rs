@@ -14,8 +14,8 @@ use crate::{
         diff::{Pair, Side, summary},
         model::{ActionId, ChangeKind},
         record::{
-            ActionEnd, Change, ChangeRecord, Checkpoint, Durability, Fidelity, FileState, Jail,
-            Rollback, Trouble, Undo, Verdict,
+            ActionEnd, Change, ChangeRecord, Durability, Fidelity, FileState, Jail, Rollback,
+            Trouble, Undo, Verdict,
         },
     },
     task::{ActionType, Failure, Fault, RelPath, hexadecimal},
@@ -55,7 +55,7 @@ fn sha(text: &str) -> String {
 const MODIFIED: &str = "2026-01-02T03:04:05.123456789Z";
 
 fn file(text: &str, mode: u32) -> FileState {
-    FileState::Present {
+    FileState {
         hash: sha(text),
         bytes: text.len() as u64,
         modified: MODIFIED.parse::<Timestamp>().unwrap(),
@@ -167,22 +167,20 @@ fn run() -> Run {
 }
 
 fn change(told: &Told<'_>) -> Change {
-    let state = |text: Option<&str>| text.map_or(FileState::Absent, |text| file(text, told.mode));
+    let state = |text: Option<&str>| text.map(|text| file(text, told.mode));
     let (new, old) = (path(told.path), path(told.from.unwrap_or(told.path)));
     let side = |name, text: &'static str| Side {
         name,
         bytes: text.as_bytes(),
         mode: told.mode,
     };
-    let text = |text: Option<&str>| -> &'static str { text.unwrap_or_default().to_owned().leak() };
-    let (a, b) = (text(told.before), text(told.after));
-    let pair = match told.kind {
-        ChangeKind::Create => Pair::Created(side(&new, b)),
-        ChangeKind::Delete => Pair::Deleted(side(&old, a)),
-        ChangeKind::Modify | ChangeKind::Rename => Pair::Changed {
-            before: side(&old, a),
-            after: side(&new, b),
-        },
+    let of = |name, text: Option<&str>| {
+        let text: &'static str = text?.to_owned().leak();
+        Some(side(name, text))
+    };
+    let pair = Pair {
+        before: of(&old, told.before),
+        after: of(&new, told.after),
     };
     Change {
         record: ChangeRecord {
@@ -195,10 +193,8 @@ fn change(told: &Told<'_>) -> Change {
             diff: summary(pair),
             fidelity: Fidelity::default(),
         },
-        checkpoint: Checkpoint {
-            id: uuid(told.n),
-            backup: told.before.map(|_| path(&backup(&old))),
-        },
+        checkpoint: uuid(told.n),
+        backup: told.before.map(|_| path(&backup(&old))),
     }
 }
 

@@ -6,10 +6,7 @@
 )]
 
 use super::*;
-use crate::plan::{
-    engine::{self, Settling},
-    limits::Limits,
-};
+use crate::plan::{engine, limits::Limits};
 
 /// Every kind of change in one plan.
 fn everything() -> Value {
@@ -63,13 +60,9 @@ fn recovered(lab: &Lab, faults: &Arc<Faults>) -> Result<usize, String> {
     let root = Root::open_with(&lab.root, Arc::clone(faults)).unwrap();
     let mut settled = Vec::new();
     let limits = Limits::of(&Bounds::default(), &[], None, &mut Vec::new()).unwrap();
-    let settling = Settling {
-        limits: &limits,
-        threads: 4,
-    };
-    engine::recover(&root, settling, &mut |one| settled.push(one.clone()))
-        .map_err(|error| error.to_string())?;
-    let mut stuck = settled.iter().filter(|settled| settled.end.is_open());
+    let mut tell = |name: &str, end: &engine::End| settled.push((name.to_owned(), end.clone()));
+    engine::recover(&root, &limits, 4, &mut tell).map_err(|error| error.to_string())?;
+    let mut stuck = settled.iter().filter(|(_, end)| end.is_open());
     match stuck.next() {
         Some(stuck) => Err(format!("{stuck:?}")),
         None => Ok(settled.len()),

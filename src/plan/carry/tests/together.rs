@@ -42,6 +42,24 @@ fn several_edits_of_a_document_are_made_whatever_stands_between_them() {
 }
 
 #[test]
+fn a_schema_update_between_edits_of_a_document_stays() {
+    let lab = Lab::new(&[("a.json", "{\"a\": 1, \"b\": 2, \"c\": 3, \"d\": 4}\n")]);
+    let mut update = json_update("s1", "$.c", &json!(30));
+    update["action_type"] = json!("SCHEMA_UPDATE");
+    let done = lab.run(plan(json!([
+        json_update("j1", "$.a", &json!(10)),
+        json_update("j2", "$.b", &json!(20)),
+        update,
+        json_update("j3", "$.d", &json!(40)),
+    ])));
+    assert_eq!(done.status, Some(Status::Success), "{:?}", done.failure);
+    assert_eq!(
+        lab.read("a.json"),
+        "{\"a\": 10, \"b\": 20, \"c\": 30, \"d\": 40}\n"
+    );
+}
+
+#[test]
 fn an_edit_among_several_that_fails_is_left_out_alone() {
     let lab = Lab::new(&[("a.json", "{\"a\": 1, \"b\": 2, \"c\": 3}\n")]);
     let mut order = plan(json!([

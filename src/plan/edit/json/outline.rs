@@ -5,10 +5,11 @@ use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use jsonc_parser::{Scanner, ScannerOptions, tokens::Token};
 
-use super::{Names, reading::invalid};
+use super::reading::invalid;
 use crate::plan::edit::{
-    EditError, GoOn, JsonPath, Position,
+    Budget, EditError, JsonPath, Position,
     path::{Step, item},
+    text::line_start,
 };
 
 /// An object or array: where it is, and what is to be known of its members or items.
@@ -24,6 +25,8 @@ pub(super) struct Container<'b> {
     pub(super) lines: bool,
     /// The one that was asked for.
     pub(super) picked: Option<Picked>,
+    /// The first keys of an object on the path.
+    pub(super) keys: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -60,17 +63,19 @@ impl Kind {
 pub(super) struct Outline<'b> {
     /// The path, its indices counted from the start.
     pub(super) path: JsonPath,
-    pub(super) kind: Kind,
-    pub(super) range: Range<usize>,
-    /// What is there, if it is an object or array, and what it is in.
-    pub(super) node: Option<Container<'b>>,
+    pub(super) place: Reached<'b>,
+    /// What the place is in.
     pub(super) parent: Option<Container<'b>>,
-    /// The first keys, if it is an object.
-    pub(super) keys: Vec<String>,
     pub(super) habits: Habits<'b>,
 }
 
-/// How the document is written.
+pub(super) struct Reached<'b> {
+    pub(super) kind: Kind,
+    pub(super) range: Range<usize>,
+    /// Of an object or array.
+    pub(super) node: Option<Container<'b>>,
+}
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Habits<'b> {
     /// The first step of indentation.
@@ -89,19 +94,18 @@ pub(super) fn outline<'b>(
     body: &'b str,
     path: &JsonPath,
     pick: Option<&str>,
-    names: Names,
-    go_on: GoOn<'_>,
+    budget: &Budget<'_>,
 ) -> Result<Outline<'b>, EditError> {
     let mut steps = path.steps().to_vec();
     loop {
-        go_on()?;
-        let mut pass = Pass::new(body, &steps, pick, names);
+        budget.go_on()?;
+        let mut pass = Pass::new(body, &steps, pick);
         pass.run()?;
         // An index from the end is known when the array has been passed: then once more.
         let depth = pass.reached.len().saturating_sub(1);
-        let reached = pass.reached.get(depth);
-        let length = reached.filter(|reached| reached.kind == Kind::Array);
-        let length = length.map(|reached| reached.count);
+        let node = pass.reached.get(depth).and_then(|it| it.node.as_ref());
+        let length = node.filter(|node| node.kind == Kind::Array);
+        let length = length.map(|node| node.count);
         let found = match (steps.get(depth), length) {
             (Some(Step::Index(index @ ..0)), Some(length)) => item(*index, length),
             _ => None,
@@ -116,6 +120,11 @@ pub(super) fn outline<'b>(
     }
 }
 
+/// Whether the text can be passed through: no object has two members of the same name.
+pub(super) fn check(body: &str) -> Result<(), EditError> {
+    Pass::new(body, &[], None).run()
+}
+
 /// Whether nothing but blanks is before it on its line, which starts behind `from`.
 fn starts_line(body: &str, from: usize, at: usize) -> bool {
     let before = body.get(from..at).unwrap_or_default();
@@ -127,19 +136,9 @@ fn starts_line(body: &str, from: usize, at: usize) -> bool {
 
 /// The blanks at the start of the line that holds this byte.
 pub(super) fn indent(body: &str, at: usize) -> &str {
-    let before = body.get(..at).unwrap_or_default();
-    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = body.get(start..).unwrap_or_default();
+    let line = body.get(line_start(body, at)..).unwrap_or_default();
     let end = line.find(|c| !matches!(c, ' ' | '\t'));
     line.get(..end.unwrap_or(line.len())).unwrap_or_default()
-}
-
-/// A value on the path.
-struct Reached {
-    kind: Kind,
-    range: Range<usize>,
-    count: usize,
-    keys: Vec<String>,
 }
 
 /// An object or array that is not at its end yet.
@@ -156,26 +155,20 @@ struct Pass<'b, 'p> {
     body: &'b str,
     steps: &'p [Step],
     pick: Option<&'p str>,
-    names: Names,
     open: Vec<Open<'b>>,
-    reached: Vec<Reached>,
-    node: Option<Container<'b>>,
-    parent: Option<Container<'b>>,
+    reached: Vec<Reached<'b>>,
     habits: Habits<'b>,
     values: usize,
 }
 
 impl<'b, 'p> Pass<'b, 'p> {
-    fn new(body: &'b str, steps: &'p [Step], pick: Option<&'p str>, names: Names) -> Self {
+    fn new(body: &'b str, steps: &'p [Step], pick: Option<&'p str>) -> Self {
         Self {
             body,
             steps,
             pick,
-            names,
             open: Vec::new(),
             reached: Vec::new(),
-            node: None,
-            parent: None,
             habits: Habits::default(),
             values: 0,
         }
@@ -223,7 +216,7 @@ impl<'b, 'p> Pass<'b, 'p> {
 
     fn key(&mut self, name: Cow<'b, str>, range: Range<usize>) -> Result<(), EditError> {
         if let Some(open) = self.open.last_mut() {
-            if self.names == Names::Unknown && !open.names.insert(name.clone()) {
+            if !open.names.insert(name.clone()) {
                 let at = Position::of(self.body, range.start);
                 return Err(invalid(format!("duplicate key `{name}`"), Some(at)));
             }
@@ -270,18 +263,16 @@ impl<'b, 'p> Pass<'b, 'p> {
             self.reached.push(Reached {
                 kind,
                 range: start..start,
-                count: 0,
-                keys: Vec::new(),
+                node: None,
             });
         }
         depth
     }
 
-    /// A value ends.
-    fn ends(&mut self, range: &Range<usize>, depth: Option<usize>, count: usize) {
+    fn ends(&mut self, range: &Range<usize>, depth: Option<usize>, node: Option<Container<'b>>) {
         if let Some(reached) = depth.and_then(|depth| self.reached.get_mut(depth)) {
             reached.range = range.clone();
-            reached.count = count;
+            reached.node = node;
         }
         let (body, steps, pick) = (self.body, self.steps, self.pick);
         let Some(open) = self.open.last_mut() else {
@@ -308,12 +299,10 @@ impl<'b, 'p> Pass<'b, 'p> {
                 });
             }
         }
-        if let (Some(reached), Some((name, _))) = (
-            open.depth.and_then(|depth| self.reached.get_mut(depth)),
-            &key,
-        ) && reached.keys.len() < KEYS_TOLD
+        if let (Some(_), Some((name, _))) = (open.depth, &key)
+            && container.keys.len() < KEYS_TOLD
         {
-            reached.keys.push(name.clone().into_owned());
+            container.keys.push(name.clone().into_owned());
         }
         container.last = Some(whole);
         container.count += 1;
@@ -321,7 +310,7 @@ impl<'b, 'p> Pass<'b, 'p> {
 
     fn scalar(&mut self, kind: Kind, range: Range<usize>) {
         let depth = self.starts(kind, range.start);
-        self.ends(&range, depth, 0);
+        self.ends(&range, depth, None);
     }
 
     fn open(&mut self, kind: Kind, start: usize) {
@@ -336,6 +325,7 @@ impl<'b, 'p> Pass<'b, 'p> {
                 last: None,
                 lines: false,
                 picked: None,
+                keys: Vec::new(),
             },
             names: HashSet::new(),
             key: None,
@@ -349,63 +339,48 @@ impl<'b, 'p> Pass<'b, 'p> {
             end,
             ..open.container
         };
-        self.ends(&(container.start..end), open.depth, container.count);
-        let last = self.steps.len();
-        match open.depth {
-            Some(depth) if depth == last => self.node = Some(container),
-            Some(depth) if depth + 1 == last => self.parent = Some(container),
-            _ => {}
-        }
+        let range = container.start..end;
+        self.ends(&range, open.depth, Some(container));
     }
 
-    fn found(self, path: &JsonPath, steps: &[Step]) -> Result<Outline<'b>, EditError> {
-        let depth = self.reached.len().saturating_sub(1);
-        let Some(last) = self.reached.into_iter().next_back() else {
+    fn found(mut self, path: &JsonPath, steps: &[Step]) -> Result<Outline<'b>, EditError> {
+        let Some(place) = self.reached.pop() else {
             return Err(invalid("there is no value".to_owned(), None));
         };
+        let depth = self.reached.len();
         let Some(step) = steps.get(depth) else {
             return Ok(Outline {
                 path: JsonPath::of(steps),
-                kind: last.kind,
-                range: last.range,
-                node: self.node,
-                parent: self.parent,
-                keys: last.keys,
+                place,
+                parent: self.reached.pop().and_then(|parent| parent.node),
                 habits: self.habits,
             });
         };
         let here = path.first(depth + 1);
-        Err(match (step, last.kind) {
-            (Step::Name(_), Kind::Object) => no_key(here, last.count, &last.keys),
-            (Step::Index(_), Kind::Array) => EditError::PlaceNotFound {
-                path: here,
-                problem: format!("the array has {} items", last.count),
-            },
-            (_, kind) => EditError::PlaceNotFound {
-                path: here,
-                problem: format!(
-                    "there is {} at {}, which has no such step",
-                    kind.words(),
-                    path.first(depth)
-                ),
-            },
+        Err(match (step, place.node, place.kind) {
+            (Step::Name(_), Some(object), Kind::Object) => no_key(here, &object),
+            (Step::Index(_), Some(array), Kind::Array) => {
+                here.missing(format!("the array has {} items", array.count))
+            }
+            (_, _, kind) => here.missing(format!(
+                "there is {} at {}, which has no such step",
+                kind.words(),
+                path.first(depth)
+            )),
         })
     }
 }
 
 /// The key that the path ends with is not among those of the object.
-pub(super) fn no_key(path: JsonPath, count: usize, keys: &[String]) -> EditError {
-    let told = keys.join(", ");
-    EditError::PlaceNotFound {
-        path,
-        problem: match count {
-            0 => "the object is empty".to_owned(),
-            many if many > keys.len() => {
-                format!("there is no such key; the first of its {many} are: {told}")
-            }
-            _ => format!("there is no such key; those of the object are: {told}"),
-        },
-    }
+pub(super) fn no_key(path: JsonPath, object: &Container<'_>) -> EditError {
+    let (count, told) = (object.count, object.keys.join(", "));
+    path.missing(match count {
+        0 => "the object is empty".to_owned(),
+        _ if count > object.keys.len() => {
+            format!("there is no such key; the first of its {count} are: {told}")
+        }
+        _ => format!("there is no such key; those of the object are: {told}"),
+    })
 }
 
 fn is_collection(text: &str) -> bool {

@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value, de::Read};
-use sha2::{Digest, Sha256};
 
 use crate::plan::edit::{EditError, Language, Position, When, path::Step};
 
@@ -41,34 +40,32 @@ pub(super) enum What<'c> {
     Update { value: &'c Value },
 }
 
-/// What a document says: members in their order, numbers by their text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Meaning([u8; 32]);
+/// What a document says: the hash of its members in their order, numbers by their text.
+pub(super) type Meaning = blake3::Hash;
 
-impl Meaning {
-    pub(super) fn of(value: &Value) -> Self {
-        let mut hash = Hash::default();
-        hash.value(value);
-        hash.finish()
-    }
+/// What the text says, and what it makes use of.
+pub(super) fn read(body: &str) -> Result<(Meaning, Grammar), EditError> {
+    let (sums, grammar) = sums(body, None)?;
+    Ok((sums.is.0.finalize(), grammar))
 }
 
-/// What the text says after a change, and what it makes use of.
-pub(super) fn read(
-    body: &str,
-    change: Option<Change<'_>>,
-) -> Result<(Meaning, Grammar), EditError> {
-    if let Ok(meaning) = said(Deserializer::from_str(body), change) {
-        return Ok((meaning, Grammar::Strict));
+/// What the text says, and what it says after a change.
+pub(super) fn read_with(body: &str, change: Change<'_>) -> Result<(Meaning, Meaning), EditError> {
+    let (sums, _) = sums(body, Some(change))?;
+    Ok((sums.is.0.finalize(), sums.becomes.0.finalize()))
+}
+
+fn sums(body: &str, change: Option<Change<'_>>) -> Result<(Sums, Grammar), EditError> {
+    if let Ok(sums) = said(Deserializer::from_str(body), change) {
+        return Ok((sums, Grammar::Strict));
     }
     let blanked = without_comments(body);
     match said(Deserializer::from_slice(&blanked), change) {
-        Ok(meaning) => Ok((meaning, Grammar::Loose)),
+        Ok(sums) => Ok((sums, Grammar::Loose)),
         Err(error) => Err(broken(body, &error)),
     }
 }
 
-/// The value itself.
 pub(super) fn value(body: &str) -> Result<Value, EditError> {
     serde_json::from_str(body).or_else(|_| {
         let blanked = without_comments(body);
@@ -118,40 +115,30 @@ fn told(body: &str, error: &serde_json::Error) -> (String, Position) {
 fn said<'de, R: Read<'de>>(
     mut reader: Deserializer<R>,
     change: Option<Change<'_>>,
-) -> Result<Meaning, serde_json::Error> {
-    let mut hash = Hash::default();
+) -> Result<Sums, serde_json::Error> {
+    let mut sums = Sums::default();
     let node = Node {
-        hash: &mut hash,
+        sums: &mut sums,
+        part: change.map_or(Part::Goes, |_| Part::Stays),
         change,
     };
     node.deserialize(&mut reader)?;
     reader.end()?;
-    Ok(hash.finish())
+    Ok(sums)
 }
 
-/// What was said so far.
 #[derive(Default)]
-struct Hash {
-    sum: Sha256,
-    pending: Vec<u8>,
-}
+struct Hash(blake3::Hasher);
 
 impl Hash {
-    /// Bytes that are hashed at once.
-    const BLOCK: usize = 16 * 1024;
-
     fn mark(&mut self, mark: u8) {
-        self.pending.push(mark);
-        if self.pending.len() >= Self::BLOCK {
-            self.sum.update(&self.pending);
-            self.pending.clear();
-        }
+        self.0.update(&[mark]);
     }
 
     fn text(&mut self, mark: u8, text: &str) {
         self.mark(mark);
-        self.pending.extend((text.len() as u64).to_le_bytes());
-        self.pending.extend(text.as_bytes());
+        self.0.update(&(text.len() as u64).to_le_bytes());
+        self.0.update(text.as_bytes());
     }
 
     fn value(&mut self, value: &Value) {
@@ -177,39 +164,54 @@ impl Hash {
             }
         }
     }
+}
 
-    fn finish(mut self) -> Meaning {
-        self.sum.update(&self.pending);
-        Meaning(self.sum.finalize().into())
-    }
+/// What the text says, and what it says after the change.
+#[derive(Default)]
+struct Sums {
+    is: Hash,
+    becomes: Hash,
+}
+
+/// Whether a part of the text is there after the change, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Stays,
+    Goes,
 }
 
 /// A value that is about to be read, and the change in it, if it is there.
-struct Node<'h, 'c> {
-    hash: &'h mut Hash,
+struct Node<'s, 'c> {
+    sums: &'s mut Sums,
+    part: Part,
     change: Option<Change<'c>>,
 }
 
-/// What becomes of a child.
-enum Child<'c> {
-    Gone,
-    There(Option<Change<'c>>),
-}
-
 impl<'c> Node<'_, 'c> {
-    fn child(&self, is: impl FnOnce(&Step) -> bool) -> Child<'c> {
-        match self.change {
-            Some(Change { path, what }) => match path.split_first() {
-                Some((first, rest)) if is(first) => {
-                    if rest.is_empty() && matches!(what, What::Remove) {
-                        Child::Gone
-                    } else {
-                        Child::There(Some(Change { path: rest, what }))
-                    }
-                }
-                _ => Child::There(None),
-            },
-            None => Child::There(None),
+    /// A child of it, which is reached by such a step.
+    fn child(&mut self, is: impl FnOnce(&Step) -> bool) -> Node<'_, 'c> {
+        let inner = self.change.and_then(|Change { path, what }| {
+            let (first, path) = path.split_first()?;
+            is(first).then_some(Change { path, what })
+        });
+        let (part, change) = match inner {
+            Some(Change {
+                path: [],
+                what: What::Remove,
+            }) => (Part::Goes, None),
+            change => (self.part, change),
+        };
+        Node {
+            sums: &mut *self.sums,
+            part,
+            change,
+        }
+    }
+
+    fn say(&mut self, say: impl Fn(&mut Hash)) {
+        say(&mut self.sums.is);
+        if self.part == Part::Stays {
+            say(&mut self.sums.becomes);
         }
     }
 }
@@ -217,18 +219,18 @@ impl<'c> Node<'_, 'c> {
 impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
     type Value = ();
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        match self.change {
-            Some(Change {
-                path: [],
-                what: What::Update { value },
-            }) => {
-                reader.deserialize_ignored_any(IgnoredAny)?;
-                self.hash.value(value);
-                Ok(())
-            }
-            _ => reader.deserialize_any(self),
-        }
+    fn deserialize<D: serde::Deserializer<'de>>(mut self, reader: D) -> Result<(), D::Error> {
+        let Some(Change {
+            path: [],
+            what: What::Update { value },
+        }) = self.change
+        else {
+            return reader.deserialize_any(self);
+        };
+        self.part = Part::Goes;
+        self.change = None;
+        self.sums.becomes.value(value);
+        reader.deserialize_any(self)
     }
 }
 
@@ -242,67 +244,56 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
-        self.hash.mark(b'0');
+    fn visit_unit<E>(mut self) -> Result<(), E> {
+        self.say(|hash| hash.mark(b'0'));
         Ok(())
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
-        self.hash.mark(if value { b't' } else { b'f' });
+    fn visit_bool<E>(mut self, value: bool) -> Result<(), E> {
+        self.say(|hash| hash.mark(if value { b't' } else { b'f' }));
         Ok(())
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
-        self.hash.text(b'n', &number.to_string());
+    fn visit_u64<E>(mut self, number: u64) -> Result<(), E> {
+        self.say(|hash| hash.text(b'n', &number.to_string()));
         Ok(())
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
-        self.hash.text(b'n', &number.to_string());
+    fn visit_i64<E>(mut self, number: i64) -> Result<(), E> {
+        self.say(|hash| hash.text(b'n', &number.to_string()));
         Ok(())
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.hash.text(b's', text);
+    fn visit_str<E>(mut self, text: &str) -> Result<(), E> {
+        self.say(|hash| hash.text(b's', text));
         Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        self.hash.mark(b'[');
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        self.say(|hash| hash.mark(b'['));
         for index in 0_i64.. {
-            let more = match self.child(|step| *step == Step::Index(index)) {
-                Child::Gone => items.next_element::<IgnoredAny>()?.is_some(),
-                Child::There(change) => {
-                    let hash = &mut *self.hash;
-                    items.next_element_seed(Node { hash, change })?.is_some()
-                }
-            };
-            if !more {
+            let item = self.child(|step| *step == Step::Index(index));
+            if items.next_element_seed(item)?.is_none() {
                 break;
             }
         }
-        self.hash.mark(b']');
+        self.say(|hash| hash.mark(b']'));
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
         let mut key: Option<String> = members.next_key()?;
         if key.as_deref() == Some(NUMBER) {
-            self.hash.text(b'n', &members.next_value::<String>()?);
+            let number = members.next_value::<String>()?;
+            self.say(|hash| hash.text(b'n', &number));
             return Ok(());
         }
-        self.hash.mark(b'{');
+        self.say(|hash| hash.mark(b'{'));
         while let Some(name) = key {
-            match self.child(|step| matches!(step, Step::Name(wanted) if *wanted == name)) {
-                Child::Gone => {
-                    members.next_value::<IgnoredAny>()?;
-                }
-                Child::There(change) => {
-                    self.hash.text(b'k', &name);
-                    let hash = &mut *self.hash;
-                    members.next_value_seed(Node { hash, change })?;
-                }
-            }
+            let mut member =
+                self.child(|step| matches!(step, Step::Name(wanted) if *wanted == name));
+            member.say(|hash| hash.text(b'k', &name));
+            members.next_value_seed(member)?;
             key = members.next_key()?;
         }
         if let Some(Change {
@@ -310,10 +301,10 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
             what: What::Add { key, value },
         }) = self.change
         {
-            self.hash.text(b'k', key);
-            self.hash.value(value);
+            self.sums.becomes.text(b'k', key);
+            self.sums.becomes.value(value);
         }
-        self.hash.mark(b'}');
+        self.say(|hash| hash.mark(b'}'));
         Ok(())
     }
 }

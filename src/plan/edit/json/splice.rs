@@ -9,46 +9,17 @@ use super::{
     outline::{Container, Habits, Outline, Picked, indent},
     reading::comment_length,
 };
-use crate::plan::edit::{Budget, EditError, text::end_near};
+use crate::plan::edit::{
+    Budget, EditError,
+    text::{Splice, end_near, line_start},
+};
 
-/// These bytes become this text.
-#[derive(Debug)]
-pub(super) struct Splice {
-    range: Range<usize>,
-    text: String,
+fn cut(range: Range<usize>) -> Splice {
+    (range, String::new())
 }
 
-impl Splice {
-    fn cut(range: Range<usize>) -> Self {
-        let text = String::new();
-        Self { range, text }
-    }
-
-    fn put(at: usize, text: String) -> Self {
-        let range = at..at;
-        Self { range, text }
-    }
-}
-
-/// Makes the splices, which are in order and do not overlap.
-pub(super) fn apply(
-    body: &str,
-    splices: &[Splice],
-    budget: &Budget<'_>,
-) -> Result<String, EditError> {
-    let cut: usize = splices.iter().map(|splice| splice.range.len()).sum();
-    let put: usize = splices.iter().map(|splice| splice.text.len()).sum();
-    let size = body.len().saturating_sub(cut) + put;
-    budget.fits(size as u64)?;
-    let mut after = String::with_capacity(size);
-    let mut done = 0;
-    for splice in splices {
-        after.push_str(body.get(done..splice.range.start).unwrap_or_default());
-        after.push_str(&splice.text);
-        done = splice.range.end;
-    }
-    after.push_str(body.get(done..).unwrap_or_default());
-    Ok(after)
+fn put(at: usize, text: String) -> Splice {
+    (at..at, text)
 }
 
 impl<'b> Container<'b> {
@@ -56,14 +27,9 @@ impl<'b> Container<'b> {
         self.body.get(range).unwrap_or_default()
     }
 
-    fn line_start(&self, at: usize) -> usize {
-        let before = self.text(0..at);
-        before.rfind('\n').map_or(0, |newline| newline + 1)
-    }
-
     /// Whether nothing but blanks is before it on its line.
     fn on_own_line(&self, at: usize) -> bool {
-        let start = self.line_start(at);
+        let start = line_start(self.body, at);
         start > self.start && self.text(start..at).trim().is_empty()
     }
 
@@ -117,7 +83,7 @@ pub(super) fn add(
     let comma = object.comma(last.end);
     let after = comma.map_or(last.end, |comma| comma + 1);
     let (before, behind) = match comma {
-        None => (Some(Splice::put(last.end, ",".to_owned())), ""),
+        None => (Some(put(last.end, ",".to_owned())), ""),
         Some(_) => (None, ","),
     };
     let (at, lead, member) = if object.on_own_line(last.start) {
@@ -126,13 +92,13 @@ pub(super) fn add(
         let shape = Shape::Lines(indent.to_owned());
         let at = object.end_of_line(after).unwrap_or(after);
         let lead = [end, indent].concat();
-        (at, lead, style.member(key, value, &shape, end)?)
+        (at, lead, style.text(Some(key), value, &shape, end)?)
     } else {
         let lead = style.gap().to_owned();
-        (after, lead, style.member(key, value, &Shape::Line, "")?)
+        (after, lead, style.text(Some(key), value, &Shape::Line, "")?)
     };
-    let put = Splice::put(at, [&lead, &member, behind].concat());
-    Ok(before.into_iter().chain([put]).collect())
+    let added = [put(at, [&lead, &member, behind].concat())];
+    Ok(before.into_iter().chain(added).collect())
 }
 
 /// The first member of an object, which may hold comments.
@@ -146,26 +112,26 @@ fn open(
     let text = object.text(inside.clone());
     let kept = inside.start + text.trim_end().len();
     if style.opened == Shape::Line && !text.contains('\n') {
-        let member = style.member(key, value, &Shape::Line, "")?;
+        let member = style.text(Some(key), value, &Shape::Line, "")?;
         let text = if kept > inside.start {
             [" ", &member].concat()
         } else {
             member
         };
         let range = kept..inside.end;
-        return Ok(vec![Splice { range, text }]);
+        return Ok(vec![(range, text)]);
     }
     let outer = indent(object.body, object.start);
     let inner = style.deeper(outer);
     let end = end_near(object.body, object.start);
-    let member = style.member(key, value, &Shape::Lines(inner.clone()), end)?;
+    let member = style.text(Some(key), value, &Shape::Lines(inner.clone()), end)?;
     let text = if object.text(kept..inside.end).contains('\n') && kept > inside.start {
-        return Ok(vec![Splice::put(kept, [end, &inner, &member].concat())]);
+        return Ok(vec![put(kept, [end, &inner, &member].concat())]);
     } else {
         [end, &inner, &member, end, outer].concat()
     };
     let range = kept..inside.end;
-    Ok(vec![Splice { range, text }])
+    Ok(vec![(range, text)])
 }
 
 /// Takes that item away, with one comma.
@@ -180,14 +146,14 @@ pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> 
         && container.is_blank(after..inside.end)
         && container.is_blank(item.end..comma.unwrap_or(item.end))
     {
-        return vec![Splice::cut(inside)];
+        return vec![cut(inside)];
     }
     // The last of several takes the comma before it, any other the one after it.
     let lost = match (comma, previous) {
         (None, Some(previous)) => container.comma(previous.end),
         _ => None,
     };
-    let lost_comma = lost.map(|at| Splice::cut(at..at + 1));
+    let lost_comma = lost.map(|at| cut(at..at + 1));
     let tight = container.is_blank(item.end..comma.unwrap_or(item.end));
     if container.on_own_line(item.start)
         && tight
@@ -195,8 +161,8 @@ pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> 
     {
         let rest = container.text(end..container.body.len());
         let newline = rest.find('\n').map_or(0, |newline| newline + 1);
-        let line = container.line_start(item.start)..end + newline;
-        return lost_comma.into_iter().chain([Splice::cut(line)]).collect();
+        let line = line_start(container.body, item.start)..end + newline;
+        return lost_comma.into_iter().chain([cut(line)]).collect();
     }
     if let (Some(at), Some(previous)) = (lost, previous)
         && container.is_blank(at + 1..item.start)
@@ -206,12 +172,12 @@ pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> 
         } else {
             at
         };
-        return vec![Splice::cut(start..item.end)];
+        return vec![cut(start..item.end)];
     }
     if !tight {
-        let own = comma.map(|at| Splice::cut(at..at + 1));
-        let cut = Splice::cut(item);
-        return lost_comma.into_iter().chain([cut]).chain(own).collect();
+        let own = comma.map(|at| cut(at..at + 1));
+        let item = [cut(item)];
+        return lost_comma.into_iter().chain(item).chain(own).collect();
     }
     let gap = container.text(after..container.end);
     let blanks = gap.len() - gap.trim_start_matches([' ', '\t']).len();
@@ -219,8 +185,8 @@ pub(super) fn remove(container: &Container<'_>, picked: &Picked) -> Vec<Splice> 
         Some(_) if picked.index + 1 < container.count => blanks,
         _ => 0,
     };
-    let cut = Splice::cut(item.start..after + blanks);
-    lost_comma.into_iter().chain([cut]).collect()
+    let item = [cut(item.start..after + blanks)];
+    lost_comma.into_iter().chain(item).collect()
 }
 
 /// Another value in the place of this one, written as the old one was, or as its parent is.
@@ -230,8 +196,8 @@ pub(super) fn update(
     style: &Style<'_>,
     value: &Value,
 ) -> Result<Splice, EditError> {
-    let range = found.range.clone();
-    let old = found.node.as_ref().filter(|old| old.count > 0);
+    let range = found.place.range.clone();
+    let old = found.place.node.as_ref().filter(|old| old.count > 0);
     let whole = old.or(found.parent.as_ref());
     let shape = if whole.is_none_or(|whole| whole.lines) {
         let indent = whole.map_or("", |_| indent(body, range.start));
@@ -239,24 +205,23 @@ pub(super) fn update(
     } else {
         Shape::Line
     };
-    let text = style.value(value, &shape, end_near(body, range.start))?;
-    Ok(Splice { range, text })
+    let text = style.text(None, value, &shape, end_near(body, range.start))?;
+    Ok((range, text))
 }
 
-/// The habits of a document.
 pub(super) struct Style<'s> {
     /// One level of indentation.
     unit: String,
     /// Between a key and its value: `: `, `:`.
     colon: String,
     /// What an empty object is opened to.
-    pub(super) opened: Shape,
+    opened: Shape,
     budget: &'s Budget<'s>,
 }
 
 /// Whether a collection is written on one line, or with a line for each item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Shape {
+enum Shape {
     Line,
     /// The indentation of the line it starts on.
     Lines(String),
@@ -277,36 +242,25 @@ impl<'s> Style<'s> {
     }
 
     /// The indentation one level in.
-    pub(super) fn deeper(&self, indent: &str) -> String {
+    fn deeper(&self, indent: &str) -> String {
         [indent, &self.unit].concat()
     }
 
     /// The blank after a comma on one line.
-    pub(super) fn gap(&self) -> &'static str {
+    fn gap(&self) -> &'static str {
         if self.colon.ends_with(':') { "" } else { " " }
     }
 
-    pub(super) fn member(
+    /// The text of a value, or of a member; its first line starts where it is put.
+    fn text(
         &self,
-        key: &str,
+        key: Option<&str>,
         value: &Value,
         shape: &Shape,
         end: &str,
     ) -> Result<String, EditError> {
         let mut text = String::new();
-        self.put_member(&mut text, key, value, shape, end)?;
-        Ok(text)
-    }
-
-    /// The text of a value; its first line starts where it is put.
-    pub(super) fn value(
-        &self,
-        value: &Value,
-        shape: &Shape,
-        end: &str,
-    ) -> Result<String, EditError> {
-        let mut text = String::new();
-        self.put(&mut text, value, shape, end)?;
+        self.write(&mut text, key, value, shape, end)?;
         Ok(text)
     }
 
@@ -318,60 +272,42 @@ impl<'s> Style<'s> {
         Ok(())
     }
 
-    fn put_member(
+    fn write(
         &self,
         text: &mut String,
-        key: &str,
+        key: Option<&str>,
         value: &Value,
         shape: &Shape,
         end: &str,
     ) -> Result<(), EditError> {
-        let key = Value::String(key.to_owned()).to_string();
-        self.push(text, &[&key, &self.colon])?;
-        self.put(text, value, shape, end)
-    }
-
-    fn put(
-        &self,
-        text: &mut String,
-        value: &Value,
-        shape: &Shape,
-        end: &str,
-    ) -> Result<(), EditError> {
-        let (brackets, count) = match value {
-            Value::Object(object) => (["{", "}"], object.len()),
-            Value::Array(items) => (["[", "]"], items.len()),
+        if let Some(key) = key {
+            let key = Value::from(key).to_string();
+            self.push(text, &[&key, &self.colon])?;
+        }
+        let (open, close, items): (_, _, Vec<(Option<&str>, &Value)>) = match value {
+            Value::Object(members) => {
+                let members = members.iter().map(|(key, value)| (Some(&**key), value));
+                ("{", "}", members.collect())
+            }
+            Value::Array(items) => ("[", "]", items.iter().map(|item| (None, item)).collect()),
             scalar => return self.push(text, &[&scalar.to_string()]),
         };
         let inner = match shape {
             Shape::Line => Shape::Line,
             Shape::Lines(indent) => Shape::Lines(self.deeper(indent)),
         };
-        let lead = |text: &mut String, first: bool| match &inner {
-            Shape::Lines(inner) if first => self.push(text, &[end, inner]),
-            Shape::Lines(inner) => self.push(text, &[",", end, inner]),
-            Shape::Line if first => Ok(()),
-            Shape::Line => self.push(text, &[",", self.gap()]),
-        };
-        let [open, close] = brackets;
         self.push(text, &[open])?;
-        match value {
-            Value::Object(object) => {
-                for (index, (key, value)) in object.iter().enumerate() {
-                    lead(text, index == 0)?;
-                    self.put_member(text, key, value, &inner, end)?;
-                }
+        for (index, (key, item)) in items.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            match &inner {
+                Shape::Lines(indent) => self.push(text, &[comma, end, indent])?,
+                Shape::Line if index > 0 => self.push(text, &[comma, self.gap()])?,
+                Shape::Line => {}
             }
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    lead(text, index == 0)?;
-                    self.put(text, item, &inner, end)?;
-                }
-            }
-            _ => {}
+            self.write(text, *key, item, &inner, end)?;
         }
         match shape {
-            Shape::Lines(outer) if count > 0 => self.push(text, &[end, outer, close]),
+            Shape::Lines(outer) if !items.is_empty() => self.push(text, &[end, outer, close]),
             _ => self.push(text, &[close]),
         }
     }

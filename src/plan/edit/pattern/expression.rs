@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use regex_automata::{
-    Input, Span,
+    Input,
     meta::{Builder, Config, Regex},
     util::{captures::Captures, interpolate},
 };
@@ -29,7 +29,6 @@ const MAX_WORK: usize = 1 << 42;
 /// Bytes of a text that are searched at once, where lines allow it.
 const PIECE: usize = 64 << 10;
 
-/// A regular expression that was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Expression {
     parsed: Hir,
@@ -37,7 +36,6 @@ pub(crate) struct Expression {
     reach: Reach,
 }
 
-/// How far a match can go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// It holds no line end.
@@ -62,7 +60,6 @@ impl Expression {
         })
     }
 
-    /// Replaces every match.
     pub(super) fn replace(
         &self,
         body: &str,
@@ -81,19 +78,24 @@ impl Expression {
                 ))
             })?;
         }
-        let mut captures = self.compiled.create_captures();
+        // Where the whole match is enough, its groups are not looked for.
+        let mut captures = if template.has_groups() {
+            self.compiled.create_captures()
+        } else {
+            Captures::matches(self.compiled.group_info().clone())
+        };
         let mut last = None;
         for piece in pieces(body, self.reach) {
             rewriting.go_on()?;
             let mut at = piece.start;
             while at < piece.end || piece.end == body.len() {
                 let input = Input::new(body).span(at..piece.end);
-                self.search(&input, &template, &mut captures);
+                self.compiled.search_captures(&input, &mut captures);
                 let Some(found) = captures.get_group(0) else {
                     break;
                 };
                 if found.is_empty() && last == Some(found.end) {
-                    // Nothing, right behind a match.
+                    // An empty match directly after a match does not count.
                     if at == piece.end {
                         break;
                     }
@@ -106,33 +108,14 @@ impl Expression {
                             .to_owned(),
                     ));
                 }
-                if template.has_groups() {
-                    let spans = captures.iter().map(range);
-                    rewriting.replace_groups(&spans.collect::<Vec<_>>(), &template)?;
-                } else {
-                    rewriting.replace(found.range(), &template)?;
-                }
+                let groups = captures.iter().map(|it| it.map_or(0..0, |it| it.range()));
+                let groups: Vec<_> = groups.collect();
+                rewriting.replace(&groups, &template)?;
                 at = found.end;
                 last = Some(at);
             }
         }
         Ok(())
-    }
-
-    /// Where the next match is, and its groups, if they are needed.
-    fn search(&self, input: &Input<'_>, template: &Template, captures: &mut Captures) {
-        if template.has_groups() {
-            self.compiled.search_captures(input, captures);
-            return;
-        }
-        captures.clear();
-        if let Some(found) = self.compiled.search(input) {
-            captures.set_pattern(Some(found.pattern()));
-            let ends = [found.start(), found.end()];
-            for (slot, end) in captures.slots_mut().iter_mut().zip(ends) {
-                *slot = regex_automata::util::primitives::NonMaxUsize::new(end);
-            }
-        }
     }
 
     /// What a match becomes. A replacement of line ends and groups alone is about the line ends, where the
@@ -184,10 +167,6 @@ impl Expression {
         }
         Ok(Template::new(text, groups))
     }
-}
-
-fn range(group: Option<Span>) -> Range<usize> {
-    group.map_or(0..0, |group| group.range())
 }
 
 fn compiled(parsed: &Hir, most: usize) -> Result<Regex, PatternError> {

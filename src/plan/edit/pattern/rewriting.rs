@@ -18,7 +18,6 @@ pub(super) struct Template {
     ends: Ends,
 }
 
-/// The line ends of a template.
 #[derive(Debug)]
 enum Ends {
     AsWritten,
@@ -107,12 +106,8 @@ pub(super) struct Rewriting<'t> {
     after: Vec<u8>,
     /// As far as this the text is done.
     done: usize,
-    line: Line,
-}
-
-/// The line that was asked for last: where it ends, and how.
-struct Line {
-    end: Option<usize>,
+    /// Where the line ends that was asked for last, and whether with `\r\n`.
+    line_end: Option<usize>,
     crlf: bool,
 }
 
@@ -126,10 +121,8 @@ impl<'t> Rewriting<'t> {
             first: Vec::new(),
             after: Vec::new(),
             done: 0,
-            line: Line {
-                end: None,
-                crlf: false,
-            },
+            line_end: None,
+            crlf: false,
         }
     }
 
@@ -137,17 +130,8 @@ impl<'t> Rewriting<'t> {
         self.budget.go_on()
     }
 
-    /// One more match, without groups but the whole of it.
-    pub(super) fn replace(
-        &mut self,
-        found: Range<usize>,
-        template: &Template,
-    ) -> Result<(), EditError> {
-        self.replace_groups(&[found], template)
-    }
-
     /// One more match. The first of its groups is the whole of it.
-    pub(super) fn replace_groups(
+    pub(super) fn replace(
         &mut self,
         groups: &[Range<usize>],
         template: &Template,
@@ -204,24 +188,23 @@ impl<'t> Rewriting<'t> {
     /// Whether the line that holds this byte ends with `\r\n`; where it has no end, the line before it.
     /// Asked in order, so that no byte is looked at twice.
     fn is_crlf(&mut self, at: usize) -> bool {
-        if self.line.end.is_some_and(|end| at <= end) {
-            return self.line.crlf;
+        if self.line_end.is_some_and(|end| at <= end) {
+            return self.crlf;
         }
         let newline = |byte: &u8| *byte == b'\n';
         let (before, after) = self.body.split_at(at.min(self.body.len()));
         let end = after.iter().position(newline).map(|end| at + end);
-        let known = self.line.end.is_some();
+        let known = self.line_end.is_some();
         if let Some(end) = end.or_else(|| before.iter().rposition(newline).filter(|_| !known)) {
-            self.line.crlf = self
+            self.crlf = self
                 .body
                 .get(..end)
                 .is_some_and(|line| line.ends_with(b"\r"));
         }
-        self.line.end = Some(end.unwrap_or(self.body.len()));
-        self.line.crlf
+        self.line_end = Some(end.unwrap_or(self.body.len()));
+        self.crlf
     }
 
-    /// The whole text.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, EditError> {
         let rest = self.body.get(self.done..).unwrap_or_default();
         self.fits(rest.len() as u64)?;

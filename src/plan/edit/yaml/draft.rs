@@ -4,14 +4,18 @@
 use serde_json::Value;
 
 use super::{
-    CREATED, UPDATED, choose, done, meant,
+    CREATED, UPDATED, choose, done, index,
     model::{self, Node},
     place::Place,
     said, set,
-    splice::{self, Splice},
+    splice::Spot,
     ways,
 };
-use crate::plan::edit::{Budget, EditError, JsonPath, path::Step, path::item};
+use crate::plan::edit::{
+    Budget, EditError, JsonPath,
+    path::{Step, item},
+    text::{Splice, apply, resized},
+};
 
 /// A text, and the changes of it that are not made yet.
 pub(in crate::plan::edit) struct Draft {
@@ -19,8 +23,6 @@ pub(in crate::plan::edit) struct Draft {
     documents: Vec<Node>,
     /// The documents with the changes.
     expected: Vec<Node>,
-    /// In the order of the text.
-    splices: Vec<Splice>,
     changes: Vec<Change>,
     /// Bytes of the text with the changes.
     size: usize,
@@ -50,13 +52,12 @@ impl Draft {
         body: String,
         budget: &Budget<'_>,
     ) -> Result<Self, EditError> {
-        let documents = model::read(&body, &|| budget.go_on())?;
+        let documents = model::read(&body, budget)?;
         Ok(Self {
             size: body.len(),
             expected: documents.clone(),
             body,
             documents,
-            splices: Vec::new(),
             changes: Vec::new(),
         })
     }
@@ -73,16 +74,12 @@ impl Draft {
         value: &Value,
         budget: &Budget<'_>,
     ) -> Result<Option<String>, EditError> {
-        let (number, mut place) = match choose(&self.body, &self.documents, path, document) {
+        let (number, place) = match choose(&self.body, &self.documents, path, document) {
             Ok(found) => found,
             // The tree does not hold what the earlier changes have made.
             Err(_) if !self.changes.is_empty() => {
-                let number = match (document, self.documents.len()) {
-                    (Some(asked), _) => {
-                        usize::try_from(asked).ok().and_then(|it| it.checked_sub(1))
-                    }
-                    (None, count) => (count == 1).then_some(0),
-                };
+                let only = (self.documents.len() == 1).then_some(0);
+                let number = document.map_or(only, index);
                 return number.map_or(Ok(None), |number| {
                     self.change_again(number, path, value, budget)
                 });
@@ -92,10 +89,9 @@ impl Draft {
         if self.changes.iter().any(|change| change.meets(number, path)) {
             return self.change_again(number, path, value, budget);
         }
-        if let Place::New { earlier, .. } = &mut place {
-            *earlier = self.new_beside(number, path);
-        }
-        let Some((splices, spot)) = ways(&self.body, &place, value).next() else {
+        let is_new = matches!(place, Place::New { .. });
+        let earlier = is_new.then(|| self.new_beside(number, path));
+        let Some((splices, spot)) = ways(&self.body, &place, earlier, value).next() else {
             return Ok(None);
         };
         if !splices.iter().all(|splice| self.is_free(splice)) {
@@ -104,15 +100,8 @@ impl Draft {
         let size = resized(self.size, &[], &splices, budget)?;
         let said = said(&self.expected, number, done(&place), path);
         if let Some(root) = self.expected.get_mut(number) {
-            meant(root, path, &place, value, spot);
+            set(root, path, value, spot);
         }
-        for splice in &splices {
-            self.splices.insert(self.turn(splice), splice.clone());
-        }
-        let earlier = match place {
-            Place::New { earlier, .. } => Some(earlier),
-            Place::There(_) => None,
-        };
         self.size = size;
         self.changes.push(Change {
             document: number,
@@ -155,53 +144,28 @@ impl Draft {
             return Ok(None);
         };
         let asked = Some(number as u64 + 1);
-        let (_, mut place) = choose(&self.body, &self.documents, &change.path, asked)?;
-        if let (Place::New { earlier, .. }, Some(before)) = (&mut place, change.earlier) {
-            *earlier = before;
-        }
-        let Some((splices, _)) = ways(&self.body, &place, &whole).next() else {
+        let (_, place) = choose(&self.body, &self.documents, &change.path, asked)?;
+        let Some((splices, _)) = ways(&self.body, &place, change.earlier, &whole).next() else {
             return Ok(None);
         };
-        let places = |splices: &[Splice]| {
-            splices
-                .iter()
-                .map(|(range, _)| range.clone())
-                .collect::<Vec<_>>()
-        };
-        if places(&splices) != places(&change.splices) {
+        let old = change.splices.iter().map(|(range, _)| range);
+        if !old.eq(splices.iter().map(|(range, _)| range)) {
             return Ok(None);
         }
         self.size = resized(self.size, &change.splices, &splices, budget)?;
         change.value = whole;
-        let old = std::mem::replace(&mut change.splices, splices.clone());
-        for (old, new) in old.iter().zip(splices) {
-            if let Some(splice) = self.splices.iter_mut().find(|splice| *splice == old) {
-                *splice = new;
-            }
-        }
+        change.splices = splices;
         let said = said(&self.expected, number, done, path);
         if let Some(root) = self.expected.get_mut(number) {
-            set(root, path, value);
+            set(root, path, value, Spot::After);
         }
         Ok(Some(said))
     }
 
-    /// Where a splice comes among the others: after those of the same place.
-    fn turn(&self, (range, _): &Splice) -> usize {
-        let key = (range.start, range.end);
-        self.splices
-            .partition_point(|(other, _)| (other.start, other.end) <= key)
-    }
-
     /// Whether no other splice reaches into it.
-    fn is_free(&self, splice: &Splice) -> bool {
-        let at = self.turn(splice);
-        let before = at
-            .checked_sub(1)
-            .and_then(|before| self.splices.get(before));
-        let after = self.splices.get(at);
-        before.is_none_or(|(before, _)| before.end <= splice.0.start)
-            && after.is_none_or(|(after, _)| splice.0.end <= after.start)
+    fn is_free(&self, (range, _): &Splice) -> bool {
+        let mut others = self.changes.iter().flat_map(|change| &change.splices);
+        others.all(|(other, _)| other.end <= range.start || range.end <= other.start)
     }
 
     /// Makes the changes; `false` if the result is not what was meant.
@@ -209,8 +173,12 @@ impl Draft {
         if self.changes.is_empty() {
             return Ok(true);
         }
-        let body = splice::apply(&self.body, &self.splices);
-        let documents = match model::read(&body, &|| budget.go_on()) {
+        let all = self.changes.iter().flat_map(|change| &change.splices);
+        let mut splices: Vec<Splice> = all.cloned().collect();
+        // Those of one place stay in the order of the changes.
+        splices.sort_by_key(|(range, _)| (range.start, range.end));
+        let body = apply(&self.body, &splices, budget)?;
+        let documents = match model::read(&body, budget) {
             Ok(documents) => documents,
             Err(error @ EditError::Stopped(_)) => return Err(error),
             Err(_) => return Ok(false),
@@ -220,7 +188,6 @@ impl Draft {
         }
         self.body = body;
         self.documents = documents;
-        self.splices.clear();
         self.changes.clear();
         Ok(true)
     }
@@ -248,18 +215,4 @@ fn put(value: &mut Value, steps: &[Step], new: &Value) -> Option<&'static str> {
         _ => return None,
     };
     put(inner, rest, new)
-}
-
-/// The bytes of a text of that size when the new splices are made instead of the old ones.
-fn resized(
-    size: usize,
-    old: &[Splice],
-    new: &[Splice],
-    budget: &Budget<'_>,
-) -> Result<usize, EditError> {
-    let cut = |splices: &[Splice]| splices.iter().map(|(range, _)| range.len()).sum::<usize>();
-    let put = |splices: &[Splice]| splices.iter().map(|(_, text)| text.len()).sum::<usize>();
-    let size = (size + cut(old) + put(new)).saturating_sub(put(old) + cut(new));
-    budget.fits(size as u64)?;
-    Ok(size)
 }

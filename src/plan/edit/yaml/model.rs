@@ -5,9 +5,10 @@ use std::{collections::HashSet, ops::Range};
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, StrInput, StructureStyle, options};
 
-use super::layout;
 use crate::plan::edit::{
-    EditError, GoOn, JsonPath, Language, Position, When, fits, path::Step, path::item,
+    Budget, EditError, Language, Position, When, fits,
+    path::{Step, item},
+    text::{line_end, line_start},
 };
 
 /// A node. Compared without its place, spelling and style.
@@ -69,7 +70,6 @@ impl Node {
         }
     }
 
-    /// The member of that name.
     pub(super) fn member(&self, name: &str) -> Option<&(Self, Self)> {
         match &self.content {
             Content::Members(members) => members.iter().find(|(key, _)| key.key() == Some(name)),
@@ -77,7 +77,6 @@ impl Node {
         }
     }
 
-    /// One step down.
     pub(super) fn child(&self, step: &Step) -> Option<&Self> {
         match (step, &self.content) {
             (Step::Name(name), Content::Members(_)) => self.member(name).map(|(_, value)| value),
@@ -86,23 +85,22 @@ impl Node {
         }
     }
 
-    /// The same place, to be changed.
-    pub(super) fn at_mut(&mut self, path: &JsonPath) -> Option<&mut Self> {
-        let mut node = self;
-        for step in path.steps() {
-            node = match (step, &mut node.content) {
-                (Step::Name(name), Content::Members(members)) => members
-                    .iter_mut()
-                    .find(|(key, _)| key.key() == Some(name))
-                    .map(|(_, value)| value)?,
+    /// The node to which these steps lead, to be changed.
+    pub(super) fn at_mut(&mut self, steps: &[Step]) -> Option<&mut Self> {
+        steps
+            .iter()
+            .try_fold(self, |node, step| match (step, &mut node.content) {
+                (Step::Name(name), Content::Members(members)) => {
+                    let mut members = members.iter_mut();
+                    let member = members.find(|(key, _)| key.key() == Some(name));
+                    member.map(|(_, value)| value)
+                }
                 (Step::Index(index), Content::Items(items)) => {
                     let index = item(*index, items.len())?;
-                    items.get_mut(index)?
+                    items.get_mut(index)
                 }
-                _ => return None,
-            };
-        }
-        Some(node)
+                _ => None,
+            })
     }
 
     /// What of it stands last in the text.
@@ -122,7 +120,7 @@ impl Node {
     pub(super) fn end(&self, body: &str) -> usize {
         let last = self.last();
         if last.style == Style::BlockScalar {
-            layout::end_of_lines(body, last.span.end)
+            end_of_lines(body, last.span.end)
         } else {
             last.span.end
         }
@@ -157,14 +155,14 @@ impl Node {
 
 /// Reads every document of the text. Duplicate keys, also of other spelling, are an error. A text that is
 /// too long is not begun.
-pub(super) fn read(body: &str, go_on: GoOn<'_>) -> Result<Vec<Node>, EditError> {
+pub(super) fn read(body: &str, budget: &Budget<'_>) -> Result<Vec<Node>, EditError> {
     fits(Language::Yaml, body.len())?;
     let options = options! { emit_comments: false };
     let mut reader = Reader {
         body,
         events: Parser::new_from_str_with_options(body, options),
         count: 0,
-        go_on,
+        budget,
     };
     let mut documents = Vec::new();
     while let Some((event, _)) = reader.next()? {
@@ -187,13 +185,13 @@ struct Reader<'a> {
     events: Parser<'a, StrInput<'a>>,
     /// Events so far.
     count: usize,
-    go_on: GoOn<'a>,
+    budget: &'a Budget<'a>,
 }
 
 impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<Option<(Event<'a>, Range<usize>)>, EditError> {
         if self.count.is_multiple_of(EVENTS) {
-            (self.go_on)()?;
+            self.budget.go_on()?;
         }
         self.count += 1;
         match self.events.next() {
@@ -207,11 +205,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn need(&mut self) -> Result<(Event<'a>, Range<usize>), EditError> {
+        self.next()?.ok_or_else(too_early)
+    }
+
     fn node(&mut self, depth: usize) -> Result<Node, EditError> {
-        match self.next()? {
-            Some((event, span)) => self.node_of(event, span, depth),
-            None => Err(invalid("it ends too early".to_owned(), None)),
-        }
+        let (event, span) = self.need()?;
+        self.node_of(event, span, depth)
     }
 
     fn node_of(
@@ -244,10 +244,9 @@ impl<'a> Reader<'a> {
             Event::SequenceStart(style, anchor, tag) => {
                 let mut items = Vec::new();
                 span.end = loop {
-                    match self.next()? {
-                        Some((Event::SequenceEnd, end)) => break end.end,
-                        Some((event, span)) => items.push(self.node_of(event, span, depth + 1)?),
-                        None => return Err(invalid("it ends too early".to_owned(), None)),
+                    match self.need()? {
+                        (Event::SequenceEnd, end) => break end.end,
+                        (event, span) => items.push(self.node_of(event, span, depth + 1)?),
                     }
                 };
                 items.shrink_to_fit();
@@ -261,19 +260,18 @@ impl<'a> Reader<'a> {
             Event::MappingStart(style, anchor, tag) => {
                 let mut members: Vec<(Node, Node)> = Vec::new();
                 span.end = loop {
-                    match self.next()? {
-                        Some((Event::MappingEnd, end)) => break end.end,
-                        Some((event, span)) => {
+                    match self.need()? {
+                        (Event::MappingEnd, end) => break end.end,
+                        (event, span) => {
                             let key = self.node_of(event, span, depth + 1)?;
                             let mut value = self.node(depth + 1)?;
                             if value.is_empty() && value.anchor == 0 {
                                 // The parser places it before the colon.
-                                let at = layout::after(self.body, key.span.end, ':');
+                                let at = after(self.body, key.span.end, ':');
                                 value.span = at.map_or(value.span, |at| at..at);
                             }
                             members.push((key, value));
                         }
-                        None => return Err(invalid("it ends too early".to_owned(), None)),
                     }
                 };
                 members.shrink_to_fit();
@@ -286,7 +284,7 @@ impl<'a> Reader<'a> {
                 }
                 (Content::Members(members), anchor, tag, style)
             }
-            _ => return Err(invalid("it ends too early".to_owned(), None)),
+            _ => return Err(too_early()),
         };
         Ok(Node {
             content,
@@ -350,13 +348,17 @@ impl Style {
     }
 }
 
-fn invalid(problem: String, at: Option<Position>) -> EditError {
+pub(super) fn invalid(problem: String, at: Option<Position>) -> EditError {
     EditError::Invalid {
         language: Language::Yaml,
         problem,
         at,
         when: When::Before,
     }
+}
+
+fn too_early() -> EditError {
+    invalid("it ends too early".to_owned(), None)
 }
 
 /// Whether plain text may be null, a truth value, a number, a date, a time, a merge key or the like to
@@ -375,4 +377,51 @@ fn may_be_number(lower: &str) -> bool {
     let digits = lower.trim_start_matches(['-', '+', '.']);
     let number = |c: char| c.is_ascii_hexdigit() || "_:.+-xotz, ".contains(c);
     digits.starts_with(|c: char| c.is_ascii_digit()) && lower.chars().all(number)
+}
+
+/// The end of the last line before this byte that is not empty. A line that only begins before it is
+/// not looked at, if it begins with blanks.
+fn end_of_lines(body: &str, at: usize) -> usize {
+    let text = body.get(..at).unwrap_or_default();
+    let last = line_start(body, at);
+    let text = match text.get(last..) {
+        Some(line) if line.trim_matches(' ').is_empty() => text.get(..last).unwrap_or_default(),
+        _ => text,
+    };
+    text.trim_end_matches(['\n', '\r']).len()
+}
+
+/// The next byte that is neither blank nor in a comment.
+pub(super) fn skip(body: &str, mut at: usize) -> usize {
+    loop {
+        let rest = body.get(at..).unwrap_or_default();
+        let blank = rest.len() - rest.trim_start().len();
+        at += blank;
+        if !body.get(at..).is_some_and(|rest| rest.starts_with('#')) {
+            return at;
+        }
+        at = line_end(body, at);
+    }
+}
+
+/// The byte after this indicator, if it comes next.
+pub(super) fn after(body: &str, at: usize, indicator: char) -> Option<usize> {
+    let at = skip(body, at);
+    let rest = body.get(at..)?;
+    rest.starts_with(indicator)
+        .then_some(at + indicator.len_utf8())
+}
+
+/// The byte after so many anchors and tags that come next.
+pub(super) fn after_properties(body: &str, mut at: usize, count: usize) -> Option<usize> {
+    for _ in 0..count {
+        at = skip(body, at);
+        let rest = body.get(at..)?.strip_prefix(['&', '!'])?;
+        let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}');
+        at += 1 + match rest.strip_prefix('<') {
+            Some(_) => rest.find('>')? + 1,
+            None => rest.find(ends).unwrap_or(rest.len()),
+        };
+    }
+    Some(at)
 }

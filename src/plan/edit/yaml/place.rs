@@ -1,12 +1,12 @@
 //! Where in the text a path leads, and whether an edit there can be made at all.
 
-use super::{
-    layout,
-    model::{Content, Node, Style},
+use super::model::{Content, Node, Style, after as after_sign, after_properties, skip};
+use crate::plan::edit::{
+    EditError, JsonPath,
+    path::{Step, item},
+    text::column,
 };
-use crate::plan::edit::{EditError, JsonPath, path::Step, path::item};
 
-/// The place that a path names.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
     There(Seat<'a>),
@@ -14,8 +14,6 @@ pub(super) enum Place<'a> {
     New {
         mapping: Seat<'a>,
         key: &'a str,
-        /// How many new keys of the mapping are put in before this one.
-        earlier: usize,
     },
 }
 
@@ -32,7 +30,6 @@ pub(super) struct Seat<'a> {
     pub(super) column: usize,
 }
 
-/// What a node hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Nothing,
@@ -52,10 +49,7 @@ impl<'a> Place<'a> {
         };
         let mut seat = Seat::root(root);
         for (depth, step) in path.steps().iter().enumerate() {
-            let missing = |problem: String| EditError::PlaceNotFound {
-                path: path.first(depth + 1),
-                problem,
-            };
+            let missing = |problem: String| path.first(depth + 1).missing(problem);
             match (&seat.node.content, step) {
                 (Content::Members(_), Step::Name(name)) => match seat.node.member(name) {
                     Some((key, value)) => {
@@ -65,7 +59,6 @@ impl<'a> Place<'a> {
                         return Ok(Self::New {
                             mapping: seat,
                             key: name,
-                            earlier: 0,
                         });
                     }
                     None => return Err(missing("there is no such key".to_owned())),
@@ -119,7 +112,7 @@ impl<'a> Seat<'a> {
     /// The value of a key in it.
     pub(super) fn value(&self, body: &str, key: &Node, value: &'a Node) -> Option<Self> {
         let after = self.inner(After::Key);
-        let colon = layout::after(body, key.span.end, ':');
+        let colon = after_sign(body, key.span.end, ':');
         let bare = (after == After::Flow && value.is_empty()).then_some(key.span.end);
         self.child(body, value, after, colon.or(bare)?)
     }
@@ -129,8 +122,8 @@ impl<'a> Seat<'a> {
         let after = self.inner(After::Dash);
         let lead = match index.checked_sub(1).and_then(|before| items.get(before)) {
             _ if after == After::Flow => node.span.start,
-            None => layout::after(body, self.start, '-')?,
-            Some(before) => layout::after(body, before.end(body), '-')?,
+            None => after_sign(body, self.start, '-')?,
+            Some(before) => after_sign(body, before.end(body), '-')?,
         };
         self.child(body, node, after, lead)
     }
@@ -139,11 +132,11 @@ impl<'a> Seat<'a> {
         let properties = usize::from(node.anchor > 0) + usize::from(node.tag.is_some());
         let lead = match after {
             After::Flow => lead,
-            _ => layout::after_properties(body, lead, properties)?,
+            _ => after_properties(body, lead, properties)?,
         };
         let start = match node.style {
             _ if node.is_empty() => lead,
-            Style::Block | Style::BlockScalar => layout::skip(body, lead),
+            Style::Block | Style::BlockScalar => skip(body, lead),
             _ => node.span.start,
         };
         Some(Self {
@@ -151,7 +144,7 @@ impl<'a> Seat<'a> {
             start,
             lead,
             after,
-            column: layout::column(body, self.start),
+            column: column(body, self.start),
         })
     }
 }

@@ -9,12 +9,13 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{
-    layout::{self, line_end, line_start, starts_line},
     model::{Content, Node, Style},
     place::{After, Seat},
     write::{self, Form, INDENT},
 };
-use crate::plan::edit::text::{end_near, with_ends};
+use crate::plan::edit::text::{
+    Splice, column, end_near, line_end, line_start, starts_line, with_ends,
+};
 
 /// Where a new key is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +27,6 @@ pub(super) enum Spot {
     /// Before the last member: after a text that ends without a line end, nothing can follow.
     BeforeLast,
 }
-
-/// These bytes become that text.
-pub(super) type Splice = (Range<usize>, String);
 
 /// What another value takes; `None` if it is not written in that form.
 pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Option<Vec<Splice>> {
@@ -53,7 +51,7 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
             let column = if node.is_empty() {
                 deeper
             } else {
-                layout::column(body, seat.start)
+                column(body, seat.start)
             };
             let fits = column > seat.column
                 || (column == seat.column && seat.after == After::Key && value.is_array());
@@ -79,7 +77,7 @@ pub(super) fn set(body: &str, seat: &Seat<'_>, value: &Value, form: Form) -> Opt
                 (old.more.clone(), text),
             )
         }
-        Text::Line(text) | Text::Literal(text) => {
+        Text::Written(text) => {
             let (first, more) = cut(&text);
             // A collection below its key gives way to a value beside the key, but for comments between.
             let beside = old.starts_line && node.style == Style::Block && {
@@ -122,10 +120,10 @@ pub(super) fn add(
         return wanted.then(|| add_in_flow(body, mapping, last, earlier, &member))?;
     }
     let (last_key, last_value) = last?;
-    let column = layout::column(body, mapping.start);
+    let column = column(body, mapping.start);
     let deeper = column + INDENT;
     let member = match Text::of(value, Style::Plain, deeper, form)? {
-        Text::Line(text) | Text::Literal(text) => format!("{name}: {text}"),
+        Text::Written(text) => format!("{name}: {text}"),
         Text::Block(value) => {
             let (pad, text) = (" ".repeat(deeper), write::block(value, deeper, form));
             format!("{name}:\n{pad}{text}")
@@ -177,7 +175,7 @@ fn add_in_flow(
     let after = rest.trim_start_matches(',').trim_start();
     let splices =
         if starts_line(body, key.span.start) && (after.is_empty() || after.starts_with('#')) {
-            let pad = " ".repeat(layout::column(body, key.span.start));
+            let pad = " ".repeat(column(body, key.span.start));
             if comma {
                 vec![(line..line, format!("\n{pad}{member},"))]
             } else if earlier > 0 {
@@ -194,16 +192,15 @@ fn add_in_flow(
 
 /// What is written, before it has its place.
 enum Text<'a> {
-    Line(String),
-    Literal(String),
+    Written(String),
     Block(&'a Value),
 }
 
 impl<'a> Text<'a> {
     fn of(value: &'a Value, old: Style, indent: usize, form: Form) -> Option<Self> {
         match (form, value) {
-            (Form::Line, _) => Some(Self::Line(write::flow(value, old))),
-            (Form::Lines, Value::String(text)) => write::literal(text, indent).map(Self::Literal),
+            (Form::Line, _) => Some(Self::Written(write::flow(value, old))),
+            (Form::Lines, Value::String(text)) => write::literal(text, indent).map(Self::Written),
             _ if old != Style::Flow && !write::is_flow(value) => Some(Self::Block(value)),
             _ => None,
         }
@@ -264,18 +261,4 @@ fn ended(body: &str, near: usize, splices: impl IntoIterator<Item = Splice>) -> 
     splices
         .map(|(range, text)| (range, with_ends(&text, end)))
         .collect()
-}
-
-/// Makes the splices, which are in order and do not overlap.
-pub(super) fn apply(body: &str, splices: &[Splice]) -> String {
-    let put: usize = splices.iter().map(|(_, text)| text.len()).sum();
-    let mut after = String::with_capacity(body.len() + put);
-    let mut done = 0;
-    for (range, text) in splices {
-        after.push_str(body.get(done..range.start).unwrap_or_default());
-        after.push_str(text);
-        done = range.end;
-    }
-    after.push_str(body.get(done..).unwrap_or_default());
-    after
 }

@@ -1,7 +1,5 @@
 //! Values as YAML text. What is written has one meaning in every version of YAML.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 
 use super::model::{Style, may_be_other};
@@ -25,18 +23,15 @@ pub(super) fn flow(value: &Value, style: Style) -> String {
     }
 }
 
-/// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Over several lines: a literal text, or a collection in block style.
     Lines,
     /// The same, with texts of several lines in quotes.
     Quoted,
-    /// On one line.
     Line,
 }
 
-/// One level.
 pub(super) const INDENT: usize = 2;
 
 /// A value over as many lines as it needs, the first of them without indentation.
@@ -104,7 +99,6 @@ pub(super) fn is_flow(value: &Value) -> bool {
     }
 }
 
-/// A key.
 pub(super) fn name(key: &str) -> String {
     string(key, Style::Plain)
 }
@@ -123,18 +117,14 @@ fn string(text: &str, style: Style) -> String {
 fn double_quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
-        let written = match c {
-            '"' => quoted.write_str("\\\""),
-            '\\' => quoted.write_str("\\\\"),
-            '\n' => quoted.write_str("\\n"),
-            '\r' => quoted.write_str("\\r"),
-            '\t' => quoted.write_str("\\t"),
-            c if u32::from(c) > 0xFFFF => quoted.write_char(c),
-            c if !is_harmless(c) => write!(quoted, "\\u{:04x}", u32::from(c)),
-            c => quoted.write_char(c),
-        };
-        // Writing to a string does not fail.
-        debug_assert!(written.is_ok());
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            c if u32::from(c) > 0xFFFF || is_harmless(c) => quoted.push(c),
+            c => quoted.extend(format!("\\u{:04x}", u32::from(c)).chars()),
+        }
     }
     quoted.push('"');
     quoted
@@ -149,35 +139,8 @@ fn is_harmless(c: char) -> bool {
 /// Whether a text can be written without quotes, also inside of `[]` and `{}`, and will be read as text
 /// by everybody.
 fn may_be_plain(text: &str) -> bool {
-    let first = |c: char| {
-        c.is_alphabetic() || matches!(c, '_' | '/' | '.' | '(' | '$') || c.is_ascii_digit()
-    };
-    let inner = |c: char| {
-        c.is_alphanumeric()
-            || matches!(
-                c,
-                ' ' | '_'
-                    | '-'
-                    | '.'
-                    | '/'
-                    | '('
-                    | ')'
-                    | '+'
-                    | '$'
-                    | '='
-                    | '~'
-                    | '@'
-                    | ';'
-                    | '^'
-                    | '<'
-                    | '>'
-                    | '\''
-                    | '*'
-                    | '&'
-                    | '!'
-                    | '%'
-            )
-    };
+    let first = |c: char| c.is_alphabetic() || c.is_ascii_digit() || "_/.($".contains(c);
+    let inner = |c: char| c.is_alphanumeric() || " _-./()+$=~@;^<>'*&!%".contains(c);
     text.starts_with(first)
         && text.chars().all(inner)
         && !text.ends_with(' ')

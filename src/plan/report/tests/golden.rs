@@ -194,7 +194,7 @@ fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
         at: at(8),
         left: Vec::new(),
     };
-    let text = log::lines(&story);
+    let text = log_lines(&story);
     let lines: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -230,7 +230,7 @@ fn the_log_has_a_line_an_event_and_no_contents_r_001_161_r_001_168() {
         assert!(!text.contains(content), "{content}");
     }
     assert_eq!(
-        log::file(&story.ended),
+        log_file(&story.ended),
         "agent_logs/executor/2026-02-24.jsonl"
     );
 }
