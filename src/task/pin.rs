@@ -9,7 +9,7 @@ use std::{fmt, str::FromStr};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{canonical::canonical, hex::hexadecimal};
+use super::{canonical, hexadecimal};
 
 /// A tool's name, input schema and output schema, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]

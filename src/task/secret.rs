@@ -7,6 +7,7 @@
 
 mod credentials;
 mod decoded;
+mod forms;
 mod links;
 mod table;
 mod values;
