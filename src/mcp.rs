@@ -8,72 +8,65 @@
 //! by a signal, whatever the server does with its pipes. It promises to say truly whether the tool
 //! may have done something ([`Effect`]). And it leaves no process behind.
 //!
-//! rmcp does the handshake; `wire` says what it is kept away from, and why.
+//! [`session`] asks, over the pipes of [`wire`]; [`era`] and [`greeting`] are the handshake.
 
 mod adopted;
-mod alarm;
 mod answer;
-mod arguments;
 mod bounds;
-mod cause;
+mod check;
 mod child;
 mod closing;
-mod desk;
 mod era;
 mod error;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
 mod greeting;
-mod handler;
-mod inspect;
+mod lines;
 mod memory;
 mod message;
-mod output;
 mod questions;
-mod race;
 mod raw;
 mod report;
-mod schema;
 mod session;
 mod spec;
 mod stderr;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod torn;
+mod wait;
 mod wire;
 
 use std::{io, time::Duration};
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use serde_json::{Map, Value};
 use tokio::{
     runtime::{Builder, Runtime},
     time::Instant,
 };
 
-use self::{
-    alarm::Alarm,
-    child::Started,
-    desk::CallLine,
-    era::{Found, Opening, Setting},
-    memory::Memory,
-    session::{Limits, Session, Standing, millis},
-};
+#[cfg(any(test, fuzzing))]
+pub(crate) use self::wire::overhear;
 pub(crate) use self::{
     answer::{Content, Part, ToolAnswer},
+    check::OutputCheck,
     closing::Closing,
     error::CallError,
-    inspect::{Inspection, inspect},
-    output::OutputCheck,
     raw::Raw,
     report::{Parting, ServerReport},
     spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall},
     tools::{Hints, ToolListing, near},
 };
+use self::{
+    child::Started,
+    era::{Found, Opening, Setting},
+    memory::Memory,
+    message::CALL,
+    session::{Session, Standing, millis},
+    wait::Limits,
+    wire::CallLine,
+};
 use crate::{
     host::Host,
-    task::{Drift, Effect, OnDrift, Phase, Pinned, Repeatable},
+    task::{Drift, Effect, OnDrift, Phase, Pinned, Protocol, Repeatable},
 };
 
 /// How a call ended.
@@ -165,12 +158,12 @@ fn called(
         progress,
     ));
     let asked = matches!(result, Err(CallError::InputRequired { .. }));
-    let effect = match session.desk.call_line() {
+    let effect = match session.wire.call {
         _ if course.answered && !asked => Effect::Done,
         CallLine::Delivered => Effect::Unknown,
         CallLine::Unsent => Effect::None,
     };
-    let mut closing = Closing::new(runtime, session, server);
+    let mut closing = Closing::new(runtime, session);
     match &result {
         Ok(_) if after == After::Stay => {}
         Ok(_) | Err(_) => closing.tell(),
@@ -236,7 +229,7 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
         .map_err(failed)?;
     let session = {
         let _inside = runtime.enter();
-        Session::with(started, server)?
+        Session::with(started, server, host)?
     };
     Ok((runtime, session))
 }
@@ -259,20 +252,15 @@ async fn converse(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
-    let alarm = Alarm::new(host).map_err(|source| CallError::SpawnFailed {
-        server: server.name.clone(),
-        operation: "listen for signals",
-        source,
-    })?;
     tracing::debug!("server started");
     let end = call.budget.map(|budget| Instant::now() + budget);
-    let at = Setting::new(server, host, &alarm, end);
-    let found = match session.service {
+    let at = Setting::new(server, host, end);
+    let found = match session.peer {
         // It has been greeted, and has answered.
         Some(_) => None,
         None => era::negotiate(session, Opening::of(call), &at).await?,
     };
-    let first = attempt(session, course, call, found, &at, progress).await;
+    let first = attempt(session, course, call, found, (host, end), progress).await;
     let Err(error) = first else { return first };
     if session.standing != Standing::Remembered {
         return Err(error);
@@ -286,83 +274,88 @@ async fn converse(
         return Err(error);
     }
     // An error that a modern server may answer too, and that is then the tool's own.
-    let at = Setting::new(server, host, &alarm, end);
+    let at = Setting::new(server, host, end);
     if era::shows_another_era(&error) && era::turned_legacy(session, &at).await {
         course.answered = false;
-        return attempt(session, course, call, None, &at, progress).await;
+        return attempt(session, course, call, None, (host, end), progress).await;
     }
     Err(error)
 }
 
-/// Check and call, on a server that has been greeted.
+/// Check and call, on a server that has been greeted. `end` is the end of the run's time.
 async fn attempt(
     session: &mut Session,
     course: &mut Course,
     call: &ToolCall,
     found: Found,
-    at: &Setting<'_>,
+    (host, end): (&Host, Option<Instant>),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
-    let (alarm, host) = (at.alarm, at.host);
-    if call.resumption.is_some() {
-        can_resume(session)?;
-        session.desk.number_call(another_id(host));
-    }
-    tracing::debug!("handshake done");
-    let mut limits = Limits {
-        idle: call.idle_timeout,
-        total: call.total_timeout,
-        until: Instant::now() + call.total_timeout,
+    let Resumption { responses, state } = match call.resumption.clone() {
+        Some(resumption) => {
+            can_resume(session)?;
+            session.next_id = another_id(host);
+            resumption
+        }
+        None => Resumption::default(),
     };
-    limits.until = at.end.map_or(limits.until, |end| end.min(limits.until));
+    tracing::debug!("handshake done");
+    let startup = session.spec.startup_timeout;
+    session.limits = Limits {
+        idle: call.idle_timeout,
+        ..Limits::within(call.total_timeout)
+    };
+    let until = session.limits.until;
+    session.limits.until = end.map_or(until, |end| end.min(until));
     if session.standing != Standing::Agreed {
         // Without a handshake the first answer tells that the server is up.
-        limits.idle = limits.idle.map(|idle| idle.max(at.limits.total));
+        session.limits.idle = call.idle_timeout.map(|idle| idle.max(startup));
     }
     let mut tool = None;
     if call.lists() {
         course.phase = Phase::ValidateArguments;
-        tool = Some(check(session, course, call, found, at, &limits).await?);
-        limits.idle = call.idle_timeout;
+        tool = Some(checked(session, course, call, found).await?);
+        session.limits.idle = call.idle_timeout;
     } else {
         tracing::info!("The server's tools are not listed: nothing is to be checked against them.");
     }
 
     course.phase = Phase::Call;
-    let mut params =
-        CallToolRequestParams::new(call.tool.clone()).with_arguments(call.arguments.clone());
-    if let Some(Resumption { responses, state }) = call.resumption.clone() {
-        params.input_responses = responses;
-        params.request_state = state;
-    }
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let responses = responses.map(|responses| Map::from_iter(responses).into());
+    let params = [
+        ("name", Some(Value::from(call.tool.clone()))),
+        ("arguments", Some(call.arguments.clone().into())),
+        ("inputResponses", responses),
+        ("requestState", state.map(Value::from)),
+    ];
+    let params = params.into_iter();
+    let params = params.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let params = params.collect();
     let began = host.moment();
-    let body = match call.if_lost {
-        Repeatable::Yes => session.exchange(alarm, &limits, request, progress).await,
+    let answer = match call.if_lost {
+        Repeatable::Yes => session.exchange(CALL, params, progress).await,
         // The server may have done what it says it refused.
-        Repeatable::Once => session.ask(alarm, &limits, request, progress).await,
+        Repeatable::Once => session.ask(CALL, params, progress).await,
     };
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
-    let body = body.map_err(|halt| session.error(halt, Phase::Call, answer::METHOD))?;
+    let answer = answer.map_err(|halt| session.error(halt, CALL))?;
     course.answered = true;
-    let answer = answer::read(session, &call.tool, body)?;
-    course.output = output::check(session, call, tool, &answer, alarm).await;
+    let answer = answer::read(session, &call.tool, answer)?;
+    course.output = check::output(session, call, tool, &answer).await;
     Ok(answer)
 }
 
 /// Finds the tool, and checks that it is the one that was pinned and takes the arguments.
-async fn check(
+async fn checked(
     session: &mut Session,
     course: &mut Course,
     call: &ToolCall,
     found: Found,
-    at: &Setting<'_>,
-    limits: &Limits,
 ) -> Result<ToolListing, CallError> {
     let found = match found {
         Some(found) => found,
-        None => tools::find(session, &call.tool, limits, at.alarm).await,
+        None => tools::find(session, &call.tool).await,
     };
     course.drift = call.pinned.as_ref().and_then(|pinned| match &found {
         Ok(tool) => pinned.pin.drift(tool.pin()),
@@ -374,7 +367,7 @@ async fn check(
         && let Some(drift) = course.drift.take()
     {
         return Err(CallError::ToolChanged {
-            server: session.server.clone(),
+            server: session.spec.name.clone(),
             tool: call.tool.clone(),
             drift: Box::new(drift),
         });
@@ -384,9 +377,9 @@ async fn check(
         tracing::info!("{} is as it was pinned.", call.tool);
     }
     session.standing = Standing::Agreed;
-    output::prepare(session, call, &tool, limits, at.alarm).await?;
+    check::prepare(session, call, &tool).await?;
     if call.check_arguments == ArgumentCheck::AgainstServer {
-        arguments::check(session, call, &tool, limits, at.alarm).await?;
+        check::arguments(session, call, &tool).await?;
     }
     Ok(tool)
 }
@@ -397,7 +390,7 @@ fn can_resume(session: &Session) -> Result<(), CallError> {
         return Ok(());
     }
     Err(CallError::NotResumable {
-        server: session.server.clone(),
+        server: session.spec.name.clone(),
         version: session.version().map(|version| format!("MCP {version}")),
     })
 }
@@ -410,4 +403,55 @@ fn another_id(host: &Host) -> i64 {
         *to = from;
     }
     (1 << 32) + i64::from(u32::from_be_bytes(bytes))
+}
+
+/// What a look at a server has shown.
+#[derive(Debug)]
+pub(crate) struct Inspection {
+    /// The tools it lists.
+    pub(crate) result: Result<Vec<ToolListing>, CallError>,
+    /// From its start until requests could be sent; none if that never came. In the modern era
+    /// there is no handshake: its first answer tells.
+    pub(crate) ready_after: Option<Duration>,
+    /// Its end is in it too.
+    pub(crate) report: ServerReport,
+}
+
+/// Starts and greets a server, asks it for its tools and tells it to end; nothing is called. The handshake and the
+/// listing may each take its startup timeout. Must not be called from async code.
+pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
+    let (runtime, mut session) = match open(server, host) {
+        Ok(opened) => opened,
+        Err(error) => {
+            return Inspection {
+                result: Err(error),
+                ready_after: None,
+                report: ServerReport::default(),
+            };
+        }
+    };
+    let mut ready_after = None;
+    let result = runtime.block_on(look(&mut session, server, host, &mut ready_after));
+    Inspection {
+        result,
+        ready_after,
+        report: Closing::new(runtime, session).finish(),
+    }
+}
+
+async fn look(
+    session: &mut Session,
+    server: &ServerSpec,
+    host: &Host,
+    ready_after: &mut Option<Duration>,
+) -> Result<Vec<ToolListing>, CallError> {
+    // Found out anew: what a look learns is to be true now.
+    let at = Setting::new(server, host, None);
+    era::negotiate(session, Opening::Call(Repeatable::Once), &at).await?;
+    let ready = session.started.elapsed();
+    *ready_after = (server.protocol != Protocol::Modern).then_some(ready);
+    session.limits = Limits::within(server.startup_timeout);
+    let tools = tools::all(session).await?;
+    ready_after.get_or_insert_with(|| session.started.elapsed());
+    Ok(tools)
 }

@@ -67,7 +67,7 @@ impl Interrupt {
 /// looks here, undoes what it began, and the envelope says `cancelled`.
 ///
 /// Signals are the process's, and so is what is noted of them: every value of this type is the same.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Interrupts(());
 
 /// The number of the last signal caught; 0 while there is none.

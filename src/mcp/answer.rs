@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, fmt};
 
-use rmcp::model::ErrorCode;
 use serde::{
     Deserialize, Deserializer,
     de::{self, SeqAccess, Visitor},
@@ -12,14 +11,14 @@ use serde_json::{Value, value::RawValue};
 use super::{
     bounds,
     error::{CallError, Declared, Hint},
-    message::{RpcError, is_not_understood},
+    message::{
+        CALL, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, is_not_understood, present,
+    },
     questions,
     raw::{Answer, Raw},
     session::{Session, Standing},
     spec::Caller,
 };
-
-pub(super) const METHOD: &str = "tools/call";
 
 /// A complete answer. `isError: true` is one too: the tool's own failure, in its own words.
 #[derive(Debug, Clone)]
@@ -87,11 +86,6 @@ struct Wire<'a> {
     result_type: Option<String>,
 }
 
-/// Tells `null` from absent.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
 /// Content blocks, as many as are read.
 fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValue>, D::Error> {
     struct Blocks;
@@ -121,16 +115,8 @@ fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValu
 
 /// Reads an answer to `tools/call`.
 pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<ToolAnswer, CallError> {
-    let malformed = |reason: String| CallError::Malformed {
-        server: session.server.clone(),
-        method: METHOD,
-        reason: session.excerpt(&reason),
-    };
-    let raw = match answer {
-        Answer::Result(raw) => raw,
-        Answer::Error(error) => return Err(refused(session, METHOD, error)),
-        Answer::Malformed(reason) => return Err(malformed(reason)),
-    };
+    let malformed = |reason: String| session.malformed(CALL, &reason);
+    let raw = result(session, CALL, answer)?;
     // A struct also reads from an array.
     if !raw.get().starts_with('{') {
         return Err(malformed(format!(
@@ -143,9 +129,10 @@ pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<Tool
     match wire.result_type.as_deref() {
         None | Some("complete") => {}
         Some("input_required") => {
-            let questions = questions::read(raw.get(), &session.secrets).map_err(malformed)?;
+            let secrets = &session.spec.secrets;
+            let questions = questions::read(raw.get(), secrets).map_err(malformed)?;
             return Err(CallError::InputRequired {
-                server: session.server.clone(),
+                server: session.spec.name.clone(),
                 tool: tool.to_owned(),
                 questions: Box::new(questions),
             });
@@ -187,11 +174,25 @@ fn part<T>(
     }
 }
 
+/// The result of an answer, which may be an error.
+pub(super) fn result(
+    session: &Session,
+    method: &'static str,
+    answer: Answer,
+) -> Result<Raw, CallError> {
+    match answer {
+        Answer::Result(raw) => Ok(raw),
+        Answer::Error(error) => Err(refused(session, method, error)),
+        Answer::Malformed(reason) => Err(session.malformed(method, &reason)),
+    }
+}
+
 /// An error answer. A modern server that does not speak our version says so only here.
-pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
-    let server = session.server.clone();
-    let message = bounds::message(&session.secrets.cut(&error.message));
-    if error.code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0) {
+fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
+    let spec = &session.spec;
+    let server = spec.name.clone();
+    let message = bounds::message(&spec.secrets.cut(&error.message));
+    if error.code == UNSUPPORTED_VERSION {
         return session.mismatch(&message);
     }
     let hint = match session.standing {
@@ -200,13 +201,13 @@ pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) 
     };
     let data = error
         .data
-        .map(|data| Box::new(session.secrets.cut_value(data)));
-    if error.code == i64::from(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0) {
+        .map(|data| Box::new(spec.secrets.cut_value(data)));
+    if error.code == MISSING_CAPABILITY {
         return CallError::CapabilityMissing {
             server,
             method,
             required: required(data.as_deref()),
-            elicitation: match session.caller {
+            elicitation: match spec.caller {
                 Caller::Silent => Declared::NotAsked,
                 Caller::Answers if session.is_modern() => Declared::Yes,
                 Caller::Answers => Declared::NotInThisEra,

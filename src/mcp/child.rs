@@ -22,6 +22,7 @@ use super::{
     error::CallError,
     report::{ExitDescription, Killed},
     spec::ServerSpec,
+    wire::Pipes,
 };
 use crate::host::{Host, Moment, Program, spawn};
 
@@ -58,14 +59,6 @@ pub(super) struct Started {
 pub(super) struct Reaped {
     pub(super) status: Option<ExitDescription>,
     pub(super) killed: Vec<Killed>,
-}
-
-/// Our ends of the server's three pipes.
-#[derive(Debug)]
-pub(super) struct Pipes {
-    pub(super) stdin: Sender,
-    pub(super) stdout: Receiver,
-    pub(super) stderr: Receiver,
 }
 
 impl Started {
@@ -110,12 +103,12 @@ impl Started {
             .map(watched)
             .transpose()
             .map_err(failed(spec, "watch it"))?;
+        let stdin = Sender::from_owned_fd(self.stdin).map_err(failed(spec, "open its stdin"))?;
+        let read = |end, operation| Receiver::from_owned_fd(end).map_err(failed(spec, operation));
         let pipes = Pipes {
-            stdin: Sender::from_owned_fd(self.stdin).map_err(failed(spec, "open its stdin"))?,
-            stdout: Receiver::from_owned_fd(self.stdout)
-                .map_err(failed(spec, "open its stdout"))?,
-            stderr: Receiver::from_owned_fd(self.stderr)
-                .map_err(failed(spec, "open its stderr"))?,
+            stdin: Some(stdin),
+            stdout: Some(read(self.stdout, "open its stdout")?),
+            stderr: Some(read(self.stderr, "open its stderr")?),
         };
         Ok((child, pipes))
     }

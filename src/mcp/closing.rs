@@ -18,8 +18,6 @@ pub(crate) struct Closing {
 struct Live {
     session: Session,
     runtime: Runtime,
-    /// How it was started.
-    spec: ServerSpec,
     stdin: Stdin,
 }
 
@@ -40,12 +38,11 @@ impl Closing {
     }
 
     /// Nothing is told yet.
-    pub(super) fn new(runtime: Runtime, session: Session, spec: &ServerSpec) -> Self {
+    pub(super) fn new(runtime: Runtime, session: Session) -> Self {
         Self {
             live: Some(Live {
                 session,
                 runtime,
-                spec: spec.clone(),
                 stdin: Stdin::Open,
             }),
             report: ServerReport::default(),
@@ -65,7 +62,7 @@ impl Closing {
     /// Whether it was started in the same way, still runs, and has not been told to end.
     pub(super) fn serves(&self, spec: &ServerSpec) -> bool {
         let live = self.live.as_ref().filter(|live| live.stdin == Stdin::Open);
-        live.is_some_and(|live| live.spec.starts_as(spec) && live.session.is_up())
+        live.is_some_and(|live| live.session.spec.starts_as(spec) && live.session.is_up())
     }
 
     /// The server, for another call.
@@ -98,13 +95,12 @@ impl Closing {
         let Some(Live {
             mut session,
             runtime,
-            spec,
-            stdin: _,
+            ..
         }) = self.live.take()
         else {
             return;
         };
-        runtime.block_on(session.stop(spec.shutdown_grace));
+        runtime.block_on(session.stop());
         self.report = session.report();
         // Its handles go before the runtime that drives them.
         drop(session);

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::{cause::cause, desk::Heard, questions::Questions, report::ExitDescription};
+use super::{questions::Questions, report::ExitDescription, stderr::cause, wire::Heard};
 use crate::{
     host::Interrupt,
     task::{Drift, Protocol},

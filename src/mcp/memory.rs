@@ -11,13 +11,12 @@ use std::{
 };
 
 use camino::Utf8PathBuf;
-use rmcp::model::ProtocolVersion;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
-use super::spec::ServerSpec;
+use super::{message::VERSIONS, spec::ServerSpec};
 
 /// The format of a note. Another one is not read.
 const FORMAT: u32 = 1;
@@ -50,7 +49,7 @@ impl Memory {
     }
 
     /// The version it spoke last, if it is one that is known here.
-    pub(super) fn recall(&self) -> Option<ProtocolVersion> {
+    pub(super) fn recall(&self) -> Option<&'static str> {
         // Whatever lies there: a link is not followed, a pipe not waited for.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = OpenOptions::new()
@@ -64,15 +63,14 @@ impl Memory {
         let mut text = String::new();
         file.take(LONGEST).read_to_string(&mut text).ok()?;
         let note: Note = serde_json::from_str(&text).ok()?;
-        ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .find(|known| note.note == FORMAT && known.as_str() == note.protocol)
-            .cloned()
+        VERSIONS
+            .into_iter()
+            .find(|known| note.note == FORMAT && *known == note.protocol)
     }
 
     /// Notes the version, unless that is what is noted already.
-    pub(super) fn keep(&self, version: &ProtocolVersion) {
-        if self.recall().as_ref() == Some(version) {
+    pub(super) fn keep(&self, version: &str) {
+        if self.recall() == Some(version) {
             return;
         }
         if let Err(error) = self.write(version) {
@@ -81,10 +79,10 @@ impl Memory {
     }
 
     /// Whole or not at all: beside the note first, then in its place.
-    fn write(&self, version: &ProtocolVersion) -> io::Result<()> {
+    fn write(&self, version: &str) -> io::Result<()> {
         let note = Note {
             note: FORMAT,
-            protocol: version.to_string(),
+            protocol: version.to_owned(),
         };
         DirBuilder::new()
             .recursive(true)

@@ -73,7 +73,7 @@ pub(crate) enum Caller {
 }
 
 /// What takes a call up again that ended with questions (2026-07-28, Multi Round-Trip Requests).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Resumption {
     /// `inputResponses`, by the names of the questions; none if there was no question.
     pub(crate) responses: Option<BTreeMap<String, Value>>,

@@ -1,19 +1,17 @@
 //! What a server says of its tools: `tools/list`, page by page.
 
-use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    alarm::Alarm,
+    answer,
     bounds::{self, LIST_BYTES, TOOL_BYTES},
     error::CallError,
-    raw::{Answer, Raw},
-    session::{Limits, Session},
+    message::LIST,
+    raw::Raw,
+    session::Session,
 };
-use crate::task::{Phase, Pin};
-
-pub(super) const METHOD: &str = "tools/list";
+use crate::task::Pin;
 /// A server with more pages of tools than this repeats itself.
 const MAX_PAGES: usize = 100;
 /// How alike a name must be to be offered instead (Jaro–Winkler), and how many are.
@@ -87,12 +85,8 @@ pub(crate) struct Hints {
 }
 
 /// All tools, in the server's order.
-pub(super) async fn all(
-    session: &Session,
-    limits: &Limits,
-    alarm: &Alarm<'_>,
-) -> Result<Vec<ToolListing>, CallError> {
-    let mut pages = Pages::new(session, limits, alarm);
+pub(super) async fn all(session: &mut Session) -> Result<Vec<ToolListing>, CallError> {
+    let mut pages = Pages::new(session);
     let mut tools = Vec::new();
     while let Some(page) = pages.next().await? {
         for tool in page {
@@ -103,13 +97,8 @@ pub(super) async fn all(
 }
 
 /// The tool of that name, from the first page that lists it. Of the others only the names are read.
-pub(super) async fn find(
-    session: &Session,
-    name: &str,
-    limits: &Limits,
-    alarm: &Alarm<'_>,
-) -> Result<ToolListing, CallError> {
-    let mut pages = Pages::new(session, limits, alarm);
+pub(super) async fn find(session: &mut Session, name: &str) -> Result<ToolListing, CallError> {
+    let mut pages = Pages::new(session);
     let mut available = Vec::new();
     while let Some(page) = pages.next().await? {
         for tool in page {
@@ -120,10 +109,11 @@ pub(super) async fn find(
             available.push(named.name);
         }
     }
-    let cut = |name: &String| session.secrets.cut(name);
+    let spec = &session.spec;
+    let cut = |name: &String| spec.secrets.cut(name);
     let shown = |names: Vec<String>| names.iter().map(cut).collect();
     Err(CallError::UnknownTool {
-        server: session.server.clone(),
+        server: spec.name.clone(),
         tool: name.to_owned(),
         near: shown(near(name, &available)),
         available: shown(available),
@@ -132,9 +122,7 @@ pub(super) async fn find(
 
 /// The pages of a list, one after the other.
 struct Pages<'a> {
-    session: &'a Session,
-    limits: &'a Limits,
-    alarm: &'a Alarm<'a>,
+    session: &'a mut Session,
     next: Next,
     count: usize,
     bytes: usize,
@@ -147,11 +135,9 @@ enum Next {
 }
 
 impl<'a> Pages<'a> {
-    fn new(session: &'a Session, limits: &'a Limits, alarm: &'a Alarm<'a>) -> Self {
+    fn new(session: &'a mut Session) -> Self {
         Self {
             session,
-            limits,
-            alarm,
             next: Next::First,
             count: 0,
             bytes: 0,
@@ -160,9 +146,9 @@ impl<'a> Pages<'a> {
 
     /// The texts of the tools on the next page.
     async fn next(&mut self) -> Result<Option<Vec<Raw>>, CallError> {
-        let cursor = match std::mem::replace(&mut self.next, Next::End) {
-            Next::First => None,
-            Next::Cursor(cursor) => Some(cursor),
+        let params = match std::mem::replace(&mut self.next, Next::End) {
+            Next::First => Map::new(),
+            Next::Cursor(cursor) => Map::from_iter([("cursor".to_owned(), cursor.into())]),
             Next::End => return Ok(None),
         };
         if self.count == MAX_PAGES {
@@ -171,7 +157,9 @@ impl<'a> Pages<'a> {
             )));
         }
         self.count += 1;
-        let raw = self.ask(cursor).await?;
+        let answer = self.session.exchange(LIST, params, &mut |_| ()).await;
+        let answer = answer.map_err(|halt| self.session.error(halt, LIST))?;
+        let raw = answer::result(self.session, LIST, answer)?;
         self.bytes += raw.get().len();
         if self.bytes > LIST_BYTES {
             let problem = bounds::too_long("its list of tools", self.bytes, LIST_BYTES);
@@ -183,21 +171,6 @@ impl<'a> Pages<'a> {
             self.next = Next::Cursor(cursor);
         }
         Ok(Some(tools))
-    }
-
-    async fn ask(&self, cursor: Option<String>) -> Result<Raw, CallError> {
-        let session = self.session;
-        let params = PaginatedRequestParams::default().with_cursor(cursor);
-        let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-        let body = session
-            .exchange(self.alarm, self.limits, request, &mut |_| ())
-            .await
-            .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
-        match body {
-            Answer::Result(raw) => Ok(raw),
-            Answer::Error(error) => Err(super::answer::refused(session, METHOD, error)),
-            Answer::Malformed(reason) => Err(self.malformed(&reason)),
-        }
     }
 
     /// A tool of a page, with its schemas.
@@ -216,11 +189,7 @@ impl<'a> Pages<'a> {
     }
 
     fn malformed(&self, reason: &str) -> CallError {
-        CallError::Malformed {
-            server: self.session.server.clone(),
-            method: METHOD,
-            reason: self.session.excerpt(reason),
-        }
+        self.session.malformed(LIST, reason)
     }
 }
 
