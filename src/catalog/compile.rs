@@ -298,7 +298,7 @@ impl Compiler<'_> {
 
     fn fault(&self, name: &Spanned<String>) -> Result<Fault, CatalogError> {
         Fault::named(name.get_ref()).ok_or_else(|| {
-            let known: Vec<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+            let known: Vec<&str> = Fault::all().map(|fault| fault.name()).collect();
             let problem =
                 unknown_key(name.get_ref(), known.iter().copied()).replace("key", "failure class");
             self.wrong_at(name, &problem)

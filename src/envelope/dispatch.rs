@@ -1,6 +1,7 @@
-//! The dispatch dialect: the task of a dispatch agent's message (000 §Step 1).
+//! The dispatch dialect, the task of a dispatch agent's message (000 §Step 1); and the `MCPRequest` dialect, one action
+//! with its arguments.
 //!
-//! Required are `task_id` and `capability_ids`. Everything else may be missing, as it is in real
+//! Required of a dispatch are `task_id` and `capability_ids`. Everything else may be missing, as it is in real
 //! messages (R-000-95).
 
 use std::collections::HashSet;
@@ -11,7 +12,7 @@ use crate::task::{CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, RefId, Re
 
 use super::{
     answers,
-    fields::{optional, required_text, shape},
+    fields::{OF_REQUEST_AND_DISPATCH, optional, required_text, shape},
     plans,
 };
 
@@ -204,4 +205,53 @@ fn parameters(
         Some(_) => Err(shape(format!("`parameters.{id}` must be an object"))),
     };
     ids.iter().map(own).collect()
+}
+
+/// The action of a request, by its id.
+pub(super) fn action_id(object: &Map<String, Value>) -> Option<&str> {
+    let id = object.get("actionId").or_else(|| object.get("action"))?;
+    id.as_str().filter(|id| !id.is_empty())
+}
+
+/// The name of the delivery of a request, if it has one.
+pub(super) fn request_task_id(object: &Map<String, Value>) -> Option<&str> {
+    let id = object.get("taskId").and_then(Value::as_str);
+    id.filter(|id| !id.is_empty())
+}
+
+/// Reads an `MCPRequest` (004 §Contract, R-004-06) as a task of one capability:
+///
+/// ```json
+/// {"actionId": "CAP-PRE-002", "args": {"sample_rate": 8000}, "sessionId": "s-1", "context": {}}
+/// ```
+pub(super) fn read_request(
+    object: &Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<CapabilityTask, Failure> {
+    let id =
+        action_id(object).ok_or_else(|| shape("`actionId` must be a string that is not empty"))?;
+    let args = match object.get("args") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(args)) => args.clone(),
+        Some(_) => return Err(shape("`args` must be an object")),
+    };
+    let text = |value: &Value| value.as_str().map(|_| ());
+    optional(object, "taskId", "a string", text)?;
+    let task_id = request_task_id(object).unwrap_or(id);
+    let mut task = Map::new();
+    task.insert("task_id".to_owned(), task_id.into());
+    task.insert("capability_ids".to_owned(), Value::Array(vec![id.into()]));
+    task.insert("parameters".to_owned(), Value::Object(args));
+    for key in OF_REQUEST_AND_DISPATCH {
+        if let Some(value) = object.get(key) {
+            task.insert(key.to_owned(), value.clone());
+        }
+    }
+    if object
+        .get("context")
+        .is_some_and(|context| !context.is_null())
+    {
+        notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
+    }
+    read(&task, notes)
 }

@@ -24,6 +24,21 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
     }
 }
 
+/// `status.code`.
+pub(super) fn status_code(outcome: &Outcome) -> &'static str {
+    match outcome.state {
+        State::Done | State::Planned | State::Reused | State::Suppressed => "success",
+        State::Replayed if outcome.failure.is_none() => "success",
+        State::Pending => "pending",
+        State::Partial => "partial",
+        State::Rejected
+        | State::Failed
+        | State::RolledBack
+        | State::Cancelled
+        | State::Replayed => "failed",
+    }
+}
+
 /// `status.message`: one line.
 pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
     let task = title(task_id);

@@ -162,200 +162,430 @@ pub enum Category {
     InternalError,
 }
 
-/// One row of the table.
-struct Row {
-    name: &'static str,
-    code: ErrorCode,
-    recoverable: Recoverable,
-    /// Specification 001's numeric code.
-    number: u16,
-}
-
 #[derive(Clone, Copy)]
 enum Recoverable {
     Yes,
     No,
 }
 
+/// A class of failure, its name, its ADL error code, whether the same task may succeed when sent again, and specification
+/// 001's numeric code.
+type Row = (Fault, &'static str, ErrorCode, Recoverable, u16);
+
+/// One row for each class, in their order.
+const TABLE: [Row; Fault::Internal as usize + 1] = {
+    use ErrorCode::{
+        DependencyError, InvalidInput, OutOfScope, ProcessingError, Timeout, ValidationError,
+    };
+    use Recoverable::{No, Yes};
+    [
+        (Fault::InvalidJson, "invalid_json", InvalidInput, No, 1001),
+        (Fault::InvalidShape, "invalid_shape", InvalidInput, No, 1001),
+        (Fault::InvalidUsage, "invalid_usage", InvalidInput, No, 1001),
+        (Fault::NoCapability, "no_capability", InvalidInput, No, 1002),
+        (
+            Fault::MultipleTasks,
+            "multiple_tasks",
+            ValidationError,
+            No,
+            1003,
+        ),
+        (
+            Fault::UnknownCapability,
+            "unknown_capability",
+            ValidationError,
+            No,
+            1004,
+        ),
+        (
+            Fault::MisroutedSynthesis,
+            "misrouted_synthesis",
+            ValidationError,
+            No,
+            1005,
+        ),
+        (
+            Fault::ParamsInvalid,
+            "params_invalid",
+            ValidationError,
+            No,
+            1006,
+        ),
+        (
+            Fault::ToolChanged,
+            "tool_changed",
+            ValidationError,
+            No,
+            1012,
+        ),
+        (
+            Fault::CatalogInvalid,
+            "catalog_invalid",
+            ProcessingError,
+            No,
+            1015,
+        ),
+        (
+            Fault::InputUnresolved,
+            "input_unresolved",
+            DependencyError,
+            No,
+            4002,
+        ),
+        (
+            Fault::InputInaccessible,
+            "input_inaccessible",
+            DependencyError,
+            No,
+            4003,
+        ),
+        (
+            Fault::ServerNotFound,
+            "server_not_found",
+            ProcessingError,
+            No,
+            5001,
+        ),
+        (
+            Fault::ServerUnreachable,
+            "server_unreachable",
+            ProcessingError,
+            Yes,
+            5002,
+        ),
+        (Fault::ToolTimeout, "timeout", Timeout, Yes, 5003),
+        (
+            Fault::RateLimited,
+            "rate_limited",
+            ProcessingError,
+            Yes,
+            5004,
+        ),
+        (Fault::OutOfMemory, "oom", ProcessingError, Yes, 5005),
+        (
+            Fault::InputCorrupt,
+            "input_corrupt",
+            ProcessingError,
+            No,
+            5006,
+        ),
+        (
+            Fault::OutputMissing,
+            "output_missing",
+            ProcessingError,
+            Yes,
+            5007,
+        ),
+        (
+            Fault::OutputEmpty,
+            "output_empty",
+            ProcessingError,
+            Yes,
+            5007,
+        ),
+        (
+            Fault::OutputFormat,
+            "output_format",
+            ProcessingError,
+            Yes,
+            5007,
+        ),
+        (
+            Fault::ResultIncomplete,
+            "result_incomplete",
+            ProcessingError,
+            Yes,
+            5007,
+        ),
+        (
+            Fault::ResultInvalid,
+            "result_invalid",
+            ProcessingError,
+            Yes,
+            5007,
+        ),
+        (Fault::ToolError, "tool_error", ProcessingError, No, 5008),
+        (
+            Fault::InputRequired,
+            "input_required",
+            DependencyError,
+            No,
+            5012,
+        ),
+        (Fault::DiskFull, "disk_full", ProcessingError, No, 2002),
+        (
+            Fault::PermissionDenied,
+            "permission_denied",
+            ProcessingError,
+            No,
+            3001,
+        ),
+        (
+            Fault::NotValidated,
+            "not_validated",
+            ValidationError,
+            No,
+            1007,
+        ),
+        (
+            Fault::PlanCycle,
+            "cyclic_dependency",
+            ValidationError,
+            No,
+            1008,
+        ),
+        (
+            Fault::LimitExceeded,
+            "limit_exceeded",
+            ValidationError,
+            No,
+            1011,
+        ),
+        (
+            Fault::PlanInvalid,
+            "plan_invalid",
+            ValidationError,
+            No,
+            1016,
+        ),
+        (
+            Fault::UnknownDependency,
+            "unknown_dependency",
+            ValidationError,
+            No,
+            1017,
+        ),
+        (
+            Fault::PlanConflict,
+            "plan_conflict",
+            ValidationError,
+            No,
+            1018,
+        ),
+        (
+            Fault::OperationNotAllowed,
+            "operation_not_allowed",
+            ValidationError,
+            No,
+            1019,
+        ),
+        (
+            Fault::OperationNotBuiltIn,
+            "operation_not_built_in",
+            ValidationError,
+            No,
+            1020,
+        ),
+        (
+            Fault::PatternNotFound,
+            "pattern_not_found",
+            ValidationError,
+            No,
+            1021,
+        ),
+        (
+            Fault::PatternAmbiguous,
+            "pattern_ambiguous",
+            ValidationError,
+            No,
+            1022,
+        ),
+        (
+            Fault::LineOutOfRange,
+            "line_out_of_range",
+            ValidationError,
+            No,
+            1023,
+        ),
+        (
+            Fault::PlaceNotFound,
+            "place_not_found",
+            ValidationError,
+            No,
+            1024,
+        ),
+        (
+            Fault::EditRefused,
+            "edit_refused",
+            ValidationError,
+            No,
+            1025,
+        ),
+        (
+            Fault::ContentInvalid,
+            "content_invalid",
+            ValidationError,
+            No,
+            1026,
+        ),
+        (Fault::NotText, "not_text", ValidationError, No, 1027),
+        (
+            Fault::SchemaInvalid,
+            "schema_invalid",
+            ValidationError,
+            No,
+            1028,
+        ),
+        (Fault::RuleFailed, "rule_failed", ValidationError, No, 1029),
+        (
+            Fault::PreviewChanged,
+            "preview_changed",
+            ValidationError,
+            No,
+            1030,
+        ),
+        (
+            Fault::ManifestUnusable,
+            "manifest_unusable",
+            ValidationError,
+            No,
+            1031,
+        ),
+        (
+            Fault::JournalForeign,
+            "journal_foreign",
+            ValidationError,
+            No,
+            1032,
+        ),
+        (
+            Fault::FileNotFound,
+            "file_not_found",
+            ProcessingError,
+            No,
+            2001,
+        ),
+        (
+            Fault::HashMismatch,
+            "hash_mismatch",
+            ProcessingError,
+            No,
+            2003,
+        ),
+        (Fault::FileExists, "file_exists", ProcessingError, No, 2004),
+        (
+            Fault::NotAFile,
+            "not_a_regular_file",
+            ProcessingError,
+            No,
+            2005,
+        ),
+        (
+            Fault::FileSystem,
+            "file_system_error",
+            ProcessingError,
+            No,
+            2006,
+        ),
+        (Fault::SharedFile, "shared_file", ProcessingError, No, 2007),
+        (
+            Fault::RollbackConflict,
+            "rollback_conflict",
+            ProcessingError,
+            No,
+            2008,
+        ),
+        (
+            Fault::PathOutside,
+            "path_traversal",
+            ValidationError,
+            No,
+            3002,
+        ),
+        (
+            Fault::ProtectedFile,
+            "protected_file",
+            ValidationError,
+            No,
+            3100,
+        ),
+        (
+            Fault::DependencyFailed,
+            "dependency_failed",
+            DependencyError,
+            No,
+            4001,
+        ),
+        (Fault::InFlight, "in_flight", DependencyError, Yes, 4004),
+        (
+            Fault::RequestInFlight,
+            "request_in_flight",
+            DependencyError,
+            Yes,
+            4004,
+        ),
+        (
+            Fault::LedgerUnavailable,
+            "ledger_unavailable",
+            ProcessingError,
+            Yes,
+            5009,
+        ),
+        (
+            Fault::OutcomeUnknown,
+            "outcome_unknown",
+            ProcessingError,
+            No,
+            5010,
+        ),
+        (
+            Fault::IdempotencyConflict,
+            "idempotency_conflict",
+            ValidationError,
+            No,
+            1013,
+        ),
+        (
+            Fault::ContextChanged,
+            "context_changed",
+            OutOfScope,
+            No,
+            1010,
+        ),
+        (Fault::Stuck, "stuck", ProcessingError, No, 5013),
+        (Fault::Cancelled, "cancelled", ProcessingError, Yes, 5011),
+        (Fault::Internal, "internal", ProcessingError, No, 5999),
+    ]
+};
+
 impl Fault {
     /// Every fault, in the order of the table.
-    pub const ALL: [Self; 66] = [
-        Self::InvalidJson,
-        Self::InvalidShape,
-        Self::InvalidUsage,
-        Self::NoCapability,
-        Self::MultipleTasks,
-        Self::UnknownCapability,
-        Self::MisroutedSynthesis,
-        Self::ParamsInvalid,
-        Self::ToolChanged,
-        Self::CatalogInvalid,
-        Self::InputUnresolved,
-        Self::InputInaccessible,
-        Self::ServerNotFound,
-        Self::ServerUnreachable,
-        Self::ToolTimeout,
-        Self::RateLimited,
-        Self::OutOfMemory,
-        Self::InputCorrupt,
-        Self::OutputMissing,
-        Self::OutputEmpty,
-        Self::OutputFormat,
-        Self::ResultIncomplete,
-        Self::ResultInvalid,
-        Self::ToolError,
-        Self::InputRequired,
-        Self::DiskFull,
-        Self::PermissionDenied,
-        Self::NotValidated,
-        Self::PlanCycle,
-        Self::LimitExceeded,
-        Self::PlanInvalid,
-        Self::UnknownDependency,
-        Self::PlanConflict,
-        Self::OperationNotAllowed,
-        Self::OperationNotBuiltIn,
-        Self::PatternNotFound,
-        Self::PatternAmbiguous,
-        Self::LineOutOfRange,
-        Self::PlaceNotFound,
-        Self::EditRefused,
-        Self::ContentInvalid,
-        Self::NotText,
-        Self::SchemaInvalid,
-        Self::RuleFailed,
-        Self::PreviewChanged,
-        Self::ManifestUnusable,
-        Self::JournalForeign,
-        Self::FileNotFound,
-        Self::HashMismatch,
-        Self::FileExists,
-        Self::NotAFile,
-        Self::FileSystem,
-        Self::SharedFile,
-        Self::RollbackConflict,
-        Self::PathOutside,
-        Self::ProtectedFile,
-        Self::DependencyFailed,
-        Self::InFlight,
-        Self::RequestInFlight,
-        Self::LedgerUnavailable,
-        Self::OutcomeUnknown,
-        Self::IdempotencyConflict,
-        Self::ContextChanged,
-        Self::Stuck,
-        Self::Cancelled,
-        Self::Internal,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.into_iter().map(|row| row.0)
+    }
 
-    const fn row(self) -> Row {
-        use ErrorCode::{
-            DependencyError, InvalidInput, OutOfScope, ProcessingError, Timeout, ValidationError,
-        };
-        use Recoverable::{No, Yes};
-        let (name, code, recoverable, number) = match self {
-            Self::InvalidJson => ("invalid_json", InvalidInput, No, 1001),
-            Self::InvalidShape => ("invalid_shape", InvalidInput, No, 1001),
-            Self::InvalidUsage => ("invalid_usage", InvalidInput, No, 1001),
-            Self::NoCapability => ("no_capability", InvalidInput, No, 1002),
-            Self::MultipleTasks => ("multiple_tasks", ValidationError, No, 1003),
-            Self::UnknownCapability => ("unknown_capability", ValidationError, No, 1004),
-            Self::MisroutedSynthesis => ("misrouted_synthesis", ValidationError, No, 1005),
-            Self::ParamsInvalid => ("params_invalid", ValidationError, No, 1006),
-            Self::ToolChanged => ("tool_changed", ValidationError, No, 1012),
-            Self::CatalogInvalid => ("catalog_invalid", ProcessingError, No, 1015),
-            Self::InputUnresolved => ("input_unresolved", DependencyError, No, 4002),
-            Self::InputInaccessible => ("input_inaccessible", DependencyError, No, 4003),
-            Self::ServerNotFound => ("server_not_found", ProcessingError, No, 5001),
-            Self::ServerUnreachable => ("server_unreachable", ProcessingError, Yes, 5002),
-            Self::ToolTimeout => ("timeout", Timeout, Yes, 5003),
-            Self::RateLimited => ("rate_limited", ProcessingError, Yes, 5004),
-            Self::OutOfMemory => ("oom", ProcessingError, Yes, 5005),
-            Self::InputCorrupt => ("input_corrupt", ProcessingError, No, 5006),
-            Self::OutputMissing => ("output_missing", ProcessingError, Yes, 5007),
-            Self::OutputEmpty => ("output_empty", ProcessingError, Yes, 5007),
-            Self::OutputFormat => ("output_format", ProcessingError, Yes, 5007),
-            Self::ResultIncomplete => ("result_incomplete", ProcessingError, Yes, 5007),
-            Self::ResultInvalid => ("result_invalid", ProcessingError, Yes, 5007),
-            Self::ToolError => ("tool_error", ProcessingError, No, 5008),
-            Self::InputRequired => ("input_required", DependencyError, No, 5012),
-            Self::DiskFull => ("disk_full", ProcessingError, No, 2002),
-            Self::PermissionDenied => ("permission_denied", ProcessingError, No, 3001),
-            Self::NotValidated => ("not_validated", ValidationError, No, 1007),
-            Self::PlanCycle => ("cyclic_dependency", ValidationError, No, 1008),
-            Self::LimitExceeded => ("limit_exceeded", ValidationError, No, 1011),
-            Self::PlanInvalid => ("plan_invalid", ValidationError, No, 1016),
-            Self::UnknownDependency => ("unknown_dependency", ValidationError, No, 1017),
-            Self::PlanConflict => ("plan_conflict", ValidationError, No, 1018),
-            Self::OperationNotAllowed => ("operation_not_allowed", ValidationError, No, 1019),
-            Self::OperationNotBuiltIn => ("operation_not_built_in", ValidationError, No, 1020),
-            Self::PatternNotFound => ("pattern_not_found", ValidationError, No, 1021),
-            Self::PatternAmbiguous => ("pattern_ambiguous", ValidationError, No, 1022),
-            Self::LineOutOfRange => ("line_out_of_range", ValidationError, No, 1023),
-            Self::PlaceNotFound => ("place_not_found", ValidationError, No, 1024),
-            Self::EditRefused => ("edit_refused", ValidationError, No, 1025),
-            Self::ContentInvalid => ("content_invalid", ValidationError, No, 1026),
-            Self::NotText => ("not_text", ValidationError, No, 1027),
-            Self::SchemaInvalid => ("schema_invalid", ValidationError, No, 1028),
-            Self::RuleFailed => ("rule_failed", ValidationError, No, 1029),
-            Self::PreviewChanged => ("preview_changed", ValidationError, No, 1030),
-            Self::ManifestUnusable => ("manifest_unusable", ValidationError, No, 1031),
-            Self::JournalForeign => ("journal_foreign", ValidationError, No, 1032),
-            Self::FileNotFound => ("file_not_found", ProcessingError, No, 2001),
-            Self::HashMismatch => ("hash_mismatch", ProcessingError, No, 2003),
-            Self::FileExists => ("file_exists", ProcessingError, No, 2004),
-            Self::NotAFile => ("not_a_regular_file", ProcessingError, No, 2005),
-            Self::FileSystem => ("file_system_error", ProcessingError, No, 2006),
-            Self::SharedFile => ("shared_file", ProcessingError, No, 2007),
-            Self::RollbackConflict => ("rollback_conflict", ProcessingError, No, 2008),
-            Self::PathOutside => ("path_traversal", ValidationError, No, 3002),
-            Self::ProtectedFile => ("protected_file", ValidationError, No, 3100),
-            Self::DependencyFailed => ("dependency_failed", DependencyError, No, 4001),
-            Self::InFlight => ("in_flight", DependencyError, Yes, 4004),
-            Self::RequestInFlight => ("request_in_flight", DependencyError, Yes, 4004),
-            Self::LedgerUnavailable => ("ledger_unavailable", ProcessingError, Yes, 5009),
-            Self::OutcomeUnknown => ("outcome_unknown", ProcessingError, No, 5010),
-            Self::IdempotencyConflict => ("idempotency_conflict", ValidationError, No, 1013),
-            Self::ContextChanged => ("context_changed", OutOfScope, No, 1010),
-            Self::Stuck => ("stuck", ProcessingError, No, 5013),
-            Self::Cancelled => ("cancelled", ProcessingError, Yes, 5011),
-            Self::Internal => ("internal", ProcessingError, No, 5999),
-        };
-        Row {
-            name,
-            code,
-            recoverable,
-            number,
-        }
+    fn row(self) -> &'static Row {
+        let [.., last] = &TABLE;
+        TABLE.iter().find(|row| row.0 == self).unwrap_or(last)
     }
 
     /// The class's name, as catalogs write it (`class = "oom"`).
-    pub const fn name(self) -> &'static str {
-        self.row().name
+    pub fn name(self) -> &'static str {
+        self.row().1
     }
 
     /// The class of that name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|fault| fault.name() == name)
+        Self::all().find(|fault| fault.name() == name)
     }
 
     /// The ADL error code (R-000-109 … R-000-114, C-10).
-    pub const fn code(self) -> ErrorCode {
-        self.row().code
+    pub fn code(self) -> ErrorCode {
+        self.row().2
     }
 
     /// Whether the same task may succeed when sent again (R-000-96 … R-000-102).
-    pub const fn recoverable(self) -> bool {
-        matches!(self.row().recoverable, Recoverable::Yes)
+    pub fn recoverable(self) -> bool {
+        matches!(self.row().3, Recoverable::Yes)
     }
 
     /// Specification 001's numeric code (R-001-140 … R-001-144).
-    pub const fn number(self) -> u16 {
-        self.row().number
+    pub fn number(self) -> u16 {
+        self.row().4
     }
 
     /// Specification 001's category: a function of the number (R-001-140 … R-001-144).
-    pub const fn category(self) -> Category {
+    pub fn category(self) -> Category {
         match self.number() {
             0..=1999 => Category::ValidationError,
             2000..=2999 => Category::FileSystemError,

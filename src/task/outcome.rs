@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Failure, RefId, Waiting, cut_links};
 
 /// The end of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     pub state: State,
     /// `Some` in every state but [`State::Done`] and [`State::Planned`].
@@ -91,39 +91,21 @@ impl Outcome {
         Self {
             state,
             failure,
-            executed: Vec::new(),
-            invocations: Vec::new(),
-            produced: Vec::new(),
-            result_data: None,
-            result_file: None,
-            ai: Ai::default(),
-            unfit_result: None,
-            checks: Checks::default(),
-            effect: Effect::None,
-            spoiled: None,
             phase,
-            waiting: None,
-            server: None,
-            plan: None,
-            preview: None,
-            execution_report: None,
-            reports: None,
-            changed: Vec::new(),
-            record: None,
-            reasoning: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     Done,
     /// `--dry-run`: resolved and checked, nothing started.
     Planned,
     /// Refused before anything ran.
+    #[default]
     Rejected,
     Failed,
     /// A file plan of which some actions were done and stay done.
@@ -174,10 +156,11 @@ pub struct LedgerRef {
 }
 
 /// What is known of the world after the run: may it be repeated?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// No tool was called, no file changed; or all changes are undone.
+    #[default]
     None,
     /// A call was sent and never answered, or answered with a question. What a tool does before it asks
     /// for input is unknown: the protocol leaves it to the tool (2026-07-28, Multi Round-Trip Requests).
@@ -187,10 +170,11 @@ pub enum Effect {
 }
 
 /// How far the run came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Reading the task.
+    #[default]
     Read,
     /// Looking it up in the catalog.
     Catalog,
@@ -213,21 +197,26 @@ pub enum Phase {
 }
 
 /// One tool call, as the envelope lists it (R-000-23).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Invocation {
     pub tool_name: String,
     pub mcp_server: String,
     /// As sent, but for secrets and presign parts (invariant 6).
     pub parameters: Map<String, Value>,
     pub execution_time_ms: u64,
+    #[serde(flatten)]
     pub status: InvocationStatus,
 }
 
 /// How the call ended (R-000-24, R-000-87).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
 pub enum InvocationStatus {
     Success,
-    Error { detail: String },
+    Error {
+        #[serde(rename = "error_detail")]
+        detail: String,
+    },
 }
 
 /// An asset at its final place (R-000-26).
@@ -243,12 +232,13 @@ pub struct Produced {
 }
 
 /// What was observed; what was not observed is `false` (C-07, C-08).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
     pub output_exists: bool,
     pub output_non_empty: bool,
     pub format_valid: bool,
     /// `None` where no result document is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_complete: Option<bool>,
 }
 

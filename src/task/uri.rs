@@ -42,7 +42,7 @@ pub enum Location {
     },
 }
 
-/// Why a text is no `storage_uri`. Texts are shown without their secrets.
+/// Why a text is no `storage_uri`. `uri` is the text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UriError {
     /// No text, or only white space.
@@ -50,54 +50,31 @@ pub enum UriError {
     Empty,
     /// A NUL, plain or as `%00`: no path can hold one.
     #[error("storage URI `{uri}` contains a NUL character")]
-    Nul {
-        /// As received, redacted.
-        uri: String,
-    },
+    Nul { uri: String },
     /// `file://HOST/…` names another machine.
     #[error("storage URI `{uri}` names the host `{host}`; a file URI must be local: file:///path")]
-    ForeignHost {
-        /// As received, redacted.
-        uri: String,
-        /// What stands where only nothing or `localhost` may.
-        host: String,
-    },
+    ForeignHost { uri: String, host: String },
     /// A file URI or path that must be absolute is not.
     #[error("`{uri}` is not absolute; write file:///path")]
-    NotAbsolute {
-        /// As received, redacted.
-        uri: String,
-    },
+    NotAbsolute { uri: String },
     /// `%` without two hexadecimal digits after it.
     #[error(
         "storage URI `{uri}` has a bad percent-encoding at byte {at}; write a literal % as %25"
     )]
     BadPercent {
-        /// As received, redacted.
         uri: String,
         /// Bytes from the start of the URI.
         at: usize,
     },
     /// The percent-encoded bytes are no UTF-8.
     #[error("storage URI `{uri}` is not UTF-8 once percent-decoded")]
-    NotUtf8 {
-        /// As received, redacted.
-        uri: String,
-    },
+    NotUtf8 { uri: String },
     /// Not a URL by the WHATWG rules.
     #[error("storage URI `{uri}` is not a valid URL: {problem}")]
-    BadUrl {
-        /// As received, redacted.
-        uri: String,
-        /// In the words of the URL parser.
-        problem: String,
-    },
+    BadUrl { uri: String, problem: String },
     /// `s3://` without a bucket.
     #[error("storage URI `{uri}` names no bucket; write s3://bucket/key")]
-    NoBucket {
-        /// As received, redacted.
-        uri: String,
-    },
+    NoBucket { uri: String },
 }
 
 /// Bytes a path in a file URI may not carry as they are (RFC 3986 `pchar` and `/` are left).
