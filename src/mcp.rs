@@ -37,7 +37,7 @@ mod wire;
 use std::{io, time::Duration};
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use serde_json::{Map, Value};
+use serde_json::Map;
 use tokio::{
     runtime::{Builder, Runtime},
     time::Instant,
@@ -56,10 +56,10 @@ pub(crate) use self::{
     tools::{Hints, ToolListing, near},
 };
 use self::{
-    child::Started,
+    child::{Started, failed},
     era::{Found, Opening, Setting},
     memory::Memory,
-    message::CALL,
+    message::{CALL, members},
     session::{Session, Standing, millis},
     wait::Limits,
     wire::CallLine,
@@ -95,17 +95,6 @@ pub(crate) enum After {
     Stay,
 }
 
-/// Calls a tool on a server of its own, see [`call_among`].
-#[cfg(test)]
-pub(crate) fn call(
-    server: &ServerSpec,
-    call: &ToolCall,
-    host: &Host,
-    progress: &mut dyn FnMut(Progress),
-) -> CallEnd {
-    call_among(&mut Vec::new(), After::End, server, call, host, progress)
-}
-
 /// Calls a tool: on the one of `waiting` that was started as `server` says and still runs, else on a new one.
 /// Must not be called from async code, and the calling thread must live until the end of [`Closing`]: the
 /// server dies with it.
@@ -129,7 +118,10 @@ pub(crate) fn call_among(
     }
     match open(server, host) {
         Ok((runtime, session)) => called(runtime, session, after, server, call, host, progress),
-        Err(error) => CallEnd::without_server(error),
+        Err(error) => {
+            let course = Course::new(Phase::Spawn);
+            CallEnd::of(Err(error), Effect::None, course, Closing::nothing())
+        }
     }
 }
 
@@ -142,13 +134,7 @@ fn called(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
-    let mut course = Course {
-        phase: Phase::Negotiate,
-        answered: false,
-        elapsed: Duration::ZERO,
-        drift: None,
-        output: OutputCheck::None,
-    };
+    let mut course = Course::new(Phase::Negotiate);
     let result = runtime.block_on(converse(
         &mut session,
         &mut course,
@@ -174,15 +160,7 @@ fn called(
     {
         closing.end();
     }
-    CallEnd {
-        result,
-        effect,
-        phase: course.phase,
-        elapsed: course.elapsed,
-        drift: course.drift,
-        output: course.output,
-        closing,
-    }
+    CallEnd::of(result, effect, course, closing)
 }
 
 /// How far a conversation came.
@@ -194,16 +172,33 @@ struct Course {
     output: OutputCheck,
 }
 
-impl CallEnd {
-    fn without_server(error: CallError) -> Self {
+impl Course {
+    fn new(phase: Phase) -> Self {
         Self {
-            result: Err(error),
-            effect: Effect::None,
-            phase: Phase::Spawn,
+            phase,
+            answered: false,
             elapsed: Duration::ZERO,
             drift: None,
             output: OutputCheck::None,
-            closing: Closing::nothing(),
+        }
+    }
+}
+
+impl CallEnd {
+    fn of(
+        result: Result<ToolAnswer, CallError>,
+        effect: Effect,
+        course: Course,
+        closing: Closing,
+    ) -> Self {
+        Self {
+            result,
+            effect,
+            phase: course.phase,
+            elapsed: course.elapsed,
+            drift: course.drift,
+            output: course.output,
+            closing,
         }
     }
 }
@@ -215,18 +210,14 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
             signal,
         });
     }
-    let failed = |source| CallError::SpawnFailed {
-        server: server.name.clone(),
-        operation: "start an event loop",
-        source,
-    };
     let started = Started::new(server, host)?;
-    room(host).map_err(failed)?;
+    let no_loop = "start an event loop";
+    room(host).map_err(failed(server, no_loop))?;
     let runtime = Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
-        .map_err(failed)?;
+        .map_err(failed(server, no_loop))?;
     let session = {
         let _inside = runtime.enter();
         Session::with(started, server, host)?
@@ -322,15 +313,13 @@ async fn attempt(
 
     course.phase = Phase::Call;
     let responses = responses.map(|responses| Map::from_iter(responses).into());
-    let params = [
-        ("name", Some(Value::from(call.tool.clone()))),
-        ("arguments", Some(call.arguments.clone().into())),
-        ("inputResponses", responses),
-        ("requestState", state.map(Value::from)),
-    ];
-    let params = params.into_iter();
-    let params = params.filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    let params = params.collect();
+    let mut params = members([
+        ("name", call.tool.clone().into()),
+        ("arguments", call.arguments.clone().into()),
+        ("inputResponses", responses.unwrap_or_default()),
+        ("requestState", state.into()),
+    ]);
+    params.retain(|_, value| !value.is_null());
     let began = host.moment();
     let answer = match call.if_lost {
         Repeatable::Yes => session.exchange(CALL, params, progress).await,

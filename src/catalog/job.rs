@@ -5,38 +5,15 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use crate::task::{Format, Input, InputRef, PlanOrder, RefId, Validation};
+use crate::task::{Format, Input, RefId};
 
-use super::{entry::Entry, file_plan::FilePlan, server::Server};
+use super::{entry::Entry, file_plan::PlanJob, server::Server};
 
 /// What is to be done for a task of capabilities.
 #[derive(Debug)]
 pub(crate) enum Job {
     Tools(ToolJob),
     Plan(Box<PlanJob>),
-}
-
-/// A file plan to carry out, and what it may touch.
-#[derive(Debug)]
-pub(crate) struct PlanJob {
-    pub(crate) entry: FilePlan,
-    pub(crate) plan: PlanSource,
-    /// Sentences for `audit.reasoning`.
-    pub(crate) reasoning: Vec<String>,
-}
-
-/// Where the plan is.
-#[derive(Debug)]
-pub(crate) enum PlanSource {
-    /// In the task.
-    Inline(PlanOrder),
-    /// In a file that this reference leads to; what the task says of it.
-    Ref {
-        input: InputRef,
-        system_config: Option<Value>,
-        validation: Validation,
-        salt: Option<String>,
-    },
 }
 
 /// A task of tools, looked up and configured.

@@ -1,11 +1,27 @@
 //! `[ledger]` and `[profile.NAME]`: where the record is, and who calls.
 
+use serde::Deserialize;
+
 use crate::task::{CallContext, Failure, Fault, Reuse};
 
-use super::{
-    document::{CatalogError, Tables},
-    raw::{RawLedger, RawProfile},
-};
+use super::document::{CatalogError, Tables};
+
+/// `[ledger]`: where the record is, and what it is used for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLedger {
+    uri: Option<String>,
+    reuse: Option<bool>,
+    required: Option<bool>,
+    sign_key: Option<String>,
+}
+
+/// `[profile.NAME]`: who calls.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProfile {
+    context: CallContext,
+}
 
 /// What the catalog says of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +58,7 @@ impl Default for LedgerRule {
 pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogError> {
     let raw: RawLedger = tables.get("ledger")?.unwrap_or_default();
     Ok(LedgerRule {
-        uri: raw.uri.map(toml::Spanned::into_inner),
+        uri: raw.uri,
         reuse: match raw.reuse {
             Some(false) => Reuse::Off,
             Some(true) | None => Reuse::Allowed,
@@ -51,7 +67,7 @@ pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogErro
             Some(false) => Need::NotForReading,
             Some(true) | None => Need::Required,
         },
-        sign_key: raw.sign_key.map(toml::Spanned::into_inner),
+        sign_key: raw.sign_key,
     })
 }
 

@@ -6,7 +6,7 @@ use crate::task::{CapabilityTask, Failure, Fault, Format, RefId};
 
 use super::{
     configure::Configured,
-    entry::{Entry, FormatRule, ResultKind},
+    entry::{AssetRule, Entry, FormatRule},
     job::{Delivery, Places, StepOutput},
 };
 
@@ -19,7 +19,7 @@ pub(super) fn assign(
 ) -> Result<Vec<Option<StepOutput>>, Failure> {
     let makes = steps
         .iter()
-        .filter(|(entry, _)| entry.result.kind != ResultKind::Metadata)
+        .filter(|(entry, _)| entry.result.asset.is_some())
         .count();
     let expected = &task.expected;
     if expected.len() > makes {
@@ -36,9 +36,7 @@ pub(super) fn assign(
     let mut made = 0_usize;
     let mut outputs = Vec::with_capacity(steps.len());
     for (number, (entry, configured)) in steps.iter().enumerate() {
-        let (ResultKind::Asset { asset_type, format }
-        | ResultKind::Analysis { asset_type, format }) = &entry.result.kind
-        else {
+        let Some(AssetRule { asset_type, format }) = &entry.result.asset else {
             outputs.push(None);
             continue;
         };

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_schemas_list_the_failures_of_the_one_error_table() {
-        let table: Vec<&str> = Fault::all().map(|fault| fault.name()).collect();
+        let table: Vec<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
         let envelope = schema("envelope");
         assert_eq!(
             listed(&envelope, "/$defs/oneact/properties/fault/enum"),
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn the_envelopes_schema_gives_each_failure_its_code() {
         let envelope = schema("envelope");
-        for fault in Fault::all() {
+        for fault in Fault::ALL.iter().copied() {
             let code = serde_json::to_value(fault.code()).unwrap();
             let rule = format!("fault_{}", code.as_str().unwrap().to_lowercase());
             let rule = &envelope["$defs"][&rule].to_string();

@@ -24,6 +24,8 @@ pub(super) const VALUES: usize = 2_000_000;
 
 /// The characters of a message or a question that are shown.
 const MESSAGE_CHARS: usize = 2_000;
+/// The characters of a text in an error that are shown.
+const EXCERPT_CHARS: usize = 300;
 /// The characters of a name or a version that are shown.
 const NAME_CHARS: usize = 200;
 
@@ -35,6 +37,11 @@ pub(super) fn too_long(what: &str, bytes: usize, most: usize) -> String {
 /// As much of a message as is shown.
 pub(super) fn message(text: &str) -> String {
     beginning(text, MESSAGE_CHARS)
+}
+
+/// As much of a text as an error shows.
+pub(super) fn excerpt(text: &str) -> String {
+    beginning(text, EXCERPT_CHARS)
 }
 
 /// As much of a name as is shown.

@@ -206,7 +206,11 @@ fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(pidfd, Interest::READABLE)
 }
 
-fn failed(spec: &ServerSpec, operation: &'static str) -> impl FnOnce(io::Error) -> CallError {
+/// The error of an operation that starts a server.
+pub(super) fn failed(
+    spec: &ServerSpec,
+    operation: &'static str,
+) -> impl FnOnce(io::Error) -> CallError {
     move |source| CallError::SpawnFailed {
         server: spec.name.clone(),
         operation,
@@ -228,11 +232,7 @@ fn not_started(spec: &ServerSpec, program: &str, source: io::Error) -> CallError
         io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
         io::ErrorKind::NotADirectory => "a part of its path is no directory".to_owned(),
         _ => {
-            return CallError::SpawnFailed {
-                server: spec.name.clone(),
-                operation: "start its process",
-                source,
-            };
+            return failed(spec, "start its process")(source);
         }
     };
     CallError::NotFound {

@@ -18,14 +18,6 @@ pub(crate) struct Closing {
 struct Live {
     session: Session,
     runtime: Runtime,
-    stdin: Stdin,
-}
-
-/// The server's stdin. Closing it tells the server to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stdin {
-    Open,
-    Closed,
 }
 
 impl Closing {
@@ -40,29 +32,22 @@ impl Closing {
     /// Nothing is told yet.
     pub(super) fn new(runtime: Runtime, session: Session) -> Self {
         Self {
-            live: Some(Live {
-                session,
-                runtime,
-                stdin: Stdin::Open,
-            }),
+            live: Some(Live { session, runtime }),
             report: ServerReport::default(),
         }
     }
 
     /// Tells it to end: closes its stdin.
     pub(crate) fn tell(&mut self) {
-        if let Some(live) = &mut self.live
-            && live.stdin == Stdin::Open
-        {
+        if let Some(live) = &mut self.live {
             live.session.wire.close_stdin();
-            live.stdin = Stdin::Closed;
         }
     }
 
     /// Whether it was started in the same way, still runs, and has not been told to end.
     pub(super) fn serves(&self, spec: &ServerSpec) -> bool {
-        let live = self.live.as_ref().filter(|live| live.stdin == Stdin::Open);
-        live.is_some_and(|live| live.session.spec.starts_as(spec) && live.session.is_up())
+        let session = self.live.as_ref().map(|live| &live.session);
+        session.is_some_and(|session| session.spec.starts_as(spec) && session.is_up())
     }
 
     /// The server, for another call.
@@ -70,7 +55,6 @@ impl Closing {
         let Live {
             mut session,
             runtime,
-            ..
         } = self.live.take()?;
         session.turn();
         Some((runtime, session))
@@ -95,7 +79,6 @@ impl Closing {
         let Some(Live {
             mut session,
             runtime,
-            ..
         }) = self.live.take()
         else {
             return;

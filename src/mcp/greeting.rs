@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use super::{
     bounds,
     error::{CallError, Hint},
-    message::{DISCOVER, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client},
+    message::{
+        DISCOVER, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client, members,
+    },
     raw::{Answer, Raw},
     session::{Peer, Session, Standing},
     wait::Halt,
@@ -37,10 +39,7 @@ pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
         ("capabilities", json!({})),
         ("clientInfo", client()),
     ];
-    let params = params.map(|(name, value)| (name.to_owned(), value));
-    let answer = session
-        .ask(INITIALIZE, Map::from_iter(params), &mut |_| ())
-        .await;
+    let answer = session.ask(INITIALIZE, members(params), &mut |_| ()).await;
     let raw = accepted(session, INITIALIZE, answer)?;
     let result: Initialized = read(session, INITIALIZE, &raw)?;
     session.wire.notify("notifications/initialized", Map::new());

@@ -59,13 +59,16 @@ pub(super) fn sender(version: &str, caller: Caller) -> Map<String, Value> {
         Caller::Silent => json!({}),
         Caller::Answers => json!({"elicitation": {"form": {}, "url": {}}}),
     };
-    let members = [
-        ("protocolVersion", version.into()),
-        ("clientInfo", client()),
-        ("clientCapabilities", capabilities),
-    ];
-    let key = |name: &str| format!("io.modelcontextprotocol/{name}");
-    Map::from_iter(members.map(|(name, value)| (key(name), value)))
+    members([
+        ("io.modelcontextprotocol/protocolVersion", version.into()),
+        ("io.modelcontextprotocol/clientInfo", client()),
+        ("io.modelcontextprotocol/clientCapabilities", capabilities),
+    ])
+}
+
+/// An object of these members.
+pub(super) fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    Map::from_iter(members.map(|(name, value)| (name.to_owned(), value)))
 }
 
 /// How a line starts if something was printed before it without a newline.

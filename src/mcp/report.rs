@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use nix::sys::signal::Signal;
+
 use crate::task::Timings;
 
 /// Everything here is free of the secrets named in the server's spec.
@@ -49,29 +51,12 @@ impl fmt::Display for ExitDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(number) => match signal_name(*number) {
-                Some(name) => write!(f, "signal {number} ({name})"),
-                None => write!(f, "signal {number}"),
+            Self::Signal(number) => match Signal::try_from(*number) {
+                Ok(signal) => write!(f, "signal {number} ({signal})"),
+                Err(_) => write!(f, "signal {number}"),
             },
         }
     }
-}
-
-/// The signals a server usually ends by.
-const fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        15 => "SIGTERM",
-        _ => return None,
-    })
 }
 
 /// Lines on stdout that were no messages of the protocol.

@@ -4,7 +4,7 @@
 use std::{future::pending, time::Duration};
 
 use rustix::process::Signal;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::{
     join, select,
     time::{Instant, sleep_until, timeout},
@@ -12,9 +12,9 @@ use tokio::{
 
 use super::{
     bounds,
-    child::{Child, Reaped, Started},
+    child::{Child, Reaped, Started, failed},
     error::{CallError, Limit},
-    message::{DISCOVER, MODERN, is_greeting, is_modern, sender},
+    message::{DISCOVER, MODERN, is_greeting, is_modern, members, sender},
     raw::Answer,
     report::{Killed, Parting, ServerReport},
     spec::{Progress, ServerSpec},
@@ -86,11 +86,7 @@ impl Session {
     pub(super) fn with(server: Started, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let started = server.began;
         let (child, pipes) = server.watched(spec)?;
-        let alarm = Alarm::new(host).map_err(|source| CallError::SpawnFailed {
-            server: spec.name.clone(),
-            operation: "listen for signals",
-            source,
-        })?;
+        let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
         Ok(Self {
             spec: spec.clone(),
             wire: Wire::new(pipes, &spec.secrets, spec.max_message_bytes),
@@ -197,10 +193,8 @@ impl Session {
             Halt::End(_) => return Err(halt),
         };
         if !is_greeting(method) {
-            let params = [("requestId", json!(id)), ("reason", json!(reason))];
-            let params = params.map(|(name, value)| (name.to_owned(), value));
-            self.wire
-                .notify("notifications/cancelled", Map::from_iter(params));
+            let params = [("requestId", id.into()), ("reason", reason.into())];
+            self.wire.notify("notifications/cancelled", members(params));
             let _ = timeout(CANCEL_NOTICE, self.wire.written()).await;
         }
         Err(halt)
@@ -229,13 +223,7 @@ impl Session {
 
     /// The start of a text from the server, without secrets: for an error.
     pub(super) fn excerpt(&self, text: &str) -> String {
-        const KEPT: usize = 300;
-        let text = self.spec.secrets.cut(text);
-        let mut start: String = text.chars().take(KEPT).collect();
-        if start.len() < text.len() {
-            start.push('…');
-        }
-        start
+        bounds::excerpt(&self.spec.secrets.cut(text))
     }
 
     fn without_secrets(&self, progress: Progress) -> Progress {
@@ -313,9 +301,9 @@ impl Session {
         }
     }
 
-    /// Whether it still runs, and is listened to.
+    /// Whether it still runs, is listened to and was not told to end.
     pub(super) fn is_up(&self) -> bool {
-        self.child.status().is_none() && self.wire.end.is_none()
+        self.child.status().is_none() && self.wire.is_open()
     }
 
     /// What came of the call before counts no more: it was good, so the era is agreed on.

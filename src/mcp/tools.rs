@@ -7,7 +7,7 @@ use super::{
     answer,
     bounds::{self, LIST_BYTES, TOOL_BYTES},
     error::CallError,
-    message::LIST,
+    message::{LIST, members},
     raw::Raw,
     session::Session,
 };
@@ -148,7 +148,7 @@ impl<'a> Pages<'a> {
     async fn next(&mut self) -> Result<Option<Vec<Raw>>, CallError> {
         let params = match std::mem::replace(&mut self.next, Next::End) {
             Next::First => Map::new(),
-            Next::Cursor(cursor) => Map::from_iter([("cursor".to_owned(), cursor.into())]),
+            Next::Cursor(cursor) => members([("cursor", cursor.into())]),
             Next::End => return Ok(None),
         };
         if self.count == MAX_PAGES {

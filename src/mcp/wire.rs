@@ -158,6 +158,11 @@ impl Wire {
         self.outgoing.clear();
     }
 
+    /// Whether both directions are open.
+    pub(super) fn is_open(&self) -> bool {
+        self.stdin.is_some() && self.end.is_none()
+    }
+
     /// Waits for an answer, for progress, or for the end of both.
     pub(super) async fn news(&mut self) {
         while self.answer.is_none() && self.progress.is_none() && self.end.is_none() {

@@ -6,6 +6,7 @@
 
 use std::{fmt, str::FromStr};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -123,7 +124,8 @@ pub struct Pinned {
 }
 
 /// What a tool that is not as it was pinned means for a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnDrift {
     /// Nothing is called.
     Fail,
