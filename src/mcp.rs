@@ -69,7 +69,6 @@ use crate::{
     task::{Drift, Effect, OnDrift, Phase, Pinned, Protocol, Repeatable},
 };
 
-/// How a call ended.
 #[derive(Debug)]
 pub(crate) struct CallEnd {
     pub(crate) result: Result<ToolAnswer, CallError>,
@@ -89,7 +88,6 @@ pub(crate) struct CallEnd {
 /// What becomes of a server after a good answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
-    /// It is told to end.
     End,
     /// It waits for another call of this run.
     Stay,
@@ -163,7 +161,6 @@ fn called(
     CallEnd::of(result, effect, course, closing)
 }
 
-/// How far a conversation came.
 struct Course {
     phase: Phase,
     answered: bool,
@@ -234,7 +231,6 @@ fn room(host: &Host) -> io::Result<()> {
     Ok(spare.map(drop)?)
 }
 
-/// Handshake, check, call.
 async fn converse(
     session: &mut Session,
     course: &mut Course,
@@ -394,10 +390,8 @@ fn another_id(host: &Host) -> i64 {
     (1 << 32) + i64::from(u32::from_be_bytes(bytes))
 }
 
-/// What a look at a server has shown.
 #[derive(Debug)]
 pub(crate) struct Inspection {
-    /// The tools it lists.
     pub(crate) result: Result<Vec<ToolListing>, CallError>,
     /// From its start until requests could be sent; none if that never came. In the modern era
     /// there is no handshake: its first answer tells.

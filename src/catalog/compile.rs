@@ -49,7 +49,6 @@ pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability
     Ok(Some(Capability::Tool(Box::new(entry))))
 }
 
-/// Compiles the entry of this name.
 struct Compiler<'a>(Named<'a>);
 
 impl Compiler<'_> {

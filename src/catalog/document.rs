@@ -24,7 +24,6 @@ const TOP: [&str; 8] = [
 ];
 const LATER: [&str; 3] = ["catalog_dir", "pipeline", "workflow"];
 
-/// The largest catalog.
 const LARGEST: u64 = 8 << 20;
 
 /// A parsed `catalog.toml`. Its entries are compiled when they are asked for.
@@ -81,7 +80,6 @@ pub(super) struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// An error about all of it.
     pub(super) fn wrong(&self, problem: &str) -> CatalogError {
         let problem = format!("{} {} {problem}", self.group, self.name);
         self.tables.catalog.invalid(self.at, problem)

@@ -17,17 +17,14 @@ use super::{
     schema::Schema,
 };
 
-/// A capability that calls a tool.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) place: Place,
     pub(crate) server: String,
-    /// Where it names its server.
     pub(crate) names_server_at: Place,
     pub(crate) tool: String,
     pub(crate) process: Process,
-    /// What the tool must be.
     pub(crate) pinned: Option<Pinned>,
     pub(crate) output_schema: OutputSchema,
     /// Without progress, a call ends after this.
@@ -80,7 +77,6 @@ pub(crate) enum Once {
     No,
     /// The entry says nothing: the worst is assumed.
     Assumed,
-    /// `idempotent = false`
     Said,
 }
 
@@ -136,7 +132,6 @@ impl fmt::Display for TimeoutFrom {
     }
 }
 
-/// What changes on attempt > 1.
 #[derive(Debug)]
 pub(crate) struct Retry {
     /// The failures it answers; empty = any.
@@ -185,7 +180,6 @@ pub(crate) struct AssetRule {
     pub(crate) format: FormatRule,
 }
 
-/// Which format an asset must have.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) enum FormatRule {
@@ -218,11 +212,9 @@ pub(crate) enum Take {
     Output,
     /// A URI or path at this JSON Pointer of the structured content.
     Pointer(String),
-    /// A resource link.
     ResourceLink,
     /// Bytes in the answer: image, audio, or embedded resource.
     Blob,
-    /// The text of the answer.
     Text,
     /// The structured content itself, as JSON.
     Data,

@@ -26,7 +26,6 @@ const REPORTS: &str = "agent_outputs/reports";
 
 const MB: u64 = 1 << 20;
 
-/// `[capability.ID]` with a `file_plan`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilePlan {
     pub(crate) id: String,
@@ -277,14 +276,11 @@ fn bytes(text: &str) -> Option<u64> {
 pub(crate) struct PlanJob {
     pub(crate) entry: FilePlan,
     pub(crate) plan: PlanSource,
-    /// Sentences for `audit.reasoning`.
     pub(crate) reasoning: Vec<String>,
 }
 
-/// Where the plan is.
 #[derive(Debug)]
 pub(crate) enum PlanSource {
-    /// In the task.
     Inline(PlanOrder),
     /// In a file that this reference leads to; what the task says of it.
     Ref {
@@ -298,7 +294,6 @@ pub(crate) enum PlanSource {
 /// What `parameters` of a task that carries out a plan may hold.
 const PARAMETERS: [&str; 4] = ["task_plan", "plan", "system_config", "protocol_validation"];
 
-/// The plan that the task means.
 pub(super) fn job(
     task: &CapabilityTask,
     entry: FilePlan,

@@ -67,7 +67,6 @@ fn unsaid(effects: Effects, raw: &RawCapability) -> OnDuplicate {
     }
 }
 
-/// What the entry says.
 pub(super) fn duplicates(
     named: Named<'_>,
     said: &Spanned<RawOnDuplicate>,

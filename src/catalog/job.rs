@@ -22,11 +22,9 @@ pub(crate) struct ToolJob {
     pub(crate) steps: Vec<Step>,
     /// Where assets are kept: `[storage] uri`.
     pub(crate) storage: String,
-    /// Sentences for `audit.reasoning`.
     pub(crate) reasoning: Vec<String>,
 }
 
-/// One tool call to be made.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) entry: Entry,
@@ -36,7 +34,6 @@ pub(crate) struct Step {
     /// What is asked for, by which a request is known again: before a retry changes anything, and without
     /// what only says where the tool is to write.
     pub(crate) asked: Map<String, Value>,
-    /// What the retry rules changed.
     pub(crate) adjusted: Map<String, Value>,
     pub(crate) timeout: Duration,
     pub(crate) timeout_max: Duration,
@@ -69,7 +66,6 @@ pub(crate) struct StepOutput {
     pub(crate) delivery: Delivery,
 }
 
-/// What becomes of a step's asset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// It is stored and named in the answer.

@@ -23,7 +23,6 @@ struct RawProfile {
     context: CallContext,
 }
 
-/// What the catalog says of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LedgerRule {
     /// `sqlite:PATH` or `postgres://…`; none = a file in the state directory.
@@ -37,7 +36,6 @@ pub(crate) struct LedgerRule {
 /// What is done where nothing can be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Nothing.
     Required,
     /// What only reads (`[ledger] required = false`).
     NotForReading,
@@ -54,7 +52,6 @@ impl Default for LedgerRule {
     }
 }
 
-/// Reads `[ledger]`.
 pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogError> {
     let raw: RawLedger = tables.get("ledger")?.unwrap_or_default();
     Ok(LedgerRule {
@@ -71,7 +68,6 @@ pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogErro
     })
 }
 
-/// The context of a profile.
 pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<CallContext, Failure> {
     if let Some((_, profile)) = tables.entry::<RawProfile>("profile", name)? {
         return Ok(profile.context);

@@ -25,7 +25,6 @@ pub(super) struct RawDefaults {
     pub(super) on_failure: Option<OnFailure>,
 }
 
-/// `[capability.ID]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawCapability {

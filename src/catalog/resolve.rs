@@ -142,7 +142,6 @@ pub(crate) enum Acts {
     Once,
 }
 
-/// What kind of capability that is.
 pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     Ok(match look_up(tables, id)? {
         Capability::FilePlan(_) => Nature {
@@ -160,7 +159,6 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     })
 }
 
-/// Where assets are kept.
 pub(super) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

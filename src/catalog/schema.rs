@@ -16,7 +16,6 @@ pub(crate) struct Schema {
     pub(crate) place: Place,
 }
 
-/// Why a value did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Misfit {
     /// The schema itself is wrong: the catalog's fault.
@@ -39,7 +38,6 @@ const LONGEST: usize = 500;
 const PROBLEMS: usize = 5;
 
 impl Schema {
-    /// Checks a value.
     pub(crate) fn check(&self, value: &Value, values: Values) -> Result<(), Misfit> {
         if fits(&self.value, value) {
             return Ok(());
@@ -81,7 +79,6 @@ impl Schema {
         })
     }
 
-    /// What the schema declares for a property: its sub-schema.
     pub(crate) fn property(&self, name: &str) -> Option<&Value> {
         self.value.get("properties")?.get(name)
     }
@@ -128,6 +125,8 @@ fn fits(schema: &Value, value: &Value) -> bool {
 
 /// Whether one keyword of a schema object certainly holds.
 fn holds(keyword: &str, says: &Value, beside: &Map<String, Value>, value: &Value) -> bool {
+    let length = || value.as_str().map(|text| text.chars().count());
+    let items = || value.as_array().map(Vec::len);
     match keyword {
         "title" | "description" | "default" | "examples" | "$comment" | "deprecated"
         | "readOnly" | "writeOnly" => true,
@@ -171,10 +170,11 @@ fn holds(keyword: &str, says: &Value, beside: &Map<String, Value>, value: &Value
         },
         "minimum" => number(value, says, |value, least| value >= least),
         "maximum" => number(value, says, |value, most| value <= most),
-        "minLength" => length(value, says, |length, least| length >= least),
-        "maxLength" => length(value, says, |length, most| length <= most),
-        "minItems" => items(value, says, |count, least| count >= least),
-        "maxItems" => items(value, says, |count, most| count <= most),
+        // In characters (RFC 8259), not bytes.
+        "minLength" => counted(length(), says, |length, least| length >= least),
+        "maxLength" => counted(length(), says, |length, most| length <= most),
+        "minItems" => counted(items(), says, |count, least| count >= least),
+        "maxItems" => counted(items(), says, |count, most| count <= most),
         _ => false,
     }
 }
@@ -204,15 +204,6 @@ fn number(value: &Value, says: &Value, so: impl FnOnce(i64, i64) -> bool) -> boo
         (Value::Number(value), Some(says)) => value.as_i64().is_some_and(|value| so(value, says)),
         (_, says) => says.is_some(),
     }
-}
-
-/// In characters (RFC 8259), not bytes.
-fn length(value: &Value, says: &Value, so: impl FnOnce(u64, u64) -> bool) -> bool {
-    counted(value.as_str().map(|text| text.chars().count()), says, so)
-}
-
-fn items(value: &Value, says: &Value, so: impl FnOnce(u64, u64) -> bool) -> bool {
-    counted(value.as_array().map(Vec::len), says, so)
 }
 
 fn counted(count: Option<usize>, says: &Value, so: impl FnOnce(u64, u64) -> bool) -> bool {

@@ -150,7 +150,6 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     }
 }
 
-/// ISO 8601 with milliseconds and offset.
 fn timestamp(at: &Zoned) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
@@ -288,7 +287,6 @@ struct Extras<'a> {
     operation_id: &'a str,
     kind: &'static str,
     state: State,
-    /// The failure's class in the one error table.
     fault: Option<&'static str>,
     effect: Effect,
     phase: Phase,

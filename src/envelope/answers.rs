@@ -62,14 +62,8 @@ fn response(value: &Value) -> Result<Response, String> {
         Value::Object(answer) if answer.contains_key("action") => {
             ResponseKind::Elicited(elicited(answer)?)
         }
-        Value::Object(answer) if answer.contains_key("role") => {
-            sampled(answer)?;
-            ResponseKind::Sampled
-        }
-        Value::Object(answer) if answer.contains_key("roots") => {
-            roots(answer)?;
-            ResponseKind::Roots
-        }
+        Value::Object(answer) if answer.contains_key("role") => sampled(answer)?,
+        Value::Object(answer) if answer.contains_key("roots") => roots(answer)?,
         _ => {
             return Err(
                 "is no answer: a person's has `action` (accept, decline or cancel), a model's `role`, a list of roots \
@@ -104,7 +98,7 @@ fn elicited(answer: &Map<String, Value>) -> Result<Elicited, String> {
 }
 
 /// `CreateMessageResult` (2026-07-28, Sampling).
-fn sampled(answer: &Map<String, Value>) -> Result<(), String> {
+fn sampled(answer: &Map<String, Value>) -> Result<ResponseKind, String> {
     only(answer, &["role", "content", "model", "stopReason", "_meta"])?;
     let content = answer.get("content");
     let role = answer.get("role").and_then(Value::as_str);
@@ -117,15 +111,15 @@ fn sampled(answer: &Map<String, Value>) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    Ok(())
+    Ok(ResponseKind::Sampled)
 }
 
 /// `ListRootsResult` (2026-07-28, Roots).
-fn roots(answer: &Map<String, Value>) -> Result<(), String> {
+fn roots(answer: &Map<String, Value>) -> Result<ResponseKind, String> {
     only(answer, &["roots", "_meta"])?;
     let root = |root: &Value| root.get("uri").is_some_and(Value::is_string);
     match answer.get("roots") {
-        Some(Value::Array(roots)) if roots.iter().all(root) => Ok(()),
+        Some(Value::Array(roots)) if roots.iter().all(root) => Ok(ResponseKind::Roots),
         _ => Err("is no list of roots: each needs a `uri`".to_owned()),
     }
 }

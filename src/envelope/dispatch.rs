@@ -113,17 +113,27 @@ fn capability_ids(object: &Map<String, Value>) -> Result<Vec<String>, Failure> {
 fn inputs(object: &Map<String, Value>) -> Result<Vec<InputRef>, Failure> {
     let refs = optional(object, "input_refs_resolved", "an array", Value::as_array)?;
     let refs = refs.map(Vec::as_slice).unwrap_or_default();
-    let mut inputs: Vec<InputRef> = Vec::with_capacity(refs.len());
-    let mut seen = HashSet::new();
-    for (place, each) in refs.iter().enumerate() {
-        let input = input(place, each)?;
-        let id = &input.ref_id;
-        if !seen.insert(id.clone()) {
-            return Err(shape(format!("`input_refs_resolved` names `{id}` twice")));
-        }
-        inputs.push(input);
-    }
+    let inputs = refs
+        .iter()
+        .enumerate()
+        .map(|(place, each)| input(place, each));
+    let inputs: Vec<InputRef> = inputs.collect::<Result<_, _>>()?;
+    once(
+        "input_refs_resolved",
+        inputs.iter().map(|input| &input.ref_id),
+    )?;
     Ok(inputs)
+}
+
+/// No ref may be named twice.
+fn once<'r>(key: &str, refs: impl Iterator<Item = &'r RefId>) -> Result<(), Failure> {
+    let mut seen = HashSet::new();
+    for id in refs {
+        if !seen.insert(id) {
+            return Err(shape(format!("`{key}` names `{id}` twice")));
+        }
+    }
+    Ok(())
 }
 
 fn input(place: usize, value: &Value) -> Result<InputRef, Failure> {
@@ -167,19 +177,15 @@ fn input(place: usize, value: &Value) -> Result<InputRef, Failure> {
 fn expected(object: &Map<String, Value>) -> Result<Vec<RefId>, Failure> {
     let refs = optional(object, "output_refs_expected", "an array", Value::as_array)?;
     let refs = refs.map(Vec::as_slice).unwrap_or_default();
-    let mut expected: Vec<RefId> = Vec::with_capacity(refs.len());
-    let mut seen = HashSet::new();
-    for (place, each) in refs.iter().enumerate() {
+    let id = |(place, each): (usize, &Value)| {
         let text = each
             .as_str()
             .ok_or_else(|| shape(format!("`output_refs_expected[{place}]` must be a string")))?;
-        let id = RefId::parse(text)
-            .map_err(|why| shape(format!("`output_refs_expected[{place}]` {text:?}: {why}")))?;
-        if !seen.insert(id.clone()) {
-            return Err(shape(format!("`output_refs_expected` names `{id}` twice")));
-        }
-        expected.push(id);
-    }
+        RefId::parse(text)
+            .map_err(|why| shape(format!("`output_refs_expected[{place}]` {text:?}: {why}")))
+    };
+    let expected: Vec<RefId> = refs.iter().enumerate().map(id).collect::<Result<_, _>>()?;
+    once("output_refs_expected", expected.iter())?;
     Ok(expected)
 }
 
@@ -207,7 +213,6 @@ fn parameters(
     ids.iter().map(own).collect()
 }
 
-/// The action of a request, by its id.
 pub(super) fn action_id(object: &Map<String, Value>) -> Option<&str> {
     let id = object.get("actionId").or_else(|| object.get("action"))?;
     id.as_str().filter(|id| !id.is_empty())

@@ -71,7 +71,6 @@ pub(super) fn multiple(what: &str) -> Failure {
     Failure::new(Fault::MultipleTasks, message)
 }
 
-/// A text that must be there.
 pub(super) fn required_text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
     match object.get(key) {
         Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),

@@ -40,7 +40,6 @@ struct Data<'a> {
     execution_report: Option<&'a Value>,
 }
 
-/// One tool call.
 #[derive(Serialize)]
 struct ActionStep<'a> {
     tool: &'a str,
@@ -99,7 +98,6 @@ fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a>
     }
 }
 
-/// What can be done next.
 fn next(outcome: &Outcome) -> Vec<Value> {
     let Some(failure) = &outcome.failure else {
         return Vec::new();

@@ -13,7 +13,6 @@ use super::{
     strangers, strict,
 };
 
-/// Reads a bare or wrapped plan.
 pub(super) fn read(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
@@ -42,7 +41,6 @@ pub(super) fn read(
     })
 }
 
-/// What makes the request another one.
 pub(super) fn salt(object: &Map<String, Value>) -> Result<Option<String>, Failure> {
     optional(object, "salt", "a string", |value| {
         value.as_str().map(str::to_owned)

@@ -24,7 +24,6 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// `status.code`.
 pub(super) fn status_code(outcome: &Outcome) -> &'static str {
     match outcome.state {
         State::Done | State::Planned | State::Reused | State::Suppressed => "success",
@@ -110,7 +109,6 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
     sentences.join(" ")
 }
 
-/// Which part of a failed run failed.
 fn failed_at(outcome: &Outcome) -> String {
     let (last, call) = match (outcome.executed.last(), outcome.invocations.last()) {
         (Some(last), Some(call)) => (last, call),

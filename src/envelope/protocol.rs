@@ -15,10 +15,8 @@ use super::{
     plans,
 };
 
-/// What oneact can be asked for.
 const MESSAGE_TYPES: &str = "TASK_REQUEST, ROLLBACK_REQUEST, STATUS_QUERY and CANCEL";
 
-/// Who may vouch for a payload.
 const VALIDATORS: [&str; 2] = ["agent_protocol", "manual"];
 
 /// Reads what the message asks for. `found` is its payload.
@@ -40,18 +38,18 @@ pub(super) fn read(
         (Some("ROLLBACK_REQUEST"), _) | (Some("TASK_REQUEST"), Some("ROLLBACK")) => {
             unharmed(validation)?;
             Ok(Task::Rollback(RollbackOrder {
-                plan: name(payload, content, Known::Rollback)?,
+                plan: name(payload, content, &["checkpoints"])?,
                 checkpoints: checkpoints(content)?,
                 belief: Belief::WrittenHere,
             }))
         }
         (Some("STATUS_QUERY"), _) | (Some("TASK_REQUEST"), Some("STATUS_QUERY")) => {
             unharmed(validation)?;
-            name(payload, content, Known::Name).map(Task::Status)
+            name(payload, content, &[]).map(Task::Status)
         }
         (Some("CANCEL"), _) | (Some("TASK_REQUEST"), Some("CANCEL")) => {
             unharmed(validation)?;
-            name(payload, content, Known::Name).map(Task::Cancel)
+            name(payload, content, &[]).map(Task::Cancel)
         }
         (Some("TASK_REQUEST"), _) => match content {
             Some(content) if is_plan(content) => {
@@ -169,19 +167,11 @@ fn unharmed(validation: Validation) -> Result<(), Failure> {
     }
 }
 
-/// What may stand in the content of an order about a plan.
-#[derive(Clone, Copy)]
-enum Known {
-    Name,
-    /// And `checkpoints`.
-    Rollback,
-}
-
-/// Which plan is meant: by exactly one of its names; without any, the task of the payload.
+/// Which plan is meant: by exactly one of its names; without any, the task of the payload. `others` may stand beside it.
 fn name(
     payload: &Map<String, Value>,
     content: Option<&Map<String, Value>>,
-    known: Known,
+    others: &[&str],
 ) -> Result<PlanName, Failure> {
     type Name = fn(String) -> PlanName;
     let names: [(&str, Name); 5] = [
@@ -194,7 +184,7 @@ fn name(
     let listed = names.map(|(key, _)| key).join("`, `");
     let mut found = None;
     for (key, value) in content.into_iter().flatten() {
-        if matches!(known, Known::Rollback) && key == "checkpoints" {
+        if others.contains(&key.as_str()) {
             continue;
         }
         let Some((_, make)) = names.iter().find(|(name, _)| name == key) else {

@@ -29,7 +29,6 @@ pub struct Received {
     /// As received, or 1.
     pub attempt: u32,
     pub counted: Counted,
-    /// What was assumed or ignored.
     pub notes: Vec<String>,
     pub task: Result<Task, Failure>,
     /// After this it is not to be acted on.
@@ -184,7 +183,6 @@ impl Received {
         }
     }
 
-    /// A task that a person typed.
     pub fn typed(session_id: String, task_id: &str, echo: Value, task: Task) -> Self {
         Self {
             echo,
@@ -198,7 +196,6 @@ impl Received {
         Self::alone(session_id, Err(failure))
     }
 
-    /// Without a message around it.
     fn alone(session_id: String, task: Result<Task, Failure>) -> Self {
         Self {
             identity: Identity {
@@ -221,7 +218,6 @@ impl Received {
     }
 }
 
-/// What stands around the task in a message.
 struct Around {
     identity: Identity,
     resources: Resources,

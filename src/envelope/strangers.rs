@@ -10,9 +10,7 @@ use super::{
     find::{Found, Shape, at},
 };
 
-/// The keys of one object.
 struct Keys {
-    /// What the object is called.
     of: &'static str,
     known: &'static [&'static [&'static str]],
     /// Other names that are in use for a key.
@@ -255,7 +253,6 @@ fn nothing_lost(around: &Map<String, Value>) -> Result<(), Failure> {
     }
 }
 
-/// So many are named.
 const NAMED: usize = 10;
 
 fn tell(what: &str, others: &[&String], notes: &mut Vec<String>) {
@@ -308,7 +305,6 @@ impl Keys {
         Ok(others)
     }
 
-    /// The known key that was probably meant.
     fn meant(&self, key: &str) -> Option<&'static str> {
         if key.chars().nth(LONGEST).is_some() {
             return None;

@@ -34,7 +34,6 @@ fn servers() -> MutexGuard<'static, Vec<Pid>> {
     SERVERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A server was started.
 pub(super) fn started(pid: Pid) {
     servers().push(pid);
 }
@@ -44,10 +43,8 @@ pub(super) fn reaped(pid: Pid) {
     servers().retain(|server| *server != pid);
 }
 
-/// The children that are not our own.
 #[derive(Debug)]
 pub(super) struct Adopted {
-    /// Those we had before.
     before: Vec<Pid>,
     /// `TMPDIR=…` of the server, which no other run's server has.
     mark: Option<Vec<u8>>,

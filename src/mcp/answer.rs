@@ -50,7 +50,6 @@ impl Part<Content> {
     }
 }
 
-/// One content block.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Content {
     Text(String),
@@ -60,7 +59,6 @@ pub(crate) enum Content {
         base64: String,
         uri: Option<String>,
     },
-    /// An embedded resource with text.
     TextResource {
         uri: String,
         mime: Option<String>,
@@ -113,7 +111,6 @@ fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValu
     deserializer.deserialize_seq(Blocks)
 }
 
-/// Reads an answer to `tools/call`.
 pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<ToolAnswer, CallError> {
     let malformed = |reason: String| session.malformed(CALL, &reason);
     let raw = result(session, CALL, answer)?;
@@ -190,38 +187,24 @@ pub(super) fn result(
 /// An error answer. A modern server that does not speak our version says so only here.
 fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
     let spec = &session.spec;
-    let server = spec.name.clone();
-    let message = bounds::message(&spec.secrets.cut(&error.message));
-    if error.code == UNSUPPORTED_VERSION {
-        return session.mismatch(&message);
-    }
-    let hint = match session.standing {
-        Standing::Declared if is_not_understood(error.code) => Hint::MayBeLegacy,
-        _ => Hint::None,
-    };
-    let data = error
-        .data
-        .map(|data| Box::new(spec.secrets.cut_value(data)));
-    if error.code == MISSING_CAPABILITY {
-        return CallError::CapabilityMissing {
-            server,
+    match error.code {
+        UNSUPPORTED_VERSION => {
+            session.mismatch(&bounds::message(&spec.secrets.cut(&error.message)))
+        }
+        MISSING_CAPABILITY => CallError::CapabilityMissing {
+            server: spec.name.clone(),
             method,
-            required: required(data.as_deref()),
+            required: required(error.data.map(|data| spec.secrets.cut_value(data))),
             elicitation: match spec.caller {
                 Caller::Silent => Declared::NotAsked,
                 Caller::Answers if session.is_modern() => Declared::Yes,
                 Caller::Answers => Declared::NotInThisEra,
             },
-        };
-    }
-    CallError::Rpc {
-        server,
-        method,
-        code: error.code,
-        message,
-        data,
-        asked: session.question(),
-        hint,
+        },
+        code if session.standing == Standing::Declared && is_not_understood(code) => {
+            session.rpc(method, error, Hint::MayBeLegacy)
+        }
+        _ => session.rpc(method, error, Hint::None),
     }
 }
 
@@ -231,8 +214,10 @@ fn parsed(block: &str) -> Content {
 }
 
 /// The names in `data.requiredCapabilities` (2026-07-28, `MissingRequiredClientCapabilityError`).
-fn required(data: Option<&Value>) -> Vec<String> {
-    let names = data.and_then(|data| data.get("requiredCapabilities")?.as_object());
+fn required(data: Option<Value>) -> Vec<String> {
+    let names = data
+        .as_ref()
+        .and_then(|data| data.get("requiredCapabilities")?.as_object());
     names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 

@@ -25,7 +25,6 @@ use super::{
     wait::{Halt, Limits},
 };
 
-/// More of them help nobody.
 const MAX_PROBLEMS: usize = 20;
 /// A schema that takes longer than this is meant to. The largest in use take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,7 +33,6 @@ const PATTERN_BYTES: usize = 1 << 20;
 /// For schemas that refer to one another in long rows; pages no schema reaches cost nothing.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
-/// What the check of an answer came to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OutputCheck {
     /// There was nothing to check, or nothing to check it with.

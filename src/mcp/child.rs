@@ -54,7 +54,6 @@ pub(super) struct Started {
     pub(super) began: Moment,
 }
 
-/// The end of a server and its descendants.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reaped {
     pub(super) status: Option<ExitDescription>,
@@ -62,7 +61,6 @@ pub(super) struct Reaped {
 }
 
 impl Started {
-    /// Starts the server.
     pub(super) fn new(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let began = host.moment();
         let Some(program) = spec.argv.first() else {
@@ -141,7 +139,6 @@ impl Child {
         self.reaped.is_none() && matches!(self.peek(), Ok(None))
     }
 
-    /// How it ended, if it has.
     pub(super) fn status(&self) -> Option<ExitDescription> {
         if let Some(reaped) = &self.reaped {
             return reaped.status;

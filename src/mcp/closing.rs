@@ -21,7 +21,6 @@ struct Live {
 }
 
 impl Closing {
-    /// For a call that never had a server.
     pub(super) fn nothing() -> Self {
         Self {
             live: None,
@@ -29,7 +28,6 @@ impl Closing {
         }
     }
 
-    /// Nothing is told yet.
     pub(super) fn new(runtime: Runtime, session: Session) -> Self {
         Self {
             live: Some(Live { session, runtime }),
@@ -60,7 +58,6 @@ impl Closing {
         Some((runtime, session))
     }
 
-    /// What is known by now.
     pub(crate) fn report(&self) -> ServerReport {
         self.live
             .as_ref()

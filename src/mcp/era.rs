@@ -62,7 +62,6 @@ impl<'a> Opening<'a> {
 /// What a search for the tool came to, if the era was found out by it.
 pub(super) type Found = Option<Result<ToolListing, CallError>>;
 
-/// What a handshake is made with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) spec: &'a ServerSpec,

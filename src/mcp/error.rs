@@ -18,7 +18,6 @@ pub(crate) struct Misfit {
     pub(crate) message: String,
 }
 
-/// Which limit ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     Idle,
@@ -113,7 +112,6 @@ pub(crate) enum CallError {
     ProtocolMismatch {
         server: String,
         reason: String,
-        /// What the catalog says it speaks.
         declared: Protocol,
     },
 
@@ -177,7 +175,6 @@ pub(crate) enum CallError {
         limit: Limit,
         after: Duration,
         asked: Option<String>,
-        /// As above.
         noise: String,
     },
 
@@ -294,7 +291,6 @@ const fn limit_name(limit: Limit) -> &'static str {
     }
 }
 
-/// The line of stderr that tells why.
 fn last_words(stderr: &str) -> String {
     match cause(stderr) {
         None => String::new(),

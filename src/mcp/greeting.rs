@@ -4,7 +4,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    bounds,
     error::{CallError, Hint},
     message::{
         DISCOVER, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client, members,
@@ -60,11 +59,7 @@ pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
     let raw = accepted(session, DISCOVER, answer)?;
     let result: Discovered = read(session, DISCOVER, &raw)?;
     if !result.supported_versions.iter().any(|each| each == MODERN) {
-        return Err(refused(
-            session,
-            DISCOVER,
-            supports(&result.supported_versions),
-        ));
+        return Err(supports(session, &result.supported_versions));
     }
     let info = result
         .meta
@@ -74,7 +69,6 @@ pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
     Ok(())
 }
 
-/// How a server calls itself.
 #[derive(Deserialize)]
 struct Implementation {
     name: String,
@@ -89,7 +83,6 @@ fn agree(session: &mut Session, version: String, info: Option<Implementation>) {
     session.standing = Standing::Agreed;
 }
 
-/// The result of a handshake.
 fn accepted(
     session: &Session,
     method: &'static str,
@@ -98,13 +91,10 @@ fn accepted(
     match answer.map_err(|halt| session.error(halt, method))? {
         Answer::Result(raw) => Ok(raw),
         Answer::Malformed(reason) => Err(session.malformed(method, &reason)),
-        Answer::Error(error) => match error.supported() {
-            Some(versions) if method == DISCOVER => {
-                let error = supports(&versions);
-                Err(refused(session, method, error))
-            }
-            _ => Err(refused(session, method, error)),
-        },
+        Answer::Error(error) => Err(match error.supported() {
+            Some(versions) if method == DISCOVER => supports(session, &versions),
+            _ => session.rpc(method, error, Hint::None),
+        }),
     }
 }
 
@@ -122,26 +112,13 @@ fn read<'r, T: Deserialize<'r>>(
     })
 }
 
-/// What is said of a server that does not support the version it is spoken to in.
-fn supports(versions: &[impl AsRef<str>]) -> RpcError {
+/// The error of a server that does not support the version it is spoken to in.
+fn supports(session: &Session, versions: &[impl AsRef<str>]) -> CallError {
     let versions: Vec<&str> = versions.iter().map(AsRef::as_ref).collect();
-    RpcError {
+    let error = RpcError {
         code: UNSUPPORTED_VERSION,
         message: format!("it supports {}", versions.join(", ")),
         data: None,
-    }
-}
-
-/// A handshake that the server answers with an error.
-fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
-    let secrets = &session.spec.secrets;
-    CallError::Rpc {
-        server: session.spec.name.clone(),
-        method,
-        code: error.code,
-        message: bounds::message(&secrets.cut(&error.message)),
-        data: error.data.map(|data| Box::new(secrets.cut_value(data))),
-        asked: None,
-        hint: Hint::None,
-    }
+    };
+    session.rpc(DISCOVER, error, Hint::None)
 }

@@ -8,7 +8,7 @@ use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver};
 const PIPE_BYTES: usize = 64 * 1024;
 const FEW_BYTES: usize = 4 * 1024;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Lines {
     /// None at its end.
     pub(super) pipe: Option<Receiver>,
@@ -24,8 +24,7 @@ impl Lines {
         Self {
             pipe,
             block: Vec::with_capacity(FEW_BYTES),
-            taken: 0,
-            line: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -5,37 +5,34 @@
 //! is forgotten.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Read, Write as _},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{self, DirBuilder},
+    io::{self, Write as _},
+    os::unix::fs::DirBuilderExt,
 };
 
 use camino::Utf8PathBuf;
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
 use super::{message::VERSIONS, spec::ServerSpec};
+use crate::host::read_plain;
 
 /// The format of a note. Another one is not read.
 const FORMAT: u32 = 1;
-/// A note is shorter; nothing more of a file is read.
+/// A longer file is no note.
 const LONGEST: u64 = 1024;
 
-/// The place of one server's note.
 #[derive(Debug)]
 pub(super) struct Memory {
     dir: Utf8PathBuf,
     name: String,
 }
 
-/// A note as it is written.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
     note: u32,
-    /// Such as `2026-07-28`.
     protocol: String,
 }
 
@@ -51,18 +48,8 @@ impl Memory {
     /// The version it spoke last, if it is one that is known here.
     pub(super) fn recall(&self) -> Option<&'static str> {
         // Whatever lies there: a link is not followed, a pipe not waited for.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(self.path())
-            .ok()?;
-        if !file.metadata().ok()?.is_file() {
-            return None;
-        }
-        let mut text = String::new();
-        file.take(LONGEST).read_to_string(&mut text).ok()?;
-        let note: Note = serde_json::from_str(&text).ok()?;
+        let text = read_plain(self.path(), LONGEST).ok()?;
+        let note: Note = serde_json::from_slice(&text).ok()?;
         VERSIONS
             .into_iter()
             .find(|known| note.note == FORMAT && *known == note.protocol)

@@ -37,17 +37,14 @@ pub(super) struct Outbound<'a> {
     pub(super) params: Map<String, Value>,
 }
 
-/// Whether a version has no handshake.
 pub(super) fn is_modern(version: &str) -> bool {
     version >= MODERN
 }
 
-/// Whether a request belongs to a handshake.
 pub(super) fn is_greeting(method: &str) -> bool {
     method == INITIALIZE || method == DISCOVER
 }
 
-/// How this client calls itself.
 pub(super) fn client() -> Value {
     json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")})
 }
@@ -66,7 +63,6 @@ pub(super) fn sender(version: &str, caller: Caller) -> Map<String, Value> {
     ])
 }
 
-/// An object of these members.
 pub(super) fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     Map::from_iter(members.map(|(name, value)| (name.to_owned(), value)))
 }
@@ -74,7 +70,6 @@ pub(super) fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String
 /// How a line starts if something was printed before it without a newline.
 const GLUED: &[u8] = br#"{"jsonrpc""#;
 
-/// What a line is.
 #[derive(Debug)]
 pub(super) enum Inbound<'a> {
     /// No message of the protocol.
@@ -86,7 +81,6 @@ pub(super) enum Inbound<'a> {
     Request(Request<'a>),
 }
 
-/// A request of the server's own.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     pub(super) id: &'a RawValue,
@@ -101,7 +95,6 @@ pub(super) struct Response<'a> {
     pub(super) body: Body<'a>,
 }
 
-/// What an answer says.
 #[derive(Debug, Clone)]
 pub(super) enum Body<'a> {
     Result(&'a RawValue),

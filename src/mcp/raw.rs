@@ -22,7 +22,6 @@ impl fmt::Debug for Raw {
 }
 
 impl Raw {
-    /// The value that lies there in a line.
     pub(super) fn within(line: String, range: Range<usize>) -> Self {
         Self {
             line: Arc::new(line),
@@ -30,7 +29,6 @@ impl Raw {
         }
     }
 
-    /// The JSON text.
     pub(crate) fn get(&self) -> &str {
         self.line.get(self.range.clone()).unwrap_or_default()
     }
@@ -87,7 +85,6 @@ pub(super) fn place(whole: &[u8], part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// The answer to a request of ours.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
     Result(Raw),

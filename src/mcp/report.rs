@@ -14,12 +14,10 @@ pub(crate) struct ServerReport {
     pub(crate) parting: Parting,
     /// The last 8 KiB it wrote to stderr, invalid UTF-8 replaced.
     pub(crate) stderr_tail: String,
-    /// All it wrote to stderr.
     pub(crate) stderr_bytes: u64,
     pub(crate) stdout_noise: Noise,
     /// The negotiated version, such as `2025-11-25`.
     pub(crate) protocol: Option<String>,
-    /// Name and version, as the server gives them.
     pub(crate) server_info: Option<(String, String)>,
     /// What it asked for while it was called (elicitation, sampling); we refused.
     pub(crate) asked: Option<String>,
@@ -40,7 +38,6 @@ pub(crate) enum Parting {
     Helped,
 }
 
-/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitDescription {
     Code(i32),

@@ -13,8 +13,8 @@ use tokio::{
 use super::{
     bounds,
     child::{Child, Reaped, Started, failed},
-    error::{CallError, Limit},
-    message::{DISCOVER, MODERN, is_greeting, is_modern, members, sender},
+    error::{CallError, Hint, Limit},
+    message::{DISCOVER, MODERN, RpcError, is_greeting, is_modern, members, sender},
     raw::Answer,
     report::{Killed, Parting, ServerReport},
     spec::{Progress, ServerSpec},
@@ -51,7 +51,6 @@ pub(super) enum Standing {
 pub(super) struct Session {
     pub(super) spec: ServerSpec,
     pub(super) wire: Wire,
-    /// Since the handshake.
     pub(super) peer: Option<Peer>,
     pub(super) standing: Standing,
     /// How long the next exchange may take.
@@ -70,14 +69,12 @@ pub(super) struct Session {
 /// What is known of a server that was greeted.
 #[derive(Debug)]
 pub(super) struct Peer {
-    /// The version agreed on.
     pub(super) version: String,
     /// How it calls itself: name and version.
     pub(super) info: Option<(String, String)>,
 }
 
 impl Session {
-    /// Starts the server. Needs a runtime around it.
     pub(super) fn open(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         Self::with(Started::new(spec, host)?, spec, host)
     }
@@ -171,7 +168,11 @@ impl Session {
             }
             if let Some(progress) = self.wire.progress.take() {
                 idle_until = Instant::now() + idle;
-                on_progress(self.without_secrets(progress));
+                let shown = |text: String| bounds::message(&self.spec.secrets.shown(&text));
+                on_progress(Progress {
+                    message: progress.message.map(shown),
+                    ..progress
+                });
             }
             if let Some(answer) = self.wire.answer.take() {
                 return Ok(answer);
@@ -224,15 +225,6 @@ impl Session {
     /// The start of a text from the server, without secrets: for an error.
     pub(super) fn excerpt(&self, text: &str) -> String {
         bounds::excerpt(&self.spec.secrets.cut(text))
-    }
-
-    fn without_secrets(&self, progress: Progress) -> Progress {
-        Progress {
-            message: progress
-                .message
-                .map(|text| bounds::message(&self.spec.secrets.shown(&text))),
-            ..progress
-        }
     }
 
     /// The pipes are closed or the process has ended: takes in what is left, and says which.
@@ -292,6 +284,19 @@ impl Session {
         }
     }
 
+    pub(super) fn rpc(&self, method: &'static str, error: RpcError, hint: Hint) -> CallError {
+        let secrets = &self.spec.secrets;
+        CallError::Rpc {
+            server: self.spec.name.clone(),
+            method,
+            code: error.code,
+            message: bounds::message(&secrets.cut(&error.message)),
+            data: error.data.map(|data| Box::new(secrets.cut_value(data))),
+            asked: self.question(),
+            hint,
+        }
+    }
+
     /// The error of a server that speaks no version we do, or none it is said to.
     pub(super) fn mismatch(&self, reason: &str) -> CallError {
         CallError::ProtocolMismatch {
@@ -313,7 +318,6 @@ impl Session {
         self.timings = Timings::default();
     }
 
-    /// The version agreed on.
     pub(super) fn version(&self) -> Option<&str> {
         self.peer.as_ref().map(|peer| peer.version.as_str())
     }
@@ -393,7 +397,6 @@ impl Session {
     }
 }
 
-/// Whole milliseconds.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

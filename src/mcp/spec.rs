@@ -81,7 +81,6 @@ pub(crate) struct Resumption {
     pub(crate) state: Option<String>,
 }
 
-/// One `tools/call`.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolCall {
     pub(crate) tool: String,

@@ -11,15 +11,13 @@ use crate::task::Secrets;
 const TAIL_BYTES: usize = 8 * 1024;
 const BLOCK_BYTES: usize = 16 * 1024;
 
-/// What came so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stderr {
     /// None at its end.
     pipe: Option<Receiver>,
     /// How many bytes are kept: the tail, and before it one byte and as much as the longest secret is long.
     window: usize,
     bytes: Vec<u8>,
-    /// The number of all bytes that came.
     pub(super) total: u64,
 }
 
@@ -28,8 +26,7 @@ impl Stderr {
         Self {
             pipe,
             window: TAIL_BYTES + 1 + secrets.longest(),
-            bytes: Vec::new(),
-            total: 0,
+            ..Self::default()
         }
     }
 
@@ -37,7 +34,6 @@ impl Stderr {
         self.pipe.is_some()
     }
 
-    /// Waits for more, and takes it in.
     pub(super) async fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         self.bytes.reserve(BLOCK_BYTES);

@@ -54,14 +54,12 @@ pub(crate) struct ToolListing {
 const PROGRAMS: &str = "oneact/programs";
 
 impl ToolListing {
-    /// The programs it says it starts.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
         let named = self.meta.as_ref().and_then(|meta| meta.get(PROGRAMS));
         let named = named.and_then(Value::as_array).into_iter().flatten();
         named.filter_map(Value::as_str)
     }
 
-    /// What the tool is now.
     pub(crate) fn pin(&self) -> Pin {
         Pin::of(
             &self.name,
@@ -123,22 +121,17 @@ pub(super) async fn find(session: &mut Session, name: &str) -> Result<ToolListin
 /// The pages of a list, one after the other.
 struct Pages<'a> {
     session: &'a mut Session,
-    next: Next,
+    /// The parameters that ask for the next one.
+    next: Option<Map<String, Value>>,
     count: usize,
     bytes: usize,
-}
-
-enum Next {
-    First,
-    Cursor(String),
-    End,
 }
 
 impl<'a> Pages<'a> {
     fn new(session: &'a mut Session) -> Self {
         Self {
             session,
-            next: Next::First,
+            next: Some(Map::new()),
             count: 0,
             bytes: 0,
         }
@@ -146,10 +139,8 @@ impl<'a> Pages<'a> {
 
     /// The texts of the tools on the next page.
     async fn next(&mut self) -> Result<Option<Vec<Raw>>, CallError> {
-        let params = match std::mem::replace(&mut self.next, Next::End) {
-            Next::First => Map::new(),
-            Next::Cursor(cursor) => members([("cursor", cursor.into())]),
-            Next::End => return Ok(None),
+        let Some(params) = self.next.take() else {
+            return Ok(None);
         };
         if self.count == MAX_PAGES {
             return Err(self.malformed(&format!(
@@ -167,9 +158,8 @@ impl<'a> Pages<'a> {
         }
         let page: Page<'_> = self.parsed(&raw)?;
         let tools = page.tools.into_iter().map(|tool| raw.part(tool)).collect();
-        if let Some(cursor) = page.next_cursor {
-            self.next = Next::Cursor(cursor);
-        }
+        let cursor = page.next_cursor;
+        self.next = cursor.map(|cursor| members([("cursor", cursor.into())]));
         Ok(Some(tools))
     }
 

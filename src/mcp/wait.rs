@@ -12,7 +12,6 @@ use tokio::{
 use super::{error::Limit, wire::End};
 use crate::host::{Host, Interrupt, Interrupts};
 
-/// Why a wait gave nothing.
 #[derive(Debug)]
 pub(super) enum Halt {
     Signal(Interrupt),
@@ -20,7 +19,6 @@ pub(super) enum Halt {
     End(End),
 }
 
-/// How long an exchange may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) idle: Option<Duration>,
@@ -68,7 +66,6 @@ impl Alarm {
     }
 }
 
-/// How two tries ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Raced<A, B, E> {
     First(A),

@@ -29,7 +29,6 @@ use super::{
 };
 use crate::task::Secrets;
 
-/// How much noise is kept.
 const SAMPLE_BYTES: usize = 2048;
 /// More requests from a server than this within one call are a fault, not a conversation.
 const MAX_SERVER_REQUESTS: u32 = 10_000;
@@ -42,7 +41,7 @@ pub(super) struct Pipes {
     pub(super) stderr: Option<Receiver>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Wire {
     /// None once it is closed.
     stdin: Option<Sender>,
@@ -100,23 +99,11 @@ impl Wire {
     pub(super) fn new(pipes: Pipes, secrets: &Secrets, most: usize) -> Self {
         Self {
             stdin: pipes.stdin,
-            outgoing: VecDeque::new(),
-            unsent: 0,
             stdout: Lines::new(pipes.stdout),
             stderr: Stderr::new(pipes.stderr, secrets),
             most,
             secrets: secrets.clone(),
-            awaited: None,
-            answer: None,
-            progress: None,
-            end: None,
-            call: CallLine::Unsent,
-            heard: Heard::Nothing,
-            noise: 0,
-            sample: Vec::new(),
-            asked: None,
-            requests: 0,
-            request_bytes: 0,
+            ..Self::default()
         }
     }
 
@@ -227,7 +214,6 @@ impl Wire {
         self.stdout.pipe = None;
     }
 
-    /// Takes in a line.
     pub(super) fn hear(&mut self, mut line: Vec<u8>) -> Result<(), End> {
         let (noise, message) = message::read(&line);
         let begin = noise.len();
@@ -371,7 +357,6 @@ impl Wire {
     }
 }
 
-/// Writes some of it.
 async fn write(stdin: &mut Option<Sender>, outgoing: &VecDeque<u8>) -> io::Result<usize> {
     let (first, _) = outgoing.as_slices();
     match stdin {

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-/// One row of the table.
 struct Row {
     name: &'static str,
     code: ErrorCode,
@@ -208,7 +207,6 @@ impl Fault {
         self.row().name
     }
 
-    /// The class of that name.
     pub fn named(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|fault| fault.name() == name)
@@ -257,7 +255,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of this class, recoverable as the table says.
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
         Self {
             fault,

@@ -18,7 +18,6 @@ const BASE32: [char; 32] = [
 pub struct OperationId(String);
 
 impl OperationId {
-    /// The id of a run that starts at `at`.
     pub fn new(at: Timestamp, random: [u8; 16]) -> Self {
         let millis = u128::try_from(at.as_millisecond()).unwrap_or_default();
         let bits = (millis << 80) | (u128::from_be_bytes(random) >> 48);
@@ -32,16 +31,14 @@ impl OperationId {
         ))
     }
 
-    /// The text, `op_…`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The last six characters, in lower case: random enough to tell messages of one second apart.
     fn suffix(&self) -> String {
-        let mut last: Vec<char> = self.0.chars().rev().take(6).collect();
-        last.reverse();
-        last.into_iter().collect::<String>().to_lowercase()
+        let from = self.0.len().saturating_sub(6);
+        self.0.get(from..).unwrap_or_default().to_lowercase()
     }
 }
 
@@ -65,7 +62,6 @@ impl MessageId {
         ))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -93,7 +89,6 @@ impl RefId {
         Ok(Self(text.to_owned()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

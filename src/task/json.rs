@@ -121,7 +121,6 @@ pub fn abridge(value: &mut Value) -> usize {
     length(value)
 }
 
-/// The length once the inner values are abridged.
 fn length(value: &mut Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,

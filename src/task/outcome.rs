@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use super::{Failure, RefId, Waiting, cut_links};
 
-/// The end of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     pub state: State,
@@ -31,15 +30,11 @@ pub struct Outcome {
     pub phase: Phase,
     /// Only in [`State::Pending`].
     pub waiting: Option<Waiting>,
-    /// The server of the last call.
     pub server: Option<ServerReport>,
-    /// What would be done by tools: only in [`State::Planned`].
     pub plan: Option<Plan>,
-    /// What a file plan would do: only in [`State::Planned`].
     pub preview: Option<Preview>,
     /// 001 §4.1's report of a file plan.
     pub execution_report: Option<Value>,
-    /// Where the reports were written.
     pub reports: Option<ReportFiles>,
     /// Files that a plan changed, relative to the root.
     pub changed: Vec<String>,
@@ -97,7 +92,6 @@ impl Outcome {
     }
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -114,7 +108,6 @@ pub enum State {
     RolledBack,
     /// Something is missing that another run can be given; see [`Outcome::waiting`].
     Pending,
-    /// A signal ended it.
     Cancelled,
     /// The same delivery came before: its answer, success or failure.
     Replayed,
@@ -124,7 +117,6 @@ pub enum State {
     Suppressed,
 }
 
-/// What the ledger has of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub request_hash: String,
@@ -144,7 +136,6 @@ pub struct ReuseReport {
     pub operation_id: Option<String>,
     /// When that was answered, RFC 3339.
     pub answered_at: Option<String>,
-    /// Its number in the session.
     pub step_index: Option<u64>,
 }
 
@@ -173,26 +164,20 @@ pub enum Effect {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Reading the task.
     #[default]
     Read,
-    /// Looking it up in the catalog.
     Catalog,
-    /// Checking its inputs.
     Inputs,
-    /// Starting the server.
     Spawn,
     /// Agreeing with the server on a protocol.
     Negotiate,
     /// Checking the arguments against the server's schema.
     ValidateArguments,
-    /// The call itself.
     Call,
     /// Taking, checking and storing what the tool gave.
     Quality,
     /// Checking a file plan, carrying it out, or undoing it.
     Plan,
-    /// All done.
     Complete,
 }
 
@@ -271,13 +256,11 @@ pub struct Timings {
     pub call_ms: u64,
 }
 
-/// What `--dry-run` shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     pub steps: Vec<PlannedStep>,
 }
 
-/// What a file plan would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Preview {
     /// `sha256:…`: what `--expect` binds a run to.
@@ -296,7 +279,6 @@ pub struct ReportFiles {
     pub rollback_manifest: Option<String>,
 }
 
-/// One step that would be taken.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedStep {
     pub capability_id: String,
@@ -315,7 +297,6 @@ pub struct PlannedStep {
     pub output: Option<PlannedOutput>,
 }
 
-/// Where an asset would be stored.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedOutput {
     pub ref_id: String,

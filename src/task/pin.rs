@@ -109,7 +109,6 @@ impl FromStr for Pin {
     }
 }
 
-/// A text that is no pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it must be `sha256:` with 64 hexadecimal digits, `/`, 8 digits or `-`, `/`, 8 digits or `-`, as `oneact doctor CAPABILITY` prints it"
@@ -133,16 +132,13 @@ pub enum OnDrift {
     Warn,
 }
 
-/// A tool that is not as it was pinned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
     pub pinned: Pin,
-    /// None if the tool is gone.
     pub now: Option<Pin>,
     pub differs: Differs,
 }
 
-/// What of a tool is not as it was pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Differs {
     Gone,

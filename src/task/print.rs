@@ -11,7 +11,6 @@ pub struct Print {
     pub sight: Sight,
 }
 
-/// What was seen there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sight {
@@ -27,7 +26,6 @@ pub enum Sight {
 #[serde(deny_unknown_fields)]
 pub struct Content {
     pub bytes: u64,
-    /// 64 hexadecimal digits.
     pub blake3: String,
     /// What the file system said of it; none where a change within one tick of its clock could have gone
     /// unseen.
@@ -41,7 +39,6 @@ pub struct Stat {
     pub dev: u64,
     pub ino: u64,
     pub bytes: u64,
-    /// Nanoseconds since 1970.
     pub mtime: i64,
     pub ctime: i64,
 }

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use super::{Failure, Fault, RefId};
 
-/// The most steps of one task.
 pub const MAX_STEPS: usize = 64;
 
 /// One task (R-000-03): a single unit of work, whichever dialect it came in.
@@ -51,7 +50,6 @@ pub struct Identity {
     pub request_id: Option<String>,
     /// Of the answer: the received message's number plus one, or 1.
     pub sequence_number: u64,
-    /// The message this answers.
     pub parent_message_id: Option<String>,
     /// The caller's own name of this delivery.
     pub idempotency_key: Option<String>,
@@ -122,7 +120,6 @@ pub fn too_many_actions(actions: usize) -> Failure {
 /// A plan to carry out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanOrder {
-    /// `task_plan`, unread.
     pub plan: Value,
     /// YAML text, or the same as an object; unread.
     pub system_config: Option<Value>,
@@ -142,7 +139,6 @@ pub struct Carried {
     pub place: CarriedIn,
 }
 
-/// Where a task says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CarriedIn {
     /// Beside `capability_ids`: meant for oneact.
@@ -156,7 +152,6 @@ pub enum CarriedIn {
 pub enum Validation {
     /// `true`, `"APPROVED"`, or a validation block whose checksum fits the payload.
     Approved,
-    /// Nothing is said of it.
     Unsaid,
     /// It is said not to be approved, or the checksum does not fit: the reason, for people.
     Refused(String),
@@ -192,7 +187,6 @@ pub enum Belief {
     Named,
 }
 
-/// Which plan is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanName {
     /// The report directory or the manifest in it, as given.
@@ -232,11 +226,9 @@ pub struct Given {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
     pub kind: ResponseKind,
-    /// As received, for the server.
     pub value: Value,
 }
 
-/// The kinds of answers a server can get.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResponseKind {
     /// `ElicitResult`: a person's.
@@ -247,7 +239,6 @@ pub enum ResponseKind {
     Roots,
 }
 
-/// What a person did with a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elicited {
     /// With what was filled in, if it was a form.
@@ -267,7 +258,6 @@ pub enum Question {
     Roots,
 }
 
-/// What a run waits for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Waiting {
     pub r#for: WaitingFor,
@@ -278,7 +268,6 @@ pub struct Waiting {
     pub input_requests: Map<String, Value>,
     /// To be sent back as it is; null where there is none.
     pub request_state: Option<String>,
-    /// What to do next.
     pub resume: &'static str,
 }
 
@@ -286,6 +275,5 @@ pub struct Waiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingFor {
-    /// The tool asks for input.
     Input,
 }

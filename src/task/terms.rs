@@ -17,7 +17,6 @@ pub enum CallContext {
 }
 
 impl CallContext {
-    /// The specification's spelling.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AgentConversation => "AGENT_CONVERSATION",
@@ -40,7 +39,6 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Idempotent and not destructive.
     pub fn is_harmless(self) -> bool {
         self.idempotent == Some(true) && self.destructive != Some(true)
     }
@@ -60,7 +58,6 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The word in the catalog.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -79,7 +76,6 @@ pub enum OutputSchema {
     IfListed,
     /// Always; the tool is listed for it.
     Check,
-    /// Never.
     Ignore,
 }
 
@@ -103,7 +99,6 @@ pub enum OnDuplicate {
     /// The old answer, saying that it was not done again; unless what it was about is known to be
     /// something else by now.
     Suppress(Unless),
-    /// It is done again.
     Repeat,
 }
 
@@ -121,7 +116,6 @@ pub enum Ground {
 /// What makes a request with the same hash another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unless {
-    /// Its inputs.
     InputsChanged,
     /// Its inputs, or the files it left: somebody has undone or gone on with what it did.
     FilesChanged,
@@ -188,7 +182,6 @@ impl ActionType {
         Self::PipelineRun,
     ];
 
-    /// The specification's spelling.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FileCreate => "FILE_CREATE",
@@ -220,7 +213,6 @@ pub enum Risk {
 }
 
 impl Risk {
-    /// In rising order.
     pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
 
     /// The word of 001 §3.3, in lower case.
@@ -254,10 +246,8 @@ pub enum ValidationRule {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
-    /// An approval of exactly this plan.
     #[default]
     Approval,
-    /// No approval changes it.
     Never,
 }
 
@@ -282,9 +272,7 @@ pub struct Bounds {
     pub max_file_bytes: u64,
     /// Bytes of all originals together.
     pub max_backup_bytes: u64,
-    /// Threads.
     pub max_concurrency: u64,
-    /// The longest that a plan may take.
     pub longest: Duration,
     pub protection: ProtectionRules,
 }

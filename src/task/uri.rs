@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{borrow::Cow, fmt};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
@@ -21,16 +21,13 @@ pub struct Uri {
     location: Location,
 }
 
-/// What a [`Uri`] points at.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     /// A local file: absolute, or relative to the root.
     File(Utf8PathBuf),
-    /// `http://` or `https://`.
     Http(Url),
     /// `s3://bucket/key`; the key is taken as written, not percent-decoded, as S3 tools do.
     S3 {
-        /// Never empty.
         bucket: String,
         /// Without its leading slash; empty for the bucket itself.
         key: String,
@@ -45,19 +42,14 @@ pub enum Location {
 /// Why a text is no `storage_uri`. `uri` is the text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UriError {
-    /// No text, or only white space.
     #[error("storage URI is empty; give a file:// URI, a path, or an http(s):// or s3:// URI")]
     Empty,
-    /// A NUL, plain or as `%00`: no path can hold one.
     #[error("storage URI `{uri}` contains a NUL character")]
     Nul { uri: String },
-    /// `file://HOST/…` names another machine.
     #[error("storage URI `{uri}` names the host `{host}`; a file URI must be local: file:///path")]
     ForeignHost { uri: String, host: String },
-    /// A file URI or path that must be absolute is not.
     #[error("`{uri}` is not absolute; write file:///path")]
     NotAbsolute { uri: String },
-    /// `%` without two hexadecimal digits after it.
     #[error(
         "storage URI `{uri}` has a bad percent-encoding at byte {at}; write a literal % as %25"
     )]
@@ -66,13 +58,10 @@ pub enum UriError {
         /// Bytes from the start of the URI.
         at: usize,
     },
-    /// The percent-encoded bytes are no UTF-8.
     #[error("storage URI `{uri}` is not UTF-8 once percent-decoded")]
     NotUtf8 { uri: String },
-    /// Not a URL by the WHATWG rules.
     #[error("storage URI `{uri}` is not a valid URL: {problem}")]
     BadUrl { uri: String, problem: String },
-    /// `s3://` without a bucket.
     #[error("storage URI `{uri}` names no bucket; write s3://bucket/key")]
     NoBucket { uri: String },
 }
@@ -151,7 +140,6 @@ impl Uri {
         }
     }
 
-    /// The text as received.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -161,7 +149,6 @@ impl Uri {
         redact_presigned(&self.text)
     }
 
-    /// What the text points at.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -175,14 +162,6 @@ impl Uri {
     }
 }
 
-impl FromStr for Uri {
-    type Err = UriError;
-
-    fn from_str(text: &str) -> Result<Self, UriError> {
-        Self::parse(text)
-    }
-}
-
 /// Redacted, so that no log of a larger value leaks a presigned URL.
 impl fmt::Debug for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,7 +169,6 @@ impl fmt::Debug for Uri {
     }
 }
 
-/// The file URI of an absolute path.
 fn encoded(path: &Utf8Path) -> String {
     format!("file://{}", utf8_percent_encode(path.as_str(), NOT_IN_PATH))
 }

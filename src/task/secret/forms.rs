@@ -27,9 +27,7 @@ const WHOLE: usize = 32;
 /// Of a longer form its beginning of this length is found, too: only that much of it may be in sight.
 const BEGINNING: usize = 1024;
 
-/// What finds the forms of some values.
 pub(super) enum Forms {
-    /// Exactly the forms.
     Few(AhoCorasick, Vec<Edges>),
     /// In memory and time that grow with the length of the values alone: of each form only checksums are kept, of its
     /// beginning and of its end, which together are all of it. More may be found than the values, since half of a form
@@ -89,7 +87,6 @@ impl Forms {
         Self::Many(sums)
     }
 
-    /// Adds where forms are in a text.
     pub(super) fn find(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
         match self {
             Self::Few(finder, edges) => {

@@ -353,7 +353,6 @@ struct Quotes<'t> {
     /// How far the text was read, and the backslashes right before that place.
     read: usize,
     backslashes: usize,
-    /// The last mark in this word.
     in_word: Option<Mark>,
     /// The last `"` in this line: prose has apostrophes, but hardly a single `"`.
     in_line: Option<Mark>,
@@ -423,7 +422,6 @@ impl<'t> Quotes<'t> {
     }
 }
 
-/// Whether it is one link and nothing else.
 fn is_all_link(text: &[u8]) -> bool {
     let of_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     let scheme = text.iter().take_while(of_scheme).count();

@@ -60,12 +60,10 @@ impl Secrets {
         }
     }
 
-    /// These and others.
     pub(crate) fn and(&self, others: Vec<String>) -> Self {
         Self::all([self.clone(), Self::new(others)])
     }
 
-    /// Whether there is nothing to cut.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -81,7 +79,6 @@ impl Secrets {
         lengths.max().unwrap_or(0).min(MANY) * ESCAPED
     }
 
-    /// The text without them.
     pub(crate) fn cut(&self, text: &str) -> String {
         if self.is_empty() {
             return text.to_owned();
