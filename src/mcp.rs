@@ -383,11 +383,8 @@ fn can_resume(session: &Session) -> Result<(), CallError> {
 /// An id that the call before did not have: that one was another process's, which counted from 0
 /// as this one does (2026-07-28, Multi Round-Trip Requests: the id of a retry must differ).
 fn another_id(host: &Host) -> i64 {
-    let mut bytes = [0; 4];
-    for (to, from) in bytes.iter_mut().zip(host.random_bytes()) {
-        *to = from;
-    }
-    (1 << 32) + i64::from(u32::from_be_bytes(bytes))
+    let [a, b, c, d, ..] = host.random_bytes();
+    (1 << 32) + i64::from(u32::from_be_bytes([a, b, c, d]))
 }
 
 #[derive(Debug)]

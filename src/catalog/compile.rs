@@ -179,27 +179,24 @@ impl Compiler<'_> {
 
     /// `max` is the entry's `timeout_max`.
     fn retry(&self, rule: RawRetry, max: Option<&Spanned<String>>) -> Result<Retry, CatalogError> {
-        let timeout_factor = rule
-            .timeout
-            .as_ref()
-            .map(|text| {
-                let factor = text
-                    .get_ref()
-                    .strip_prefix('x')
-                    .and_then(|number| number.parse().ok());
+        let timeout_factor = match &rule.timeout {
+            None => None,
+            Some(text) => {
+                let wrong = |problem| self.0.wrong_at(text.span().start, problem);
+                let factor = text.get_ref().strip_prefix('x');
+                let factor = factor.and_then(|number| number.parse().ok());
                 let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor >= 1.0);
-                factor.ok_or_else(|| {
-                    self.0.wrong_at(
-                        text.span().start,
-                        "a retry's `timeout` is a factor of 1 or more, e.g. \"x2\"",
-                    )
-                })
-            })
-            .transpose()?;
-        if let (Some(text), None) = (&rule.timeout, max) {
-            let problem = "a retry lengthens the timeout, but there is no `timeout_max` to lengthen it up to; add one";
-            return Err(self.0.wrong_at(text.span().start, problem));
-        }
+                if factor.is_none() {
+                    let problem = "a retry's `timeout` is a factor of 1 or more, e.g. \"x2\"";
+                    return Err(wrong(problem));
+                }
+                if max.is_none() {
+                    let problem = "a retry lengthens the timeout, but there is no `timeout_max` to lengthen it up to; add one";
+                    return Err(wrong(problem));
+                }
+                factor
+            }
+        };
         let multiply = rule.multiply.iter().map(|(parameter, factor)| {
             let factor = factor
                 .as_f64()

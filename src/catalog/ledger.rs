@@ -23,7 +23,7 @@ struct RawProfile {
     context: CallContext,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LedgerRule {
     /// `sqlite:PATH` or `postgres://…`; none = a file in the state directory.
     pub(crate) uri: Option<String>,
@@ -34,22 +34,12 @@ pub(crate) struct LedgerRule {
 }
 
 /// What is done where nothing can be recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Need {
+    #[default]
     Required,
     /// What only reads (`[ledger] required = false`).
     NotForReading,
-}
-
-impl Default for LedgerRule {
-    fn default() -> Self {
-        Self {
-            uri: None,
-            reuse: Reuse::Allowed,
-            need: Need::Required,
-            sign_key: None,
-        }
-    }
 }
 
 pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogError> {

@@ -52,10 +52,7 @@ pub fn to_report(answered: &Answered<'_>) -> Vec<u8> {
         return to_json(answered);
     };
     let digest: [u8; 32] = Sha256::digest(answered.operation.as_str()).into();
-    let mut id = [0; 16];
-    for (to, from) in id.iter_mut().zip(digest) {
-        *to = from;
-    }
+    let id = digest.first_chunk().copied().unwrap_or_default();
     let response = json!({
         "error_id": Builder::from_random_bytes(id).into_uuid().to_string(),
         "error_code": failure.fault.number(),

@@ -8,15 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::task::{Elicited, Failure, Given, Input, Question, Response, ResponseKind};
 
-use super::fields::{optional, shape};
+use super::fields::{optional, optional_text, shape};
 
 /// Reads the four fields; null is as good as absent.
 pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {
     let accepts = optional(task, "accepts_input", "true or false", Value::as_bool)?;
     let responses = named(task, "input_responses", response)?;
-    let request_state = optional(task, "request_state", "a string", |value| {
-        value.as_str().map(str::to_owned)
-    })?;
+    let request_state = optional_text(task, "request_state")?;
     let requests = named(task, "input_requests", question)?;
     if responses.is_none() && request_state.is_none() {
         if requests.is_some() {

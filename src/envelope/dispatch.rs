@@ -12,7 +12,7 @@ use crate::task::{CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, RefId, Re
 
 use super::{
     answers,
-    fields::{OF_REQUEST_AND_DISPATCH, optional, required_text, shape},
+    fields::{OF_REQUEST_AND_DISPATCH, optional, optional_text, required_text, shape},
     plans,
 };
 
@@ -26,10 +26,7 @@ pub(super) fn read(
 ) -> Result<CapabilityTask, Failure> {
     let task_id = required_text(object, "task_id")?;
     let capability_ids = capability_ids(object)?;
-    let action = optional(object, "action", "a string", |value| {
-        value.as_str().map(str::to_owned)
-    })?
-    .unwrap_or_default();
+    let action = optional_text(object, "action")?.unwrap_or_default();
     let inputs = inputs(object)?;
     let expected = expected(object)?;
     let parameters = parameters(object, &capability_ids)?;
@@ -44,7 +41,7 @@ pub(super) fn read(
         }
     };
     let input = answers::read(object)?;
-    let salt = plans::salt(object)?;
+    let salt = optional_text(object, "salt")?;
     Ok(CapabilityTask {
         task_id,
         action,
@@ -235,13 +232,9 @@ pub(super) fn read_request(
 ) -> Result<CapabilityTask, Failure> {
     let id =
         action_id(object).ok_or_else(|| shape("`actionId` must be a string that is not empty"))?;
-    let args = match object.get("args") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(args)) => args.clone(),
-        Some(_) => return Err(shape("`args` must be an object")),
-    };
-    let text = |value: &Value| value.as_str().map(|_| ());
-    optional(object, "taskId", "a string", text)?;
+    let args = optional(object, "args", "an object", Value::as_object)?;
+    let args = args.cloned().unwrap_or_default();
+    optional_text(object, "taskId")?;
     let task_id = request_task_id(object).unwrap_or(id);
     let mut task = Map::new();
     task.insert("task_id".to_owned(), task_id.into());

@@ -79,6 +79,16 @@ pub(super) fn required_text(object: &Map<String, Value>, key: &str) -> Result<St
     }
 }
 
+/// A text that may be absent or null.
+pub(super) fn optional_text(
+    object: &Map<String, Value>,
+    key: &str,
+) -> Result<Option<String>, Failure> {
+    optional(object, key, "a string", |value| {
+        value.as_str().map(str::to_owned)
+    })
+}
+
 /// What `take` makes of a value that may be absent or null; `what` names the expected type.
 pub(super) fn optional<'o, T>(
     object: &'o Map<String, Value>,

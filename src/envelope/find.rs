@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault};
+use crate::task::Failure;
 
-use super::fields::multiple;
+use super::fields::{multiple, shape};
 
 /// The one object that is the task, wherever the document holds it.
 #[derive(Clone, Copy)]
@@ -12,8 +12,8 @@ pub(super) struct Found<'a> {
     pub(super) shape: Shape,
     /// Where it is, by the names of objects on the way; empty for the whole document.
     pub(super) path: &'static str,
-    value: &'a Value,
-    object: &'a Map<String, Value>,
+    pub(super) value: &'a Value,
+    pub(super) object: &'a Map<String, Value>,
 }
 
 /// What kind of task it is: the dialects.
@@ -31,14 +31,14 @@ pub(super) enum Shape {
 
 impl<'a> Found<'a> {
     fn new(
-        shape: Shape,
+        kind: Shape,
         value: &'a Value,
         path: &'static str,
         place: &str,
     ) -> Result<Self, Failure> {
         match value {
             Value::Object(object) => Ok(Self {
-                shape,
+                shape: kind,
                 path,
                 value,
                 object,
@@ -46,19 +46,10 @@ impl<'a> Found<'a> {
             Value::Array(items) => {
                 Err(multiple(&format!("an array of {} in {place}", items.len())))
             }
-            _ => Err(Failure::new(
-                Fault::InvalidShape,
-                format!("{place} must be an object that holds one task"),
-            )),
+            _ => Err(shape(format!(
+                "{place} must be an object that holds one task"
+            ))),
         }
-    }
-
-    pub(super) fn value(&self) -> &'a Value {
-        self.value
-    }
-
-    pub(super) fn object(&self) -> &'a Map<String, Value> {
-        self.object
     }
 }
 
@@ -110,8 +101,7 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
         .into_iter()
         .filter_map(|(shape, path, task)| Some((shape, path, task?)));
     let Some((shape, path, task)) = tasks.next() else {
-        return Err(Failure::new(
-            Fault::InvalidShape,
+        return Err(shape(
             "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, an object with `task_id` \
              and `capability_ids`, or a file plan (`oneact schema task` prints the schema)",
         ));
@@ -149,12 +139,9 @@ fn nothing_around(task: &Map<String, Value>, place: &str) -> Result<(), Failure>
     let around = ["metadata", "resources", "message_id"];
     match around.into_iter().find(|key| task.contains_key(*key)) {
         None => Ok(()),
-        Some(key) => Err(Failure::new(
-            Fault::InvalidShape,
-            format!(
-                "`{key}` stands inside {place}, where it says nothing; put it at the top of the message"
-            ),
-        )),
+        Some(key) => Err(shape(format!(
+            "`{key}` stands inside {place}, where it says nothing; put it at the top of the message"
+        ))),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::task::{
 };
 
 use super::{
-    fields::{self, multiple, optional, shape},
+    fields::{self, multiple, optional_text, shape},
     find::is_plan,
     strangers, strict,
 };
@@ -36,14 +36,8 @@ pub(super) fn read(
         validation: validation(object.get("protocol_validation"))
             .and(validation(inner_validation(object))),
         system_config: given(object, "system_config"),
-        salt: salt(object)?,
+        salt: optional_text(object, "salt")?,
         plan,
-    })
-}
-
-pub(super) fn salt(object: &Map<String, Value>) -> Result<Option<String>, Failure> {
-    optional(object, "salt", "a string", |value| {
-        value.as_str().map(str::to_owned)
     })
 }
 

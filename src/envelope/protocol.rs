@@ -10,7 +10,7 @@ use crate::task::{
 };
 
 use super::{
-    fields::{optional, shape},
+    fields::{optional, optional_text, shape},
     find::{Found, at, is_plan},
     plans,
 };
@@ -25,15 +25,12 @@ pub(super) fn read(
     found: &Found<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Task, Failure> {
-    let payload = found.object();
+    let payload = found.object;
     let message_type = at(document, "envelope/message_type").and_then(Value::as_str);
     let task_type = payload.get("task_type").and_then(Value::as_str);
-    let validation = validation(document, found.value(), notes)?;
-    let content = match payload.get("content") {
-        None | Some(Value::Null) => None,
-        Some(Value::Object(content)) => Some(content),
-        Some(_) => return Err(shape("`payload.content` must be an object")),
-    };
+    let validation = validation(document, found.value, notes)?;
+    let content = optional(payload, "content", "an object", Value::as_object);
+    let content = content.map_err(|_| shape("`payload.content` must be an object"))?;
     match (message_type, task_type) {
         (Some("ROLLBACK_REQUEST"), _) | (Some("TASK_REQUEST"), Some("ROLLBACK")) => {
             unharmed(validation)?;
@@ -56,7 +53,7 @@ pub(super) fn read(
                 let order = plans::read(content, notes)?;
                 Ok(Task::Plan(PlanOrder {
                     validation: order.validation.and(validation),
-                    salt: order.salt.or(plans::salt(payload)?),
+                    salt: order.salt.or(optional_text(payload, "salt")?),
                     plan: order.plan,
                     system_config: order.system_config,
                 }))
@@ -109,16 +106,15 @@ fn validation(
     payload: &Value,
     notes: &mut Vec<String>,
 ) -> Result<Validation, Failure> {
-    let block = match document.get("validation") {
-        None | Some(Value::Null) => return Ok(Validation::Unsaid),
-        Some(Value::Object(block)) => block,
-        Some(_) => return Err(shape("`validation` must be an object")),
+    let block = document.get("validation").filter(|block| !block.is_null());
+    let Some(block) = block else {
+        return Ok(Validation::Unsaid);
     };
+    let block = block
+        .as_object()
+        .ok_or_else(|| shape("`validation` must be an object"))?;
     let text = |key: &str| {
-        optional(block, key, "a string", |value| {
-            value.as_str().map(str::to_owned)
-        })
-        .map_err(|failure| Failure {
+        optional_text(block, key).map_err(|failure| Failure {
             message: failure.message.replacen('`', "`validation.", 1),
             ..failure
         })

@@ -10,7 +10,7 @@ use crate::task::{Counted, Failure, Fault, Identity, Resources, Task};
 
 use super::{
     dispatch,
-    fields::optional,
+    fields::{optional, shape},
     find::{Found, Shape, at, find, is_request, take},
     plans, protocol, strangers, strict,
 };
@@ -55,7 +55,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     let mut notes = Vec::new();
     let around = around(&document, &mut notes, fresh);
     let found = find(&document);
-    let shown = found.as_ref().map_or(&document, Found::value);
+    let shown = found.as_ref().map_or(&document, |found| found.value);
     let called = task_id(shown);
     let own = |key: &str| {
         let id = shown.get(key).and_then(Value::as_str);
@@ -65,14 +65,14 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         strangers::look(&document, found, &mut notes)?;
         let task = match found.shape {
             Shape::Dispatch => {
-                Task::Capabilities(Box::new(dispatch::read(found.object(), &mut notes)?))
+                Task::Capabilities(Box::new(dispatch::read(found.object, &mut notes)?))
             }
             Shape::Request => {
-                let task = dispatch::read_request(found.object(), &mut notes)?;
+                let task = dispatch::read_request(found.object, &mut notes)?;
                 Task::Capabilities(Box::new(task))
             }
             Shape::Plan => {
-                let order = plans::read(found.object(), &mut notes)?;
+                let order = plans::read(found.object, &mut notes)?;
                 named(found)?;
                 Task::Plan(order)
             }
@@ -136,10 +136,9 @@ fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
         .into_iter();
     match lengths.find(|(_, bytes)| *bytes > LONGEST_NAME) {
         None => Ok(()),
-        Some((key, bytes)) => Err(Failure::new(
-            Fault::InvalidShape,
-            format!("`{key}` must have at most {LONGEST_NAME} bytes, and has {bytes}"),
-        )),
+        Some((key, bytes)) => Err(shape(format!(
+            "`{key}` must have at most {LONGEST_NAME} bytes, and has {bytes}"
+        ))),
     }
 }
 
@@ -160,10 +159,10 @@ fn task_id(shown: &Value) -> Option<&str> {
 fn named(found: &Found<'_>) -> Result<(), Failure> {
     let text = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(|_| ());
     let what = "a string that is not empty";
-    optional(found.object(), "task_id", what, text)?;
+    optional(found.object, "task_id", what, text)?;
     let what = "a whole number of 1 or more";
-    let number = |_: &Value| dispatch::attempt(found.value()).map(|_| ());
-    optional(found.object(), "attempt", what, number)?;
+    let number = |_: &Value| dispatch::attempt(found.value).map(|_| ());
+    optional(found.object, "attempt", what, number)?;
     Ok(())
 }
 
@@ -233,10 +232,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
         Some(Value::String(text)) => Some(text.clone()),
         Some(_) => {
             let field = path.replace('/', ".");
-            problem = Some(Failure::new(
-                Fault::InvalidShape,
-                format!("`{field}` must be a string"),
-            ));
+            problem = Some(shape(format!("`{field}` must be a string")));
             None
         }
     };
@@ -256,7 +252,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
             let number = value.as_u64().filter(|number| *number < u64::MAX);
             if number.is_none() {
                 let message = "`metadata.sequence_number` must be a whole number of 0 or more";
-                problem = Some(Failure::new(Fault::InvalidShape, message));
+                problem = Some(shape(message));
             }
             number
         }
@@ -267,8 +263,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
             Some(Value::String(_)) => "metadata.session_id",
             _ => "sessionId",
         };
-        let message = format!("`{field}` {why}");
-        problem = Some(Failure::new(Fault::InvalidShape, message));
+        problem = Some(shape(format!("`{field}` {why}")));
     } else if session.is_none() {
         notes.push("The message names no session; one was made for this answer.".to_owned());
     }
@@ -285,8 +280,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) => list.clone(),
         Some(_) => {
-            let message = format!("`resources.{key}` must be an array");
-            problem = Some(Failure::new(Fault::InvalidShape, message));
+            problem = Some(shape(format!("`resources.{key}` must be an array")));
             Vec::new()
         }
     };

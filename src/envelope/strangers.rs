@@ -19,17 +19,11 @@ struct Keys {
 
 const PARAMETERS: &[&str] = &[
     "params",
-    "param",
     "args",
     "arg",
     "arguments",
-    "argument",
-    "kwargs",
     "input",
     "tool_input",
-    "tool_args",
-    "tool_arguments",
-    "tool_parameters",
     "options",
     "opts",
     "settings",
@@ -194,7 +188,7 @@ pub(super) fn look(
     found: &Found<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    let task = found.object();
+    let task = found.object;
     let around = document
         .as_object()
         .filter(|whole| !std::ptr::eq(*whole, task));

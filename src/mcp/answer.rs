@@ -45,7 +45,8 @@ impl Part<Content> {
     pub(crate) fn read(&self) -> Cow<'_, Content> {
         match self {
             Self::Read(content) => Cow::Borrowed(content),
-            Self::Large(raw) => Cow::Owned(parsed(raw.get())),
+            // One whose strings hold half a surrogate pair is no text to work with.
+            Self::Large(raw) => Cow::Owned(content(raw.get()).unwrap_or(Content::Other)),
         }
     }
 }
@@ -206,11 +207,6 @@ fn refused(session: &Session, method: &'static str, error: RpcError) -> CallErro
         }
         _ => session.rpc(method, error, Hint::None),
     }
-}
-
-/// A large block. One whose strings hold half a surrogate pair is no text to work with.
-fn parsed(block: &str) -> Content {
-    content(block).unwrap_or(Content::Other)
 }
 
 /// The names in `data.requiredCapabilities` (2026-07-28, `MissingRequiredClientCapabilityError`).

@@ -328,6 +328,7 @@ async fn declared_legacy(session: &mut Session) -> Result<(), CallError> {
     if discover(session).await.is_err() {
         return Err(error);
     }
+    session.peer = None;
     Err(session.mismatch(&format!(
         "it refused `initialize` with error {code}: {message}, and answers `server/discover`"
     )))

@@ -41,7 +41,8 @@ pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
     let answer = session.ask(INITIALIZE, members(params), &mut |_| ()).await;
     let raw = accepted(session, INITIALIZE, answer)?;
     let result: Initialized = read(session, INITIALIZE, &raw)?;
-    session.wire.notify("notifications/initialized", Map::new());
+    let sent = session.notify("notifications/initialized").await;
+    sent.map_err(|halt| session.error(halt, INITIALIZE))?;
     agree(session, result.protocol_version, Some(result.server_info));
     Ok(())
 }

@@ -201,6 +201,24 @@ impl Session {
         Err(halt)
     }
 
+    /// Sends a notification, and waits until it is on its way.
+    pub(super) async fn notify(&mut self, method: &str) -> Result<(), Halt> {
+        let limits = self.limits;
+        self.wire.notify(method, Map::new());
+        select! {
+            biased;
+            signal = self.alarm.rung() => return Err(Halt::Signal(signal)),
+            () = self.wire.written() => {}
+            () = self.child.ended() => return Err(self.gone().await),
+            () = sleep_until(limits.until) => return Err(Halt::Late(Limit::Total, limits.total)),
+        }
+        if self.wire.is_open() {
+            Ok(())
+        } else {
+            Err(self.gone().await)
+        }
+    }
+
     /// The parameters with what the era wants beside them.
     fn with_meta(
         &self,

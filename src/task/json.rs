@@ -33,8 +33,8 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Result<()> {
         Value::String(string) => serde_json::to_writer(text, string)?,
         Value::Array(items) => {
             text.push(b'[');
-            for (item, at) in items.iter().zip(0..) {
-                separate(at, text);
+            for item in items {
+                separate(text);
                 write(item, text)?;
             }
             text.push(b']');
@@ -45,8 +45,8 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Result<()> {
                 one.encode_utf16().cmp(other.encode_utf16())
             });
             text.push(b'{');
-            for ((name, value), at) in members.into_iter().zip(0..) {
-                separate(at, text);
+            for (name, value) in members {
+                separate(text);
                 serde_json::to_writer(&mut *text, name)?;
                 text.push(b':');
                 write(value, text)?;
@@ -57,8 +57,9 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn separate(at: usize, text: &mut Vec<u8>) {
-    if at > 0 {
+/// A comma, unless an array or an object was just opened.
+fn separate(text: &mut Vec<u8>) {
+    if !text.ends_with(b"[") && !text.ends_with(b"{") {
         text.push(b',');
     }
 }

@@ -7,7 +7,7 @@
 use std::{fmt, str::FromStr};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{canonical, hexadecimal};
@@ -27,17 +27,17 @@ const PART: usize = 8;
 impl Pin {
     /// The pin of a tool as it is listed.
     pub fn of(name: &str, input: Option<&Value>, output: Option<&Value>) -> Self {
-        let mut contract = json!({ "name": name });
-        for (member, schema) in [("inputSchema", input), ("outputSchema", output)] {
-            if let (Some(members), Some(schema)) = (contract.as_object_mut(), schema) {
-                members.insert(member.to_owned(), schema.clone());
-            }
-        }
+        let schemas = [("inputSchema", input), ("outputSchema", output)];
+        let given = schemas
+            .into_iter()
+            .filter_map(|(member, schema)| Some((member, schema?.clone())));
+        let members = given.chain([("name", name.into())]);
+        let contract: Value = members
+            .map(|(member, value)| (member.to_owned(), value))
+            .collect();
         let part = |schema: Option<&Value>| {
-            schema.map_or_else(
-                || NONE.to_owned(),
-                |schema| digest(schema).chars().take(PART).collect(),
-            )
+            let digits = schema.map(|schema| digest(schema).chars().take(PART).collect());
+            digits.unwrap_or_else(|| NONE.to_owned())
         };
         Self {
             contract: digest(&contract),

@@ -118,15 +118,12 @@ impl Uri {
 
     /// The `file://` URI of an absolute path, percent-encoded to ASCII.
     pub fn from_path(path: &Utf8Path) -> Result<Self, UriError> {
+        let uri = || shown(path.as_str());
         if !path.is_absolute() {
-            return Err(UriError::NotAbsolute {
-                uri: shown(path.as_str()),
-            });
+            return Err(UriError::NotAbsolute { uri: uri() });
         }
         if path.as_str().contains('\0') {
-            return Err(UriError::Nul {
-                uri: shown(path.as_str()),
-            });
+            return Err(UriError::Nul { uri: uri() });
         }
         Self::parse(&encoded(path))
     }

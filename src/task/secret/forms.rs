@@ -42,6 +42,11 @@ pub(super) struct Edges {
     after: usize,
 }
 
+const BOTH: Edges = Edges {
+    before: 1,
+    after: 1,
+};
+
 impl Forms {
     /// None where it cannot be built.
     pub(super) fn of(values: &[String]) -> Option<Self> {
@@ -131,13 +136,9 @@ fn find_pieces(text: &[u8], length: usize, sums: &[u64], found: &mut Vec<Range<u
     let Some((first, rest)) = text.split_at_checked(length) else {
         return;
     };
-    let edges = Edges {
-        before: 1,
-        after: 1,
-    };
     let mut judge = |sum: u64, start: usize| {
         if sums.binary_search(&sum).is_ok() {
-            add(text, start..start + length, edges, found);
+            add(text, start..start + length, BOTH, found);
         }
     };
     let mut here = sum(first);
