@@ -279,8 +279,14 @@ async fn attempt(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
     let Resumption { responses, state } = match call.resumption.clone() {
+        // Only 2026-07-28 knows calls of several rounds.
+        Some(_) if !session.is_modern() => {
+            return Err(CallError::NotResumable {
+                server: session.spec.name.clone(),
+                version: session.version().map(|version| format!("MCP {version}")),
+            });
+        }
         Some(resumption) => {
-            can_resume(session)?;
             session.next_id = another_id(host);
             resumption
         }
@@ -367,17 +373,6 @@ async fn checked(
         check::arguments(session, call, &tool).await?;
     }
     Ok(tool)
-}
-
-/// Only 2026-07-28 knows calls of several rounds.
-fn can_resume(session: &Session) -> Result<(), CallError> {
-    if session.is_modern() {
-        return Ok(());
-    }
-    Err(CallError::NotResumable {
-        server: session.spec.name.clone(),
-        version: session.version().map(|version| format!("MCP {version}")),
-    })
 }
 
 /// An id that the call before did not have: that one was another process's, which counted from 0

@@ -11,8 +11,8 @@ use super::{
     bind::Source,
     document::{CatalogError, Named, Tables},
     entry::{
-        AssetRule, Entry, FormatRule, Multiply, OnFailure, Process, ResultKind, ResultRule, Retry,
-        Take, TimeoutFrom,
+        AssetRule, Entry, FormatRule, Multiply, Process, ResultKind, ResultRule, Retry, Take,
+        TimeoutFrom,
     },
     file_plan::{self, FilePlan},
     identity,
@@ -121,10 +121,7 @@ impl Compiler<'_> {
             secret: raw.secret,
             failure: raw.failure,
             success: raw.success,
-            on_failure: raw
-                .on_failure
-                .or(defaults.on_failure)
-                .unwrap_or(OnFailure::NotRecoverable),
+            on_failure: raw.on_failure.or(defaults.on_failure).unwrap_or_default(),
             repeatable: if idempotent {
                 Repeatable::Yes
             } else {

@@ -239,10 +239,11 @@ impl TryFrom<String> for Take {
 }
 
 /// What a failure that no rule recognises means for a retry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnFailure {
     Recoverable,
+    #[default]
     NotRecoverable,
 }
 

@@ -74,12 +74,11 @@ pub(super) fn duplicates(
 ) -> Result<OnDuplicate, CatalogError> {
     let wrong = |at: usize, problem: &str| named.wrong_at(at, &format!("`on_duplicate` {problem}"));
     let (at, said) = (said.span().start, said.get_ref());
-    let ttl = match &said.ttl {
-        Some(text) => {
-            Some(duration(text.get_ref()).map_err(|problem| wrong(text.span().start, &problem))?)
-        }
-        None => None,
-    };
+    let ttl = said
+        .ttl
+        .as_ref()
+        .map(|text| duration(text.get_ref()).map_err(|problem| wrong(text.span().start, &problem)));
+    let ttl = ttl.transpose()?;
     match said.mode {
         RawDuplicateMode::Reuse => {
             // What is not said is the worst.
@@ -129,10 +128,7 @@ fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError>
     if let Some(keys) = entry.as_object_mut() {
         keys.retain(|key, _| !WORDS.contains(&key.as_str()));
     }
-    let server = match server {
-        Some(name) => table("server", name)?,
-        None => Value::Null,
-    };
+    let server = server.map_or(Ok(Value::Null), |name| table("server", name))?;
     let text = canonical(&Value::Array(vec![entry, server]));
     // A number that is no double has no canonical form: the table is then as good as always new.
     Ok(text.unwrap_or_default())

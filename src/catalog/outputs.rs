@@ -25,8 +25,9 @@ pub(super) fn assign(
     if expected.len() > makes {
         let refs: Vec<&str> = expected.iter().map(RefId::as_str).collect();
         let message = format!(
-            "the task expects {} ({}), but its capabilities ({}) make {makes}; correct `output_refs_expected`",
-            count(expected.len(), "ref"),
+            "the task expects {} ref{} ({}), but its capabilities ({}) make {makes}; correct `output_refs_expected`",
+            refs.len(),
+            if refs.len() == 1 { "" } else { "s" },
             refs.join(", "),
             task.capability_ids.join(", "),
         );
@@ -100,10 +101,6 @@ fn settle(
             wrong(format!("is {shown}; known: {known}"))
         }),
     }
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A ref id for an asset the task did not name, and no other one has.

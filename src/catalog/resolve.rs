@@ -189,8 +189,7 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
         }
         return Ok(capability);
     }
-    let names = tables.names("capability")?;
-    let hint = match nearest(id, names.iter().copied()) {
+    let hint = match nearest(id, tables.names("capability")?) {
         Some(near) => format!("; did you mean {near}?"),
         None => "; the catalog maps no tool to it".to_owned(),
     };

@@ -84,8 +84,13 @@ pub(super) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> 
     if let Some(server) = named(tables, &entry.server)? {
         return Ok(server);
     }
-    let missing = missing(tables, &entry.server)?;
-    let message = format!("{}: {missing}", entry.names_server_at);
+    let name = &entry.server;
+    let hint = match nearest(name, tables.names("server")?) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "add one with its `command`".to_owned(),
+    };
+    let place = &entry.names_server_at;
+    let message = format!("{place}: the catalog has no [server.{name}]; {hint}");
     Err(Failure::new(Fault::ServerNotFound, message))
 }
 
@@ -124,14 +129,5 @@ fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
         },
         files: raw.files.into_iter().map(Utf8PathBuf::from).collect(),
         command: raw.command,
-    })
-}
-
-/// The server names of the catalog, for a message about one that is not there.
-fn missing(tables: &Tables<'_>, name: &str) -> Result<String, CatalogError> {
-    let names = tables.names("server")?;
-    Ok(match nearest(name, names.iter().copied()) {
-        Some(near) => format!("the catalog has no [server.{name}]; did you mean `{near}`?"),
-        None => format!("the catalog has no [server.{name}]; add one with its `command`"),
     })
 }

@@ -84,9 +84,8 @@ pub(super) fn optional_text(
     object: &Map<String, Value>,
     key: &str,
 ) -> Result<Option<String>, Failure> {
-    optional(object, key, "a string", |value| {
-        value.as_str().map(str::to_owned)
-    })
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    optional(object, key, "a string", text)
 }
 
 /// What `take` makes of a value that may be absent or null; `what` names the expected type.

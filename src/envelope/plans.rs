@@ -33,8 +33,9 @@ pub(super) fn read(
     };
     one(&plan)?;
     Ok(PlanOrder {
+        // A plan under `task_plan` may say it itself.
         validation: validation(object.get("protocol_validation"))
-            .and(validation(inner_validation(object))),
+            .and(validation(plan.get("protocol_validation"))),
         system_config: given(object, "system_config"),
         salt: optional_text(object, "salt")?,
         plan,
@@ -121,11 +122,6 @@ pub(super) fn validation(said: Option<&Value>) -> Validation {
             Validation::Refused("`protocol_validation` must be true or \"APPROVED\"".to_owned())
         }
     }
-}
-
-/// A plan under `task_plan` may say it itself.
-fn inner_validation(object: &Map<String, Value>) -> Option<&Value> {
-    object.get("task_plan")?.get("protocol_validation")
 }
 
 /// The actions of a plan are the steps of one task; tasks are not.

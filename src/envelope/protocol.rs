@@ -73,13 +73,9 @@ pub(super) fn read(
 
 /// When the message is no longer to be acted on: `created_at` and `ttl_seconds` of its envelope.
 pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure> {
-    let field = |key: &str| {
-        let value = document
-            .get("envelope")
-            .and_then(|envelope| envelope.get(key));
-        value.filter(|value| !value.is_null())
-    };
-    let (Some(created), Some(ttl)) = (field("created_at"), field("ttl_seconds")) else {
+    let field = |path| at(document, path).filter(|value| !value.is_null());
+    let fields = ["envelope/created_at", "envelope/ttl_seconds"].map(field);
+    let [Some(created), Some(ttl)] = fields else {
         return Ok(None);
     };
     let created = created

@@ -1,6 +1,6 @@
 //! The handshakes of the two eras.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -8,8 +8,8 @@ use super::{
     message::{
         DISCOVER, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client, members,
     },
-    raw::{Answer, Raw},
-    session::{Peer, Session, Standing},
+    raw::Answer,
+    session::{Implementation, Peer, Session, Standing},
     wait::Halt,
 };
 
@@ -39,8 +39,7 @@ pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
         ("clientInfo", client()),
     ];
     let answer = session.ask(INITIALIZE, members(params), &mut |_| ()).await;
-    let raw = accepted(session, INITIALIZE, answer)?;
-    let result: Initialized = read(session, INITIALIZE, &raw)?;
+    let result: Initialized = accepted(session, INITIALIZE, answer)?;
     let sent = session.notify("notifications/initialized").await;
     sent.map_err(|halt| session.error(halt, INITIALIZE))?;
     agree(session, result.protocol_version, Some(result.server_info));
@@ -57,8 +56,7 @@ pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
         meta: Option<Map<String, Value>>,
     }
     let answer = session.exchange(DISCOVER, Map::new(), &mut |_| ()).await;
-    let raw = accepted(session, DISCOVER, answer)?;
-    let result: Discovered = read(session, DISCOVER, &raw)?;
+    let result: Discovered = accepted(session, DISCOVER, answer)?;
     if !result.supported_versions.iter().any(|each| each == MODERN) {
         return Err(supports(session, &result.supported_versions));
     }
@@ -70,40 +68,27 @@ pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
     Ok(())
 }
 
-#[derive(Deserialize)]
-struct Implementation {
-    name: String,
-    version: String,
-}
-
 fn agree(session: &mut Session, version: String, info: Option<Implementation>) {
-    session.peer = Some(Peer {
-        version,
-        info: info.map(|info| (info.name, info.version)),
-    });
+    session.peer = Some(Peer { version, info });
     session.standing = Standing::Agreed;
 }
 
-fn accepted(
+/// The result of a handshake.
+fn accepted<T: DeserializeOwned>(
     session: &Session,
     method: &'static str,
     answer: Result<Answer, Halt>,
-) -> Result<Raw, CallError> {
-    match answer.map_err(|halt| session.error(halt, method))? {
-        Answer::Result(raw) => Ok(raw),
-        Answer::Malformed(reason) => Err(session.malformed(method, &reason)),
-        Answer::Error(error) => Err(match error.supported() {
-            Some(versions) if method == DISCOVER => supports(session, &versions),
-            _ => session.rpc(method, error, Hint::None),
-        }),
-    }
-}
-
-fn read<'r, T: Deserialize<'r>>(
-    session: &Session,
-    method: &'static str,
-    raw: &'r Raw,
 ) -> Result<T, CallError> {
+    let raw = match answer.map_err(|halt| session.error(halt, method))? {
+        Answer::Result(raw) => raw,
+        Answer::Malformed(reason) => return Err(session.malformed(method, &reason)),
+        Answer::Error(error) => {
+            return Err(match error.supported() {
+                Some(versions) if method == DISCOVER => supports(session, &versions),
+                _ => session.rpc(method, error, Hint::None),
+            });
+        }
+    };
     // A struct also reads from an array.
     let object = raw.get().starts_with('{');
     let result = object.then(|| serde_json::from_str(raw.get()).ok());

@@ -4,6 +4,7 @@
 use std::{future::pending, time::Duration};
 
 use rustix::process::Signal;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::{
     join, select,
@@ -70,8 +71,14 @@ pub(super) struct Session {
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) version: String,
-    /// How it calls itself: name and version.
-    pub(super) info: Option<(String, String)>,
+    pub(super) info: Option<Implementation>,
+}
+
+/// How a server calls itself.
+#[derive(Debug, Deserialize)]
+pub(super) struct Implementation {
+    name: String,
+    version: String,
 }
 
 impl Session {
@@ -194,8 +201,8 @@ impl Session {
             Halt::End(_) => return Err(halt),
         };
         if !is_greeting(method) {
-            let params = [("requestId", id.into()), ("reason", reason.into())];
-            self.wire.notify("notifications/cancelled", members(params));
+            let params = members([("requestId", id.into()), ("reason", reason.into())]);
+            self.wire.write(None, "notifications/cancelled", params);
             let _ = timeout(CANCEL_NOTICE, self.wire.written()).await;
         }
         Err(halt)
@@ -204,7 +211,7 @@ impl Session {
     /// Sends a notification, and waits until it is on its way.
     pub(super) async fn notify(&mut self, method: &str) -> Result<(), Halt> {
         let limits = self.limits;
-        self.wire.notify(method, Map::new());
+        self.wire.write(None, method, Map::new());
         select! {
             biased;
             signal = self.alarm.rung() => return Err(Halt::Signal(signal)),
@@ -402,7 +409,7 @@ impl Session {
             stderr_bytes: self.wire.stderr.total,
             stdout_noise: self.wire.noise(),
             protocol: self.version().map(cut),
-            server_info: info.map(|(name, version)| (cut(name), cut(version))),
+            server_info: info.map(|info| (cut(&info.name), cut(&info.version))),
             asked: self.question(),
             timings: self.timings,
             killed: killed

@@ -123,11 +123,8 @@ impl Wire {
         self.unsent = self.outgoing.len();
     }
 
-    pub(super) fn notify(&mut self, method: &str, params: Map<String, Value>) {
-        self.write(None, method, params);
-    }
-
-    fn write(&mut self, id: Option<i64>, method: &str, params: Map<String, Value>) {
+    /// Has a message written; without an id it is a notification.
+    pub(super) fn write(&mut self, id: Option<i64>, method: &str, params: Map<String, Value>) {
         let message = Outbound {
             jsonrpc: "2.0",
             id,
@@ -202,6 +199,10 @@ impl Wire {
 
     fn sent(&mut self, count: usize) {
         self.outgoing.drain(..count);
+        if self.outgoing.is_empty() {
+            // A large request is not kept while its answer is waited for.
+            self.outgoing = VecDeque::new();
+        }
         self.unsent = self.unsent.saturating_sub(count);
         if self.unsent == 0 && matches!(self.awaited, Some((_, CALL))) {
             self.call = CallLine::Delivered;

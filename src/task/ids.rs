@@ -8,10 +8,7 @@ use std::{
 use jiff::{Timestamp, Zoned};
 
 /// Crockford's base 32, as ULIDs use it.
-const BASE32: [char; 32] = [
-    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'J',
-    'K', 'M', 'N', 'P', 'Q', 'R', 'S', 'T', 'V', 'W', 'X', 'Y', 'Z',
-];
+const BASE32: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// This run: `op_` and a ULID (48 bits of milliseconds, 80 random bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +20,7 @@ impl OperationId {
         let bits = (millis << 80) | (u128::from_be_bytes(random) >> 48);
         let digit = |place: u32| {
             let five = usize::try_from((bits >> (5 * place)) & 31).unwrap_or_default();
-            BASE32.get(five).copied().unwrap_or('0')
+            char::from(BASE32.get(five).copied().unwrap_or(b'0'))
         };
         Self(format!(
             "op_{}",

@@ -7,7 +7,7 @@
 use std::{fmt, str::FromStr};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::{canonical, hexadecimal};
@@ -27,20 +27,17 @@ const PART: usize = 8;
 impl Pin {
     /// The pin of a tool as it is listed.
     pub fn of(name: &str, input: Option<&Value>, output: Option<&Value>) -> Self {
-        let schemas = [("inputSchema", input), ("outputSchema", output)];
-        let given = schemas
-            .into_iter()
-            .filter_map(|(member, schema)| Some((member, schema?.clone())));
-        let members = given.chain([("name", name.into())]);
-        let contract: Value = members
-            .map(|(member, value)| (member.to_owned(), value))
-            .collect();
+        let mut contract = Map::from_iter([("name".to_owned(), name.into())]);
+        for (member, schema) in [("inputSchema", input), ("outputSchema", output)] {
+            let schema = schema.map(|schema| (member.to_owned(), schema.clone()));
+            contract.extend(schema);
+        }
         let part = |schema: Option<&Value>| {
             let digits = schema.map(|schema| digest(schema).chars().take(PART).collect());
             digits.unwrap_or_else(|| NONE.to_owned())
         };
         Self {
-            contract: digest(&contract),
+            contract: digest(&contract.into()),
             input: part(input),
             output: part(output),
         }
