@@ -388,7 +388,6 @@ pub(crate) struct Inspection {
     /// From its start until requests could be sent; none if that never came. In the modern era
     /// there is no handshake: its first answer tells.
     pub(crate) ready_after: Option<Duration>,
-    /// Its end is in it too.
     pub(crate) report: ServerReport,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Checked {
 /// The names of the checks a step will get, for `--dry-run`.
 pub(super) fn names(step: &Step) -> Vec<String> {
     let classic = ["output_exists", "output_non_empty", "format_valid"].map(str::to_owned);
-    let complete = !matches!(step.entry.result.kind, ResultKind::Asset { .. });
+    let complete = !matches!(step.entry.result.kind, ResultKind::Asset);
     classic
         .into_iter()
         .chain(complete.then(|| "result_complete".to_owned()))
@@ -63,7 +63,7 @@ pub(super) fn check(step: &Step, data: Option<&Document>) -> Checked {
 }
 
 fn observe(step: &Step, data: Option<&Document>, checks: &mut Checks) -> Result<(), Failure> {
-    let wants_data = !matches!(step.entry.result.kind, ResultKind::Asset { .. });
+    let wants_data = !matches!(step.entry.result.kind, ResultKind::Asset);
     if wants_data {
         checks.result_complete = Some(false);
     }

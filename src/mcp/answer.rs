@@ -195,7 +195,7 @@ fn refused(session: &Session, method: &'static str, error: RpcError) -> CallErro
         MISSING_CAPABILITY => CallError::CapabilityMissing {
             server: spec.name.clone(),
             method,
-            required: required(error.data.map(|data| spec.secrets.cut_value(data))),
+            required: required(&spec.secrets.cut_value(error.data.unwrap_or_default())),
             elicitation: match spec.caller {
                 Caller::Silent => Declared::NotAsked,
                 Caller::Answers if session.is_modern() => Declared::Yes,
@@ -210,10 +210,8 @@ fn refused(session: &Session, method: &'static str, error: RpcError) -> CallErro
 }
 
 /// The names in `data.requiredCapabilities` (2026-07-28, `MissingRequiredClientCapabilityError`).
-fn required(data: Option<Value>) -> Vec<String> {
-    let names = data
-        .as_ref()
-        .and_then(|data| data.get("requiredCapabilities")?.as_object());
+fn required(data: &Value) -> Vec<String> {
+    let names = data.get("requiredCapabilities").and_then(Value::as_object);
     names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 

@@ -273,7 +273,9 @@ async fn learn(session: &mut Session, at: &Setting<'_>, then: Instant) -> Result
             replace(session, fresh).await;
             Ok(())
         }
-        Raced::Neither(first, second) => Err(neither(session, legacy, first, second)),
+        Raced::Neither(first, second) => {
+            Err(neither(session, legacy.as_ref(), first, second.as_ref()))
+        }
     }
 }
 
@@ -286,16 +288,16 @@ async fn discovered_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
 /// Why neither era will do. What the first process did says most, unless both eras were refused.
 fn neither(
     session: &Session,
-    legacy: Option<CallError>,
+    legacy: Option<&CallError>,
     first: CallError,
-    second: Option<CallError>,
+    second: Option<&CallError>,
 ) -> CallError {
     let refused = |error: &CallError| match error {
         CallError::Rpc { code, message, .. } => Some(format!("error {code}: {message}")),
         _ => None,
     };
-    let modern = refused(&first).or(second.as_ref().and_then(refused));
-    match (legacy.as_ref().and_then(refused), modern) {
+    let modern = refused(&first).or(second.and_then(refused));
+    match (legacy.and_then(refused), modern) {
         (Some(legacy), Some(modern)) => session.mismatch(&format!(
             "it refused `initialize` with {legacy}, and `server/discover` with {modern}"
         )),

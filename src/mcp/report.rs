@@ -22,7 +22,6 @@ pub(crate) struct ServerReport {
     /// What it asked for while it was called (elicitation, sampling); we refused.
     pub(crate) asked: Option<String>,
     pub(crate) timings: Timings,
-    /// Processes it left behind, which we ended.
     pub(crate) killed: Vec<Killed>,
 }
 

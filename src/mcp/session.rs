@@ -390,7 +390,7 @@ impl Session {
         let wire = &mut self.wire;
         let reading = async {
             wire.read_out().await;
-            pending().await
+            pending::<()>().await;
         };
         select! {
             () = self.child.ended() => {}

@@ -174,15 +174,9 @@ impl Wire {
     /// Waits for the first of the three pipes that can go on, and serves it.
     async fn serve(&mut self) {
         select! {
-            written = write(&mut self.stdin, &self.outgoing), if !self.outgoing.is_empty() => match written {
-                Ok(count @ 1..) => self.sent(count),
-                Ok(0) | Err(_) => {
-                    self.close_stdin();
-                    if self.unsent > 0 {
-                        self.ended(End::Closed);
-                    }
-                }
-            },
+            written = write(&mut self.stdin, &self.outgoing), if !self.outgoing.is_empty() => {
+                self.sent(written.unwrap_or_default());
+            }
             line = self.stdout.next(self.most.saturating_add(1)) => match line {
                 Ok(line) if line.len() > self.most => self.ended(End::TooBig),
                 Ok(line) if !line.is_empty() => {
@@ -197,7 +191,15 @@ impl Wire {
         }
     }
 
+    /// So many bytes were written; none if stdin is closed at the other end.
     fn sent(&mut self, count: usize) {
+        if count == 0 {
+            self.close_stdin();
+            if self.unsent > 0 {
+                self.ended(End::Closed);
+            }
+            return;
+        }
         self.outgoing.drain(..count);
         if self.outgoing.is_empty() {
             // A large request is not kept while its answer is waited for.
