@@ -234,7 +234,7 @@ impl Wire {
             Inbound::Response(response) if !self.awaits(&response)? => {}
             Inbound::Response(Response { id, body }) => {
                 drop(id);
-                if matches!(self.awaited, Some((_, method)) if is_greeting(method)) {
+                if self.awaited.is_some_and(|(_, method)| is_greeting(method)) {
                     bounded(line.len(), "its greeting", bounds::GREETING_BYTES)?;
                 }
                 let answer = match body {
@@ -250,7 +250,8 @@ impl Wire {
                     }
                 };
                 // A second answer to the same request changes nothing.
-                self.answer.get_or_insert(answer);
+                self.awaited = None;
+                self.answer = Some(answer);
             }
         }
         Ok(())
