@@ -1,12 +1,12 @@
 //! One tool call on one MCP server over stdio, from a process that makes no second one; or a look
 //! at the server without a call ([`inspect()`]).
 //!
-//! Blocking outside, async inside: a runtime on the calling thread, gone with the call. The room
+//! Its functions block; inside, a runtime on the calling thread lives as long as the server. The room
 //! knows servers, tools and answers, and nothing of catalogs, plans, ledgers or envelopes.
 //!
-//! It promises that a call ends: by its answer, by the end of the server, by one of its limits or
-//! by a signal, whatever the server does with its pipes. It promises to say truly whether the tool
-//! may have done something ([`Effect`]). And it leaves no process behind.
+//! A call always ends: by its answer, by the end of the server, by one of its limits or by a signal,
+//! whatever the server does with its pipes. Its result says whether the tool may have done something
+//! ([`Effect`]). No process is left behind.
 //!
 //! [`session`] asks, over the pipes of [`wire`]; [`era`] and [`greeting`] are the handshake.
 

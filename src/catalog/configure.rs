@@ -132,8 +132,8 @@ fn declared<'a>(entry: &'a Entry, name: &str, keyword: &str) -> Option<&'a Value
     entry.schema.as_ref()?.property(name)?.get(keyword)
 }
 
-/// Applies the retry rules that answer why the last attempt failed (R-000-64 … R-000-66). Where nobody
-/// knows why, a rule with `after` only lengthens the time; lowering quality wants a known reason.
+/// Applies the retry rules for the failure of the last attempt (R-000-64 … R-000-66). If that failure is unknown, a rule
+/// with `after` only lengthens the time: quality is lowered for a known reason only.
 fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32, last: Option<Fault>) {
     let retries = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
     for rule in &entry.retry {

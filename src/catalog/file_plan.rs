@@ -1,5 +1,5 @@
-//! A capability that carries file plans out, checked: what it lets plans touch, and the plan that a task of it means. Specification 001 sets
-//! the limits (§11); a catalog can only tighten them.
+//! A capability that carries file plans out, checked: what it lets plans touch, and the plan that a task of it means.
+//! Specification 001 sets the limits (§11); a catalog can only tighten them.
 
 use std::{collections::BTreeSet, time::Duration};
 

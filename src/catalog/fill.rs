@@ -76,7 +76,7 @@ impl Sources<'_> {
                 Source::Input { place: 0, .. } if self.before.is_some() => {
                     Some("the step before".to_owned())
                 }
-                // As received: whether it is handed over as a path or as a URI is the tool's taste.
+                // As received: whether the tool gets a path or a URI is no part of what is asked.
                 Source::Input { .. } | Source::Ref { .. } | Source::Origin => {
                     self.input(source).map(|input| input.storage_uri.clone())
                 }
@@ -154,7 +154,7 @@ fn for_others(uri: &str) -> String {
     }
 }
 
-/// A path of ours, as the tool wants it.
+/// A path that oneact made, in the form that the tool takes.
 fn local(path: &Utf8Path, form: Form) -> Result<String, String> {
     match form {
         Form::Uri => Uri::from_path(path)

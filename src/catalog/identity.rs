@@ -130,6 +130,6 @@ fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError>
     }
     let server = server.map_or(Ok(Value::Null), |name| table("server", name))?;
     let text = canonical(&Value::Array(vec![entry, server]));
-    // A number that is no double has no canonical form: the table is then as good as always new.
+    // Every number of TOML is a double or a 64-bit integer, so each table has a canonical form.
     Ok(text.unwrap_or_default())
 }

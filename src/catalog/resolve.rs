@@ -134,11 +134,11 @@ pub(crate) struct Nature {
 /// What doing it once more means, the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Acts {
-    /// Nothing: it changes nothing.
+    /// It changes nothing.
     ReadOnly,
-    /// Twice is as good as once.
+    /// A repetition changes nothing more.
     Idempotent,
-    /// It happens once more.
+    /// A repetition has its effect a second time.
     Once,
 }
 

@@ -34,7 +34,7 @@ pub(crate) enum Values {
 /// A problem quotes the value, which may be megabytes: this many characters of it are enough.
 const LONGEST: usize = 500;
 
-/// More problems than this help nobody.
+/// A message lists at most so many problems.
 const PROBLEMS: usize = 5;
 
 impl Schema {
@@ -188,7 +188,7 @@ fn is(name: &str, value: &Value) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "number" => value.is_number(),
-        // 1.0 is one too; the library knows.
+        // 1.0 is an integer as well: that is left to the library.
         "integer" => value.is_i64() || value.is_u64(),
         _ => false,
     }

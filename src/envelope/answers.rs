@@ -10,7 +10,7 @@ use crate::task::{Elicited, Failure, Given, Input, Question, Response, ResponseK
 
 use super::fields::{optional, optional_text, shape};
 
-/// Reads the four fields; null is as good as absent.
+/// Reads the four fields; null counts as absent.
 pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {
     let accepts = optional(task, "accepts_input", "true or false", Value::as_bool)?;
     let responses = named(task, "input_responses", response)?;

@@ -143,7 +143,7 @@ pub struct OldAnswer {
     pub execution_report: Option<Value>,
 }
 
-/// Reads a response of ours back. `None`: it is none of ours.
+/// Reads a response that oneact wrote; `None` for any other text.
 pub fn read_response(text: &str) -> Option<OldAnswer> {
     let response: Value = serde_json::from_str(text).ok()?;
     let result = response.pointer("/data/task_result")?;

@@ -1,5 +1,5 @@
-//! Keys that a message should not have: what was probably meant for a known one is refused, lest the task
-//! run without it; what stands beside the task and belongs into it, too; anything else is told.
+//! Unknown keys of a message. A key that was probably meant for a known one is refused, and so is a key beside the task
+//! that belongs into it: the task would run without it. Any other unknown key becomes a note.
 
 use serde_json::{Map, Value};
 

@@ -29,7 +29,7 @@ pub(crate) struct ToolAnswer {
     pub(crate) content: Vec<Part<Content>>,
 }
 
-/// A part of an answer: read, or so large that it stays the text that came until somebody needs it.
+/// A part of an answer: its value, or, if it is large, the text that came, which is read when it is needed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part<T> {
     Read(T),

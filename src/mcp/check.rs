@@ -26,7 +26,7 @@ use super::{
 };
 
 const MAX_PROBLEMS: usize = 20;
-/// A schema that takes longer than this is meant to. The largest in use take milliseconds.
+/// The largest schemas in use take milliseconds; one that takes longer than this is an attack.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The memory of one compiled pattern; a pattern of a few bytes can ask for any amount.
 const PATTERN_BYTES: usize = 1 << 20;
@@ -131,7 +131,7 @@ pub(super) async fn output(
     let limits = Limits::within(2 * PATIENCE);
     let work = misfits(schema, structured);
     match session.unless_stopped(limits, work).await {
-        // A signal; whoever takes the answer sees it too.
+        // A signal: the caller sees it as well.
         Err(_) => OutputCheck::None,
         Ok(Err(reason)) => OutputCheck::Unusable(session.excerpt(&reason)),
         Ok(Ok(problems)) if problems.is_empty() => {
@@ -178,7 +178,7 @@ async fn misfits(schema: Value, value: Value) -> Result<Vec<Misfit>, String> {
         .name("schema".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
-            // Nobody listens any more if the time is up.
+            // If the time is up there is no receiver.
             let _ = answer.send(judge(&schema, &value));
         })
         .map_err(|error| format!("no thread can be started to check it: {error}"))?;

@@ -43,7 +43,7 @@ pub(super) struct Child {
     reaped: Option<Reaped>,
 }
 
-/// A server nobody looks after yet: it starts while the rest is made ready.
+/// A server that is not watched yet: it starts up while the rest is made ready.
 #[derive(Debug)]
 pub(super) struct Started {
     /// First: dropping it cleans up whatever fails.
@@ -152,9 +152,9 @@ impl Child {
 
     /// Sends a signal to the server and its group, while it has not been reaped.
     pub(super) fn signal(&self, signal: Signal) {
-        // Once it is reaped, the id may be somebody else's.
+        // Once it is reaped, its id may belong to another process.
         if self.reaped.is_none() && self.peek().is_ok() {
-            // It fails only if nobody is left, which is what we want.
+            // It fails only if no process is left.
             let _ = kill_process_group(self.pid, signal);
             // One that has gone over to another group is no part of its own any more. Only that one,
             // for many servers take a second signal for impatience.
@@ -178,7 +178,7 @@ impl Child {
             thread::sleep(DEATH_ROUND);
         }
         let status = self.status();
-        // Does not block: it has ended, or it is stuck in the kernel and nobody can end it.
+        // Does not block: it has ended, or it is stuck in the kernel and cannot be ended.
         let _ = waitid(
             WaitId::Pid(self.pid),
             WaitIdOptions::EXITED | WaitIdOptions::NOHANG,

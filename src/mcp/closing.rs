@@ -1,6 +1,6 @@
-//! The end of a server, split in two: told to end when the last answer is in, waited for once the
-//! envelope is out. Until it is told, it can be called again. Python servers take 150–240 ms to end; nobody
-//! should wait for that twice.
+//! The end of a server in two steps: it is told to end when the last answer is in, and waited for once the envelope is
+//! out. Until it is told, it can be called again. Python servers take 150–240 ms to end, and the answer does not wait
+//! for that.
 
 use tokio::runtime::Runtime;
 

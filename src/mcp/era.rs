@@ -1,17 +1,15 @@
 //! Which era of the protocol a server speaks: said by the catalog, found out, or remembered.
 //!
-//! `Auto` tries the legacy handshake first, though the specification would have a client ask
-//! `server/discover` first. A modern server answers `initialize` with an error at once, at the
-//! price of one round trip. Legacy servers are the many, and not all of them answer a first
-//! request they do not know: some end, some stay silent, and one that is slow to start (`npx`)
-//! cannot be told from a silent one. Guessing legacy wrongly is cheap; guessing modern wrongly
-//! costs a timeout or the process. Where `initialize` does end a server, or meets silence, a fresh
-//! process is asked `server/discover`; a silent one goes on beside it, for it may only be slow.
+//! `Auto` tries the legacy handshake first, although the specification asks for `server/discover` first. A modern server
+//! answers `initialize` with an error at once, which costs one round trip. Most servers are legacy, and not all of them
+//! answer an unknown first request: some end, some stay silent, and a silent one cannot be told from one that is slow to
+//! start (`npx`). So a wrong guess of legacy is cheap, and a wrong guess of modern costs a timeout or the process. If
+//! `initialize` ends a server or gets no answer, a fresh process is asked `server/discover`; a silent process goes on
+//! beside it, since it may only be slow.
 //!
-//! What was found out is remembered ([`Memory`]). A server remembered as modern is not asked again:
-//! its first request tells. If that is a list of tools, or a call that may be repeated, it goes out
-//! at once; a call that may not be lost waits for `server/discover`, since a server that has changed
-//! its era may end at the first message, and take the call with it.
+//! The result is remembered ([`Memory`]). A server that is remembered as modern is not asked again: its first request
+//! tells. A list of tools, or a call that may be repeated, is sent at once. A call that must not be lost waits for
+//! `server/discover`: a server that has changed its era may end at the first message, and the call with it.
 
 use tokio::time::{Duration, Instant};
 

@@ -54,7 +54,7 @@ fn other_protocol(server: &str, declared: Protocol) -> String {
     format!("set `protocol = \"{other}\"` in [server.{server}], or \"auto\"")
 }
 
-/// Whether a server was told that somebody answers its questions.
+/// Whether a server was told that its questions can be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Declared {
     Yes,
@@ -298,7 +298,7 @@ fn last_words(stderr: &str) -> String {
     }
 }
 
-/// An answer that is waited for in vain may have come, in a framing that is not MCP's.
+/// The awaited answer may have come in a framing that is not MCP's.
 fn astray(noise: &str) -> String {
     if noise.is_empty() {
         String::new()

@@ -1,8 +1,7 @@
 //! What was learnt about servers, kept between runs: the version of the protocol that each speaks.
 //!
-//! One small file per configuration of a server. It is a hint and no promise: a note that cannot be
-//! read is as good as none, one that cannot be written is done without, and one that turns out wrong
-//! is forgotten.
+//! One small file per configuration of a server. A note is a hint: one that cannot be read counts as absent, one that
+//! cannot be written is left out, and one that turns out wrong is deleted.
 
 use std::{
     fs::{self, DirBuilder},

@@ -1,7 +1,7 @@
 //! What a server wants to know before it goes on (MCP 2026-07-28, Multi Round-Trip Requests).
 //!
-//! Its answer to `tools/call` is then no result: it asks, hands over its own state, and forgets.
-//! Whoever has the answers calls again, from this process or another.
+//! The answer to `tools/call` is then no result: the server asks, hands over its state and forgets the call. The caller
+//! calls again with the answers, from this process or another.
 
 use std::fmt;
 

@@ -59,8 +59,8 @@ impl Stderr {
     }
 }
 
-/// The last bytes from the beginning of a line on, or of a word where they are one line: behind the half of
-/// a link nobody could tell that a password or a signature stands there.
+/// The last bytes, from the beginning of a line, or of a word if they are one line. From the middle of a link on, its
+/// password or signature could not be recognised.
 fn tail(bytes: &[u8]) -> Range<usize> {
     let end = bytes.len();
     let Some(before) = end.checked_sub(TAIL_BYTES + 1) else {

@@ -1,4 +1,4 @@
-//! What a wait ends by: an answer, a limit, a signal, or a second try.
+//! What ends a wait besides its answer: a limit, a signal, the end of the server, or a second try.
 
 use std::{future::pending, io, pin::pin, time::Duration};
 

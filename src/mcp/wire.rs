@@ -1,5 +1,5 @@
-//! The three pipes of a server, and what came by them. All three are served by whoever waits here, so a server never
-//! blocks on one of them while another is waited for.
+//! The three pipes of a server, and what came by them. Each wait here serves all three, so a server never blocks on one
+//! of them while another is waited for.
 //!
 //! One request is awaited at a time. Its answer is kept as the bytes that came: a typed parse drops members and
 //! rounds numbers.
@@ -184,7 +184,7 @@ impl Wire {
                         self.ended(end);
                     }
                 }
-                // A pipe that fails is as good as closed.
+                // A pipe that fails counts as closed.
                 Ok(_) | Err(_) => self.ended(End::Closed),
             },
             () = self.stderr.read(), if self.stderr.is_open() => {}
@@ -318,9 +318,9 @@ impl Wire {
         Err(End::Malformed(problem))
     }
 
-    /// Answers a request of the server's own: `ping`, and to all else that there is no such method. No such capability
-    /// is declared to a server of the older era, and one of 2026-07-28 asks in its result, so a server that keeps the
-    /// protocol never asks here.
+    /// Answers a request of the server's own: `ping` with a result, and any other with "no such method". A server that keeps
+    /// the protocol never asks anything else here: no capability is declared to one of the older era, and one of
+    /// 2026-07-28 asks in its result.
     fn refuse(&mut self, request: &Request<'_>) {
         if let Some(question) = questions::asked(&request.method, request.params) {
             self.asked.get_or_insert(question);

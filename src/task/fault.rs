@@ -244,7 +244,7 @@ impl Fault {
     }
 }
 
-/// A fault that happened: its class, and words for whoever reads the envelope.
+/// A fault that happened: its class, and a message for the reader of the envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub fault: Fault,

@@ -16,7 +16,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// The canonical text of a value (RFC 8785), to be hashed; an error where a number is one that no double can hold.
-/// What is recorded is hashed six times over, so this is ours. The tests compare it with a library's.
+/// A record is hashed six times, so speed matters here. The tests compare the text with a library's.
 pub fn canonical(value: &Value) -> Result<String> {
     let mut text = Vec::with_capacity(1024);
     write(value, &mut text)?;

@@ -311,7 +311,7 @@ pub struct Course(AtomicU8);
 /// What may have happened by now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Nothing that anybody could see.
+    /// Nothing that is visible outside.
     Nothing,
     /// A tool was begun that may be called again.
     Begun,

@@ -17,7 +17,7 @@ pub enum Sight {
     Content(Content),
     /// Nothing: it was deleted.
     Absent,
-    /// Nobody could look.
+    /// It could not be looked at.
     Unknown,
 }
 
@@ -32,7 +32,7 @@ pub struct Content {
     pub stat: Option<Stat>,
 }
 
-/// A file as long as nobody has written to it: while this is the same, its bytes are.
+/// What the file system says of a file: while this is the same, the bytes are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stat {
@@ -58,7 +58,7 @@ pub enum Still {
     Same,
     Other,
     Gone,
-    /// Nobody could look, then or now.
+    /// It could not be looked at, then or now.
     Unknown,
 }
 

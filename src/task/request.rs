@@ -178,7 +178,7 @@ pub struct RollbackOrder {
     pub belief: Belief,
 }
 
-/// Whose journal a rollback goes by: a report directory that was copied here may be anybody's.
+/// Whose journal a rollback trusts: a report directory that was copied here may come from anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Belief {
     /// One that was written where it lies.
@@ -202,10 +202,10 @@ pub enum PlanName {
 /// its task.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Input {
-    /// Nothing: nobody is there to answer.
+    /// Nothing: questions cannot be answered.
     #[default]
     Refused,
-    /// Whoever sent the task can answer.
+    /// The sender of the task can answer.
     Accepted,
     /// These are the answers to what was asked before.
     Given(Given),

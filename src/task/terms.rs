@@ -107,7 +107,7 @@ pub enum OnDuplicate {
 pub enum Ground {
     /// Everything that it depends on is known by its content.
     Content,
-    /// The catalog says so, of something that may read what nobody knows: until that may have changed.
+    /// The catalog says so, although unknown data may be read: the answer is good until that may have changed.
     Declared,
     /// Of several steps some have the one ground, some the other.
     Both,
@@ -117,7 +117,7 @@ pub enum Ground {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unless {
     InputsChanged,
-    /// Its inputs, or the files it left: somebody has undone or gone on with what it did.
+    /// Its inputs, or the files it left: its work was undone or continued.
     FilesChanged,
 }
 
