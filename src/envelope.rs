@@ -8,22 +8,18 @@ mod answers;
 mod dispatch;
 mod fields;
 mod find;
-mod mcp_request;
 mod mcp_response;
-mod message;
 mod plans;
 mod prose;
 mod protocol;
 mod read;
-mod report;
 mod strangers;
 mod strict;
 
-pub use adl::{Answered, to_json};
+pub use adl::{Answered, to_json, to_report};
 pub use mcp_response::{OldAnswer, read_response, to_response};
 pub use plans::read_plan;
 pub use read::{Delivery, Received, read};
-pub use report::to_report;
 pub use strict::{JsonError, MAX_BYTES, MAX_DEPTH, MAX_VALUES, parse};
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ pub fn message(bytes: &[u8]) {
     let (secret, stdout) = bytes.split_at(end);
     let plain = secret.len() >= 4 && secret.iter().all(u8::is_ascii_alphanumeric);
     let secret = std::str::from_utf8(secret).ok().filter(|_| plain);
-    mcp::fuzz::overhear(stdout, secret.unwrap_or("hunter2"));
+    mcp::overhear(stdout, secret.unwrap_or("hunter2"));
 }
 
 #[cfg(test)]

@@ -1,82 +1,74 @@
 //! One tool call on one MCP server over stdio, from a process that makes no second one; or a look
 //! at the server without a call ([`inspect()`]).
 //!
-//! Blocking outside, async inside: a runtime on the calling thread, gone with the call. The room
+//! Its functions block; inside, a runtime on the calling thread lives as long as the server. The room
 //! knows servers, tools and answers, and nothing of catalogs, plans, ledgers or envelopes.
 //!
-//! It promises that a call ends: by its answer, by the end of the server, by one of its limits or
-//! by a signal, whatever the server does with its pipes. It promises to say truly whether the tool
-//! may have done something ([`Effect`]). And it leaves no process behind.
+//! A call always ends: by its answer, by the end of the server, by one of its limits or by a signal,
+//! whatever the server does with its pipes. Its result says whether the tool may have done something
+//! ([`Effect`]). No process is left behind.
 //!
-//! rmcp does the handshake; `wire` says what it is kept away from, and why.
+//! [`session`] asks, over the pipes of [`wire`]; [`era`] and [`greeting`] are the handshake.
 
 mod adopted;
-mod alarm;
 mod answer;
-mod arguments;
 mod bounds;
-mod cause;
+mod check;
 mod child;
 mod closing;
-mod desk;
 mod era;
 mod error;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
 mod greeting;
-mod handler;
-mod inspect;
+mod lines;
 mod memory;
 mod message;
-mod output;
 mod questions;
-mod race;
 mod raw;
 mod report;
-mod schema;
 mod session;
 mod spec;
 mod stderr;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod torn;
+mod wait;
 mod wire;
 
 use std::{io, time::Duration};
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use serde_json::Map;
 use tokio::{
     runtime::{Builder, Runtime},
     time::Instant,
 };
 
-use self::{
-    alarm::Alarm,
-    child::Started,
-    desk::CallLine,
-    era::{Found, Opening, Setting},
-    memory::Memory,
-    session::{Limits, Session, Standing, millis},
-};
+#[cfg(any(test, fuzzing))]
+pub(crate) use self::wire::overhear;
 pub(crate) use self::{
     answer::{Content, Part, ToolAnswer},
+    check::OutputCheck,
     closing::Closing,
     error::CallError,
-    inspect::{Inspection, inspect},
-    output::OutputCheck,
     raw::Raw,
     report::{Parting, ServerReport},
     spec::{ArgumentCheck, Caller, Progress, Resumption, ServerSpec, ToolCall},
     tools::{Hints, ToolListing, near},
 };
+use self::{
+    child::{Started, failed},
+    era::{Found, Opening, Setting},
+    memory::Memory,
+    message::{CALL, members},
+    session::{Session, Standing, millis},
+    wait::Limits,
+    wire::CallLine,
+};
 use crate::{
     host::Host,
-    task::{Drift, Effect, OnDrift, Phase, Pinned, Repeatable},
+    task::{Drift, Effect, OnDrift, Phase, Pinned, Protocol, Repeatable},
 };
 
-/// How a call ended.
 #[derive(Debug)]
 pub(crate) struct CallEnd {
     pub(crate) result: Result<ToolAnswer, CallError>,
@@ -96,21 +88,9 @@ pub(crate) struct CallEnd {
 /// What becomes of a server after a good answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
-    /// It is told to end.
     End,
     /// It waits for another call of this run.
     Stay,
-}
-
-/// Calls a tool on a server of its own, see [`call_among`].
-#[cfg(test)]
-pub(crate) fn call(
-    server: &ServerSpec,
-    call: &ToolCall,
-    host: &Host,
-    progress: &mut dyn FnMut(Progress),
-) -> CallEnd {
-    call_among(&mut Vec::new(), After::End, server, call, host, progress)
 }
 
 /// Calls a tool: on the one of `waiting` that was started as `server` says and still runs, else on a new one.
@@ -136,7 +116,10 @@ pub(crate) fn call_among(
     }
     match open(server, host) {
         Ok((runtime, session)) => called(runtime, session, after, server, call, host, progress),
-        Err(error) => CallEnd::without_server(error),
+        Err(error) => {
+            let course = Course::new(Phase::Spawn);
+            CallEnd::of(Err(error), Effect::None, course, Closing::nothing())
+        }
     }
 }
 
@@ -149,13 +132,7 @@ fn called(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
-    let mut course = Course {
-        phase: Phase::Negotiate,
-        answered: false,
-        elapsed: Duration::ZERO,
-        drift: None,
-        output: OutputCheck::None,
-    };
+    let mut course = Course::new(Phase::Negotiate);
     let result = runtime.block_on(converse(
         &mut session,
         &mut course,
@@ -165,12 +142,12 @@ fn called(
         progress,
     ));
     let asked = matches!(result, Err(CallError::InputRequired { .. }));
-    let effect = match session.desk.call_line() {
+    let effect = match session.wire.call {
         _ if course.answered && !asked => Effect::Done,
         CallLine::Delivered => Effect::Unknown,
         CallLine::Unsent => Effect::None,
     };
-    let mut closing = Closing::new(runtime, session, server);
+    let mut closing = Closing::new(runtime, session);
     match &result {
         Ok(_) if after == After::Stay => {}
         Ok(_) | Err(_) => closing.tell(),
@@ -181,18 +158,9 @@ fn called(
     {
         closing.end();
     }
-    CallEnd {
-        result,
-        effect,
-        phase: course.phase,
-        elapsed: course.elapsed,
-        drift: course.drift,
-        output: course.output,
-        closing,
-    }
+    CallEnd::of(result, effect, course, closing)
 }
 
-/// How far a conversation came.
 struct Course {
     phase: Phase,
     answered: bool,
@@ -201,16 +169,33 @@ struct Course {
     output: OutputCheck,
 }
 
-impl CallEnd {
-    fn without_server(error: CallError) -> Self {
+impl Course {
+    fn new(phase: Phase) -> Self {
         Self {
-            result: Err(error),
-            effect: Effect::None,
-            phase: Phase::Spawn,
+            phase,
+            answered: false,
             elapsed: Duration::ZERO,
             drift: None,
             output: OutputCheck::None,
-            closing: Closing::nothing(),
+        }
+    }
+}
+
+impl CallEnd {
+    fn of(
+        result: Result<ToolAnswer, CallError>,
+        effect: Effect,
+        course: Course,
+        closing: Closing,
+    ) -> Self {
+        Self {
+            result,
+            effect,
+            phase: course.phase,
+            elapsed: course.elapsed,
+            drift: course.drift,
+            output: course.output,
+            closing,
         }
     }
 }
@@ -222,21 +207,17 @@ fn open(server: &ServerSpec, host: &Host) -> Result<(Runtime, Session), CallErro
             signal,
         });
     }
-    let failed = |source| CallError::SpawnFailed {
-        server: server.name.clone(),
-        operation: "start an event loop",
-        source,
-    };
     let started = Started::new(server, host)?;
-    room(host).map_err(failed)?;
+    let no_loop = "start an event loop";
+    room(host).map_err(failed(server, no_loop))?;
     let runtime = Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
-        .map_err(failed)?;
+        .map_err(failed(server, no_loop))?;
     let session = {
         let _inside = runtime.enter();
-        Session::with(started, server)?
+        Session::with(started, server, host)?
     };
     Ok((runtime, session))
 }
@@ -250,7 +231,6 @@ fn room(host: &Host) -> io::Result<()> {
     Ok(spare.map(drop)?)
 }
 
-/// Handshake, check, call.
 async fn converse(
     session: &mut Session,
     course: &mut Course,
@@ -259,20 +239,15 @@ async fn converse(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
-    let alarm = Alarm::new(host).map_err(|source| CallError::SpawnFailed {
-        server: server.name.clone(),
-        operation: "listen for signals",
-        source,
-    })?;
     tracing::debug!("server started");
     let end = call.budget.map(|budget| Instant::now() + budget);
-    let at = Setting::new(server, host, &alarm, end);
-    let found = match session.service {
+    let at = Setting::new(server, host, end);
+    let found = match session.peer {
         // It has been greeted, and has answered.
         Some(_) => None,
         None => era::negotiate(session, Opening::of(call), &at).await?,
     };
-    let first = attempt(session, course, call, found, &at, progress).await;
+    let first = attempt(session, course, call, found, (host, end), progress).await;
     let Err(error) = first else { return first };
     if session.standing != Standing::Remembered {
         return Err(error);
@@ -286,83 +261,92 @@ async fn converse(
         return Err(error);
     }
     // An error that a modern server may answer too, and that is then the tool's own.
-    let at = Setting::new(server, host, &alarm, end);
+    let at = Setting::new(server, host, end);
     if era::shows_another_era(&error) && era::turned_legacy(session, &at).await {
         course.answered = false;
-        return attempt(session, course, call, None, &at, progress).await;
+        return attempt(session, course, call, None, (host, end), progress).await;
     }
     Err(error)
 }
 
-/// Check and call, on a server that has been greeted.
+/// Check and call, on a server that has been greeted. `end` is the end of the run's time.
 async fn attempt(
     session: &mut Session,
     course: &mut Course,
     call: &ToolCall,
     found: Found,
-    at: &Setting<'_>,
+    (host, end): (&Host, Option<Instant>),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
-    let (alarm, host) = (at.alarm, at.host);
-    if call.resumption.is_some() {
-        can_resume(session)?;
-        session.desk.number_call(another_id(host));
-    }
-    tracing::debug!("handshake done");
-    let mut limits = Limits {
-        idle: call.idle_timeout,
-        total: call.total_timeout,
-        until: Instant::now() + call.total_timeout,
+    let Resumption { responses, state } = match call.resumption.clone() {
+        // Only 2026-07-28 knows calls of several rounds.
+        Some(_) if !session.is_modern() => {
+            return Err(CallError::NotResumable {
+                server: session.spec.name.clone(),
+                version: session.version().map(|version| format!("MCP {version}")),
+            });
+        }
+        Some(resumption) => {
+            session.next_id = another_id(host);
+            resumption
+        }
+        None => Resumption::default(),
     };
-    limits.until = at.end.map_or(limits.until, |end| end.min(limits.until));
+    tracing::debug!("handshake done");
+    let startup = session.spec.startup_timeout;
+    session.limits = Limits {
+        idle: call.idle_timeout,
+        ..Limits::within(call.total_timeout)
+    };
+    let until = session.limits.until;
+    session.limits.until = end.map_or(until, |end| end.min(until));
     if session.standing != Standing::Agreed {
         // Without a handshake the first answer tells that the server is up.
-        limits.idle = limits.idle.map(|idle| idle.max(at.limits.total));
+        session.limits.idle = call.idle_timeout.map(|idle| idle.max(startup));
     }
     let mut tool = None;
     if call.lists() {
         course.phase = Phase::ValidateArguments;
-        tool = Some(check(session, course, call, found, at, &limits).await?);
-        limits.idle = call.idle_timeout;
+        tool = Some(checked(session, course, call, found).await?);
+        session.limits.idle = call.idle_timeout;
     } else {
         tracing::info!("The server's tools are not listed: nothing is to be checked against them.");
     }
 
     course.phase = Phase::Call;
-    let mut params =
-        CallToolRequestParams::new(call.tool.clone()).with_arguments(call.arguments.clone());
-    if let Some(Resumption { responses, state }) = call.resumption.clone() {
-        params.input_responses = responses;
-        params.request_state = state;
-    }
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let responses = responses.map(|responses| Map::from_iter(responses).into());
+    let mut params = members([
+        ("name", call.tool.clone().into()),
+        ("arguments", call.arguments.clone().into()),
+        ("inputResponses", responses.unwrap_or_default()),
+        ("requestState", state.into()),
+    ]);
+    params.retain(|_, value| !value.is_null());
     let began = host.moment();
-    let body = match call.if_lost {
-        Repeatable::Yes => session.exchange(alarm, &limits, request, progress).await,
+    let answer = match call.if_lost {
+        Repeatable::Yes => session.exchange(CALL, params, progress).await,
         // The server may have done what it says it refused.
-        Repeatable::Once => session.ask(alarm, &limits, request, progress).await,
+        Repeatable::Once => session.ask(CALL, params, progress).await,
     };
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
-    let body = body.map_err(|halt| session.error(halt, Phase::Call, answer::METHOD))?;
+    let answer = answer.map_err(|halt| session.error(halt, CALL))?;
     course.answered = true;
-    let answer = answer::read(session, &call.tool, body)?;
-    course.output = output::check(session, call, tool, &answer, alarm).await;
+    let answer = answer::read(session, &call.tool, answer)?;
+    course.output = check::output(session, call, tool, &answer).await;
     Ok(answer)
 }
 
 /// Finds the tool, and checks that it is the one that was pinned and takes the arguments.
-async fn check(
+async fn checked(
     session: &mut Session,
     course: &mut Course,
     call: &ToolCall,
     found: Found,
-    at: &Setting<'_>,
-    limits: &Limits,
 ) -> Result<ToolListing, CallError> {
     let found = match found {
         Some(found) => found,
-        None => tools::find(session, &call.tool, limits, at.alarm).await,
+        None => tools::find(session, &call.tool).await,
     };
     course.drift = call.pinned.as_ref().and_then(|pinned| match &found {
         Ok(tool) => pinned.pin.drift(tool.pin()),
@@ -374,7 +358,7 @@ async fn check(
         && let Some(drift) = course.drift.take()
     {
         return Err(CallError::ToolChanged {
-            server: session.server.clone(),
+            server: session.spec.name.clone(),
             tool: call.tool.clone(),
             drift: Box::new(drift),
         });
@@ -384,30 +368,64 @@ async fn check(
         tracing::info!("{} is as it was pinned.", call.tool);
     }
     session.standing = Standing::Agreed;
-    output::prepare(session, call, &tool, limits, at.alarm).await?;
+    check::prepare(session, call, &tool).await?;
     if call.check_arguments == ArgumentCheck::AgainstServer {
-        arguments::check(session, call, &tool, limits, at.alarm).await?;
+        check::arguments(session, call, &tool).await?;
     }
     Ok(tool)
-}
-
-/// Only 2026-07-28 knows calls of several rounds.
-fn can_resume(session: &Session) -> Result<(), CallError> {
-    if session.is_modern() {
-        return Ok(());
-    }
-    Err(CallError::NotResumable {
-        server: session.server.clone(),
-        version: session.version().map(|version| format!("MCP {version}")),
-    })
 }
 
 /// An id that the call before did not have: that one was another process's, which counted from 0
 /// as this one does (2026-07-28, Multi Round-Trip Requests: the id of a retry must differ).
 fn another_id(host: &Host) -> i64 {
-    let mut bytes = [0; 4];
-    for (to, from) in bytes.iter_mut().zip(host.random_bytes()) {
-        *to = from;
+    let [a, b, c, d, ..] = host.random_bytes();
+    (1 << 32) + i64::from(u32::from_be_bytes([a, b, c, d]))
+}
+
+#[derive(Debug)]
+pub(crate) struct Inspection {
+    pub(crate) result: Result<Vec<ToolListing>, CallError>,
+    /// From its start until requests could be sent; none if that never came. In the modern era
+    /// there is no handshake: its first answer tells.
+    pub(crate) ready_after: Option<Duration>,
+    pub(crate) report: ServerReport,
+}
+
+/// Starts and greets a server, asks it for its tools and tells it to end; nothing is called. The handshake and the
+/// listing may each take its startup timeout. Must not be called from async code.
+pub(crate) fn inspect(server: &ServerSpec, host: &Host) -> Inspection {
+    let (runtime, mut session) = match open(server, host) {
+        Ok(opened) => opened,
+        Err(error) => {
+            return Inspection {
+                result: Err(error),
+                ready_after: None,
+                report: ServerReport::default(),
+            };
+        }
+    };
+    let mut ready_after = None;
+    let result = runtime.block_on(look(&mut session, server, host, &mut ready_after));
+    Inspection {
+        result,
+        ready_after,
+        report: Closing::new(runtime, session).finish(),
     }
-    (1 << 32) + i64::from(u32::from_be_bytes(bytes))
+}
+
+async fn look(
+    session: &mut Session,
+    server: &ServerSpec,
+    host: &Host,
+    ready_after: &mut Option<Duration>,
+) -> Result<Vec<ToolListing>, CallError> {
+    // Found out anew: what a look learns is to be true now.
+    let at = Setting::new(server, host, None);
+    era::negotiate(session, Opening::Call(Repeatable::Once), &at).await?;
+    let ready = session.started.elapsed();
+    *ready_after = (server.protocol != Protocol::Modern).then_some(ready);
+    session.limits = Limits::within(server.startup_timeout);
+    let tools = tools::all(session).await?;
+    ready_after.get_or_insert_with(|| session.started.elapsed());
+    Ok(tools)
 }

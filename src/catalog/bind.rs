@@ -4,29 +4,29 @@ use std::fmt;
 
 use crate::task::RefId;
 
-/// The source of a bound parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The n-th input, counted from 0: `input.uri`, `input_2.path`. It must be stored: a raw source
     /// never reaches a tool that expects a storage URI (R-000-140).
-    Input { place: usize, form: Form },
+    Input {
+        place: usize,
+        form: Form,
+    },
     /// The first input, a source as it is: `source.uri`.
     Origin,
     /// An input by its ref id, wherever it stands: `ref.store_1.uri`.
-    Ref { id: RefId, form: Form },
+    Ref {
+        id: RefId,
+        form: Form,
+    },
     /// Where the tool shall write its asset: `output.path`, `output.uri`.
     Output(Form),
-    /// `output.ref_id`
     OutputRef,
-    /// `session.id`
     Session,
-    /// `task.id`
     TaskId,
-    /// `task.action`
     Action,
 }
 
-/// How a place is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// As received, or a `file://` URI for what oneact itself made.

@@ -16,7 +16,6 @@ use super::{
     server::Server,
 };
 
-/// What there is, and what is wrong.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) capabilities: Vec<Entry>,
@@ -29,7 +28,6 @@ pub(crate) struct Checked {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// Something in the file that cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) about: About,
@@ -37,7 +35,6 @@ pub(crate) struct Problem {
     pub(crate) text: String,
 }
 
-/// Which part of the catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum About {
     File,
@@ -131,7 +128,6 @@ impl Checked {
     }
 }
 
-/// The file as a whole cannot be read.
 impl From<CatalogError> for Problem {
     fn from(error: CatalogError) -> Self {
         Self {

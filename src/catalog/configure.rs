@@ -17,7 +17,6 @@ pub(super) struct Configured {
     pub(super) asked: Map<String, Value>,
     pub(super) timeout: Duration,
     pub(super) timeout_max: Duration,
-    /// What was decided, for `audit.reasoning`.
     pub(super) reasoning: Vec<String>,
 }
 
@@ -101,22 +100,15 @@ fn extracted(entry: &Entry, action: &str) -> Result<Vec<(String, Value)>, Failur
 /// A captured text as the type that the schema declares for the parameter. Where the schema lists
 /// its values, people's upper and lower case does not matter: `as FLAC` is `flac`.
 fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
-    let listed = property(entry, name)
-        .and_then(|property| property.get("enum"))
-        .and_then(Value::as_array)
-        .and_then(|values| {
-            let same = |value: &&Value| {
-                let value = value.as_str();
-                value.is_some_and(|value| value.eq_ignore_ascii_case(text))
-            };
-            values.iter().find(same)
-        });
-    if let Some(value) = listed {
+    let same = |value: &&Value| {
+        let value = value.as_str();
+        value.is_some_and(|value| value.eq_ignore_ascii_case(text))
+    };
+    let listed = declared(entry, name, "enum").and_then(Value::as_array);
+    if let Some(value) = listed.and_then(|values| values.iter().find(same)) {
         return Ok(value.clone());
     }
-    let declared = property(entry, name)
-        .and_then(|property| property.get("type"))
-        .and_then(Value::as_str);
+    let declared = declared(entry, name, "type").and_then(Value::as_str);
     let value = match declared {
         Some("integer") => text.parse::<i64>().ok().map(Value::from),
         Some("number") => text
@@ -135,12 +127,13 @@ fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
     })
 }
 
-fn property<'a>(entry: &'a Entry, name: &str) -> Option<&'a Value> {
-    entry.schema.as_ref()?.property(name)
+/// What the schema says of a parameter under that keyword.
+fn declared<'a>(entry: &'a Entry, name: &str, keyword: &str) -> Option<&'a Value> {
+    entry.schema.as_ref()?.property(name)?.get(keyword)
 }
 
-/// Applies the retry rules that answer why the last attempt failed (R-000-64 … R-000-66). Where nobody
-/// knows why, a rule with `after` only lengthens the time; lowering quality wants a known reason.
+/// Applies the retry rules for the failure of the last attempt (R-000-64 … R-000-66). If that failure is unknown, a rule
+/// with `after` only lengthens the time: quality is lowered for a known reason only.
 fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32, last: Option<Fault>) {
     let retries = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
     for rule in &entry.retry {
@@ -197,16 +190,10 @@ fn scaled(configured: &Configured, entry: &Entry, scale: &Multiply, retries: i32
         .get(&scale.parameter)
         .and_then(Value::as_f64)
         .or(scale.start)?;
-    let declared = property(entry, &scale.parameter);
-    let minimum = declared
-        .and_then(|property| property.get("minimum"))
-        .and_then(Value::as_f64);
+    let declared = |keyword: &str| declared(entry, &scale.parameter, keyword);
+    let minimum = declared("minimum").and_then(Value::as_f64);
     let value = (now * scale.factor.powi(retries)).max(minimum.unwrap_or(f64::MIN));
-    let whole = declared
-        .and_then(|property| property.get("type"))
-        .and_then(Value::as_str)
-        == Some("integer");
-    if whole {
+    if declared("type").and_then(Value::as_str) == Some("integer") {
         // Written without a fraction, the number parses back as the integer the schema wants.
         return serde_json::from_str(&format!("{:.0}", value.floor())).ok();
     }

@@ -1,15 +1,15 @@
 //! The file: found, parsed, and its tables handed out one at a time, with lines for errors.
 
-use std::{fmt, fs, io};
+use std::{fmt, fs, io, time::Duration};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 use toml::{
     Spanned,
-    de::{DeTable, DeValue, ValueDeserializer},
+    de::{DeTable, ValueDeserializer},
 };
 
-use crate::task::{Failure, Fault};
+use crate::task::{Failure, Fault, duration};
 
 /// The tables format 1 knows at the top; those after the gap belong to parts not built in yet.
 const TOP: [&str; 8] = [
@@ -24,7 +24,6 @@ const TOP: [&str; 8] = [
 ];
 const LATER: [&str; 3] = ["catalog_dir", "pipeline", "workflow"];
 
-/// The largest catalog.
 const LARGEST: u64 = 8 << 20;
 
 /// A parsed `catalog.toml`. Its entries are compiled when they are asked for.
@@ -68,6 +67,36 @@ pub(crate) struct Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.path, self.line)
+    }
+}
+
+/// A table `[GROUP.NAME]` of the file, for errors about it.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) tables: &'a Tables<'a>,
+    pub(super) group: &'static str,
+    pub(super) name: &'a str,
+    pub(super) at: usize,
+}
+
+impl Named<'_> {
+    pub(super) fn wrong(&self, problem: &str) -> CatalogError {
+        let problem = format!("{} {} {problem}", self.group, self.name);
+        self.tables.catalog.invalid(self.at, problem)
+    }
+
+    /// An error at that byte of the file.
+    pub(super) fn wrong_at(&self, at: usize, problem: &str) -> CatalogError {
+        let problem = format!("{} {}: {problem}", self.group, self.name);
+        self.tables.catalog.invalid(at, problem)
+    }
+
+    pub(super) fn duration(&self, text: &Spanned<String>) -> Result<Duration, CatalogError> {
+        duration(text.get_ref()).map_err(|problem| self.wrong_at(text.span().start, &problem))
+    }
+
+    pub(super) fn place(&self, at: usize) -> Place {
+        self.tables.catalog.place(at)
     }
 }
 
@@ -174,19 +203,18 @@ impl Catalog {
 
     fn toml_error(&self, error: &toml::de::Error) -> CatalogError {
         let at = error.span().map_or(0, |span| span.start);
-        self.invalid(at, explain(error.message()))
+        self.invalid(at, explain(error.message()).unwrap_or_else(str::to_owned))
     }
 }
 
 impl<'a> Tables<'a> {
-    /// The file these come from, for errors.
-    pub(crate) fn catalog(&self) -> &'a Catalog {
-        self.catalog
-    }
-
     /// A top-level value, read strictly.
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, CatalogError> {
-        self.root.get(key).map(|value| self.read(value)).transpose()
+        let value = self.root.get(key).cloned();
+        let value = value.map(|value| T::deserialize(ValueDeserializer::from(value)));
+        value
+            .transpose()
+            .map_err(|error| self.catalog.toml_error(&error))
     }
 
     /// The table `[group.name]` with its place in the file, read strictly.
@@ -198,8 +226,16 @@ impl<'a> Tables<'a> {
         let Some(value) = self.group(group)?.and_then(|table| table.get(name)) else {
             return Ok(None);
         };
-        self.read(value)
-            .map(|entry| Some((value.span().start, entry)))
+        let entry = T::deserialize(ValueDeserializer::from(value.clone()));
+        let entry = entry.map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let problem = match explain(error.message()) {
+                Ok(problem) => problem,
+                Err(ours) => format!("{group} {name}: {ours}"),
+            };
+            self.catalog.invalid(at, problem)
+        })?;
+        Ok(Some((value.span().start, entry)))
     }
 
     /// The names in a group, in the order of the file.
@@ -227,11 +263,6 @@ impl<'a> Tables<'a> {
     fn start(&self, key: &str) -> usize {
         self.root.get(key).map_or(0, |value| value.span().start)
     }
-
-    fn read<T: DeserializeOwned>(&self, value: &Spanned<DeValue<'a>>) -> Result<T, CatalogError> {
-        T::deserialize(ValueDeserializer::from(value.clone()))
-            .map_err(|error| self.catalog.toml_error(&error))
-    }
 }
 
 /// The line that comes after these bytes, counted from 1.
@@ -239,20 +270,24 @@ fn line(before: &[u8]) -> usize {
     before.split(|byte| *byte == b'\n').count()
 }
 
-/// serde's message, with what to write instead; the nearest known name rather than all of them.
-fn explain(message: &str) -> String {
+/// serde's message, with what to write instead; the nearest known name rather than all of them. An error is a message that
+/// is not serde's.
+fn explain(message: &str) -> Result<String, &str> {
     let first = message.lines().next().unwrap_or(message);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if let Some((name, known)) = quoted.split_first() {
         if message.starts_with("unknown field") {
-            return unknown_key(name, known.iter().copied());
+            return Ok(unknown_key(name, known.iter().copied()));
         }
         if message.starts_with("unknown variant") {
-            return unknown_key(name, known.iter().copied()).replacen("key", "value", 1);
+            return Ok(unknown_key(name, known.iter().copied()).replacen("key", "value", 1));
         }
         if message.starts_with("missing field") {
-            return format!("`{name}` is missing; add it");
+            return Ok(format!("`{name}` is missing; add it"));
         }
+    }
+    if first == "duplicate key" {
+        return Ok(format!("{first}; remove one of the two"));
     }
     let write = match first.rsplit_once("expected ") {
         Some((_, "a string")) => "a text in quotes",
@@ -260,10 +295,10 @@ fn explain(message: &str) -> String {
         Some((_, "a boolean")) => "true or false",
         Some((_, "a map")) => "a table in { }",
         Some((_, "i64" | "u32" | "u64")) => "a whole number",
-        _ if first == "duplicate key" => return format!("{first}; remove one of the two"),
-        _ => return first.to_owned(),
+        _ if first.starts_with("invalid ") => return Ok(first.to_owned()),
+        _ => return Err(first),
     };
-    format!("{first}; write {write}")
+    Ok(format!("{first}; write {write}"))
 }
 
 /// `unknown key`, with the name that was probably meant, or all that are known.

@@ -3,27 +3,28 @@
 use std::{fmt, time::Duration};
 
 use regex::Regex;
+use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value};
 
 use crate::task::{
-    CUT, Effects, Fault, Format, OnDuplicate, OutputSchema, Pinned, Repeatable, redact_presigned,
+    CUT, Effects, Fault, Format, OnDuplicate, OutputSchema, Pin, Pinned, Repeatable,
+    redact_presigned,
 };
 
-use super::{bind::Source, document::Place, schema::Schema};
+use super::{
+    bind::Source,
+    document::{Place, unknown_key},
+    schema::Schema,
+};
 
-pub(crate) use super::raw::{OnFailure, RuleScope};
-
-/// A capability that calls a tool.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) place: Place,
     pub(crate) server: String,
-    /// Where it names its server.
     pub(crate) names_server_at: Place,
     pub(crate) tool: String,
     pub(crate) process: Process,
-    /// What the tool must be.
     pub(crate) pinned: Option<Pinned>,
     pub(crate) output_schema: OutputSchema,
     /// Without progress, a call ends after this.
@@ -76,14 +77,13 @@ pub(crate) enum Once {
     No,
     /// The entry says nothing: the worst is assumed.
     Assumed,
-    /// `idempotent = false`
     Said,
 }
 
 impl Entry {
     /// Whether a call may change what a later read sees. What only adds an asset of its own does not.
     pub(crate) fn changes_state(&self) -> bool {
-        let adds_an_asset = self.result.kind.makes_asset() && self.effects.is_harmless();
+        let adds_an_asset = self.result.asset.is_some() && self.effects.is_harmless();
         self.effects.read_only != Some(true) && !adds_an_asset
     }
 
@@ -132,7 +132,6 @@ impl fmt::Display for TimeoutFrom {
     }
 }
 
-/// What changes on attempt > 1.
 #[derive(Debug)]
 pub(crate) struct Retry {
     /// The failures it answers; empty = any.
@@ -155,6 +154,8 @@ pub(crate) struct Multiply {
 #[derive(Debug)]
 pub(crate) struct ResultRule {
     pub(crate) kind: ResultKind,
+    /// What is stored as a file: of an asset and of an analysis.
+    pub(crate) asset: Option<AssetRule>,
     /// Where the tool puts its asset, in order of trial.
     pub(crate) take: Vec<Take>,
     pub(crate) schema: Option<Schema>,
@@ -162,30 +163,25 @@ pub(crate) struct ResultRule {
 }
 
 /// The three kinds of task in 000 §Step 6.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ResultKind {
     /// A file, and no result data.
-    Asset {
-        asset_type: String,
-        format: FormatRule,
-    },
+    Asset,
     /// Result data, stored as a file too.
-    Analysis {
-        asset_type: String,
-        format: FormatRule,
-    },
+    Analysis,
     /// Result data alone.
     Metadata,
 }
 
-impl ResultKind {
-    pub(super) fn makes_asset(&self) -> bool {
-        matches!(self, Self::Asset { .. } | Self::Analysis { .. })
-    }
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AssetRule {
+    pub(crate) asset_type: String,
+    pub(crate) format: FormatRule,
 }
 
-/// Which format an asset must have.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) enum FormatRule {
     /// This one, whatever was asked for.
     Fixed(Format),
@@ -193,37 +189,138 @@ pub(crate) enum FormatRule {
     Parameter(String),
 }
 
+impl TryFrom<String> for FormatRule {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let braced = text.strip_prefix('{');
+        if let Some(parameter) = braced.and_then(|rest| rest.strip_suffix('}')) {
+            return Ok(Self::Parameter(parameter.to_owned()));
+        }
+        Format::named(&text).map(Self::Fixed).ok_or_else(|| {
+            let known = Format::names().join(", ");
+            format!("`{text}` is no format whose content can be checked; known: {known}")
+        })
+    }
+}
+
 /// A place where a tool may put its asset.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) enum Take {
     /// The file the tool was told to write: a parameter bound to `output.path` or `output.uri`.
     Output,
     /// A URI or path at this JSON Pointer of the structured content.
     Pointer(String),
-    /// A resource link.
     ResourceLink,
     /// Bytes in the answer: image, audio, or embedded resource.
     Blob,
-    /// The text of the answer.
     Text,
     /// The structured content itself, as JSON.
     Data,
 }
 
-/// A text that tells a failure's class.
-#[derive(Debug)]
+impl TryFrom<String> for Take {
+    type Error = &'static str;
+
+    fn try_from(place: String) -> Result<Self, &'static str> {
+        match place.as_str() {
+            "output" => Ok(Self::Output),
+            "resource_link" => Ok(Self::ResourceLink),
+            "blob" => Ok(Self::Blob),
+            "text" => Ok(Self::Text),
+            "data" => Ok(Self::Data),
+            _ if place.starts_with('/') => Ok(Self::Pointer(place)),
+            _ => Err(
+                "`take` holds `output`, `resource_link`, `blob`, `text`, `data`, or a JSON Pointer such as `/output_uri`",
+            ),
+        }
+    }
+}
+
+/// What a failure that no rule recognises means for a retry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnFailure {
+    Recoverable,
+    #[default]
+    NotRecoverable,
+}
+
+/// A text that tells a failure's class; the first match wins.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct FailureRule {
+    #[serde(rename = "match", deserialize_with = "pattern")]
     pub(crate) pattern: Regex,
+    #[serde(rename = "class", deserialize_with = "class")]
     pub(crate) fault: Fault,
     pub(crate) recoverable: Option<bool>,
+    #[serde(default, rename = "on")]
     pub(crate) scope: RuleScope,
 }
 
-/// A value that must be there for a call to have succeeded.
-#[derive(Debug)]
+/// Which answers a failure rule reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RuleScope {
+    /// Answers the tool itself calls failed.
+    #[default]
+    Error,
+    /// Every answer: for tools that tell of failure in prose.
+    Any,
+}
+
+/// A value that must be there, or the call failed although the tool did not say so.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct SuccessRule {
     pub(crate) pointer: String,
     pub(crate) equals: Value,
     /// Where the tool says why not.
     pub(crate) message: Option<String>,
+}
+
+fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Regex::new(&text).map_err(|error| {
+        let why = error.to_string();
+        let why = why.lines().last().unwrap_or("not a regular expression");
+        let why = why.trim_start_matches("error: ");
+        D::Error::custom(format!("the pattern {text:?} does not compile: {why}"))
+    })
+}
+
+/// A pattern whose named captures become parameters.
+pub(super) fn capturing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
+    let pattern = pattern(deserializer)?;
+    if pattern.capture_names().flatten().next().is_none() {
+        return Err(D::Error::custom(
+            "an `extract` pattern needs a named capture, e.g. (?P<language>en|ms)",
+        ));
+    }
+    Ok(pattern)
+}
+
+fn class<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fault, D::Error> {
+    named(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+pub(super) fn classes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Fault>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let faults = names.iter().map(|name| named(name));
+    faults.collect::<Result<_, _>>().map_err(D::Error::custom)
+}
+
+fn named(name: &str) -> Result<Fault, String> {
+    Fault::named(name).ok_or_else(|| {
+        let known: Vec<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+        unknown_key(name, known).replace("key", "failure class")
+    })
+}
+
+pub(super) fn pin<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Pin>, D::Error> {
+    let pin = String::deserialize(deserializer)?.parse();
+    let pin = pin.map_err(|why| D::Error::custom(format!("`pin` is not one: {why}")));
+    pin.map(Some)
 }

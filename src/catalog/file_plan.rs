@@ -1,17 +1,19 @@
-//! A capability that carries file plans out, checked: what it lets plans touch. Specification 001 sets
-//! the limits (§11); a catalog can only tighten them.
+//! A capability that carries file plans out, checked: what it lets plans touch, and the plan that a task of it means.
+//! Specification 001 sets the limits (§11); a catalog can only tighten them.
 
 use std::{collections::BTreeSet, time::Duration};
 
+use serde_json::Value;
 use toml::Spanned;
 
 use crate::task::{
-    ActionType, Bounds, Effects, OnDuplicate, OutputSchema, Protection, ProtectionRules, Unless,
-    duration,
+    ActionType, Bounds, CapabilityTask, Carried, CarriedIn, Effects, Failure, Fault, InputRef,
+    OnDuplicate, OutputSchema, PlanOrder, Protection, ProtectionRules, RefStatus, Unless,
+    Validation, decided,
 };
 
 use super::{
-    document::{CatalogError, Place, Tables},
+    document::{CatalogError, Named, Place},
     identity,
     raw::{RawCapability, RawFilePlan, RawProtection},
 };
@@ -24,7 +26,6 @@ const REPORTS: &str = "agent_outputs/reports";
 
 const MB: u64 = 1 << 20;
 
-/// `[capability.ID]` with a `file_plan`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilePlan {
     pub(crate) id: String,
@@ -52,18 +53,15 @@ impl FilePlan {
 
 /// Checks an entry that has a `file_plan`.
 pub(super) fn compile(
-    tables: &Tables<'_>,
-    id: &str,
-    at: usize,
+    named: Named<'_>,
     entry: &RawCapability,
     plan: &RawFilePlan,
 ) -> Result<FilePlan, CatalogError> {
-    let checker = Checker { tables, id };
+    let checker = Checker(named);
     if let Some(key) = of_a_tool(entry) {
-        let problem = format!(
-            "capability {id} carries plans out, and `{key}` says something of a tool; remove one of the two"
-        );
-        return Err(tables.catalog().invalid(at, problem));
+        return Err(named.wrong(&format!(
+            "carries plans out, and `{key}` says something of a tool; remove one of the two"
+        )));
     }
     checker.fixed("root", plan.root.as_ref(), ".")?;
     checker.fixed("reports", plan.reports.as_ref(), REPORTS)?;
@@ -72,11 +70,11 @@ pub(super) fn compile(
     let most = Bounds::default();
     let unless_files_changed = OnDuplicate::Suppress(Unless::FilesChanged);
     Ok(FilePlan {
-        id: id.to_owned(),
-        place: Some(tables.catalog().place(at)),
+        id: named.name.to_owned(),
+        place: Some(named.place(named.at)),
         version: entry.version,
         on_duplicate: match &entry.on_duplicate {
-            Some(said) => match identity::duplicates(tables, id, said, HAPPENS)? {
+            Some(said) => match identity::duplicates(named, said, HAPPENS)? {
                 OnDuplicate::Repeat => OnDuplicate::Repeat,
                 OnDuplicate::Reuse { .. } | OnDuplicate::Suppress(_) => unless_files_changed,
             },
@@ -150,16 +148,11 @@ fn of_a_tool(entry: &RawCapability) -> Option<&'static str> {
     keys.into_iter().find_map(|(key, said)| said.then_some(key))
 }
 
-struct Checker<'a> {
-    tables: &'a Tables<'a>,
-    id: &'a str,
-}
+struct Checker<'a>(Named<'a>);
 
 impl Checker<'_> {
     fn wrong<T>(&self, value: &Spanned<T>, problem: &str) -> CatalogError {
-        let at = value.span().start;
-        let problem = format!("capability {}: {problem}", self.id);
-        self.tables.catalog().invalid(at, problem)
+        self.0.wrong_at(value.span().start, problem)
     }
 
     fn fixed(
@@ -185,7 +178,7 @@ impl Checker<'_> {
         let Some(said) = said else {
             return Ok(most);
         };
-        let longest = duration(said.get_ref()).map_err(|problem| self.wrong(said, &problem))?;
+        let longest = self.0.duration(said)?;
         if longest > most {
             let problem = "a plan may take at most an hour (specification 001 §11.1); write \"3600s\" or less";
             return Err(self.wrong(said, problem));
@@ -276,4 +269,139 @@ fn bytes(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// A file plan to carry out, and what it may touch.
+#[derive(Debug)]
+pub(crate) struct PlanJob {
+    pub(crate) entry: FilePlan,
+    pub(crate) plan: PlanSource,
+    pub(crate) reasoning: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum PlanSource {
+    Inline(PlanOrder),
+    /// In a file that this reference leads to; what the task says of it.
+    Ref {
+        input: InputRef,
+        system_config: Option<Value>,
+        validation: Validation,
+        salt: Option<String>,
+    },
+}
+
+/// What `parameters` of a task that carries out a plan may hold.
+const PARAMETERS: [&str; 4] = ["task_plan", "plan", "system_config", "protocol_validation"];
+
+pub(super) fn job(
+    task: &CapabilityTask,
+    entry: FilePlan,
+    mut reasoning: Vec<String>,
+) -> Result<PlanJob, Failure> {
+    let id = &entry.id;
+    let refused = |fault, problem: &str| Err(Failure::new(fault, format!("{id} {problem}")));
+    if task.capability_ids.len() > 1 {
+        return refused(
+            Fault::InvalidShape,
+            "carries out a file plan, which is a task of its own; send the other capabilities as others",
+        );
+    }
+    if !task.expected.is_empty() {
+        return refused(
+            Fault::InvalidShape,
+            "makes no assets; leave `output_refs_expected` out",
+        );
+    }
+    let said = task.parameters.iter().flatten().map(|(name, _)| name);
+    if let Some(stranger) = said
+        .into_iter()
+        .find(|name| !PARAMETERS.contains(&name.as_str()))
+    {
+        let problem = format!(
+            "has no parameter `{}`; it takes {}",
+            stranger.escape_debug(),
+            PARAMETERS.join(", ")
+        );
+        return refused(Fault::ParamsInvalid, &problem);
+    }
+    let (plan, system_config, validation) = match task.carried.clone() {
+        Some(Carried {
+            plan,
+            system_config,
+            validation,
+            ..
+        }) => (plan, system_config, validation),
+        None => (None, None, Validation::Unsaid),
+    };
+    let plan = match (plan, task.inputs.as_slice()) {
+        (Some(plan), _) => PlanSource::Inline(PlanOrder {
+            plan,
+            system_config,
+            validation,
+            salt: task.salt.clone(),
+        }),
+        (None, [input]) => PlanSource::Ref {
+            input: there(input)?,
+            system_config,
+            validation,
+            salt: task.salt.clone(),
+        },
+        (None, inputs) => {
+            let found = match inputs.len() {
+                0 => "none is there".to_owned(),
+                several => format!("{several} input references are there, and one would do"),
+            };
+            let problem = format!(
+                "needs a plan, and {found}; give `task_plan` beside `capability_ids`, or one input reference to a JSON \
+                 file"
+            );
+            return refused(Fault::InvalidShape, &problem);
+        }
+    };
+    reasoning.push(decided(format!("Mapped {id} to the file plan executor.")));
+    Ok(PlanJob {
+        entry,
+        plan,
+        reasoning,
+    })
+}
+
+fn there(input: &InputRef) -> Result<InputRef, Failure> {
+    match input.status {
+        RefStatus::Stored | RefStatus::Created => Ok(input.clone()),
+        RefStatus::Reference => Err(Failure::new(
+            Fault::InputUnresolved,
+            format!(
+                "unresolved input reference: `{}` is a source that lies elsewhere, and a plan must be a stored file",
+                input.ref_id
+            ),
+        )),
+    }
+}
+
+/// A plan beside a task whose capabilities are tools would be lost. What else is said of plans is left
+/// aside, and said to be.
+pub(super) fn none_is_meant(task: &CapabilityTask) -> Result<Option<String>, Failure> {
+    match &task.carried {
+        Some(Carried {
+            plan: Some(_),
+            place: CarriedIn::Task,
+            ..
+        }) => Err(Failure::new(
+            Fault::InvalidShape,
+            format!(
+                "`task_plan` stands beside capabilities that call tools ({}); name one that carries plans out, or leave it \
+                 out",
+                task.capability_ids.join(", ")
+            ),
+        )),
+        Some(Carried {
+            place: CarriedIn::Task,
+            ..
+        }) => Ok(Some(
+            "Left aside what the task says of a plan: its capabilities call tools.".to_owned(),
+        )),
+        _ => Ok(None),
+    }
 }

@@ -76,20 +76,9 @@ impl Sources<'_> {
                 Source::Input { place: 0, .. } if self.before.is_some() => {
                     Some("the step before".to_owned())
                 }
-                // As received: whether it is handed over as a path or as a URI is the tool's taste.
-                Source::Input { place, .. } => self
-                    .task
-                    .inputs
-                    .get(*place)
-                    .map(|input| input.storage_uri.clone()),
-                Source::Ref { id, .. } => {
-                    let mut inputs = self.task.inputs.iter();
-                    let input = inputs.find(|input| input.ref_id == *id);
-                    input.map(|input| input.storage_uri.clone())
-                }
-                Source::Origin => {
-                    let input = self.task.inputs.first();
-                    input.map(|input| input.storage_uri.clone())
+                // As received: whether the tool gets a path or a URI is no part of what is asked.
+                Source::Input { .. } | Source::Ref { .. } | Source::Origin => {
+                    self.input(source).map(|input| input.storage_uri.clone())
                 }
                 Source::OutputRef | Source::Action => self.value(source).ok().flatten(),
             };
@@ -100,35 +89,36 @@ impl Sources<'_> {
         parameters
     }
 
-    fn value(&self, source: &Source) -> Result<Option<String>, String> {
+    /// The input of the task that a source names.
+    fn input(&self, source: &Source) -> Option<&InputRef> {
+        let inputs = &self.task.inputs;
         match source {
-            Source::Input { place: 0, form } => match (self.before, self.task.inputs.first()) {
-                (Some(before), _) => local(&before.staged, *form).map(Some),
-                (None, Some(input)) => self.stored(input, *form).map(Some),
-                (None, None) => Ok(None),
-            },
+            Source::Input { place, .. } => inputs.get(*place),
+            Source::Origin => inputs.first(),
+            Source::Ref { id, .. } => inputs.iter().find(|input| input.ref_id == *id),
+            _ => None,
+        }
+    }
+
+    fn value(&self, source: &Source) -> Result<Option<String>, String> {
+        let input = self.input(source);
+        match (source, self.before) {
             // What the step before made is the first input, and no other one as well.
-            Source::Input { place, form } => {
-                let input = self.task.inputs.get(*place);
+            (Source::Input { place: 0, form }, Some(before)) => {
+                local(&before.staged, *form).map(Some)
+            }
+            (Source::Input { form, .. } | Source::Ref { form, .. }, _) => {
                 input.map(|input| self.stored(input, *form)).transpose()
             }
-            Source::Origin => Ok(self
-                .task
-                .inputs
-                .first()
-                .map(|input| for_others(&input.storage_uri))),
-            Source::Ref { id, form } => {
-                let input = self.task.inputs.iter().find(|input| input.ref_id == *id);
-                input.map(|input| self.stored(input, *form)).transpose()
-            }
-            Source::Output(form) => self
+            (Source::Origin, _) => Ok(input.map(|input| for_others(&input.storage_uri))),
+            (Source::Output(form), _) => self
                 .output
                 .map(|output| local(&output.staged, *form))
                 .transpose(),
-            Source::OutputRef => Ok(self.output.map(|output| output.ref_id.to_string())),
-            Source::Session => Ok(Some(self.places.session.to_owned())),
-            Source::TaskId => Ok(Some(self.task.task_id.clone())),
-            Source::Action => Ok(Some(self.task.action.clone())),
+            (Source::OutputRef, _) => Ok(self.output.map(|output| output.ref_id.to_string())),
+            (Source::Session, _) => Ok(Some(self.places.session.to_owned())),
+            (Source::TaskId, _) => Ok(Some(self.task.task_id.clone())),
+            (Source::Action, _) => Ok(Some(self.task.action.clone())),
         }
     }
 
@@ -164,7 +154,7 @@ fn for_others(uri: &str) -> String {
     }
 }
 
-/// A path of ours, as the tool wants it.
+/// A path that oneact made, in the form that the tool takes.
 fn local(path: &Utf8Path, form: Form) -> Result<String, String> {
     match form {
         Form::Uri => Uri::from_path(path)

@@ -9,9 +9,9 @@ use toml::Spanned;
 use crate::task::{Effects, Ground, OnDuplicate, Unless, canonical, duration, hexadecimal};
 
 use super::{
-    document::{CatalogError, Tables},
-    entry::Identity,
-    raw::{RawCapability, RawDuplicateMode, RawKind, RawOnDuplicate},
+    document::{CatalogError, Named},
+    entry::{Identity, ResultKind},
+    raw::{RawCapability, RawDuplicateMode, RawOnDuplicate},
 };
 
 /// Keys of an entry that say nothing about what happens when it is done.
@@ -34,18 +34,17 @@ const OPEN_WORLD: Duration = Duration::from_mins(5);
 
 /// What the entry says, and what its effects mean where it says nothing.
 pub(super) fn compile(
-    tables: &Tables<'_>,
-    id: &str,
+    named: Named<'_>,
     raw: &RawCapability,
     effects: Effects,
 ) -> Result<Identity, CatalogError> {
     let server = raw.mcp.as_ref().map(|mcp| mcp.server.get_ref().as_str());
     Ok(Identity {
         version: raw.version,
-        entry: entry(tables, id, server)?,
+        entry: entry(named, server)?,
         volatile: raw.volatile.clone(),
         on_duplicate: match &raw.on_duplicate {
-            Some(said) => duplicates(tables, id, said, effects)?,
+            Some(said) => duplicates(named, said, effects)?,
             None => unsaid(effects, raw),
         },
     })
@@ -56,7 +55,7 @@ pub(super) fn compile(
 /// what is there now; anything else is not done twice (C-35, C-36).
 fn unsaid(effects: Effects, raw: &RawCapability) -> OnDuplicate {
     let kind = raw.result.as_ref().map(|result| result.kind);
-    let makes_asset = matches!(kind, Some(RawKind::Asset | RawKind::Analysis));
+    let makes_asset = matches!(kind, Some(ResultKind::Asset | ResultKind::Analysis));
     if effects.read_only == Some(true) || (effects.is_harmless() && makes_asset) {
         let ttl = (effects.open_world != Some(false)).then_some(OPEN_WORLD);
         let ground = Ground::Content;
@@ -68,24 +67,18 @@ fn unsaid(effects: Effects, raw: &RawCapability) -> OnDuplicate {
     }
 }
 
-/// What the entry says.
 pub(super) fn duplicates(
-    tables: &Tables<'_>,
-    id: &str,
+    named: Named<'_>,
     said: &Spanned<RawOnDuplicate>,
     effects: Effects,
 ) -> Result<OnDuplicate, CatalogError> {
-    let wrong = |at: usize, problem: &str| {
-        let catalog = tables.catalog();
-        catalog.invalid(at, format!("capability {id}: `on_duplicate` {problem}"))
-    };
+    let wrong = |at: usize, problem: &str| named.wrong_at(at, &format!("`on_duplicate` {problem}"));
     let (at, said) = (said.span().start, said.get_ref());
-    let ttl = match &said.ttl {
-        Some(text) => {
-            Some(duration(text.get_ref()).map_err(|problem| wrong(text.span().start, &problem))?)
-        }
-        None => None,
-    };
+    let ttl = said
+        .ttl
+        .as_ref()
+        .map(|text| duration(text.get_ref()).map_err(|problem| wrong(text.span().start, &problem)));
+    let ttl = ttl.transpose()?;
     match said.mode {
         RawDuplicateMode::Reuse => {
             // What is not said is the worst.
@@ -126,20 +119,17 @@ impl Identity {
 
 /// The entry and its server as the catalog writes them, without what is only said for people or kept
 /// elsewhere.
-fn entry(tables: &Tables<'_>, id: &str, server: Option<&str>) -> Result<String, CatalogError> {
+fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError> {
     let table = |group: &str, name: &str| -> Result<Value, CatalogError> {
-        let found = tables.entry::<Map<String, Value>>(group, name)?;
+        let found = named.tables.entry::<Map<String, Value>>(group, name)?;
         Ok(found.map_or(Value::Null, |(_, table)| Value::Object(table)))
     };
-    let mut entry = table("capability", id)?;
+    let mut entry = table(named.group, named.name)?;
     if let Some(keys) = entry.as_object_mut() {
         keys.retain(|key, _| !WORDS.contains(&key.as_str()));
     }
-    let server = match server {
-        Some(name) => table("server", name)?,
-        None => Value::Null,
-    };
+    let server = server.map_or(Ok(Value::Null), |name| table("server", name))?;
     let text = canonical(&Value::Array(vec![entry, server]));
-    // A number that is no double has no canonical form: the table is then as good as always new.
+    // Every number of TOML is a double or a 64-bit integer, so each table has a canonical form.
     Ok(text.unwrap_or_default())
 }

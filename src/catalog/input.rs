@@ -89,7 +89,7 @@ fn form(schema: Option<&Value>, content: &Map<String, Value>) -> Result<(), Stri
     let problems: Vec<String> = validator
         .iter_errors(&content)
         .take(PROBLEMS)
-        // What a person typed is nobody's business but the server's.
+        // Only the server may see what a person typed.
         .map(|error| format!("`content{}`: {}", error.instance_path(), error.masked()))
         .collect();
     if problems.is_empty() {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 
-use crate::task::{Format, Input, InputRef, PlanOrder, RefId, Validation};
+use crate::task::{Format, Input, RefId};
 
-use super::{entry::Entry, file_plan::FilePlan, server::Server};
+use super::{entry::Entry, file_plan::PlanJob, server::Server};
 
 /// What is to be done for a task of capabilities.
 #[derive(Debug)]
@@ -16,40 +16,15 @@ pub(crate) enum Job {
     Plan(Box<PlanJob>),
 }
 
-/// A file plan to carry out, and what it may touch.
-#[derive(Debug)]
-pub(crate) struct PlanJob {
-    pub(crate) entry: FilePlan,
-    pub(crate) plan: PlanSource,
-    /// Sentences for `audit.reasoning`.
-    pub(crate) reasoning: Vec<String>,
-}
-
-/// Where the plan is.
-#[derive(Debug)]
-pub(crate) enum PlanSource {
-    /// In the task.
-    Inline(PlanOrder),
-    /// In a file that this reference leads to; what the task says of it.
-    Ref {
-        input: InputRef,
-        system_config: Option<Value>,
-        validation: Validation,
-        salt: Option<String>,
-    },
-}
-
 /// A task of tools, looked up and configured.
 #[derive(Debug)]
 pub(crate) struct ToolJob {
     pub(crate) steps: Vec<Step>,
     /// Where assets are kept: `[storage] uri`.
     pub(crate) storage: String,
-    /// Sentences for `audit.reasoning`.
     pub(crate) reasoning: Vec<String>,
 }
 
-/// One tool call to be made.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) entry: Entry,
@@ -59,7 +34,6 @@ pub(crate) struct Step {
     /// What is asked for, by which a request is known again: before a retry changes anything, and without
     /// what only says where the tool is to write.
     pub(crate) asked: Map<String, Value>,
-    /// What the retry rules changed.
     pub(crate) adjusted: Map<String, Value>,
     pub(crate) timeout: Duration,
     pub(crate) timeout_max: Duration,
@@ -92,7 +66,6 @@ pub(crate) struct StepOutput {
     pub(crate) delivery: Delivery,
 }
 
-/// What becomes of a step's asset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// It is stored and named in the answer.

@@ -1,14 +1,29 @@
 //! `[ledger]` and `[profile.NAME]`: where the record is, and who calls.
 
+use serde::Deserialize;
+
 use crate::task::{CallContext, Failure, Fault, Reuse};
 
-use super::{
-    document::{CatalogError, Tables},
-    raw::{RawLedger, RawProfile},
-};
+use super::document::{CatalogError, Tables};
 
-/// What the catalog says of the record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// `[ledger]`: where the record is, and what it is used for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLedger {
+    uri: Option<String>,
+    reuse: Option<bool>,
+    required: Option<bool>,
+    sign_key: Option<String>,
+}
+
+/// `[profile.NAME]`: who calls.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProfile {
+    context: CallContext,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LedgerRule {
     /// `sqlite:PATH` or `postgres://…`; none = a file in the state directory.
     pub(crate) uri: Option<String>,
@@ -19,30 +34,18 @@ pub(crate) struct LedgerRule {
 }
 
 /// What is done where nothing can be recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Nothing.
+    #[default]
     Required,
     /// What only reads (`[ledger] required = false`).
     NotForReading,
 }
 
-impl Default for LedgerRule {
-    fn default() -> Self {
-        Self {
-            uri: None,
-            reuse: Reuse::Allowed,
-            need: Need::Required,
-            sign_key: None,
-        }
-    }
-}
-
-/// Reads `[ledger]`.
 pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogError> {
     let raw: RawLedger = tables.get("ledger")?.unwrap_or_default();
     Ok(LedgerRule {
-        uri: raw.uri.map(toml::Spanned::into_inner),
+        uri: raw.uri,
         reuse: match raw.reuse {
             Some(false) => Reuse::Off,
             Some(true) | None => Reuse::Allowed,
@@ -51,11 +54,10 @@ pub(crate) fn ledger_rule(tables: &Tables<'_>) -> Result<LedgerRule, CatalogErro
             Some(false) => Need::NotForReading,
             Some(true) | None => Need::Required,
         },
-        sign_key: raw.sign_key.map(toml::Spanned::into_inner),
+        sign_key: raw.sign_key,
     })
 }
 
-/// The context of a profile.
 pub(crate) fn profile(tables: &Tables<'_>, name: &str) -> Result<CallContext, Failure> {
     if let Some((_, profile)) = tables.entry::<RawProfile>("profile", name)? {
         return Ok(profile.context);

@@ -6,7 +6,7 @@ use crate::task::{CapabilityTask, Failure, Fault, Format, RefId};
 
 use super::{
     configure::Configured,
-    entry::{Entry, FormatRule, ResultKind},
+    entry::{AssetRule, Entry, FormatRule},
     job::{Delivery, Places, StepOutput},
 };
 
@@ -19,14 +19,15 @@ pub(super) fn assign(
 ) -> Result<Vec<Option<StepOutput>>, Failure> {
     let makes = steps
         .iter()
-        .filter(|(entry, _)| entry.result.kind != ResultKind::Metadata)
+        .filter(|(entry, _)| entry.result.asset.is_some())
         .count();
     let expected = &task.expected;
     if expected.len() > makes {
         let refs: Vec<&str> = expected.iter().map(RefId::as_str).collect();
         let message = format!(
-            "the task expects {} ({}), but its capabilities ({}) make {makes}; correct `output_refs_expected`",
-            count(expected.len(), "ref"),
+            "the task expects {} ref{} ({}), but its capabilities ({}) make {makes}; correct `output_refs_expected`",
+            refs.len(),
+            if refs.len() == 1 { "" } else { "s" },
             refs.join(", "),
             task.capability_ids.join(", "),
         );
@@ -36,9 +37,7 @@ pub(super) fn assign(
     let mut made = 0_usize;
     let mut outputs = Vec::with_capacity(steps.len());
     for (number, (entry, configured)) in steps.iter().enumerate() {
-        let (ResultKind::Asset { asset_type, format }
-        | ResultKind::Analysis { asset_type, format }) = &entry.result.kind
-        else {
+        let Some(AssetRule { asset_type, format }) = &entry.result.asset else {
             outputs.push(None);
             continue;
         };
@@ -102,10 +101,6 @@ fn settle(
             wrong(format!("is {shown}; known: {known}"))
         }),
     }
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A ref id for an asset the task did not name, and no other one has.

@@ -5,12 +5,16 @@
     reason = "descriptive keys are read strictly here, and used by commands that list the catalog"
 )]
 
+use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
+use super::entry::{
+    FailureRule, FormatRule, OnFailure, ResultKind, SuccessRule, Take, capturing, classes, pin,
+};
 use crate::task::{
-    ActionType, CallContext, Effects, OutputSchema, Protection, Protocol, ValidationRule,
+    ActionType, Effects, Fault, OnDrift, OutputSchema, Pin, Protection, ValidationRule,
 };
 
 /// `[defaults]`: what entries inherit.
@@ -21,34 +25,6 @@ pub(super) struct RawDefaults {
     pub(super) on_failure: Option<OnFailure>,
 }
 
-/// `[storage]`: where assets are kept.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawStorage {
-    pub(super) uri: String,
-}
-
-/// `[server.NAME]`: how a tool server is started.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawServer {
-    pub(super) command: Vec<String>,
-    pub(super) cwd: Option<String>,
-    #[serde(default)]
-    pub(super) env: Map<String, Value>,
-    #[serde(default)]
-    pub(super) env_pass: Vec<String>,
-    pub(super) startup_timeout: Option<Spanned<String>>,
-    pub(super) shutdown_grace: Option<Spanned<String>>,
-    #[serde(default)]
-    pub(super) protocol: Protocol,
-    #[serde(default)]
-    pub(super) allow_private: bool,
-    #[serde(default)]
-    pub(super) files: Vec<String>,
-}
-
-/// `[capability.ID]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawCapability {
@@ -75,8 +51,9 @@ pub(super) struct RawCapability {
     pub(super) mcp: Option<RawMcp>,
     pub(super) fresh_process: Option<bool>,
     pub(super) file_plan: Option<RawFilePlan>,
-    pub(super) pin: Option<Spanned<String>>,
-    pub(super) on_drift: Option<RawOnDrift>,
+    #[serde(default, deserialize_with = "pin")]
+    pub(super) pin: Option<Pin>,
+    pub(super) on_drift: Option<OnDrift>,
     #[serde(default)]
     pub(super) output_schema: OutputSchema,
     #[serde(default)]
@@ -88,17 +65,9 @@ pub(super) struct RawCapability {
     pub(super) retry: Vec<RawRetry>,
     pub(super) result: Option<RawResult>,
     #[serde(default)]
-    pub(super) failure: Vec<RawFailure>,
+    pub(super) failure: Vec<FailureRule>,
     #[serde(default)]
-    pub(super) success: Vec<RawSuccess>,
-}
-
-/// What a failure that no rule recognises means for a retry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OnFailure {
-    Recoverable,
-    NotRecoverable,
+    pub(super) success: Vec<SuccessRule>,
 }
 
 /// What becomes of a request that was done before in the session (C-36).
@@ -115,23 +84,6 @@ pub(super) enum RawDuplicateMode {
     Reuse,
     Suppress,
     Repeat,
-}
-
-/// `[ledger]`: where the record is, and what it is used for.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawLedger {
-    pub(super) uri: Option<Spanned<String>>,
-    pub(super) reuse: Option<bool>,
-    pub(super) required: Option<bool>,
-    pub(super) sign_key: Option<Spanned<String>>,
-}
-
-/// `[profile.NAME]`: who calls.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawProfile {
-    pub(super) context: CallContext,
 }
 
 #[derive(Debug, Deserialize)]
@@ -175,20 +127,13 @@ pub(super) struct RawProtection {
     pub(super) paths: Option<Spanned<Vec<String>>>,
 }
 
-/// What a tool that is not as it was pinned means for a run.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum RawOnDrift {
-    Fail,
-    Warn,
-}
-
 /// Named captures of the action text that become parameters (C-09).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawExtract {
     pub(super) from: ExtractFrom,
-    pub(super) pattern: Spanned<String>,
+    #[serde(deserialize_with = "capturing")]
+    pub(super) pattern: Regex,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -201,8 +146,9 @@ pub(super) enum ExtractFrom {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRetry {
-    #[serde(default)]
-    pub(super) after: Vec<Spanned<String>>,
+    #[serde(default, deserialize_with = "classes")]
+    pub(super) after: Vec<Fault>,
+    /// `x2`: how many times longer each further attempt may take.
     pub(super) timeout: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) set: Map<String, Value>,
@@ -216,49 +162,10 @@ pub(super) struct RawRetry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawResult {
-    pub(super) kind: RawKind,
+    pub(super) kind: ResultKind,
     pub(super) asset_type: Option<String>,
-    pub(super) format: Option<Spanned<String>>,
-    pub(super) take: Option<Vec<Spanned<String>>>,
+    pub(super) format: Option<Spanned<FormatRule>>,
+    pub(super) take: Option<Vec<Take>>,
     pub(super) schema: Option<Spanned<Value>>,
     pub(super) min_bytes: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum RawKind {
-    Asset,
-    Analysis,
-    Metadata,
-}
-
-/// A text that tells a failure's class; the first match wins.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawFailure {
-    pub(super) r#match: Spanned<String>,
-    pub(super) class: Spanned<String>,
-    pub(super) recoverable: Option<bool>,
-    #[serde(default)]
-    pub(super) on: RuleScope,
-}
-
-/// Which answers a failure rule reads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RuleScope {
-    /// Answers the tool itself calls failed.
-    #[default]
-    Error,
-    /// Every answer: for tools that tell of failure in prose.
-    Any,
-}
-
-/// A value that must be there, or the call failed although the tool did not say so.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawSuccess {
-    pub(super) pointer: String,
-    pub(super) equals: Value,
-    pub(super) message: Option<String>,
 }

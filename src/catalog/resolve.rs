@@ -1,6 +1,7 @@
 //! From task to job: every step with its tool, its server, and the very parameters it will be called
 //! with. Whatever can be wrong before a tool is started is found here (R-000-53, R-000-58).
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::task::{CapabilityTask, Effects, Failure, Fault, Repeatable, decided};
@@ -10,12 +11,11 @@ use super::{
     configure,
     document::{CatalogError, Tables, nearest},
     entry::Entry,
-    file_plan::{APPLY_FILE_PLAN, FilePlan},
+    file_plan::{self, APPLY_FILE_PLAN, FilePlan},
     fill::Sources,
     input,
     job::{Job, Places, Step, ToolJob},
-    outputs, plan_job,
-    raw::RawStorage,
+    outputs,
     schema::Values,
     server,
 };
@@ -48,12 +48,12 @@ pub(crate) fn resolve(
         match look_up(tables, id)? {
             Capability::Tool(entry) => entries.push(*entry),
             Capability::FilePlan(entry) => {
-                let job = plan_job::job(task, entry, reasoning)?;
+                let job = file_plan::job(task, entry, reasoning)?;
                 return Ok(Job::Plan(Box::new(job)));
             }
         }
     }
-    reasoning.extend(plan_job::none_is_meant(task)?);
+    reasoning.extend(file_plan::none_is_meant(task)?);
     let configured = entries
         .into_iter()
         .zip(&task.parameters)
@@ -148,9 +148,13 @@ pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     })
 }
 
-/// Where assets are kept.
 pub(super) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
-    let said = tables.get::<RawStorage>("storage")?;
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Storage {
+        uri: String,
+    }
+    let said = tables.get::<Storage>("storage")?;
     Ok(said.map_or_else(|| STORAGE.to_owned(), |storage| storage.uri))
 }
 
@@ -174,8 +178,7 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
         }
         return Ok(capability);
     }
-    let names = tables.names("capability")?;
-    let hint = match nearest(id, names.iter().copied()) {
+    let hint = match nearest(id, tables.names("capability")?) {
         Some(near) => format!("; did you mean {near}?"),
         None => "; the catalog maps no tool to it".to_owned(),
     };

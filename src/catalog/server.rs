@@ -3,15 +3,35 @@
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault, Protocol, duration};
 
 use super::{
-    document::{CatalogError, Tables, nearest},
+    document::{CatalogError, Named, Tables, nearest},
     entry::Entry,
-    raw::RawServer,
 };
+
+/// `[server.NAME]`: how a tool server is started.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawServer {
+    command: Vec<String>,
+    cwd: Option<String>,
+    #[serde(default)]
+    env: Map<String, Value>,
+    #[serde(default)]
+    env_pass: Vec<String>,
+    startup_timeout: Option<String>,
+    shutdown_grace: Option<String>,
+    #[serde(default)]
+    protocol: Protocol,
+    #[serde(default)]
+    allow_private: bool,
+    #[serde(default)]
+    files: Vec<String>,
+}
 
 /// A `[server.NAME]` that can be started.
 #[derive(Debug, Clone)]
@@ -46,10 +66,17 @@ const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
 /// Reads the server of that name, if there is one.
 pub(super) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
-    let entry = tables.entry::<RawServer>("server", name)?;
-    entry
-        .map(|(at, raw)| check(tables, name, at, raw))
-        .transpose()
+    let group = "server";
+    let Some((at, raw)) = tables.entry::<RawServer>(group, name)? else {
+        return Ok(None);
+    };
+    let named = Named {
+        tables,
+        group,
+        name,
+        at,
+    };
+    check(named, raw).map(Some)
 }
 
 /// Reads the server of this capability; there must be one (R-000-100).
@@ -57,47 +84,43 @@ pub(super) fn of(tables: &Tables<'_>, entry: &Entry) -> Result<Server, Failure> 
     if let Some(server) = named(tables, &entry.server)? {
         return Ok(server);
     }
-    let missing = missing(tables, &entry.server)?;
-    let message = format!("{}: {missing}", entry.names_server_at);
+    let name = &entry.server;
+    let hint = match nearest(name, tables.names("server")?) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "add one with its `command`".to_owned(),
+    };
+    let place = &entry.names_server_at;
+    let message = format!("{place}: the catalog has no [server.{name}]; {hint}");
     Err(Failure::new(Fault::ServerNotFound, message))
 }
 
-fn check(
-    tables: &Tables<'_>,
-    name: &str,
-    at: usize,
-    raw: RawServer,
-) -> Result<Server, CatalogError> {
-    let wrong = |problem: String| {
-        tables
-            .catalog()
-            .invalid(at, format!("server {name}: {problem}"))
-    };
+fn check(named: Named<'_>, raw: RawServer) -> Result<Server, CatalogError> {
+    let wrong = |problem: &str| named.wrong_at(named.at, problem);
     if raw.command.first().is_none_or(String::is_empty) {
         return Err(wrong(
-            "`command` must name a program, as an array of arguments".to_owned(),
+            "`command` must name a program, as an array of arguments",
         ));
     }
     if raw.files.iter().any(String::is_empty) {
         return Err(wrong(
-            "`files` must name directories; write \".\" for the root itself".to_owned(),
+            "`files` must name directories; write \".\" for the root itself",
         ));
     }
     let text = |(key, value): (&String, &Value)| match value {
         Value::String(text) => Ok((key.clone(), text.clone())),
-        _ => Err(wrong(format!("`env.{key}` must be a string"))),
+        _ => Err(wrong(&format!("`env.{key}` must be a string"))),
     };
-    let time = |value: &Option<toml::Spanned<String>>, default| match value {
-        Some(text) => duration(text.get_ref()).map_err(&wrong),
+    let time = |value: Option<&String>, default| match value {
+        Some(text) => duration(text).map_err(|problem| wrong(&problem)),
         None => Ok(default),
     };
     Ok(Server {
-        name: name.to_owned(),
+        name: named.name.to_owned(),
         cwd: Utf8PathBuf::from(raw.cwd.as_deref().unwrap_or(".")),
         env: raw.env.iter().map(text).collect::<Result<_, _>>()?,
-        env_pass: raw.env_pass.clone(),
-        startup_timeout: time(&raw.startup_timeout, STARTUP_TIMEOUT)?,
-        shutdown_grace: time(&raw.shutdown_grace, SHUTDOWN_GRACE)?,
+        env_pass: raw.env_pass,
+        startup_timeout: time(raw.startup_timeout.as_ref(), STARTUP_TIMEOUT)?,
+        shutdown_grace: time(raw.shutdown_grace.as_ref(), SHUTDOWN_GRACE)?,
         protocol: raw.protocol,
         private_network: if raw.allow_private {
             PrivateNetwork::Allowed
@@ -106,14 +129,5 @@ fn check(
         },
         files: raw.files.into_iter().map(Utf8PathBuf::from).collect(),
         command: raw.command,
-    })
-}
-
-/// The server names of the catalog, for a message about one that is not there.
-fn missing(tables: &Tables<'_>, name: &str) -> Result<String, CatalogError> {
-    let names = tables.names("server")?;
-    Ok(match nearest(name, names.iter().copied()) {
-        Some(near) => format!("the catalog has no [server.{name}]; did you mean `{near}`?"),
-        None => format!("the catalog has no [server.{name}]; add one with its `command`"),
     })
 }

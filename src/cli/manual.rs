@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_envelopes_schema_gives_each_failure_its_code() {
         let envelope = schema("envelope");
-        for fault in Fault::ALL {
+        for fault in Fault::ALL.iter().copied() {
             let code = serde_json::to_value(fault.code()).unwrap();
             let rule = format!("fault_{}", code.as_str().unwrap().to_lowercase());
             let rule = &envelope["$defs"][&rule].to_string();

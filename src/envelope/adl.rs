@@ -1,18 +1,19 @@
-//! The ADL envelope: the one answer every task gets, to the letter (R-000-14 … R-000-36).
+//! The ADL envelope: the one answer every task gets, to the letter (R-000-14 … R-000-36); and what 001's protocol layer
+//! reads in its place (`--reply report`).
 //!
-//! The structs are the wire format: field order is output order. Extras of ours live in
-//! `output.content.oneact` alone.
+//! Field order is output order. Extras of ours live in `output.content.oneact` alone.
 
 use std::borrow::Cow;
 
 use jiff::{Zoned, tz::TimeZone};
-use serde::{Serialize, Serializer, ser::SerializeStruct};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use uuid::Builder;
 
 use crate::task::{
-    Checks, Effect, ErrorCode, Invocation, InvocationStatus, LedgerRef, MessageId, OperationId,
-    Outcome, Phase, Plan, Preview, Produced, RefId, ReportFiles, Resources, ReuseReport,
-    ServerReport, State, Waiting,
+    Checks, Effect, Invocation, LedgerRef, MessageId, OperationId, Outcome, Phase, Plan, Preview,
+    Produced, RefId, ReportFiles, Resources, ReuseReport, ServerReport, State, Waiting,
 };
 
 use super::{prose, read::Received};
@@ -40,6 +41,32 @@ pub fn to_json(answered: &Answered<'_>) -> Vec<u8> {
     serde_json::to_vec(&envelope(answered)).unwrap_or_default()
 }
 
+/// The execution report (001 §4.1). Where there is none because the request was refused, 001 §8.2's error
+/// response; where there is none and nothing failed, the envelope.
+pub fn to_report(answered: &Answered<'_>) -> Vec<u8> {
+    let outcome = answered.outcome;
+    if let Some(report) = &outcome.execution_report {
+        return serde_json::to_vec(report).unwrap_or_default();
+    }
+    let Some(failure) = &outcome.failure else {
+        return to_json(answered);
+    };
+    let digest: [u8; 32] = Sha256::digest(answered.operation.as_str()).into();
+    let id = digest.first_chunk().copied().unwrap_or_default();
+    let response = json!({
+        "error_id": Builder::from_random_bytes(id).into_uuid().to_string(),
+        "error_code": failure.fault.number(),
+        "error_category": failure.fault.category(),
+        "error_type": failure.fault.kind(),
+        "message": failure.message,
+        "details": {},
+        // Nothing was skipped and nothing was changed: whoever asked has to act.
+        "recovery_action": "MANUAL_REQUIRED",
+        "timestamp": timestamp(answered.executed_at),
+    });
+    serde_json::to_vec(&response).unwrap_or_default()
+}
+
 fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     let Answered {
         received,
@@ -50,13 +77,15 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     let identity = &received.identity;
     let at = named(executed_at);
     let record = outcome.record.as_ref();
+    let failure = outcome.failure.as_ref();
     Envelope {
         message_id: MessageId::new(&at, operation).as_str().to_owned(),
-        timestamp: Timestamp::new(&at),
-        agent: Agent {
-            name: "action_agent",
-            r#type: "executional",
-        },
+        // The IANA name is the one that the offset belongs to (R-000-16).
+        timestamp: json!({
+            "executed_at": timestamp(&at),
+            "timezone": at.time_zone().iana_name().unwrap_or("UTC"),
+        }),
+        agent: json!({"name": "action_agent", "type": "executional"}),
         input: Input {
             source: "dispatch_agent",
             content: &received.echo,
@@ -70,7 +99,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
                     operation_id: operation.as_str(),
                     kind: "standard",
                     state: outcome.state,
-                    fault: outcome.failure.as_ref().map(|failure| failure.fault.name()),
+                    fault: failure.map(|failure| failure.fault.name()),
                     effect: outcome.effect,
                     phase: outcome.phase,
                     request_hash: record.map(|record| record.request_hash.as_str()),
@@ -87,54 +116,39 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
             },
             content_type: "task_result",
         },
-        next_agent: NextAgent {
-            name: "dispatch_agent",
-            reason: prose::next_reason(outcome),
-        },
-        status: Status {
-            code: match outcome.state {
-                State::Done | State::Planned | State::Reused | State::Suppressed => "success",
-                State::Replayed if succeeded(outcome) => "success",
-                State::Pending => "pending",
-                State::Partial => "partial",
-                State::Rejected
-                | State::Failed
-                | State::RolledBack
-                | State::Cancelled
-                | State::Replayed => "failed",
-            },
-            message: prose::status_message(&received.task_id, outcome),
-        },
-        error: ErrorBlock {
-            has_error: outcome.failure.is_some(),
-            error_code: outcome.failure.as_ref().map(|failure| failure.fault.code()),
-            error_message: outcome
-                .failure
-                .as_ref()
-                .map(|failure| failure.message.as_str()),
-            retry_count: received.attempt - 1,
-            recoverable: outcome
-                .failure
-                .as_ref()
-                .is_some_and(|failure| failure.recoverable),
-        },
-        metadata: Metadata {
-            session_id: &identity.session_id,
-            request_id: identity.request_id.as_deref(),
-            sequence_number: identity.sequence_number,
-            parent_message_id: identity.parent_message_id.as_deref(),
-        },
+        next_agent: json!({"name": "dispatch_agent", "reason": prose::next_reason(outcome)}),
+        status: json!({
+            "code": prose::status_code(outcome),
+            "message": prose::status_message(&received.task_id, outcome),
+        }),
+        error: json!({
+            "has_error": failure.is_some(),
+            "error_code": failure.map(|failure| failure.fault.code()),
+            "error_message": failure.map(|failure| &failure.message),
+            "retry_count": received.attempt - 1,
+            "recoverable": failure.is_some_and(|failure| failure.recoverable),
+        }),
+        metadata: json!({
+            "session_id": identity.session_id,
+            "request_id": identity.request_id,
+            "sequence_number": identity.sequence_number,
+            "parent_message_id": identity.parent_message_id,
+        }),
         resources: resources(
             &received.resources,
             &outcome.produced,
             identity.sequence_number,
         ),
-        audit: Audit {
-            compliance_notes: prose::compliance_notes(received, outcome),
-            governance_files_consulted: GOVERNANCE,
-            reasoning: prose::reasoning(received, outcome),
-        },
+        audit: json!({
+            "compliance_notes": prose::compliance_notes(received, outcome),
+            "governance_files_consulted": GOVERNANCE,
+            "reasoning": prose::reasoning(received, outcome),
+        }),
     }
+}
+
+fn timestamp(at: &Zoned) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
 
 /// The moment in a zone that has a name and an offset of whole minutes: its own, else UTC.
@@ -159,11 +173,20 @@ pub(super) fn task_result<'a>(task_id: &'a str, outcome: &'a Outcome) -> TaskRes
             "failed"
         },
         capability_ids_executed: &outcome.executed,
-        tool_invocations: outcome.invocations.iter().map(ToolInvocation).collect(),
-        output_refs_produced: outcome.produced.iter().map(OutputRef::new).collect(),
+        tool_invocations: &outcome.invocations,
+        output_refs_produced: outcome.produced.iter().map(output_ref).collect(),
         result_data: outcome.result_data.as_ref(),
-        quality_checks: QualityChecks(outcome.checks),
+        quality_checks: outcome.checks,
     }
+}
+
+fn output_ref(produced: &Produced) -> Value {
+    json!({
+        "ref_id": produced.ref_id.as_str(),
+        "storage_uri": produced.storage_uri,
+        "asset_type": produced.asset_type,
+        "status": "created",
+    })
 }
 
 /// The inherited resources with what was produced added; a pending entry of the same ref is
@@ -210,38 +233,16 @@ fn resources<'a>(
 #[derive(Serialize)]
 struct Envelope<'a> {
     message_id: String,
-    timestamp: Timestamp,
-    agent: Agent,
+    timestamp: Value,
+    agent: Value,
     input: Input<'a>,
     output: Output<'a>,
-    next_agent: NextAgent,
-    status: Status,
-    error: ErrorBlock<'a>,
-    metadata: Metadata<'a>,
+    next_agent: Value,
+    status: Value,
+    error: Value,
+    metadata: Value,
     resources: ResourceLists<'a>,
-    audit: Audit,
-}
-
-#[derive(Serialize)]
-struct Timestamp {
-    executed_at: String,
-    timezone: String,
-}
-
-impl Timestamp {
-    /// ISO 8601 with milliseconds and offset, and the IANA name the offset belongs to (R-000-16).
-    fn new(at: &Zoned) -> Self {
-        Self {
-            executed_at: at.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
-            timezone: at.time_zone().iana_name().unwrap_or("UTC").to_owned(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Agent {
-    name: &'static str,
-    r#type: &'static str,
+    audit: Value,
 }
 
 #[derive(Serialize)]
@@ -270,71 +271,10 @@ pub(super) struct TaskResult<'a> {
     task_id: &'a str,
     status: &'static str,
     capability_ids_executed: &'a [String],
-    tool_invocations: Vec<ToolInvocation<'a>>,
-    output_refs_produced: Vec<OutputRef<'a>>,
+    tool_invocations: &'a [Invocation],
+    output_refs_produced: Vec<Value>,
     result_data: Option<&'a Value>,
-    quality_checks: QualityChecks,
-}
-
-struct ToolInvocation<'a>(&'a Invocation);
-
-impl Serialize for ToolInvocation<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let call = self.0;
-        let (status, detail) = match &call.status {
-            InvocationStatus::Success => ("success", None),
-            InvocationStatus::Error { detail } => ("error", Some(detail)),
-        };
-        let mut fields =
-            serializer.serialize_struct("ToolInvocation", 5 + usize::from(detail.is_some()))?;
-        fields.serialize_field("tool_name", &call.tool_name)?;
-        fields.serialize_field("mcp_server", &call.mcp_server)?;
-        fields.serialize_field::<Map<String, Value>>("parameters", &call.parameters)?;
-        fields.serialize_field("execution_time_ms", &call.execution_time_ms)?;
-        fields.serialize_field("status", status)?;
-        if let Some(detail) = detail {
-            fields.serialize_field("error_detail", detail)?;
-        }
-        fields.end()
-    }
-}
-
-#[derive(Serialize)]
-struct OutputRef<'a> {
-    ref_id: &'a str,
-    storage_uri: &'a str,
-    asset_type: &'a str,
-    status: &'static str,
-}
-
-impl<'a> OutputRef<'a> {
-    fn new(produced: &'a Produced) -> Self {
-        Self {
-            ref_id: produced.ref_id.as_str(),
-            storage_uri: &produced.storage_uri,
-            asset_type: &produced.asset_type,
-            status: "created",
-        }
-    }
-}
-
-struct QualityChecks(Checks);
-
-impl Serialize for QualityChecks {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let checks = self.0;
-        let mut fields = serializer.serialize_struct(
-            "QualityChecks",
-            3 + usize::from(checks.result_complete.is_some()),
-        )?;
-        fields.serialize_field("output_exists", &checks.output_exists)?;
-        fields.serialize_field("output_non_empty", &checks.output_non_empty)?;
-        fields.serialize_field("format_valid", &checks.format_valid)?;
-        if let Some(complete) = checks.result_complete {
-            fields.serialize_field("result_complete", &complete)?;
-        }
-        fields.end()
-    }
+    quality_checks: Checks,
 }
 
 /// What oneact says beyond the specification's envelope.
@@ -344,7 +284,6 @@ struct Extras<'a> {
     operation_id: &'a str,
     kind: &'static str,
     state: State,
-    /// The failure's class in the one error table.
     fault: Option<&'static str>,
     effect: Effect,
     phase: Phase,
@@ -366,45 +305,9 @@ struct Extras<'a> {
 }
 
 #[derive(Serialize)]
-struct NextAgent {
-    name: &'static str,
-    reason: &'static str,
-}
-
-#[derive(Serialize)]
-struct Status {
-    code: &'static str,
-    message: String,
-}
-
-#[derive(Serialize)]
-struct ErrorBlock<'a> {
-    has_error: bool,
-    error_code: Option<ErrorCode>,
-    error_message: Option<&'a str>,
-    retry_count: u32,
-    recoverable: bool,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    session_id: &'a str,
-    request_id: Option<&'a str>,
-    sequence_number: u64,
-    parent_message_id: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 #[expect(clippy::struct_field_names, reason = "the wire's own names")]
 struct ResourceLists<'a> {
     source_refs: Vec<Cow<'a, Value>>,
     storage_refs: Vec<Cow<'a, Value>>,
     derived_refs: Vec<Cow<'a, Value>>,
-}
-
-#[derive(Serialize)]
-struct Audit {
-    compliance_notes: String,
-    governance_files_consulted: [&'static str; 4],
-    reasoning: String,
 }

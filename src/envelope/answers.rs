@@ -8,15 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::task::{Elicited, Failure, Given, Input, Question, Response, ResponseKind};
 
-use super::fields::{optional, shape};
+use super::fields::{optional, optional_text, shape};
 
-/// Reads the four fields; null is as good as absent.
+/// Reads the four fields; null counts as absent.
 pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {
     let accepts = optional(task, "accepts_input", "true or false", Value::as_bool)?;
     let responses = named(task, "input_responses", response)?;
-    let request_state = optional(task, "request_state", "a string", |value| {
-        value.as_str().map(str::to_owned)
-    })?;
+    let request_state = optional_text(task, "request_state")?;
     let requests = named(task, "input_requests", question)?;
     if responses.is_none() && request_state.is_none() {
         if requests.is_some() {
@@ -62,14 +60,8 @@ fn response(value: &Value) -> Result<Response, String> {
         Value::Object(answer) if answer.contains_key("action") => {
             ResponseKind::Elicited(elicited(answer)?)
         }
-        Value::Object(answer) if answer.contains_key("role") => {
-            sampled(answer)?;
-            ResponseKind::Sampled
-        }
-        Value::Object(answer) if answer.contains_key("roots") => {
-            roots(answer)?;
-            ResponseKind::Roots
-        }
+        Value::Object(answer) if answer.contains_key("role") => sampled(answer)?,
+        Value::Object(answer) if answer.contains_key("roots") => roots(answer)?,
         _ => {
             return Err(
                 "is no answer: a person's has `action` (accept, decline or cancel), a model's `role`, a list of roots \
@@ -104,7 +96,7 @@ fn elicited(answer: &Map<String, Value>) -> Result<Elicited, String> {
 }
 
 /// `CreateMessageResult` (2026-07-28, Sampling).
-fn sampled(answer: &Map<String, Value>) -> Result<(), String> {
+fn sampled(answer: &Map<String, Value>) -> Result<ResponseKind, String> {
     only(answer, &["role", "content", "model", "stopReason", "_meta"])?;
     let content = answer.get("content");
     let role = answer.get("role").and_then(Value::as_str);
@@ -117,15 +109,15 @@ fn sampled(answer: &Map<String, Value>) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    Ok(())
+    Ok(ResponseKind::Sampled)
 }
 
 /// `ListRootsResult` (2026-07-28, Roots).
-fn roots(answer: &Map<String, Value>) -> Result<(), String> {
+fn roots(answer: &Map<String, Value>) -> Result<ResponseKind, String> {
     only(answer, &["roots", "_meta"])?;
     let root = |root: &Value| root.get("uri").is_some_and(Value::is_string);
     match answer.get("roots") {
-        Some(Value::Array(roots)) if roots.iter().all(root) => Ok(()),
+        Some(Value::Array(roots)) if roots.iter().all(root) => Ok(ResponseKind::Roots),
         _ => Err("is no list of roots: each needs a `uri`".to_owned()),
     }
 }

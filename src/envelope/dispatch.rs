@@ -1,6 +1,7 @@
-//! The dispatch dialect: the task of a dispatch agent's message (000 §Step 1).
+//! The dispatch dialect, the task of a dispatch agent's message (000 §Step 1); and the `MCPRequest` dialect, one action
+//! with its arguments.
 //!
-//! Required are `task_id` and `capability_ids`. Everything else may be missing, as it is in real
+//! Required of a dispatch are `task_id` and `capability_ids`. Everything else may be missing, as it is in real
 //! messages (R-000-95).
 
 use std::collections::HashSet;
@@ -11,7 +12,7 @@ use crate::task::{CapabilityTask, Failure, Fault, InputRef, MAX_STEPS, RefId, Re
 
 use super::{
     answers,
-    fields::{optional, required_text, shape},
+    fields::{OF_REQUEST_AND_DISPATCH, optional, optional_text, required_text, shape},
     plans,
 };
 
@@ -25,10 +26,7 @@ pub(super) fn read(
 ) -> Result<CapabilityTask, Failure> {
     let task_id = required_text(object, "task_id")?;
     let capability_ids = capability_ids(object)?;
-    let action = optional(object, "action", "a string", |value| {
-        value.as_str().map(str::to_owned)
-    })?
-    .unwrap_or_default();
+    let action = optional_text(object, "action")?.unwrap_or_default();
     let inputs = inputs(object)?;
     let expected = expected(object)?;
     let parameters = parameters(object, &capability_ids)?;
@@ -43,7 +41,7 @@ pub(super) fn read(
         }
     };
     let input = answers::read(object)?;
-    let salt = plans::salt(object)?;
+    let salt = optional_text(object, "salt")?;
     Ok(CapabilityTask {
         task_id,
         action,
@@ -112,17 +110,27 @@ fn capability_ids(object: &Map<String, Value>) -> Result<Vec<String>, Failure> {
 fn inputs(object: &Map<String, Value>) -> Result<Vec<InputRef>, Failure> {
     let refs = optional(object, "input_refs_resolved", "an array", Value::as_array)?;
     let refs = refs.map(Vec::as_slice).unwrap_or_default();
-    let mut inputs: Vec<InputRef> = Vec::with_capacity(refs.len());
-    let mut seen = HashSet::new();
-    for (place, each) in refs.iter().enumerate() {
-        let input = input(place, each)?;
-        let id = &input.ref_id;
-        if !seen.insert(id.clone()) {
-            return Err(shape(format!("`input_refs_resolved` names `{id}` twice")));
-        }
-        inputs.push(input);
-    }
+    let inputs = refs
+        .iter()
+        .enumerate()
+        .map(|(place, each)| input(place, each));
+    let inputs: Vec<InputRef> = inputs.collect::<Result<_, _>>()?;
+    once(
+        "input_refs_resolved",
+        inputs.iter().map(|input| &input.ref_id),
+    )?;
     Ok(inputs)
+}
+
+/// No ref may be named twice.
+fn once<'r>(key: &str, refs: impl Iterator<Item = &'r RefId>) -> Result<(), Failure> {
+    let mut seen = HashSet::new();
+    for id in refs {
+        if !seen.insert(id) {
+            return Err(shape(format!("`{key}` names `{id}` twice")));
+        }
+    }
+    Ok(())
 }
 
 fn input(place: usize, value: &Value) -> Result<InputRef, Failure> {
@@ -166,19 +174,15 @@ fn input(place: usize, value: &Value) -> Result<InputRef, Failure> {
 fn expected(object: &Map<String, Value>) -> Result<Vec<RefId>, Failure> {
     let refs = optional(object, "output_refs_expected", "an array", Value::as_array)?;
     let refs = refs.map(Vec::as_slice).unwrap_or_default();
-    let mut expected: Vec<RefId> = Vec::with_capacity(refs.len());
-    let mut seen = HashSet::new();
-    for (place, each) in refs.iter().enumerate() {
+    let id = |(place, each): (usize, &Value)| {
         let text = each
             .as_str()
             .ok_or_else(|| shape(format!("`output_refs_expected[{place}]` must be a string")))?;
-        let id = RefId::parse(text)
-            .map_err(|why| shape(format!("`output_refs_expected[{place}]` {text:?}: {why}")))?;
-        if !seen.insert(id.clone()) {
-            return Err(shape(format!("`output_refs_expected` names `{id}` twice")));
-        }
-        expected.push(id);
-    }
+        RefId::parse(text)
+            .map_err(|why| shape(format!("`output_refs_expected[{place}]` {text:?}: {why}")))
+    };
+    let expected: Vec<RefId> = refs.iter().enumerate().map(id).collect::<Result<_, _>>()?;
+    once("output_refs_expected", expected.iter())?;
     Ok(expected)
 }
 
@@ -204,4 +208,48 @@ fn parameters(
         Some(_) => Err(shape(format!("`parameters.{id}` must be an object"))),
     };
     ids.iter().map(own).collect()
+}
+
+pub(super) fn action_id(object: &Map<String, Value>) -> Option<&str> {
+    let id = object.get("actionId").or_else(|| object.get("action"))?;
+    id.as_str().filter(|id| !id.is_empty())
+}
+
+/// The name of the delivery of a request, if it has one.
+pub(super) fn request_task_id(object: &Map<String, Value>) -> Option<&str> {
+    let id = object.get("taskId").and_then(Value::as_str);
+    id.filter(|id| !id.is_empty())
+}
+
+/// Reads an `MCPRequest` (004 §Contract, R-004-06) as a task of one capability:
+///
+/// ```json
+/// {"actionId": "CAP-PRE-002", "args": {"sample_rate": 8000}, "sessionId": "s-1", "context": {}}
+/// ```
+pub(super) fn read_request(
+    object: &Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<CapabilityTask, Failure> {
+    let id =
+        action_id(object).ok_or_else(|| shape("`actionId` must be a string that is not empty"))?;
+    let args = optional(object, "args", "an object", Value::as_object)?;
+    let args = args.cloned().unwrap_or_default();
+    optional_text(object, "taskId")?;
+    let task_id = request_task_id(object).unwrap_or(id);
+    let mut task = Map::new();
+    task.insert("task_id".to_owned(), task_id.into());
+    task.insert("capability_ids".to_owned(), Value::Array(vec![id.into()]));
+    task.insert("parameters".to_owned(), Value::Object(args));
+    for key in OF_REQUEST_AND_DISPATCH {
+        if let Some(value) = object.get(key) {
+            task.insert(key.to_owned(), value.clone());
+        }
+    }
+    if object
+        .get("context")
+        .is_some_and(|context| !context.is_null())
+    {
+        notes.push("The `context` of the request was not used: no entry asks for it.".to_owned());
+    }
+    read(&task, notes)
 }

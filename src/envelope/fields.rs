@@ -71,13 +71,21 @@ pub(super) fn multiple(what: &str) -> Failure {
     Failure::new(Fault::MultipleTasks, message)
 }
 
-/// A text that must be there.
 pub(super) fn required_text(object: &Map<String, Value>, key: &str) -> Result<String, Failure> {
     match object.get(key) {
         Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
         Some(_) => Err(shape(format!("`{key}` must be a string that is not empty"))),
         None => Err(shape(format!("`{key}` is missing"))),
     }
+}
+
+/// A text that may be absent or null.
+pub(super) fn optional_text(
+    object: &Map<String, Value>,
+    key: &str,
+) -> Result<Option<String>, Failure> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    optional(object, key, "a string", text)
 }
 
 /// What `take` makes of a value that may be absent or null; `what` names the expected type.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::task::{Failure, Fault};
+use crate::task::Failure;
 
-use super::fields::multiple;
+use super::fields::{multiple, shape};
 
 /// The one object that is the task, wherever the document holds it.
 #[derive(Clone, Copy)]
@@ -12,8 +12,8 @@ pub(super) struct Found<'a> {
     pub(super) shape: Shape,
     /// Where it is, by the names of objects on the way; empty for the whole document.
     pub(super) path: &'static str,
-    value: &'a Value,
-    object: &'a Map<String, Value>,
+    pub(super) value: &'a Value,
+    pub(super) object: &'a Map<String, Value>,
 }
 
 /// What kind of task it is: the dialects.
@@ -31,14 +31,14 @@ pub(super) enum Shape {
 
 impl<'a> Found<'a> {
     fn new(
-        shape: Shape,
+        kind: Shape,
         value: &'a Value,
         path: &'static str,
         place: &str,
     ) -> Result<Self, Failure> {
         match value {
             Value::Object(object) => Ok(Self {
-                shape,
+                shape: kind,
                 path,
                 value,
                 object,
@@ -46,19 +46,10 @@ impl<'a> Found<'a> {
             Value::Array(items) => {
                 Err(multiple(&format!("an array of {} in {place}", items.len())))
             }
-            _ => Err(Failure::new(
-                Fault::InvalidShape,
-                format!("{place} must be an object that holds one task"),
-            )),
+            _ => Err(shape(format!(
+                "{place} must be an object that holds one task"
+            ))),
         }
-    }
-
-    pub(super) fn value(&self) -> &'a Value {
-        self.value
-    }
-
-    pub(super) fn object(&self) -> &'a Map<String, Value> {
-        self.object
     }
 }
 
@@ -68,7 +59,6 @@ pub(super) fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
         .try_fold(document, |value, name| value.get(name))
 }
 
-/// Takes what stands there out of the document.
 pub(super) fn take(mut document: Value, path: &str) -> Value {
     if path.is_empty() {
         return document;
@@ -98,63 +88,47 @@ pub(super) fn find(document: &Value) -> Result<Found<'_>, Failure> {
         || has("payload") && document.get("envelope").is_some_and(Value::is_object);
     let bare_plan = is_plan(whole) && !has("capability_ids");
     let request = is_request(whole) && !of_protocol;
+    let payload = || document.get("payload").unwrap_or(&Value::Null);
     let places = [
-        (
-            Shape::Dispatch,
-            "output/content/dispatch",
-            at(document, "output/content/dispatch"),
-            "`output.content.dispatch`",
-        ),
-        (
-            Shape::Dispatch,
-            "dispatch",
-            document.get("dispatch"),
-            "`dispatch`",
-        ),
-        (
-            Shape::Dispatch,
-            "",
-            of_capabilities.then_some(document),
-            "the input itself",
-        ),
-        (
-            Shape::Plan,
-            "",
-            bare_plan.then_some(document),
-            "a plan in the input itself",
-        ),
-        (
-            Shape::Protocol,
-            "payload",
-            of_protocol.then(|| document.get("payload").unwrap_or(&Value::Null)),
-            "`payload`",
-        ),
-        (
-            Shape::Request,
-            "",
-            request.then_some(document),
-            "an action in the input itself",
-        ),
+        (Shape::Dispatch, CONTENT, at(document, CONTENT)),
+        (Shape::Dispatch, "dispatch", document.get("dispatch")),
+        (Shape::Dispatch, "", of_capabilities.then_some(document)),
+        (Shape::Plan, "", bare_plan.then_some(document)),
+        (Shape::Protocol, "payload", of_protocol.then(payload)),
+        (Shape::Request, "", request.then_some(document)),
     ];
     let mut tasks = places
         .into_iter()
-        .filter_map(|(shape, path, task, place)| task.map(|task| (shape, path, task, place)));
-    let Some((shape, path, task, place)) = tasks.next() else {
-        return Err(Failure::new(
-            Fault::InvalidShape,
+        .filter_map(|(shape, path, task)| Some((shape, path, task?)));
+    let Some((shape, path, task)) = tasks.next() else {
+        return Err(shape(
             "the input is not a task oneact knows: send `output.content.dispatch`, `dispatch`, an object with `task_id` \
              and `capability_ids`, or a file plan (`oneact schema task` prints the schema)",
         ));
     };
-    if let Some((_, _, _, other)) = tasks.next() {
+    let place = named(shape, path);
+    if let Some((other, path, _)) = tasks.next() {
+        let other = named(other, path);
         return Err(multiple(&format!("a task in {place} and one in {other}")));
     }
-    let found = Found::new(shape, task, path, place)?;
+    let found = Found::new(shape, task, path, &place)?;
     if shape == Shape::Dispatch && !std::ptr::eq(task, document) {
         no_several(found.object, &LISTS)?;
-        nothing_around(found.object, place)?;
+        nothing_around(found.object, &place)?;
     }
     Ok(found)
+}
+
+/// Where a dispatch agent's message has the task.
+const CONTENT: &str = "output/content/dispatch";
+
+fn named(shape: Shape, path: &str) -> String {
+    match (shape, path) {
+        (Shape::Plan, "") => "a plan in the input itself".to_owned(),
+        (Shape::Request, "") => "an action in the input itself".to_owned(),
+        (_, "") => "the input itself".to_owned(),
+        (_, path) => format!("`{}`", path.replace('/', ".")),
+    }
 }
 
 /// What holds several tasks.
@@ -165,12 +139,9 @@ fn nothing_around(task: &Map<String, Value>, place: &str) -> Result<(), Failure>
     let around = ["metadata", "resources", "message_id"];
     match around.into_iter().find(|key| task.contains_key(*key)) {
         None => Ok(()),
-        Some(key) => Err(Failure::new(
-            Fault::InvalidShape,
-            format!(
-                "`{key}` stands inside {place}, where it says nothing; put it at the top of the message"
-            ),
-        )),
+        Some(key) => Err(shape(format!(
+            "`{key}` stands inside {place}, where it says nothing; put it at the top of the message"
+        ))),
     }
 }
 
@@ -199,7 +170,6 @@ pub(super) fn is_plan(object: &Map<String, Value>) -> bool {
     object.contains_key("task_plan") || object.contains_key("action_plan")
 }
 
-/// Whether an object is an `MCPRequest`.
 pub(super) fn is_request(object: &Map<String, Value>) -> bool {
     let named = object.contains_key("actionId") || object.contains_key("action");
     let other = [

@@ -2,11 +2,10 @@
 //! (004, "`MCPResponse` Format", R-004-08 … R-004-16).
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::task::{
-    AiPrompt, AiResponse, Checks, ErrorCode, Failure, Fault, Invocation, InvocationStatus, Outcome,
-    numbered,
+    AiPrompt, AiResponse, Checks, Failure, Fault, Invocation, InvocationStatus, Outcome, numbered,
 };
 
 use super::{
@@ -21,11 +20,11 @@ struct McpResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Data<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorPart<'a>>,
+    error: Option<Value>,
     #[serde(rename = "actionsTaken")]
     actions_taken: Vec<ActionStep<'a>>,
     #[serde(rename = "nextActions")]
-    next_actions: Vec<NextAction<'a>>,
+    next_actions: Vec<Value>,
     /// Effective parameters, secrets cut out.
     inputs: Map<String, Value>,
     #[serde(rename = "aiPrompt", skip_serializing_if = "Option::is_none")]
@@ -42,36 +41,11 @@ struct Data<'a> {
 }
 
 #[derive(Serialize)]
-struct ErrorPart<'a> {
-    /// The failure's class in the one error table.
-    r#type: &'static str,
-    message: &'a str,
-    details: ErrorDetails,
-}
-
-#[derive(Serialize)]
-struct ErrorDetails {
-    error_code: ErrorCode,
-    recoverable: bool,
-    /// Specification 001's number.
-    code_001: u16,
-}
-
-/// One tool call.
-#[derive(Serialize)]
 struct ActionStep<'a> {
     tool: &'a str,
     reason: &'a str,
     result: &'static str,
     inputs: &'a Map<String, Value>,
-}
-
-/// What can be done next.
-#[derive(Serialize)]
-struct NextAction<'a> {
-    r#type: &'static str,
-    description: &'a str,
-    priority: &'static str,
 }
 
 /// The response to that task, as one line of JSON. An old answer is given as it was stored (R-004-39).
@@ -95,14 +69,13 @@ fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a>
             task_result: task_result(&received.task_id, outcome),
             execution_report: outcome.execution_report.as_ref(),
         }),
-        error: outcome.failure.as_ref().map(|failure| ErrorPart {
-            r#type: failure.fault.name(),
-            message: &failure.message,
-            details: ErrorDetails {
-                error_code: failure.fault.code(),
-                recoverable: failure.recoverable,
-                code_001: failure.fault.number(),
-            },
+        error: outcome.failure.as_ref().map(|failure| {
+            let details = json!({
+                "error_code": failure.fault.code(),
+                "recoverable": failure.recoverable,
+                "code_001": failure.fault.number(),
+            });
+            json!({"type": failure.fault.name(), "message": failure.message, "details": details})
         }),
         actions_taken: outcome
             .invocations
@@ -125,11 +98,11 @@ fn response<'a>(received: &'a Received, outcome: &'a Outcome) -> McpResponse<'a>
     }
 }
 
-fn next(outcome: &Outcome) -> Vec<NextAction<'_>> {
+fn next(outcome: &Outcome) -> Vec<Value> {
     let Some(failure) = &outcome.failure else {
         return Vec::new();
     };
-    let (r#type, priority, description) = match (&outcome.waiting, failure.fault) {
+    let (kind, priority, description) = match (&outcome.waiting, failure.fault) {
         (Some(waiting), _) => ("answer", "high", waiting.resume),
         // Nothing was tried: it is the same attempt still.
         (None, Fault::RequestInFlight) => ("retry", "medium", "Send the same task again, later."),
@@ -140,11 +113,7 @@ fn next(outcome: &Outcome) -> Vec<NextAction<'_>> {
         ),
         (None, _) => return Vec::new(),
     };
-    vec![NextAction {
-        r#type,
-        description,
-        priority,
-    }]
+    vec![json!({"type": kind, "description": description, "priority": priority})]
 }
 
 /// Of one call its parameters; of several, each under its tool, the second of one tool as `TOOL#2`.
@@ -174,12 +143,10 @@ pub struct OldAnswer {
     pub execution_report: Option<Value>,
 }
 
-/// Reads a response of ours back. `None`: it is none of ours.
+/// Reads a response that oneact wrote; `None` for any other text.
 pub fn read_response(text: &str) -> Option<OldAnswer> {
     let response: Value = serde_json::from_str(text).ok()?;
     let result = response.pointer("/data/task_result")?;
-    let checks = result.get("quality_checks")?;
-    let check = |name: &str| checks.get(name).and_then(Value::as_bool);
     let list = |key: &str| result.get(key).and_then(Value::as_array);
     Some(OldAnswer {
         failure: response.get("error").map(failure),
@@ -195,12 +162,7 @@ pub fn read_response(text: &str) -> Option<OldAnswer> {
             .get("result_data")
             .filter(|data| !data.is_null())
             .cloned(),
-        checks: Checks {
-            output_exists: check("output_exists")?,
-            output_non_empty: check("output_non_empty")?,
-            format_valid: check("format_valid")?,
-            result_complete: check("result_complete"),
-        },
+        checks: serde_json::from_value(result.get("quality_checks")?.clone()).ok()?,
         execution_report: response.pointer("/data/execution_report").cloned(),
     })
 }

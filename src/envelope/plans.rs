@@ -8,12 +8,11 @@ use crate::task::{
 };
 
 use super::{
-    fields::{self, multiple, optional, shape},
+    fields::{self, multiple, optional_text, shape},
     find::is_plan,
     strangers, strict,
 };
 
-/// Reads a bare or wrapped plan.
 pub(super) fn read(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
@@ -34,18 +33,12 @@ pub(super) fn read(
     };
     one(&plan)?;
     Ok(PlanOrder {
+        // A plan under `task_plan` may say it itself.
         validation: validation(object.get("protocol_validation"))
-            .and(validation(inner_validation(object))),
+            .and(validation(plan.get("protocol_validation"))),
         system_config: given(object, "system_config"),
-        salt: salt(object)?,
+        salt: optional_text(object, "salt")?,
         plan,
-    })
-}
-
-/// What makes the request another one.
-pub(super) fn salt(object: &Map<String, Value>) -> Result<Option<String>, Failure> {
-    optional(object, "salt", "a string", |value| {
-        value.as_str().map(str::to_owned)
     })
 }
 
@@ -129,11 +122,6 @@ pub(super) fn validation(said: Option<&Value>) -> Validation {
             Validation::Refused("`protocol_validation` must be true or \"APPROVED\"".to_owned())
         }
     }
-}
-
-/// A plan under `task_plan` may say it itself.
-fn inner_validation(object: &Map<String, Value>) -> Option<&Value> {
-    object.get("task_plan")?.get("protocol_validation")
 }
 
 /// The actions of a plan are the steps of one task; tasks are not.

@@ -24,6 +24,20 @@ pub(super) fn next_reason(outcome: &Outcome) -> &'static str {
     }
 }
 
+pub(super) fn status_code(outcome: &Outcome) -> &'static str {
+    match outcome.state {
+        State::Done | State::Planned | State::Reused | State::Suppressed => "success",
+        State::Replayed if outcome.failure.is_none() => "success",
+        State::Pending => "pending",
+        State::Partial => "partial",
+        State::Rejected
+        | State::Failed
+        | State::RolledBack
+        | State::Cancelled
+        | State::Replayed => "failed",
+    }
+}
+
 /// `status.message`: one line.
 pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
     let task = title(task_id);
@@ -95,7 +109,6 @@ pub(super) fn compliance_notes(received: &Received, outcome: &Outcome) -> String
     sentences.join(" ")
 }
 
-/// Which part of a failed run failed.
 fn failed_at(outcome: &Outcome) -> String {
     let (last, call) = match (outcome.executed.last(), outcome.invocations.last()) {
         (Some(last), Some(call)) => (last, call),

@@ -10,15 +10,13 @@ use crate::task::{
 };
 
 use super::{
-    fields::{optional, shape},
+    fields::{optional, optional_text, shape},
     find::{Found, at, is_plan},
     plans,
 };
 
-/// What oneact can be asked for.
 const MESSAGE_TYPES: &str = "TASK_REQUEST, ROLLBACK_REQUEST, STATUS_QUERY and CANCEL";
 
-/// Who may vouch for a payload.
 const VALIDATORS: [&str; 2] = ["agent_protocol", "manual"];
 
 /// Reads what the message asks for. `found` is its payload.
@@ -27,38 +25,35 @@ pub(super) fn read(
     found: &Found<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Task, Failure> {
-    let payload = found.object();
+    let payload = found.object;
     let message_type = at(document, "envelope/message_type").and_then(Value::as_str);
     let task_type = payload.get("task_type").and_then(Value::as_str);
-    let validation = validation(document, found.value(), notes)?;
-    let content = match payload.get("content") {
-        None | Some(Value::Null) => None,
-        Some(Value::Object(content)) => Some(content),
-        Some(_) => return Err(shape("`payload.content` must be an object")),
-    };
+    let validation = validation(document, found.value, notes)?;
+    let content = optional(payload, "content", "an object", Value::as_object);
+    let content = content.map_err(|_| shape("`payload.content` must be an object"))?;
     match (message_type, task_type) {
         (Some("ROLLBACK_REQUEST"), _) | (Some("TASK_REQUEST"), Some("ROLLBACK")) => {
             unharmed(validation)?;
             Ok(Task::Rollback(RollbackOrder {
-                plan: name(payload, content, Known::Rollback)?,
+                plan: name(payload, content, &["checkpoints"])?,
                 checkpoints: checkpoints(content)?,
                 belief: Belief::WrittenHere,
             }))
         }
         (Some("STATUS_QUERY"), _) | (Some("TASK_REQUEST"), Some("STATUS_QUERY")) => {
             unharmed(validation)?;
-            name(payload, content, Known::Name).map(Task::Status)
+            name(payload, content, &[]).map(Task::Status)
         }
         (Some("CANCEL"), _) | (Some("TASK_REQUEST"), Some("CANCEL")) => {
             unharmed(validation)?;
-            name(payload, content, Known::Name).map(Task::Cancel)
+            name(payload, content, &[]).map(Task::Cancel)
         }
         (Some("TASK_REQUEST"), _) => match content {
             Some(content) if is_plan(content) => {
                 let order = plans::read(content, notes)?;
                 Ok(Task::Plan(PlanOrder {
                     validation: order.validation.and(validation),
-                    salt: order.salt.or(plans::salt(payload)?),
+                    salt: order.salt.or(optional_text(payload, "salt")?),
                     plan: order.plan,
                     system_config: order.system_config,
                 }))
@@ -78,13 +73,9 @@ pub(super) fn read(
 
 /// When the message is no longer to be acted on: `created_at` and `ttl_seconds` of its envelope.
 pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure> {
-    let field = |key: &str| {
-        let value = document
-            .get("envelope")
-            .and_then(|envelope| envelope.get(key));
-        value.filter(|value| !value.is_null())
-    };
-    let (Some(created), Some(ttl)) = (field("created_at"), field("ttl_seconds")) else {
+    let field = |path| at(document, path).filter(|value| !value.is_null());
+    let fields = ["envelope/created_at", "envelope/ttl_seconds"].map(field);
+    let [Some(created), Some(ttl)] = fields else {
         return Ok(None);
     };
     let created = created
@@ -111,16 +102,15 @@ fn validation(
     payload: &Value,
     notes: &mut Vec<String>,
 ) -> Result<Validation, Failure> {
-    let block = match document.get("validation") {
-        None | Some(Value::Null) => return Ok(Validation::Unsaid),
-        Some(Value::Object(block)) => block,
-        Some(_) => return Err(shape("`validation` must be an object")),
+    let block = document.get("validation").filter(|block| !block.is_null());
+    let Some(block) = block else {
+        return Ok(Validation::Unsaid);
     };
+    let block = block
+        .as_object()
+        .ok_or_else(|| shape("`validation` must be an object"))?;
     let text = |key: &str| {
-        optional(block, key, "a string", |value| {
-            value.as_str().map(str::to_owned)
-        })
-        .map_err(|failure| Failure {
+        optional_text(block, key).map_err(|failure| Failure {
             message: failure.message.replacen('`', "`validation.", 1),
             ..failure
         })
@@ -169,19 +159,11 @@ fn unharmed(validation: Validation) -> Result<(), Failure> {
     }
 }
 
-/// What may stand in the content of an order about a plan.
-#[derive(Clone, Copy)]
-enum Known {
-    Name,
-    /// And `checkpoints`.
-    Rollback,
-}
-
-/// Which plan is meant: by exactly one of its names; without any, the task of the payload.
+/// Which plan is meant: by exactly one of its names; without any, the task of the payload. `others` may stand beside it.
 fn name(
     payload: &Map<String, Value>,
     content: Option<&Map<String, Value>>,
-    known: Known,
+    others: &[&str],
 ) -> Result<PlanName, Failure> {
     type Name = fn(String) -> PlanName;
     let names: [(&str, Name); 5] = [
@@ -194,7 +176,7 @@ fn name(
     let listed = names.map(|(key, _)| key).join("`, `");
     let mut found = None;
     for (key, value) in content.into_iter().flatten() {
-        if matches!(known, Known::Rollback) && key == "checkpoints" {
+        if others.contains(&key.as_str()) {
             continue;
         }
         let Some((_, make)) = names.iter().find(|(name, _)| name == key) else {

@@ -10,9 +10,9 @@ use crate::task::{Counted, Failure, Fault, Identity, Resources, Task};
 
 use super::{
     dispatch,
-    fields::optional,
-    find::{Found, Shape, find, is_request, take},
-    mcp_request, message, plans, protocol, strangers, strict,
+    fields::{optional, shape},
+    find::{Found, Shape, at, find, is_request, take},
+    plans, protocol, strangers, strict,
 };
 
 /// What arrived: who asks, what to echo, and the task, if there is one.
@@ -29,7 +29,6 @@ pub struct Received {
     /// As received, or 1.
     pub attempt: u32,
     pub counted: Counted,
-    /// What was assumed or ignored.
     pub notes: Vec<String>,
     pub task: Result<Task, Failure>,
     /// After this it is not to be acted on.
@@ -54,9 +53,9 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         }
     };
     let mut notes = Vec::new();
-    let around = message::read(&document, &mut notes, fresh);
+    let around = around(&document, &mut notes, fresh);
     let found = find(&document);
-    let shown = found.as_ref().map_or(&document, Found::value);
+    let shown = found.as_ref().map_or(&document, |found| found.value);
     let called = task_id(shown);
     let own = |key: &str| {
         let id = shown.get(key).and_then(Value::as_str);
@@ -66,14 +65,14 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         strangers::look(&document, found, &mut notes)?;
         let task = match found.shape {
             Shape::Dispatch => {
-                Task::Capabilities(Box::new(dispatch::read(found.object(), &mut notes)?))
+                Task::Capabilities(Box::new(dispatch::read(found.object, &mut notes)?))
             }
             Shape::Request => {
-                let task = mcp_request::read(found.object(), &mut notes)?;
+                let task = dispatch::read_request(found.object, &mut notes)?;
                 Task::Capabilities(Box::new(task))
             }
             Shape::Plan => {
-                let order = plans::read(found.object(), &mut notes)?;
+                let order = plans::read(found.object, &mut notes)?;
                 named(found)?;
                 Task::Plan(order)
             }
@@ -137,10 +136,9 @@ fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
         .into_iter();
     match lengths.find(|(_, bytes)| *bytes > LONGEST_NAME) {
         None => Ok(()),
-        Some((key, bytes)) => Err(Failure::new(
-            Fault::InvalidShape,
-            format!("`{key}` must have at most {LONGEST_NAME} bytes, and has {bytes}"),
-        )),
+        Some((key, bytes)) => Err(shape(format!(
+            "`{key}` must have at most {LONGEST_NAME} bytes, and has {bytes}"
+        ))),
     }
 }
 
@@ -150,7 +148,7 @@ fn task_id(shown: &Value) -> Option<&str> {
     own.filter(|id| !id.is_empty()).or_else(|| {
         let object = shown.as_object()?;
         if is_request(object) {
-            return mcp_request::task_id(object).or(mcp_request::action_id(object));
+            return dispatch::request_task_id(object).or(dispatch::action_id(object));
         }
         let content = shown.get("content").and_then(Value::as_object);
         plans::plan_id(content.or(shown.as_object())?)
@@ -161,10 +159,10 @@ fn task_id(shown: &Value) -> Option<&str> {
 fn named(found: &Found<'_>) -> Result<(), Failure> {
     let text = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(|_| ());
     let what = "a string that is not empty";
-    optional(found.object(), "task_id", what, text)?;
+    optional(found.object, "task_id", what, text)?;
     let what = "a whole number of 1 or more";
-    let number = |_: &Value| dispatch::attempt(found.value()).map(|_| ());
-    optional(found.object(), "attempt", what, number)?;
+    let number = |_: &Value| dispatch::attempt(found.value).map(|_| ());
+    optional(found.object, "attempt", what, number)?;
     Ok(())
 }
 
@@ -184,7 +182,6 @@ impl Received {
         }
     }
 
-    /// A task that a person typed.
     pub fn typed(session_id: String, task_id: &str, echo: Value, task: Task) -> Self {
         Self {
             echo,
@@ -198,7 +195,6 @@ impl Received {
         Self::alone(session_id, Err(failure))
     }
 
-    /// Without a message around it.
     fn alone(session_id: String, task: Result<Task, Failure>) -> Self {
         Self {
             identity: Identity {
@@ -219,4 +215,107 @@ impl Received {
             expires_at: None,
         }
     }
+}
+
+struct Around {
+    identity: Identity,
+    resources: Resources,
+    /// What makes the message unusable, if anything does.
+    problem: Option<Failure>,
+}
+
+/// Reads metadata and inherited resources. Absent parts get defaults and a note.
+fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> String) -> Around {
+    let mut problem = None;
+    let mut text = |path: &str| match at(document, path) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(_) => {
+            let field = path.replace('/', ".");
+            problem = Some(shape(format!("`{field}` must be a string")));
+            None
+        }
+    };
+    let session = text("metadata/session_id").or(text("sessionId"));
+    // 001's names for the same come second.
+    let request_id = text("metadata/request_id")
+        .or(text("metadata/correlation_id"))
+        .or(text("requestId"));
+    let idempotency_key = text("metadata/idempotency_key")
+        .or(text("output/content/dispatch/idempotency_key"))
+        .or(text("dispatch/idempotency_key"))
+        .or(text("idempotency_key"));
+    let parent_message_id = text("message_id").or(text("envelope/envelope_id"));
+    let sequence = match at(document, "metadata/sequence_number") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let number = value.as_u64().filter(|number| *number < u64::MAX);
+            if number.is_none() {
+                let message = "`metadata.sequence_number` must be a whole number of 0 or more";
+                problem = Some(shape(message));
+            }
+            number
+        }
+    };
+    let unusable = session.as_deref().and_then(unusable);
+    if let Some(why) = unusable {
+        let field = match at(document, "metadata/session_id") {
+            Some(Value::String(_)) => "metadata.session_id",
+            _ => "sessionId",
+        };
+        problem = Some(shape(format!("`{field}` {why}")));
+    } else if session.is_none() {
+        notes.push("The message names no session; one was made for this answer.".to_owned());
+    }
+    let session_id = session.filter(|_| unusable.is_none()).unwrap_or_else(fresh);
+    let identity = Identity {
+        session_id,
+        request_id,
+        sequence_number: sequence.map_or(1, |n| n + 1),
+        parent_message_id,
+        idempotency_key,
+    };
+    // Never dropped (R-000-33): a list that cannot be echoed makes the message unusable.
+    let mut list = |key: &str| match at(document, "resources").and_then(|all| all.get(key)) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) => list.clone(),
+        Some(_) => {
+            problem = Some(shape(format!("`resources.{key}` must be an array")));
+            Vec::new()
+        }
+    };
+    let resources = Resources {
+        source_refs: list("source_refs"),
+        storage_refs: list("storage_refs"),
+        derived_refs: list("derived_refs"),
+    };
+    Around {
+        identity,
+        resources,
+        problem,
+    }
+}
+
+/// Why a session id cannot be used: it names a directory in the store.
+fn unusable(session: &str) -> Option<&'static str> {
+    if session.is_empty() || session.len() > 128 {
+        return Some("must have 1 to 128 bytes");
+    }
+    let seen = |c: char| {
+        !c.is_whitespace()
+            && !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+    };
+    if !session.chars().any(seen) {
+        return Some("must hold something that can be seen");
+    }
+    if session.starts_with('.') {
+        return Some("must not start with `.`");
+    }
+    if session
+        .chars()
+        .any(|c| c == '/' || c == '\\' || c.is_control())
+    {
+        return Some("must not hold slashes or control characters: it names a directory of assets");
+    }
+    None
 }

@@ -1,5 +1,5 @@
-//! Keys that a message should not have: what was probably meant for a known one is refused, lest the task
-//! run without it; what stands beside the task and belongs into it, too; anything else is told.
+//! Unknown keys of a message. A key that was probably meant for a known one is refused, and so is a key beside the task
+//! that belongs into it: the task would run without it. Any other unknown key becomes a note.
 
 use serde_json::{Map, Value};
 
@@ -10,9 +10,7 @@ use super::{
     find::{Found, Shape, at},
 };
 
-/// The keys of one object.
 struct Keys {
-    /// What the object is called.
     of: &'static str,
     known: &'static [&'static [&'static str]],
     /// Other names that are in use for a key.
@@ -21,17 +19,11 @@ struct Keys {
 
 const PARAMETERS: &[&str] = &[
     "params",
-    "param",
     "args",
     "arg",
     "arguments",
-    "argument",
-    "kwargs",
     "input",
     "tool_input",
-    "tool_args",
-    "tool_arguments",
-    "tool_parameters",
     "options",
     "opts",
     "settings",
@@ -196,7 +188,7 @@ pub(super) fn look(
     found: &Found<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    let task = found.object();
+    let task = found.object;
     let around = document
         .as_object()
         .filter(|whole| !std::ptr::eq(*whole, task));
@@ -255,7 +247,6 @@ fn nothing_lost(around: &Map<String, Value>) -> Result<(), Failure> {
     }
 }
 
-/// So many are named.
 const NAMED: usize = 10;
 
 fn tell(what: &str, others: &[&String], notes: &mut Vec<String>) {
@@ -308,7 +299,6 @@ impl Keys {
         Ok(others)
     }
 
-    /// The known key that was probably meant.
     fn meant(&self, key: &str) -> Option<&'static str> {
         if key.chars().nth(LONGEST).is_some() {
             return None;

@@ -11,7 +11,6 @@ use serde_json::{Map, Number, Value};
 
 use crate::task::{Fault, RESERVED, has_reserved_key};
 
-/// The largest input: 16 MiB.
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// The deepest nesting of arrays and objects.
@@ -22,7 +21,6 @@ pub const MAX_DEPTH: usize = 64;
 /// many small values costs.
 pub const MAX_VALUES: usize = 50_000;
 
-/// Why bytes are not acceptable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     #[error("the input is empty; send one JSON task")]
@@ -46,7 +44,6 @@ pub enum JsonError {
 }
 
 impl JsonError {
-    /// Its class in the one error table.
     pub fn fault(&self) -> Fault {
         match self {
             Self::TooManyValues => Fault::LimitExceeded,
@@ -165,10 +162,6 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
         Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {

@@ -27,7 +27,7 @@ pub(super) fn names(step: &Step) -> Vec<String> {
 }
 
 fn wants_data(step: &Step) -> bool {
-    !matches!(step.entry.result.kind, ResultKind::Asset { .. })
+    !matches!(step.entry.result.kind, ResultKind::Asset)
 }
 
 /// Checks the staged asset and the result data of a step: notes what was observed, and fails with the first check.

@@ -32,8 +32,8 @@ pub(super) struct Spilled {
 /// `result_data` of a step: null where the asset is all there is (R-000-27, R-000-44).
 pub(super) fn result_data(entry: &Entry, document: Option<Document>) -> Option<ResultData> {
     match entry.result.kind {
-        ResultKind::Asset { .. } => None,
-        ResultKind::Analysis { .. } | ResultKind::Metadata => document.map(settle),
+        ResultKind::Asset => None,
+        ResultKind::Analysis | ResultKind::Metadata => document.map(settle),
     }
 }
 

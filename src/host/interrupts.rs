@@ -67,7 +67,7 @@ impl Interrupt {
 /// and the envelope says `cancelled`.
 ///
 /// Signals belong to the process, so all values of this type share the same state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Interrupts(());
 
 /// The number of the last signal caught; 0 while there is none.

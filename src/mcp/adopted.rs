@@ -1,11 +1,11 @@
-//! Processes that became children of ours because their own parent ended (see `child`).
+//! Processes that became children of oneact because their own parent ended (see `child`).
 //!
-//! Told from those we started ourselves: the kernel gives orphans to the first thread, and what
-//! that thread had before the call is left alone. Nothing else is ever signalled.
+//! The kernel gives orphans to the first thread. The children that this thread had before the call are left alone, and
+//! no other process is ever signalled.
 //!
-//! A program that a shell started in the background, before it became this process with `exec`, is a child
-//! of ours too, and its orphans come to us as those of a server do. Where there was one, only a process that has
-//! the server's `TMPDIR` in its environment is the server's.
+//! A shell may have started a program in the background before it became this process with `exec`. This program is a
+//! child of oneact as well, and its orphans arrive like those of a server. In this case a process belongs to the server
+//! only if it has the server's `TMPDIR` in its environment.
 
 use std::{
     fs, io,
@@ -26,7 +26,7 @@ use crate::host::{children, had_children};
 const ROUNDS: u32 = 1900;
 const ROUND: Duration = Duration::from_millis(1);
 
-/// The servers that we have started and not reaped: whoever sweeps up after one of them leaves the others.
+/// The servers that were started and are not reaped: a sweep after one of them leaves the others alone.
 static SERVERS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn servers() -> MutexGuard<'static, Vec<Pid>> {
@@ -34,20 +34,17 @@ fn servers() -> MutexGuard<'static, Vec<Pid>> {
     SERVERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A server was started.
 pub(super) fn started(pid: Pid) {
     servers().push(pid);
 }
 
-/// It was reaped: its id may be somebody else's from here on.
+/// It was reaped: from now on its id may belong to another process.
 pub(super) fn reaped(pid: Pid) {
     servers().retain(|server| *server != pid);
 }
 
-/// The children that are not our own.
 #[derive(Debug)]
 pub(super) struct Adopted {
-    /// Those we had before.
     before: Vec<Pid>,
     /// `TMPDIR=…` of the server, which no other run's server has.
     mark: Option<Vec<u8>>,

@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, fmt};
 
-use rmcp::model::ErrorCode;
 use serde::{
     Deserialize, Deserializer,
     de::{self, SeqAccess, Visitor},
@@ -12,14 +11,14 @@ use serde_json::{Value, value::RawValue};
 use super::{
     bounds,
     error::{CallError, Declared, Hint},
-    message::{RpcError, is_not_understood},
+    message::{
+        CALL, MISSING_CAPABILITY, RpcError, UNSUPPORTED_VERSION, is_not_understood, present,
+    },
     questions,
     raw::{Answer, Raw},
     session::{Session, Standing},
     spec::Caller,
 };
-
-pub(super) const METHOD: &str = "tools/call";
 
 /// A complete answer. `isError: true` is one too: the tool's own failure, in its own words.
 #[derive(Debug, Clone)]
@@ -30,7 +29,7 @@ pub(crate) struct ToolAnswer {
     pub(crate) content: Vec<Part<Content>>,
 }
 
-/// A part of an answer: read, or so large that it stays the text that came until somebody needs it.
+/// A part of an answer: its value, or, if it is large, the text that came, which is read when it is needed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part<T> {
     Read(T),
@@ -46,12 +45,12 @@ impl Part<Content> {
     pub(crate) fn read(&self) -> Cow<'_, Content> {
         match self {
             Self::Read(content) => Cow::Borrowed(content),
-            Self::Large(raw) => Cow::Owned(parsed(raw.get())),
+            // One whose strings hold half a surrogate pair is no text to work with.
+            Self::Large(raw) => Cow::Owned(content(raw.get()).unwrap_or(Content::Other)),
         }
     }
 }
 
-/// One content block.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Content {
     Text(String),
@@ -61,7 +60,6 @@ pub(crate) enum Content {
         base64: String,
         uri: Option<String>,
     },
-    /// An embedded resource with text.
     TextResource {
         uri: String,
         mime: Option<String>,
@@ -85,11 +83,6 @@ struct Wire<'a> {
     structured_content: Option<&'a RawValue>,
     is_error: Option<bool>,
     result_type: Option<String>,
-}
-
-/// Tells `null` from absent.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Content blocks, as many as are read.
@@ -119,18 +112,9 @@ fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'de RawValu
     deserializer.deserialize_seq(Blocks)
 }
 
-/// Reads an answer to `tools/call`.
 pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<ToolAnswer, CallError> {
-    let malformed = |reason: String| CallError::Malformed {
-        server: session.server.clone(),
-        method: METHOD,
-        reason: session.excerpt(&reason),
-    };
-    let raw = match answer {
-        Answer::Result(raw) => raw,
-        Answer::Error(error) => return Err(refused(session, METHOD, error)),
-        Answer::Malformed(reason) => return Err(malformed(reason)),
-    };
+    let malformed = |reason: String| session.malformed(CALL, &reason);
+    let raw = result(session, CALL, answer)?;
     // A struct also reads from an array.
     if !raw.get().starts_with('{') {
         return Err(malformed(format!(
@@ -143,9 +127,10 @@ pub(super) fn read(session: &Session, tool: &str, answer: Answer) -> Result<Tool
     match wire.result_type.as_deref() {
         None | Some("complete") => {}
         Some("input_required") => {
-            let questions = questions::read(raw.get(), &session.secrets).map_err(malformed)?;
+            let secrets = &session.spec.secrets;
+            let questions = questions::read(raw.get(), secrets).map_err(malformed)?;
             return Err(CallError::InputRequired {
-                server: session.server.clone(),
+                server: session.spec.name.clone(),
                 tool: tool.to_owned(),
                 questions: Box::new(questions),
             });
@@ -187,51 +172,46 @@ fn part<T>(
     }
 }
 
-/// An error answer. A modern server that does not speak our version says so only here.
-pub(super) fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
-    let server = session.server.clone();
-    let message = bounds::message(&session.secrets.cut(&error.message));
-    if error.code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0) {
-        return session.mismatch(&message);
+/// The result of an answer, which may be an error.
+pub(super) fn result(
+    session: &Session,
+    method: &'static str,
+    answer: Answer,
+) -> Result<Raw, CallError> {
+    match answer {
+        Answer::Result(raw) => Ok(raw),
+        Answer::Error(error) => Err(refused(session, method, error)),
+        Answer::Malformed(reason) => Err(session.malformed(method, &reason)),
     }
-    let hint = match session.standing {
-        Standing::Declared if is_not_understood(error.code) => Hint::MayBeLegacy,
-        _ => Hint::None,
-    };
-    let data = error
-        .data
-        .map(|data| Box::new(session.secrets.cut_value(data)));
-    if error.code == i64::from(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0) {
-        return CallError::CapabilityMissing {
-            server,
+}
+
+/// An error answer. A modern server that does not speak our version says so only here.
+fn refused(session: &Session, method: &'static str, error: RpcError) -> CallError {
+    let spec = &session.spec;
+    match error.code {
+        UNSUPPORTED_VERSION => {
+            session.mismatch(&bounds::message(&spec.secrets.cut(&error.message)))
+        }
+        MISSING_CAPABILITY => CallError::CapabilityMissing {
+            server: spec.name.clone(),
             method,
-            required: required(data.as_deref()),
-            elicitation: match session.caller {
+            required: required(&spec.secrets.cut_value(error.data.unwrap_or_default())),
+            elicitation: match spec.caller {
                 Caller::Silent => Declared::NotAsked,
                 Caller::Answers if session.is_modern() => Declared::Yes,
                 Caller::Answers => Declared::NotInThisEra,
             },
-        };
+        },
+        code if session.standing == Standing::Declared && is_not_understood(code) => {
+            session.rpc(method, error, Hint::MayBeLegacy)
+        }
+        _ => session.rpc(method, error, Hint::None),
     }
-    CallError::Rpc {
-        server,
-        method,
-        code: error.code,
-        message,
-        data,
-        asked: session.question(),
-        hint,
-    }
-}
-
-/// A large block. One whose strings hold half a surrogate pair is no text to work with.
-fn parsed(block: &str) -> Content {
-    content(block).unwrap_or(Content::Other)
 }
 
 /// The names in `data.requiredCapabilities` (2026-07-28, `MissingRequiredClientCapabilityError`).
-fn required(data: Option<&Value>) -> Vec<String> {
-    let names = data.and_then(|data| data.get("requiredCapabilities")?.as_object());
+fn required(data: &Value) -> Vec<String> {
+    let names = data.get("requiredCapabilities").and_then(Value::as_object);
     names.map_or_else(Vec::new, |names| names.keys().cloned().collect())
 }
 

@@ -24,20 +24,23 @@ pub(super) const VALUES: usize = 2_000_000;
 
 /// The characters of a message or a question that are shown.
 const MESSAGE_CHARS: usize = 2_000;
+/// The characters of a text in an error that are shown.
+const EXCERPT_CHARS: usize = 300;
 /// The characters of a name or a version that are shown.
 const NAME_CHARS: usize = 200;
 
-/// Why something is not read.
 pub(super) fn too_long(what: &str, bytes: usize, most: usize) -> String {
     format!("{what} has {bytes} bytes, and no more than {most} are read")
 }
 
-/// As much of a message as is shown.
 pub(super) fn message(text: &str) -> String {
     beginning(text, MESSAGE_CHARS)
 }
 
-/// As much of a name as is shown.
+pub(super) fn excerpt(text: &str) -> String {
+    beginning(text, EXCERPT_CHARS)
+}
+
 pub(super) fn name(text: &str) -> String {
     beginning(text, NAME_CHARS)
 }

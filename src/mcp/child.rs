@@ -22,6 +22,7 @@ use super::{
     error::CallError,
     report::{ExitDescription, Killed},
     spec::ServerSpec,
+    wire::Pipes,
 };
 use crate::host::{Host, Moment, Program, spawn};
 
@@ -42,7 +43,7 @@ pub(super) struct Child {
     reaped: Option<Reaped>,
 }
 
-/// A server nobody looks after yet: it starts while the rest is made ready.
+/// A server that is not watched yet: it starts up while the rest is made ready.
 #[derive(Debug)]
 pub(super) struct Started {
     /// First: dropping it cleans up whatever fails.
@@ -53,23 +54,13 @@ pub(super) struct Started {
     pub(super) began: Moment,
 }
 
-/// The end of a server and its descendants.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reaped {
     pub(super) status: Option<ExitDescription>,
     pub(super) killed: Vec<Killed>,
 }
 
-/// Our ends of the server's three pipes.
-#[derive(Debug)]
-pub(super) struct Pipes {
-    pub(super) stdin: Sender,
-    pub(super) stdout: Receiver,
-    pub(super) stderr: Receiver,
-}
-
 impl Started {
-    /// Starts the server.
     pub(super) fn new(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let began = host.moment();
         let Some(program) = spec.argv.first() else {
@@ -110,12 +101,12 @@ impl Started {
             .map(watched)
             .transpose()
             .map_err(failed(spec, "watch it"))?;
+        let stdin = Sender::from_owned_fd(self.stdin).map_err(failed(spec, "open its stdin"))?;
+        let read = |end, operation| Receiver::from_owned_fd(end).map_err(failed(spec, operation));
         let pipes = Pipes {
-            stdin: Sender::from_owned_fd(self.stdin).map_err(failed(spec, "open its stdin"))?,
-            stdout: Receiver::from_owned_fd(self.stdout)
-                .map_err(failed(spec, "open its stdout"))?,
-            stderr: Receiver::from_owned_fd(self.stderr)
-                .map_err(failed(spec, "open its stderr"))?,
+            stdin: Some(stdin),
+            stdout: Some(read(self.stdout, "open its stdout")?),
+            stderr: Some(read(self.stderr, "open its stderr")?),
         };
         Ok((child, pipes))
     }
@@ -148,7 +139,6 @@ impl Child {
         self.reaped.is_none() && matches!(self.peek(), Ok(None))
     }
 
-    /// How it ended, if it has.
     pub(super) fn status(&self) -> Option<ExitDescription> {
         if let Some(reaped) = &self.reaped {
             return reaped.status;
@@ -162,9 +152,9 @@ impl Child {
 
     /// Sends a signal to the server and its group, while it has not been reaped.
     pub(super) fn signal(&self, signal: Signal) {
-        // Once it is reaped, the id may be somebody else's.
+        // Once it is reaped, its id may belong to another process.
         if self.reaped.is_none() && self.peek().is_ok() {
-            // It fails only if nobody is left, which is what we want.
+            // It fails only if no process is left.
             let _ = kill_process_group(self.pid, signal);
             // One that has gone over to another group is no part of its own any more. Only that one,
             // for many servers take a second signal for impatience.
@@ -188,7 +178,7 @@ impl Child {
             thread::sleep(DEATH_ROUND);
         }
         let status = self.status();
-        // Does not block: it has ended, or it is stuck in the kernel and nobody can end it.
+        // Does not block: it has ended, or it is stuck in the kernel and cannot be ended.
         let _ = waitid(
             WaitId::Pid(self.pid),
             WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
@@ -213,7 +203,11 @@ fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(pidfd, Interest::READABLE)
 }
 
-fn failed(spec: &ServerSpec, operation: &'static str) -> impl FnOnce(io::Error) -> CallError {
+/// The error of an operation that starts a server.
+pub(super) fn failed(
+    spec: &ServerSpec,
+    operation: &'static str,
+) -> impl FnOnce(io::Error) -> CallError {
     move |source| CallError::SpawnFailed {
         server: spec.name.clone(),
         operation,
@@ -235,11 +229,7 @@ fn not_started(spec: &ServerSpec, program: &str, source: io::Error) -> CallError
         io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
         io::ErrorKind::NotADirectory => "a part of its path is no directory".to_owned(),
         _ => {
-            return CallError::SpawnFailed {
-                server: spec.name.clone(),
-                operation: "start its process",
-                source,
-            };
+            return failed(spec, "start its process")(source);
         }
     };
     CallError::NotFound {

@@ -1,6 +1,6 @@
-//! The end of a server, split in two: told to end when the last answer is in, waited for once the
-//! envelope is out. Until it is told, it can be called again. Python servers take 150–240 ms to end; nobody
-//! should wait for that twice.
+//! The end of a server in two steps: it is told to end when the last answer is in, and waited for once the envelope is
+//! out. Until it is told, it can be called again. Python servers take 150–240 ms to end, and the answer does not wait
+//! for that.
 
 use tokio::runtime::Runtime;
 
@@ -18,20 +18,9 @@ pub(crate) struct Closing {
 struct Live {
     session: Session,
     runtime: Runtime,
-    /// How it was started.
-    spec: ServerSpec,
-    stdin: Stdin,
-}
-
-/// The server's stdin. Closing it tells the server to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stdin {
-    Open,
-    Closed,
 }
 
 impl Closing {
-    /// For a call that never had a server.
     pub(super) fn nothing() -> Self {
         Self {
             live: None,
@@ -39,33 +28,24 @@ impl Closing {
         }
     }
 
-    /// Nothing is told yet.
-    pub(super) fn new(runtime: Runtime, session: Session, spec: &ServerSpec) -> Self {
+    pub(super) fn new(runtime: Runtime, session: Session) -> Self {
         Self {
-            live: Some(Live {
-                session,
-                runtime,
-                spec: spec.clone(),
-                stdin: Stdin::Open,
-            }),
+            live: Some(Live { session, runtime }),
             report: ServerReport::default(),
         }
     }
 
     /// Tells it to end: closes its stdin.
     pub(crate) fn tell(&mut self) {
-        if let Some(live) = &mut self.live
-            && live.stdin == Stdin::Open
-        {
+        if let Some(live) = &mut self.live {
             live.session.wire.close_stdin();
-            live.stdin = Stdin::Closed;
         }
     }
 
     /// Whether it was started in the same way, still runs, and has not been told to end.
     pub(super) fn serves(&self, spec: &ServerSpec) -> bool {
-        let live = self.live.as_ref().filter(|live| live.stdin == Stdin::Open);
-        live.is_some_and(|live| live.spec.starts_as(spec) && live.session.is_up())
+        let session = self.live.as_ref().map(|live| &live.session);
+        session.is_some_and(|session| session.spec.starts_as(spec) && session.is_up())
     }
 
     /// The server, for another call.
@@ -73,13 +53,11 @@ impl Closing {
         let Live {
             mut session,
             runtime,
-            ..
         } = self.live.take()?;
         session.turn();
         Some((runtime, session))
     }
 
-    /// What is known by now.
     pub(crate) fn report(&self) -> ServerReport {
         self.live
             .as_ref()
@@ -98,13 +76,11 @@ impl Closing {
         let Some(Live {
             mut session,
             runtime,
-            spec,
-            stdin: _,
         }) = self.live.take()
         else {
             return;
         };
-        runtime.block_on(session.stop(spec.shutdown_grace));
+        runtime.block_on(session.stop());
         self.report = session.report();
         // Its handles go before the runtime that drives them.
         drop(session);

@@ -1,35 +1,33 @@
 //! Which era of the protocol a server speaks: said by the catalog, found out, or remembered.
 //!
-//! `Auto` tries the legacy handshake first, though the specification would have a client ask
-//! `server/discover` first. A modern server answers `initialize` with an error at once, at the
-//! price of one round trip. Legacy servers are the many, and not all of them answer a first
-//! request they do not know: some end, some stay silent, and one that is slow to start (`npx`)
-//! cannot be told from a silent one. Guessing legacy wrongly is cheap; guessing modern wrongly
-//! costs a timeout or the process. Where `initialize` does end a server, or meets silence, a fresh
-//! process is asked `server/discover`; a silent one goes on beside it, for it may only be slow.
+//! `Auto` tries the legacy handshake first, although the specification asks for `server/discover` first. A modern server
+//! answers `initialize` with an error at once, which costs one round trip. Most servers are legacy, and not all of them
+//! answer an unknown first request: some end, some stay silent, and a silent one cannot be told from one that is slow to
+//! start (`npx`). So a wrong guess of legacy is cheap, and a wrong guess of modern costs a timeout or the process. If
+//! `initialize` ends a server or gets no answer, a fresh process is asked `server/discover`; a silent process goes on
+//! beside it, since it may only be slow.
 //!
-//! What was found out is remembered ([`Memory`]). A server remembered as modern is not asked again:
-//! its first request tells. If that is a list of tools, or a call that may be repeated, it goes out
-//! at once; a call that may not be lost waits for `server/discover`, since a server that has changed
-//! its era may end at the first message, and take the call with it.
+//! The result is remembered ([`Memory`]). A server that is remembered as modern is not asked again: its first request
+//! tells. A list of tools, or a call that may be repeated, is sent at once. A call that must not be lost waits for
+//! `server/discover`: a server that has changed its era may end at the first message, and the call with it.
 
-use rmcp::model::{ErrorData, ProtocolVersion};
 use tokio::time::{Duration, Instant};
 
-use crate::task::{Protocol, Repeatable};
+use crate::{
+    host::Host,
+    task::{Protocol, Repeatable},
+};
 
 use super::{
-    alarm::Alarm,
     error::CallError,
-    greeting::{Failure, agree, assume, discover, failed, initialize},
+    greeting::{assume, discover, initialize},
     memory::Memory,
-    message::is_not_understood,
-    race::{Raced, race},
-    session::{Limits, Session, Standing, millis},
+    message::{VERSIONS, is_modern, is_not_understood},
+    session::{Session, Standing, millis},
     spec::{ServerSpec, ToolCall},
     tools::{self, ToolListing},
+    wait::{Limits, Raced, race},
 };
-use crate::host::Host;
 
 /// How long a server that has refused the handshake of its entry is asked for the other one.
 const HINT: Duration = Duration::from_secs(2);
@@ -62,38 +60,27 @@ impl<'a> Opening<'a> {
 /// What a search for the tool came to, if the era was found out by it.
 pub(super) type Found = Option<Result<ToolListing, CallError>>;
 
-/// What a handshake is made with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) spec: &'a ServerSpec,
     pub(super) host: &'a Host,
-    pub(super) alarm: &'a Alarm<'a>,
     /// The end of `startup_timeout`, for all processes together.
-    pub(super) limits: Limits,
-    /// The end of the run's time.
-    pub(super) end: Option<Instant>,
+    limits: Limits,
 }
 
 impl<'a> Setting<'a> {
-    pub(super) fn new(
-        spec: &'a ServerSpec,
-        host: &'a Host,
-        alarm: &'a Alarm<'a>,
-        end: Option<Instant>,
-    ) -> Self {
-        let until = Instant::now() + spec.startup_timeout;
-        let limits = Limits {
-            idle: None,
-            total: spec.startup_timeout,
-            until: end.map_or(until, |end| end.min(until)),
-        };
-        Self {
-            spec,
-            host,
-            alarm,
-            limits,
-            end,
-        }
+    /// `end` is the end of the run's time.
+    pub(super) fn new(spec: &'a ServerSpec, host: &'a Host, end: Option<Instant>) -> Self {
+        let mut limits = Limits::within(spec.startup_timeout);
+        limits.until = end.map_or(limits.until, |end| end.min(limits.until));
+        Self { spec, host, limits }
+    }
+
+    /// A process that nothing was said to yet.
+    fn fresh(&self) -> Result<Session, CallError> {
+        let mut fresh = Session::open(self.spec, self.host)?;
+        fresh.limits = self.limits;
+        Ok(fresh)
     }
 
     /// When so many eighths of the time are over.
@@ -113,7 +100,8 @@ pub(super) async fn negotiate(
     at: &Setting<'_>,
 ) -> Result<Found, CallError> {
     let memory = Memory::of(at.spec);
-    let name = &session.server;
+    let name = &at.spec.name;
+    session.limits = at.limits;
     let mut noted = None;
     let listed = match at.spec.protocol {
         Protocol::Modern => {
@@ -123,18 +111,18 @@ pub(super) async fn negotiate(
         }
         Protocol::Legacy => {
             tracing::info!("Server {name} is greeted in the legacy era, as `protocol` says.");
-            declared_legacy(session, at).await?;
+            declared_legacy(session).await?;
             None
         }
         Protocol::Auto => match memory.as_ref().and_then(Memory::recall) {
-            Some(known) if !known.has_initialize() => {
+            Some(known) if is_modern(known) => {
                 tracing::info!(
                     "Server {name} is spoken to in the modern era: it spoke MCP {known} before."
                 );
                 trust(session, opening, at).await?
             }
             Some(known) => {
-                noted = Some(known.clone());
+                noted = Some(known);
                 tracing::info!(
                     "Server {name} is greeted in the legacy era: it spoke MCP {known} before."
                 );
@@ -150,15 +138,11 @@ pub(super) async fn negotiate(
     };
     session.timings.negotiate_ms = millis(session.started.elapsed());
     let version = version(session)?;
-    if let Some(version) = &version
-        && session.standing == Standing::Agreed
-    {
-        tracing::info!("Server {} speaks MCP {version}.", session.server);
-    }
-    if let (Some(memory), Standing::Agreed, Some(version)) = (memory, session.standing, version)
-        && noted != Some(version.clone())
-    {
-        memory.keep(&version);
+    if session.standing == Standing::Agreed {
+        tracing::info!("Server {name} speaks MCP {version}.");
+        if let Some(memory) = memory.filter(|_| noted != Some(version)) {
+            memory.keep(version);
+        }
     }
     Ok(listed)
 }
@@ -177,21 +161,15 @@ async fn trust(
             Ok(None)
         }
         Opening::Call(Repeatable::Once) => {
-            let asked = async {
-                let asked = discover(session, at.alarm, &at.limits).await;
-                asked.map_err(|failure| failed(session, "server/discover", failure))
-            };
+            let asked = Box::pin(discover(session));
             let raced = race(asked, then, Box::pin(learnt_afresh(at)), shows_another_era).await;
-            let service = settle(session, raced, at).await?;
-            if let Some(service) = service {
-                agree(session, service);
-            }
+            settle(session, raced, at).await?;
             Ok(None)
         }
         Opening::List(tool) => {
             assume(session, Standing::Remembered);
             let listed = Box::pin(async {
-                match tools::find(session, tool, &at.limits, at.alarm).await {
+                match tools::find(session, tool).await {
                     // A list without the tool is a list.
                     Err(error @ CallError::UnknownTool { .. }) => Ok(Err(error)),
                     found => found.map(Ok),
@@ -219,13 +197,13 @@ pub(super) fn shows_another_era(error: &CallError) -> bool {
 /// Takes what was good in the end; none if that is a process that has taken the place of the first.
 async fn settle<T>(
     session: &mut Session,
-    raced: Raced<T, Session, CallError, CallError>,
+    raced: Raced<T, Session, CallError>,
     at: &Setting<'_>,
 ) -> Result<Option<T>, CallError> {
     match raced {
         Raced::First(good) => Ok(Some(good)),
         Raced::Second(fresh) => {
-            replace(session, fresh, at).await;
+            replace(session, fresh).await;
             Ok(None)
         }
         Raced::Neither(first, second) => {
@@ -253,18 +231,18 @@ pub(super) async fn turned_legacy(session: &mut Session, at: &Setting<'_>) -> bo
     let Ok(fresh) = Box::pin(learnt_afresh(at)).await else {
         return false;
     };
-    let Ok(Some(version)) = version(&fresh) else {
+    let Ok(version) = version(&fresh) else {
         return false;
     };
-    replace(session, fresh, at).await;
+    replace(session, fresh).await;
     if let Some(memory) = memory {
-        memory.keep(&version);
+        memory.keep(version);
     }
-    version.has_initialize()
+    !is_modern(version)
 }
 
 async fn learnt_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
-    let mut fresh = Session::open(at.spec, at.host)?;
+    let mut fresh = at.fresh()?;
     learn(&mut fresh, at, at.limits.until).await?;
     Ok(fresh)
 }
@@ -275,76 +253,63 @@ async fn learnt_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
 /// must not take the call with it.
 async fn learn(session: &mut Session, at: &Setting<'_>, then: Instant) -> Result<(), CallError> {
     let mut legacy = None;
-    let raced = {
-        let session = &*session;
-        let greeted = async {
-            match initialize(session, at.alarm, &at.limits).await {
-                Err(Failure::Refused(error)) => {
-                    tracing::info!("It refuses the legacy era: the modern one is tried.");
-                    legacy = Some(error);
-                    discover(session, at.alarm, &at.limits).await
-                }
-                other => other,
+    let greeted = Box::pin(async {
+        match initialize(session).await {
+            Err(error @ CallError::Rpc { .. }) => {
+                tracing::info!("It refuses the legacy era: the modern one is tried.");
+                legacy = Some(error);
+                discover(session).await
             }
-        };
-        race(
-            greeted,
-            then,
-            Box::pin(discovered_afresh(at)),
-            Failure::is_its_end,
-        )
-        .await
-    };
+            other => other,
+        }
+    });
+    let ended = |error: &CallError| matches!(error, CallError::ExitedBeforeReady { .. });
+    let raced = race(greeted, then, Box::pin(discovered_afresh(at)), ended).await;
     match raced {
-        Raced::First(service) => agree(session, service),
-        Raced::Second(fresh) => replace(session, fresh, at).await,
+        Raced::First(()) => Ok(()),
+        Raced::Second(fresh) => {
+            replace(session, fresh).await;
+            Ok(())
+        }
         Raced::Neither(first, second) => {
-            return Err(neither(session, legacy, first, second.as_ref()));
+            Err(neither(session, legacy.as_ref(), first, second.as_ref()))
         }
     }
-    Ok(())
 }
 
 async fn discovered_afresh(at: &Setting<'_>) -> Result<Session, CallError> {
-    let mut fresh = Session::open(at.spec, at.host)?;
-    match discover(&fresh, at.alarm, &at.limits).await {
-        Ok(service) => agree(&mut fresh, service),
-        Err(failure) => return Err(failed(&fresh, "server/discover", failure)),
-    }
+    let mut fresh = at.fresh()?;
+    discover(&mut fresh).await?;
     Ok(fresh)
 }
 
 /// Why neither era will do. What the first process did says most, unless both eras were refused.
 fn neither(
     session: &Session,
-    legacy: Option<ErrorData>,
-    first: Failure,
+    legacy: Option<&CallError>,
+    first: CallError,
     second: Option<&CallError>,
 ) -> CallError {
-    let modern = match (&first, second) {
-        (Failure::Refused(error), _) => Some((i64::from(error.code.0), error.message.to_string())),
-        (_, Some(CallError::Rpc { code, message, .. })) => Some((*code, message.clone())),
+    let refused = |error: &CallError| match error {
+        CallError::Rpc { code, message, .. } => Some(format!("error {code}: {message}")),
         _ => None,
     };
-    match (legacy, modern) {
-        (Some(legacy), Some((code, message))) => {
-            let reason = format!(
-                "it refused `initialize` with error {}: {}, and `server/discover` with error {code}: {message}",
-                legacy.code.0, legacy.message
-            );
-            session.mismatch(&reason)
-        }
-        _ => failed(session, "initialize", first),
+    let modern = refused(&first).or(second.and_then(refused));
+    match (legacy.and_then(refused), modern) {
+        (Some(legacy), Some(modern)) => session.mismatch(&format!(
+            "it refused `initialize` with {legacy}, and `server/discover` with {modern}"
+        )),
+        _ => first,
     }
 }
 
 /// Puts a fresh process in the place of one that is of no use any more.
-async fn replace(session: &mut Session, mut fresh: Session, at: &Setting<'_>) {
+async fn replace(session: &mut Session, mut fresh: Session) {
     tracing::info!(
         "A second process of server {} takes the place of the first.",
-        session.server
+        session.spec.name
     );
-    session.stop(at.spec.shutdown_grace).await;
+    session.stop().await;
     // The time that the first took counts.
     fresh.started = session.started;
     *session = fresh;
@@ -352,45 +317,31 @@ async fn replace(session: &mut Session, mut fresh: Session, at: &Setting<'_>) {
 
 /// The legacy handshake. If it is refused, the server is asked whether it speaks the other one, so
 /// that the error can say so.
-async fn declared_legacy(session: &mut Session, at: &Setting<'_>) -> Result<(), CallError> {
-    let error = match initialize(session, at.alarm, &at.limits).await {
-        Ok(service) => {
-            agree(session, service);
-            return Ok(());
-        }
-        Err(Failure::Refused(error)) => error,
-        Err(failure) => return Err(failed(session, "initialize", failure)),
+async fn declared_legacy(session: &mut Session) -> Result<(), CallError> {
+    let Err(error) = initialize(session).await else {
+        return Ok(());
     };
-    let limits = Limits {
-        until: at.limits.until.min(Instant::now() + HINT),
-        ..at.limits
+    let CallError::Rpc { code, message, .. } = &error else {
+        return Err(error);
     };
-    match discover(session, at.alarm, &limits).await {
-        Ok(_) => {
-            let reason = format!(
-                "it refused `initialize` with error {}: {}, and answers `server/discover`",
-                error.code.0, error.message
-            );
-            Err(session.mismatch(&reason))
-        }
-        Err(_) => Err(failed(session, "initialize", Failure::Refused(error))),
+    session.limits.until = session.limits.until.min(Instant::now() + HINT);
+    if discover(session).await.is_err() {
+        return Err(error);
     }
+    session.peer = None;
+    Err(session.mismatch(&format!(
+        "it refused `initialize` with error {code}: {message}, and answers `server/discover`"
+    )))
 }
 
-/// The version that was agreed on. rmcp takes whatever version a server names.
-fn version(session: &Session) -> Result<Option<ProtocolVersion>, CallError> {
-    let Some(version) = session.version() else {
-        return Ok(None);
-    };
-    if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
-        return Ok(Some(version));
-    }
-    let known: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS
-        .iter()
-        .map(ProtocolVersion::as_str)
-        .collect();
-    Err(session.mismatch(&format!(
-        "it wants `{version}`, known here are {}",
-        known.join(", ")
-    )))
+/// The version that was agreed on, if it is one that is known here.
+fn version(session: &Session) -> Result<&'static str, CallError> {
+    let version = session.version().unwrap_or_default();
+    let known = VERSIONS.into_iter().find(|known| *known == version);
+    known.ok_or_else(|| {
+        session.mismatch(&format!(
+            "it wants `{version}`, known here are {}",
+            VERSIONS.join(", ")
+        ))
+    })
 }

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io, time::Duration};
 
 use serde_json::Value;
 
-use super::{cause::cause, desk::Heard, questions::Questions, report::ExitDescription};
+use super::{questions::Questions, report::ExitDescription, stderr::cause, wire::Heard};
 use crate::{
     host::Interrupt,
     task::{Drift, Protocol},
@@ -18,7 +18,6 @@ pub(crate) struct Misfit {
     pub(crate) message: String,
 }
 
-/// Which limit ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     Idle,
@@ -55,7 +54,7 @@ fn other_protocol(server: &str, declared: Protocol) -> String {
     format!("set `protocol = \"{other}\"` in [server.{server}], or \"auto\"")
 }
 
-/// Whether a server was told that somebody answers its questions.
+/// Whether a server was told that its questions can be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Declared {
     Yes,
@@ -113,7 +112,6 @@ pub(crate) enum CallError {
     ProtocolMismatch {
         server: String,
         reason: String,
-        /// What the catalog says it speaks.
         declared: Protocol,
     },
 
@@ -177,7 +175,6 @@ pub(crate) enum CallError {
         limit: Limit,
         after: Duration,
         asked: Option<String>,
-        /// As above.
         noise: String,
     },
 
@@ -294,7 +291,6 @@ const fn limit_name(limit: Limit) -> &'static str {
     }
 }
 
-/// The line of stderr that tells why.
 fn last_words(stderr: &str) -> String {
     match cause(stderr) {
         None => String::new(),
@@ -302,7 +298,7 @@ fn last_words(stderr: &str) -> String {
     }
 }
 
-/// An answer that is waited for in vain may have come, in a framing that is not MCP's.
+/// The awaited answer may have come in a framing that is not MCP's.
 fn astray(noise: &str) -> String {
     if noise.is_empty() {
         String::new()

@@ -1,135 +1,110 @@
-//! The handshakes of the two eras, as rmcp makes them, and what is said when one fails.
+//! The handshakes of the two eras.
 
-use rmcp::{
-    ServiceExt,
-    model::{ErrorCode, ErrorData, ProtocolVersion, ServerCapabilities, ServerPeerInfo},
-    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, serve_directly},
-};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
 
 use super::{
-    alarm::Alarm,
-    bounds,
     error::{CallError, Hint},
-    handler::Handler,
-    session::{Halt, Limits, Service, Session, Standing},
-    spec::Caller,
+    message::{
+        DISCOVER, INITIALIZE, LEGACY, MODERN, RpcError, UNSUPPORTED_VERSION, client, members,
+    },
+    raw::Answer,
+    session::{Implementation, Peer, Session, Standing},
+    wait::Halt,
 };
-use crate::task::Phase;
-
-/// Why a handshake failed.
-pub(super) enum Failure {
-    /// The server answered with an error.
-    Refused(ErrorData),
-    Halted(Halt),
-}
-
-impl Failure {
-    /// Whether another process of the same server may do better.
-    pub(super) fn is_its_end(&self) -> bool {
-        matches!(self, Self::Halted(Halt::Gone))
-    }
-}
-
-pub(super) fn agree(session: &mut Session, service: Service) {
-    session.service = Some(service);
-    session.standing = Standing::Agreed;
-}
 
 /// Modern, unasked: the first request is the first message.
 pub(super) fn assume(session: &mut Session, standing: Standing) {
-    let server = ServerPeerInfo::new(ProtocolVersion::V_2026_07_28, ServerCapabilities::default());
-    let service = serve_directly(
-        handler(session, session.caller),
-        session.wire.clone(),
-        Some(server),
-    );
-    session.service = Some(service);
+    session.peer = Some(Peer {
+        version: MODERN.to_owned(),
+        info: None,
+    });
     session.standing = standing;
 }
 
 /// Legacy: `initialize`, and `notifications/initialized` after the answer.
-pub(super) async fn initialize(
-    session: &Session,
-    alarm: &Alarm<'_>,
-    limits: &Limits,
-) -> Result<Service, Failure> {
-    // Large: not to be moved about on the stack.
-    let handshake = Box::pin(handler(session, Caller::Silent).serve(session.wire.clone()));
-    let outcome = session.guard(alarm, limits, handshake).await;
-    settled(session, outcome).await
+pub(super) async fn initialize(session: &mut Session) -> Result<(), CallError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialized {
+        protocol_version: String,
+        #[serde(rename = "capabilities")]
+        _capabilities: Map<String, Value>,
+        server_info: Implementation,
+    }
+    let params = [
+        ("protocolVersion", LEGACY.into()),
+        // A server of this era would want the answer to a question while the call runs.
+        ("capabilities", json!({})),
+        ("clientInfo", client()),
+    ];
+    let answer = session.ask(INITIALIZE, members(params), &mut |_| ()).await;
+    let result: Initialized = accepted(session, INITIALIZE, answer)?;
+    let sent = session.notify("notifications/initialized").await;
+    sent.map_err(|halt| session.error(halt, INITIALIZE))?;
+    agree(session, result.protocol_version, Some(result.server_info));
+    Ok(())
 }
 
 /// Modern, asked first.
-pub(super) async fn discover(
+pub(super) async fn discover(session: &mut Session) -> Result<(), CallError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Discovered {
+        supported_versions: Vec<String>,
+        #[serde(rename = "_meta")]
+        meta: Option<Map<String, Value>>,
+    }
+    let answer = session.exchange(DISCOVER, Map::new(), &mut |_| ()).await;
+    let result: Discovered = accepted(session, DISCOVER, answer)?;
+    if !result.supported_versions.iter().any(|each| each == MODERN) {
+        return Err(supports(session, &result.supported_versions));
+    }
+    let info = result
+        .meta
+        .and_then(|mut meta| meta.remove("io.modelcontextprotocol/serverInfo"))
+        .and_then(|info| serde_json::from_value(info).ok());
+    agree(session, MODERN.to_owned(), info);
+    Ok(())
+}
+
+fn agree(session: &mut Session, version: String, info: Option<Implementation>) {
+    session.peer = Some(Peer { version, info });
+    session.standing = Standing::Agreed;
+}
+
+/// The result of a handshake.
+fn accepted<T: DeserializeOwned>(
     session: &Session,
-    alarm: &Alarm<'_>,
-    limits: &Limits,
-) -> Result<Service, Failure> {
-    let lifecycle = ClientLifecycleMode::Discover {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+    method: &'static str,
+    answer: Result<Answer, Halt>,
+) -> Result<T, CallError> {
+    let raw = match answer.map_err(|halt| session.error(halt, method))? {
+        Answer::Result(raw) => raw,
+        Answer::Malformed(reason) => return Err(session.malformed(method, &reason)),
+        Answer::Error(error) => {
+            return Err(match error.supported() {
+                Some(versions) if method == DISCOVER => supports(session, &versions),
+                _ => session.rpc(method, error, Hint::None),
+            });
+        }
     };
-    let greeting =
-        handler(session, session.caller).serve_with_lifecycle(session.wire.clone(), lifecycle);
-    let handshake = Box::pin(greeting);
-    settled(session, session.guard(alarm, limits, handshake).await).await
+    // A struct also reads from an array.
+    let object = raw.get().starts_with('{');
+    let result = object.then(|| serde_json::from_str(raw.get()).ok());
+    result.flatten().ok_or_else(|| {
+        let reason = format!("its `result` is not one of a handshake: {}", raw.get());
+        session.malformed(method, &reason)
+    })
 }
 
-fn handler(session: &Session, caller: Caller) -> Handler {
-    Handler {
-        desk: session.desk.clone(),
-        caller,
-    }
-}
-
-async fn settled(
-    session: &Session,
-    outcome: Result<Result<Service, ClientInitializeError>, Halt>,
-) -> Result<Service, Failure> {
-    match outcome {
-        Err(halt) => Err(Failure::Halted(halt)),
-        Ok(Ok(service)) => Ok(service),
-        Ok(Err(ClientInitializeError::JsonRpcError(error))) => Err(Failure::Refused(error)),
-        Ok(Err(
-            ClientInitializeError::ConnectionClosed(_)
-            | ClientInitializeError::TransportError { .. },
-        )) => Err(Failure::Halted(session.gone().await)),
-        Ok(Err(ClientInitializeError::NoCompatibleProtocolVersion {
-            server_supported, ..
-        })) => {
-            let supported: Vec<&str> = server_supported
-                .iter()
-                .map(ProtocolVersion::as_str)
-                .collect();
-            let reason = format!("it supports {}", supported.join(", "));
-            Err(Failure::Refused(ErrorData::new(
-                ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-                reason,
-                None,
-            )))
-        }
-        Ok(Err(ClientInitializeError::ExpectedInitResult(other))) => {
-            let other = serde_json::to_string(&other).unwrap_or_default();
-            let reason = format!("its `result` is not one of a handshake: {other}");
-            Err(Failure::Halted(Halt::Malformed(reason)))
-        }
-        Ok(Err(other)) => Err(Failure::Halted(Halt::Malformed(other.to_string()))),
-    }
-}
-
-/// A failed handshake, as an error.
-pub(super) fn failed(session: &Session, method: &'static str, failure: Failure) -> CallError {
-    match failure {
-        Failure::Halted(halt) => session.error(halt, Phase::Negotiate, method),
-        Failure::Refused(error) => CallError::Rpc {
-            server: session.server.clone(),
-            method,
-            code: i64::from(error.code.0),
-            message: bounds::message(&session.secrets.cut(&error.message)),
-            data: error
-                .data
-                .map(|data| Box::new(session.secrets.cut_value(data))),
-            asked: None,
-            hint: Hint::None,
-        },
-    }
+/// The error of a server that does not support the version it is spoken to in.
+fn supports(session: &Session, versions: &[impl AsRef<str>]) -> CallError {
+    let versions: Vec<&str> = versions.iter().map(AsRef::as_ref).collect();
+    let error = RpcError {
+        code: UNSUPPORTED_VERSION,
+        message: format!("it supports {}", versions.join(", ")),
+        data: None,
+    };
+    session.rpc(DISCOVER, error, Hint::None)
 }

@@ -1,42 +1,37 @@
 //! What was learnt about servers, kept between runs: the version of the protocol that each speaks.
 //!
-//! One small file per configuration of a server. It is a hint and no promise: a note that cannot be
-//! read is as good as none, one that cannot be written is done without, and one that turns out wrong
-//! is forgotten.
+//! One small file per configuration of a server. A note is a hint: one that cannot be read counts as absent, one that
+//! cannot be written is left out, and one that turns out wrong is deleted.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Read, Write as _},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs::{self, DirBuilder},
+    io::{self, Write as _},
+    os::unix::fs::DirBuilderExt,
 };
 
 use camino::Utf8PathBuf;
-use rmcp::model::ProtocolVersion;
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
-use super::spec::ServerSpec;
+use super::{message::VERSIONS, spec::ServerSpec};
+use crate::host::read_plain;
 
 /// The format of a note. Another one is not read.
 const FORMAT: u32 = 1;
-/// A note is shorter; nothing more of a file is read.
+/// A longer file is no note.
 const LONGEST: u64 = 1024;
 
-/// The place of one server's note.
 #[derive(Debug)]
 pub(super) struct Memory {
     dir: Utf8PathBuf,
     name: String,
 }
 
-/// A note as it is written.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
     note: u32,
-    /// Such as `2026-07-28`.
     protocol: String,
 }
 
@@ -50,29 +45,18 @@ impl Memory {
     }
 
     /// The version it spoke last, if it is one that is known here.
-    pub(super) fn recall(&self) -> Option<ProtocolVersion> {
+    pub(super) fn recall(&self) -> Option<&'static str> {
         // Whatever lies there: a link is not followed, a pipe not waited for.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(self.path())
-            .ok()?;
-        if !file.metadata().ok()?.is_file() {
-            return None;
-        }
-        let mut text = String::new();
-        file.take(LONGEST).read_to_string(&mut text).ok()?;
-        let note: Note = serde_json::from_str(&text).ok()?;
-        ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .find(|known| note.note == FORMAT && known.as_str() == note.protocol)
-            .cloned()
+        let text = read_plain(self.path(), LONGEST).ok()?;
+        let note: Note = serde_json::from_slice(&text).ok()?;
+        VERSIONS
+            .into_iter()
+            .find(|known| note.note == FORMAT && *known == note.protocol)
     }
 
     /// Notes the version, unless that is what is noted already.
-    pub(super) fn keep(&self, version: &ProtocolVersion) {
-        if self.recall().as_ref() == Some(version) {
+    pub(super) fn keep(&self, version: &str) {
+        if self.recall() == Some(version) {
             return;
         }
         if let Err(error) = self.write(version) {
@@ -81,10 +65,10 @@ impl Memory {
     }
 
     /// Whole or not at all: beside the note first, then in its place.
-    fn write(&self, version: &ProtocolVersion) -> io::Result<()> {
+    fn write(&self, version: &str) -> io::Result<()> {
         let note = Note {
             note: FORMAT,
-            protocol: version.to_string(),
+            protocol: version.to_owned(),
         };
         DirBuilder::new()
             .recursive(true)

@@ -1,19 +1,75 @@
-//! One line of a server's stdout, read no further than its head (JSON-RPC 2.0): the parts that
-//! say what it is. Everything below stays the bytes that came.
+//! The messages of the protocol, one a line (JSON-RPC 2.0). A line from a server is read no further than its head:
+//! the parts that say what it is. Everything below stays the bytes that came.
 
 use std::borrow::Cow;
 
-use rmcp::model::ErrorCode;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{bounds, torn::Torn};
+use super::{bounds, spec::Caller};
 use crate::task::{RESERVED, has_reserved_key};
+
+/// The versions of MCP that are known here, the oldest first.
+pub(super) const VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY, MODERN];
+/// The last version with a handshake.
+pub(super) const LEGACY: &str = "2025-11-25";
+/// The first version without one: all that a request needs is in its `_meta`.
+pub(super) const MODERN: &str = "2026-07-28";
+
+pub(super) const INITIALIZE: &str = "initialize";
+pub(super) const DISCOVER: &str = "server/discover";
+pub(super) const LIST: &str = "tools/list";
+pub(super) const CALL: &str = "tools/call";
+
+/// The version of a request is not supported (2026-07-28, `UnsupportedProtocolVersionError`).
+pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
+/// The client lacks a capability (2026-07-28, `MissingRequiredClientCapabilityError`).
+pub(super) const MISSING_CAPABILITY: i64 = -32021;
+
+/// A request of ours, or without an id a notification.
+#[derive(Serialize)]
+pub(super) struct Outbound<'a> {
+    pub(super) jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<i64>,
+    pub(super) method: &'a str,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(super) params: Map<String, Value>,
+}
+
+pub(super) fn is_modern(version: &str) -> bool {
+    version >= MODERN
+}
+
+pub(super) fn is_greeting(method: &str) -> bool {
+    method == INITIALIZE || method == DISCOVER
+}
+
+pub(super) fn client() -> Value {
+    json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// What the `_meta` of a modern request says of its sender. Questions in both modes go to the caller, who knows
+/// what it can do with them.
+pub(super) fn sender(version: &str, caller: Caller) -> Map<String, Value> {
+    let capabilities = match caller {
+        Caller::Silent => json!({}),
+        Caller::Answers => json!({"elicitation": {"form": {}, "url": {}}}),
+    };
+    members([
+        ("io.modelcontextprotocol/protocolVersion", version.into()),
+        ("io.modelcontextprotocol/clientInfo", client()),
+        ("io.modelcontextprotocol/clientCapabilities", capabilities),
+    ])
+}
+
+pub(super) fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    Map::from_iter(members.map(|(name, value)| (name.to_owned(), value)))
+}
 
 /// How a line starts if something was printed before it without a newline.
 const GLUED: &[u8] = br#"{"jsonrpc""#;
 
-/// What a line is.
 #[derive(Debug)]
 pub(super) enum Inbound<'a> {
     /// No message of the protocol.
@@ -22,7 +78,14 @@ pub(super) enum Inbound<'a> {
     Progress(Option<&'a RawValue>),
     /// Any other notification: nothing a single call waits for.
     Notification,
-    Request,
+    Request(Request<'a>),
+}
+
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) id: &'a RawValue,
+    pub(super) method: Cow<'a, str>,
+    pub(super) params: Option<&'a RawValue>,
 }
 
 /// An answer. `id` is its JSON text; none with some errors.
@@ -32,7 +95,6 @@ pub(super) struct Response<'a> {
     pub(super) body: Body<'a>,
 }
 
-/// What an answer says.
 #[derive(Debug, Clone)]
 pub(super) enum Body<'a> {
     Result(&'a RawValue),
@@ -56,13 +118,11 @@ impl RpcError {
         matches!(self.code, -32700 | -32600)
     }
 
-    /// The version of the request was refused, and this is one that the server supports
-    /// (2026-07-28, `UnsupportedProtocolVersionError`).
-    pub(super) fn offers(&self, version: &str) -> bool {
+    /// The versions that the server supports, if it refused the version of the request.
+    pub(super) fn supported(&self) -> Option<Vec<&str>> {
         let supported = self.data.as_ref().and_then(|data| data.get("supported"));
-        let mut supported = supported.and_then(Value::as_array).into_iter().flatten();
-        self.code == i64::from(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0)
-            && supported.any(|each| each.as_str() == Some(version))
+        let supported = supported.and_then(Value::as_array).into_iter().flatten();
+        (self.code == UNSUPPORTED_VERSION).then(|| supported.filter_map(Value::as_str).collect())
     }
 }
 
@@ -83,7 +143,9 @@ struct Head<'a> {
 }
 
 /// Tells `null` from absent.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+pub(super) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
@@ -121,28 +183,34 @@ fn parse(line: &[u8]) -> Inbound<'_> {
                 .jsonrpc
                 .is_some_and(|version| version.get() == r#""2.0""#) =>
         {
-            classify(&head)
+            classify(head)
         }
         Ok(_) => Inbound::Noise,
         Err(reason) => garbled(line, reason),
     }
 }
 
-fn classify<'a>(head: &Head<'a>) -> Inbound<'a> {
-    match (head.method.as_deref(), head.id) {
-        (Some(_), Some(_)) => Inbound::Request,
-        (Some("notifications/progress"), None) => Inbound::Progress(head.params),
-        (Some(_), None) => Inbound::Notification,
-        (None, id) if id.is_some() || head.error.is_some() => Inbound::Response(Response {
-            id: id.map(|id| Cow::Borrowed(id.get())),
-            body: body(head),
+fn classify(head: Head<'_>) -> Inbound<'_> {
+    match (head.method, head.id) {
+        (Some(method), Some(id)) => Inbound::Request(Request {
+            id,
+            method,
+            params: head.params,
         }),
-        (None, _) => Inbound::Noise,
+        (Some(method), None) if method == "notifications/progress" => {
+            Inbound::Progress(head.params)
+        }
+        (Some(_), None) => Inbound::Notification,
+        (None, None) if head.error.is_none() => Inbound::Noise,
+        (None, id) => Inbound::Response(Response {
+            id: id.map(|id| Cow::Borrowed(id.get())),
+            body: body(head.error, head.result),
+        }),
     }
 }
 
-fn body<'a>(head: &Head<'a>) -> Body<'a> {
-    match (head.error, head.result) {
+fn body<'a>(error: Option<&'a RawValue>, result: Option<&'a RawValue>) -> Body<'a> {
+    match (error, result) {
         (Some(said), _) | (None, Some(said)) if has_reserved_key(said.get()) => Body::Malformed(
             format!("it has a key that begins with `{RESERVED}`, which is reserved"),
         ),
@@ -243,6 +311,90 @@ pub(super) fn is_not_understood(code: i64) -> bool {
     matches!(code, -32600 | -32601 | -32602 | -32002)
 }
 
+/// A line that begins like a message and is no JSON (Python's `NaN`, or a line cut short): the
+/// members of its outermost object that say whose answer it was meant to be.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Torn<'a> {
+    version: Option<&'a str>,
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    /// The first word that Python's `json` writes for a number and JSON does not know.
+    odd: Option<&'static str>,
+}
+
+const ODD: [&str; 2] = ["NaN", "Infinity"];
+
+impl<'a> Torn<'a> {
+    /// Skims a text that begins with `{`.
+    fn skim(text: &'a str) -> Self {
+        let mut torn = Self::default();
+        let mut depth = 0_usize;
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let width = match first {
+                '"' => {
+                    let width = string(rest);
+                    if depth == 1 {
+                        torn.member(rest, width);
+                    }
+                    width
+                }
+                '{' | '[' => {
+                    depth += 1;
+                    1
+                }
+                '}' | ']' => {
+                    depth = depth.saturating_sub(1);
+                    1
+                }
+                other => {
+                    let odd = ODD.into_iter().find(|odd| rest.starts_with(odd));
+                    torn.odd = torn.odd.or(odd);
+                    odd.map_or(other.len_utf8(), str::len)
+                }
+            };
+            rest = rest.get(width..).unwrap_or_default();
+        }
+        torn
+    }
+
+    /// Takes in the member whose name, of `width` bytes with its quotes, `rest` begins with. A
+    /// string that is no name has no colon behind it.
+    fn member(&mut self, rest: &'a str, width: usize) {
+        let Some((name, value)) = rest.split_at_checked(width) else {
+            return;
+        };
+        let Some(value) = value.trim_start().strip_prefix(':').map(str::trim_start) else {
+            return;
+        };
+        let end = if value.starts_with('"') {
+            string(value)
+        } else {
+            value
+                .find(|next: char| matches!(next, ',' | '}') || next.is_whitespace())
+                .unwrap_or(value.len())
+        };
+        let value = value.get(..end);
+        match name {
+            r#""jsonrpc""# => self.version = value,
+            r#""id""# => self.id = value,
+            r#""method""# => self.method = value,
+            _ => {}
+        }
+    }
+}
+
+/// The bytes of the string `text` begins with, quotes included; all of it if the string has no end.
+fn string(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.char_indices().skip(1).find(|&(_, letter)| {
+        let ends = letter == '"' && !escaped;
+        escaped = letter == '\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -332,5 +484,29 @@ mod tests {
         }
         let line = br#" {"jsonrpc":"2.0","method":"notifications/message","params":{}} "#;
         assert!(matches!(read(line), ([], Inbound::Notification)));
+    }
+
+    #[test]
+    fn only_the_outermost_members_count() {
+        let text = r#"{"jsonrpc" : "2.0", "result":{"id":9,"x":[NaN, "method"]},"id":"7\""#;
+        assert_eq!(
+            Torn::skim(text),
+            Torn {
+                version: Some(r#""2.0""#),
+                id: Some(r#""7\""#),
+                method: None,
+                odd: Some("NaN"),
+            }
+        );
+    }
+
+    #[test]
+    fn a_word_inside_a_string_is_not_odd_and_an_end_anywhere_is_an_end() {
+        let text = r#"{"jsonrpc":"2.0","method":"NaN","id":1"#;
+        for end in 0..=text.len() {
+            assert_eq!(Torn::skim(&text[..end]).odd, None);
+        }
+        assert_eq!(Torn::skim(text).method, Some(r#""NaN""#));
+        assert_eq!(Torn::skim(text).id, Some("1"));
     }
 }

@@ -1,12 +1,12 @@
 //! What a server wants to know before it goes on (MCP 2026-07-28, Multi Round-Trip Requests).
 //!
-//! Its answer to `tools/call` is then no result: it asks, hands over its own state, and forgets.
-//! Whoever has the answers calls again, from this process or another.
+//! The answer to `tools/call` is then no result: the server asks, hands over its state and forgets the call. The caller
+//! calls again with the answers, from this process or another.
 
 use std::fmt;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::bounds;
 use crate::task::Secrets;
@@ -85,92 +85,32 @@ impl fmt::Display for Questions {
     }
 }
 
-fn wording(request: &Value) -> String {
-    let param = |name: &str| {
-        let value = request.get("params").and_then(|params| params.get(name));
-        value.and_then(Value::as_str)
-    };
-    match request.get("method").and_then(Value::as_str) {
-        Some("sampling/createMessage") => "a model's answer".to_owned(),
-        Some("roots/list") => "a list of roots".to_owned(),
-        _ => match (param("message"), param("url")) {
-            (Some(message), Some(url)) => format!("{message} {url}"),
-            (Some(message), None) => message.to_owned(),
-            (None, _) => "a question without words".to_owned(),
-        },
+/// What only a person or a model can give, if a server of the older era asks for that while it is called.
+pub(super) fn asked(method: &str, params: Option<&RawValue>) -> Option<String> {
+    match method {
+        "sampling/createMessage" => Some("a model's answer (sampling/createMessage)".to_owned()),
+        "elicitation/create" => {
+            let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
+            Some(worded(&params.unwrap_or(Value::Null)))
+        }
+        _ => None,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read_with(result: &str, secret: &str) -> Result<Questions, String> {
-        read(result, &Secrets::new([secret.to_owned()]))
+fn wording(request: &Value) -> String {
+    match request.get("method").and_then(Value::as_str) {
+        Some("sampling/createMessage") => "a model's answer".to_owned(),
+        Some("roots/list") => "a list of roots".to_owned(),
+        _ => worded(request.get("params").unwrap_or(&Value::Null)),
     }
+}
 
-    #[test]
-    fn questions_keep_their_order_and_their_numbers_and_the_state_every_character() {
-        let questions = read_with(
-            r#"{"resultType": "input_required", "requestState": "a/\u0000 é\"}", "inputRequests": {
-                "z": {"method": "elicitation/create", "params": {"message": "How many?", "requestedSchema": {"maximum": 1e400}}},
-                "a": {"method": "sampling/createMessage", "params": {}},
-                "m": {"method": "roots/list"}}}"#,
-            "hunter2",
-        )
-        .unwrap();
-        assert_eq!(questions.state.as_deref(), Some("a/\0 é\"}"));
-        assert!(
-            serde_json::to_string(&questions.requests)
-                .unwrap()
-                .contains(r#""maximum":1e"#)
-        );
-        assert_eq!(
-            questions.to_string(),
-            "`z`: How many?; `a`: a model's answer; `m`: a list of roots"
-        );
-    }
-
-    #[test]
-    fn a_server_that_only_wants_to_be_called_again_asks_nothing() {
-        let questions = read_with(r#"{"requestState": ""}"#, "hunter2").unwrap();
-        assert_eq!(questions.state.as_deref(), Some(""));
-        assert!(questions.requests.is_empty());
-    }
-
-    #[test]
-    fn what_is_no_question_breaks_the_protocol() {
-        for (result, said) in [
-            ("{}", "neither"),
-            (r#"{"inputRequests": {}}"#, "neither"),
-            (r#"{"inputRequests": []}"#, "no `input_required`"),
-            (r#"{"requestState": 7}"#, "no `input_required`"),
-            (r#"{"requestState": "\ud800"}"#, "no `input_required`"),
-            (
-                r#"{"inputRequests": {"a": {"method": "tools/call"}}}"#,
-                "`a`",
-            ),
-            (r#"{"inputRequests": {"a": "elicitation/create"}}"#, "`a`"),
-        ] {
-            let error = read_with(result, "hunter2").unwrap_err();
-            assert!(error.contains(said), "{result}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_secret_is_cut_out_of_a_question_and_never_handed_over_in_a_state() {
-        let asks = |message: &str, state: &str| {
-            format!(
-                r#"{{"requestState": "{state}", "inputRequests": {{"a": {{"method": "elicitation/create",
-                     "params": {{"message": "{message}"}}}}}}}}"#
-            )
-        };
-        let questions = read_with(&asks("is hunter2 right?", "s1"), "hunter2").unwrap();
-        assert_eq!(questions.to_string(), "`a`: is *** right?");
-        let error = read_with(&asks("right?", "for hunter2"), "hunter2").unwrap_err();
-        assert!(
-            error.contains("secret") && !error.contains("hunter2"),
-            "{error}"
-        );
+/// The words of a question to a person.
+fn worded(params: &Value) -> String {
+    let param = |name: &str| params.get(name).and_then(Value::as_str);
+    match (param("message"), param("url")) {
+        (Some(message), Some(url)) => format!("{message} {url}"),
+        (Some(message), None) => message.to_owned(),
+        (None, _) => "a question without words".to_owned(),
     }
 }

@@ -5,10 +5,7 @@ use std::{fmt, ops::Range, sync::Arc};
 
 use serde_json::{Value, value::RawValue};
 
-use super::{
-    bounds,
-    message::{Body, RpcError},
-};
+use super::{bounds, message::RpcError};
 
 /// One JSON value inside a line of a server; clones share the line.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,7 +22,13 @@ impl fmt::Debug for Raw {
 }
 
 impl Raw {
-    /// The JSON text.
+    pub(super) fn within(line: String, range: Range<usize>) -> Self {
+        Self {
+            line: Arc::new(line),
+            range,
+        }
+    }
+
     pub(crate) fn get(&self) -> &str {
         self.line.get(self.range.clone()).unwrap_or_default()
     }
@@ -38,9 +41,7 @@ impl Raw {
             range: self.range.start + within.start..self.range.start + within.end,
         }
     }
-}
 
-impl Raw {
     /// All of it as a value, unless it holds so many that they would take many times the memory of
     /// their text.
     pub(crate) fn value(&self) -> Result<Value, String> {
@@ -73,60 +74,23 @@ fn values(json: &str) -> usize {
 impl From<String> for Raw {
     /// A text that is one JSON value.
     fn from(text: String) -> Self {
-        Self {
-            range: 0..text.len(),
-            line: Arc::new(text),
-        }
+        let range = 0..text.len();
+        Self::within(text, range)
     }
 }
 
 /// Where in `whole` its part lies.
-fn place(whole: &[u8], part: &str) -> Range<usize> {
+pub(super) fn place(whole: &[u8], part: &str) -> Range<usize> {
     let start = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
     start..start + part.len()
 }
 
-/// The answer to a request of ours, free of the buffer it was read in.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
     Result(Raw),
     Error(RpcError),
     /// Neither, and why.
     Malformed(String),
-}
-
-impl Answer {
-    /// Keeps the line of an answer, whose buffer is the reader's to give.
-    pub(super) fn keep(body: Kept, line: Vec<u8>) -> Self {
-        match body {
-            Kept::Error(error) => Self::Error(error),
-            Kept::Malformed(reason) => Self::Malformed(reason),
-            Kept::Result(range) => match String::from_utf8(line) {
-                Ok(line) => Self::Result(Raw {
-                    line: Arc::new(line),
-                    range,
-                }),
-                Err(error) => Self::Malformed(format!("it is not UTF-8: {error}")),
-            },
-        }
-    }
-}
-
-/// A body that borrows no more: of a result, where in its message it lies.
-pub(super) enum Kept {
-    Result(Range<usize>),
-    Error(RpcError),
-    Malformed(String),
-}
-
-impl Kept {
-    pub(super) fn of(body: Body<'_>, message: &[u8]) -> Self {
-        match body {
-            Body::Result(raw) => Self::Result(place(message, raw.get())),
-            Body::Error(error) => Self::Error(error),
-            Body::Malformed(reason) => Self::Malformed(reason),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -147,9 +111,9 @@ mod tests {
 
     #[test]
     fn a_part_of_a_part_is_the_text_that_came() {
-        let line = br#"{"result": {"a": [1, {"b":2}]}}"#.to_vec();
-        let raw = Answer::keep(Kept::Result(11..line.len() - 1), line);
-        let Answer::Result(raw) = raw else { panic!() };
+        let line = r#"{"result": {"a": [1, {"b":2}]}}"#.to_owned();
+        let end = line.len() - 1;
+        let raw = Raw::within(line, 11..end);
         assert_eq!(raw.get(), r#"{"a": [1, {"b":2}]}"#);
         let members: std::collections::BTreeMap<&str, &RawValue> =
             serde_json::from_str(raw.get()).unwrap();

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use nix::sys::signal::Signal;
+
 use crate::task::Timings;
 
 /// Everything here is free of the secrets named in the server's spec.
@@ -12,17 +14,14 @@ pub(crate) struct ServerReport {
     pub(crate) parting: Parting,
     /// The last 8 KiB it wrote to stderr, invalid UTF-8 replaced.
     pub(crate) stderr_tail: String,
-    /// All it wrote to stderr.
     pub(crate) stderr_bytes: u64,
     pub(crate) stdout_noise: Noise,
     /// The negotiated version, such as `2025-11-25`.
     pub(crate) protocol: Option<String>,
-    /// Name and version, as the server gives them.
     pub(crate) server_info: Option<(String, String)>,
     /// What it asked for while it was called (elicitation, sampling); we refused.
     pub(crate) asked: Option<String>,
     pub(crate) timings: Timings,
-    /// Processes it left behind, which we ended.
     pub(crate) killed: Vec<Killed>,
 }
 
@@ -38,7 +37,6 @@ pub(crate) enum Parting {
     Helped,
 }
 
-/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitDescription {
     Code(i32),
@@ -49,29 +47,12 @@ impl fmt::Display for ExitDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(number) => match signal_name(*number) {
-                Some(name) => write!(f, "signal {number} ({name})"),
-                None => write!(f, "signal {number}"),
+            Self::Signal(number) => match Signal::try_from(*number) {
+                Ok(signal) => write!(f, "signal {number} ({signal})"),
+                Err(_) => write!(f, "signal {number}"),
             },
         }
     }
-}
-
-/// The signals a server usually ends by.
-const fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        15 => "SIGTERM",
-        _ => return None,
-    })
 }
 
 /// Lines on stdout that were no messages of the protocol.

@@ -1,45 +1,34 @@
 //! A running server and the talk with it. Every wait here also ends when the server does, when a
 //! limit runs out and when a signal asks us to stop; none relies on the server for that.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{future::pending, time::Duration};
 
-use rmcp::{
-    RoleClient,
-    model::{ClientRequest, ProtocolVersion},
-    service::{PeerRequestOptions, RunningService},
-};
 use rustix::process::Signal;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use tokio::{
     join, select,
-    task::yield_now,
     time::{Instant, sleep_until, timeout},
 };
 
 use super::{
-    alarm::Alarm,
     bounds,
-    child::{Child, Reaped, Started},
-    desk::{Desk, End},
-    error::{CallError, Limit},
-    handler::Handler,
+    child::{Child, Reaped, Started, failed},
+    error::{CallError, Hint, Limit},
+    message::{DISCOVER, MODERN, RpcError, is_greeting, is_modern, members, sender},
     raw::Answer,
     report::{Killed, Parting, ServerReport},
-    spec::{Caller, Progress, ServerSpec},
-    stderr::Stderr,
-    wire::Wire,
+    spec::{Progress, ServerSpec},
+    wait::{Alarm, Halt, Limits},
+    wire::{End, Wire},
 };
 use crate::{
-    host::{Host, Interrupt, Moment},
-    task::{Phase, Protocol, Secrets, Timings},
+    host::{Host, Moment},
+    task::Timings,
 };
-
-/// rmcp's side of a session.
-pub(super) type Service = RunningService<RoleClient, Handler>;
 
 /// After the server's end, its last lines are waited for this long: a grandchild may hold a pipe.
 const LAST_WORDS: Duration = Duration::from_millis(50);
-/// Enough for a reader to wake up, to empty a pipe and to hand on what it found.
-const LAST_TURNS: u32 = 16;
 /// A server that does not read must not delay its own end.
 const CANCEL_NOTICE: Duration = Duration::from_millis(50);
 /// From SIGTERM to SIGKILL.
@@ -61,121 +50,75 @@ pub(super) enum Standing {
 /// One server process and our ends of its pipes.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) server: String,
+    pub(super) spec: ServerSpec,
     pub(super) wire: Wire,
-    pub(super) desk: Arc<Desk>,
-    pub(super) secrets: Secrets,
-    pub(super) caller: Caller,
-    /// Since the handshake.
-    pub(super) service: Option<Service>,
+    pub(super) peer: Option<Peer>,
     pub(super) standing: Standing,
-    /// As the catalog says.
-    declared: Protocol,
+    /// How long the next exchange may take.
+    pub(super) limits: Limits,
+    /// The id of the next request, and its progress token.
+    pub(super) next_id: i64,
     pub(super) timings: Timings,
     pub(super) started: Moment,
+    alarm: Alarm,
     child: Child,
-    stderr: Stderr,
-    max_message_bytes: usize,
     parting: Parting,
     /// The end of the server and of what it left behind.
     reaped: Reaped,
 }
 
-/// Why a wait gave nothing.
+/// What is known of a server that was greeted.
 #[derive(Debug)]
-pub(super) enum Halt {
-    Signal(Interrupt),
-    Late(Limit, Duration),
-    Gone,
-    TooBig,
-    Malformed(String),
+pub(super) struct Peer {
+    pub(super) version: String,
+    pub(super) info: Option<Implementation>,
 }
 
-impl From<End> for Halt {
-    fn from(end: End) -> Self {
-        match end {
-            End::Closed => Self::Gone,
-            End::TooBig => Self::TooBig,
-            End::Malformed(reason) => Self::Malformed(reason),
-        }
-    }
-}
-
-/// How long an exchange may take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) idle: Option<Duration>,
-    pub(super) total: Duration,
-    pub(super) until: Instant,
+/// How a server calls itself.
+#[derive(Debug, Deserialize)]
+pub(super) struct Implementation {
+    name: String,
+    version: String,
 }
 
 impl Session {
-    /// Starts the server and begins to read from it. Needs a runtime around it.
     pub(super) fn open(spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
-        Self::with(Started::new(spec, host)?, spec)
+        Self::with(Started::new(spec, host)?, spec, host)
     }
 
-    /// Begins to read from a server that was started. Needs a runtime around it.
-    pub(super) fn with(server: Started, spec: &ServerSpec) -> Result<Self, CallError> {
+    /// Takes over a server that was started. Needs a runtime around it.
+    pub(super) fn with(server: Started, spec: &ServerSpec, host: &Host) -> Result<Self, CallError> {
         let started = server.began;
         let (child, pipes) = server.watched(spec)?;
-        let secrets = spec.secrets.clone();
-        let desk = Arc::new(Desk::new(&secrets));
+        let alarm = Alarm::new(host).map_err(failed(spec, "listen for signals"))?;
         Ok(Self {
-            server: spec.name.clone(),
-            wire: Wire::new(pipes.stdin, pipes.stdout, spec.max_message_bytes, &desk),
-            stderr: Stderr::drain(pipes.stderr, &secrets),
-            desk,
-            secrets,
-            caller: spec.caller,
-            service: None,
+            spec: spec.clone(),
+            wire: Wire::new(pipes, &spec.secrets, spec.max_message_bytes),
+            peer: None,
             standing: Standing::Open,
-            declared: spec.protocol,
+            limits: Limits::within(spec.startup_timeout),
+            next_id: 0,
             timings: Timings {
                 spawn_ms: millis(started.elapsed()),
                 ..Timings::default()
             },
             started,
+            alarm,
             child,
-            max_message_bytes: spec.max_message_bytes,
             parting: Parting::default(),
             reaped: Reaped::default(),
         })
     }
 
-    /// Does `work` (a part of the handshake) until it is done or something ends it.
-    pub(super) async fn guard<T>(
-        &self,
-        alarm: &Alarm<'_>,
-        limits: &Limits,
-        work: impl Future<Output = T>,
-    ) -> Result<T, Halt> {
-        let mut work = pin!(work);
-        select! {
-            biased;
-            signal = alarm.rung() => return Err(Halt::Signal(signal)),
-            done = &mut work => return Ok(done),
-            () = self.child.ended() => {}
-            () = sleep_until(limits.until) => return Err(Halt::Late(Limit::Total, limits.total)),
-        }
-        // It may have answered before it ended.
-        select! {
-            biased;
-            done = &mut work => Ok(done),
-            halt = self.gone() => Err(halt),
-        }
-    }
-
-    /// Does `work` of our own until it is done, a limit runs out or a signal stops us.
+    /// Does `work` of our own until it is done, the time is up or a signal stops us.
     pub(super) async fn unless_stopped<T>(
         &self,
-        alarm: &Alarm<'_>,
-        limits: &Limits,
+        limits: Limits,
         work: impl Future<Output = T>,
     ) -> Result<T, Halt> {
         select! {
             biased;
-            signal = alarm.rung() => Err(Halt::Signal(signal)),
+            signal = self.alarm.rung() => Err(Halt::Signal(signal)),
             done = work => Ok(done),
             () = sleep_until(limits.until) => Err(Halt::Late(Limit::Total, limits.total)),
         }
@@ -184,18 +127,23 @@ impl Session {
     /// Sends a request that may be repeated, and waits for its answer. A server that refuses the version of the
     /// request and supports it all the same is asked a second time, and no more (2026-07-28, Versioning).
     pub(super) async fn exchange(
-        &self,
-        alarm: &Alarm<'_>,
-        limits: &Limits,
-        request: ClientRequest,
+        &mut self,
+        method: &'static str,
+        params: Map<String, Value>,
         on_progress: &mut dyn FnMut(Progress),
     ) -> Result<Answer, Halt> {
-        let version = self.version().filter(|version| !version.has_initialize());
-        let again = version.map(|version| (version, request.clone()));
-        let answer = self.ask(alarm, limits, request, on_progress).await?;
-        match (&answer, again) {
-            (Answer::Error(error), Some((version, request))) if error.offers(version.as_str()) => {
-                self.ask(alarm, limits, request, on_progress).await
+        let answer = self.ask(method, params.clone(), on_progress).await?;
+        let version = if method == DISCOVER {
+            Some(MODERN)
+        } else {
+            self.version()
+        };
+        match (&answer, version) {
+            (Answer::Error(error), Some(version))
+                if is_modern(version)
+                    && error.supported().is_some_and(|all| all.contains(&version)) =>
+            {
+                self.ask(method, params, on_progress).await
             }
             _ => Ok(answer),
         }
@@ -203,122 +151,129 @@ impl Session {
 
     /// Sends a request and waits for its answer. A server that ends may have answered before.
     pub(super) async fn ask(
-        &self,
-        alarm: &Alarm<'_>,
-        limits: &Limits,
-        request: ClientRequest,
+        &mut self,
+        method: &'static str,
+        params: Map<String, Value>,
         on_progress: &mut dyn FnMut(Progress),
     ) -> Result<Answer, Halt> {
-        self.desk.await_next();
-        let Some(service) = &self.service else {
-            return Err(Halt::Gone);
-        };
-        let Ok(handle) = service
-            .send_cancellable_request(request, PeerRequestOptions::no_options())
-            .await
-        else {
-            return Err(self.gone().await);
-        };
+        let id = self.next_id;
+        self.next_id += 1;
+        let params = self.with_meta(method, id, params);
+        self.wire.send(id, method, params);
+        let limits = self.limits;
         let idle = limits.idle.unwrap_or(limits.total);
         let mut idle_until = Instant::now() + idle;
         let halt = loop {
             // Limits first: a server that never stops talking must not outrun them.
             select! {
                 biased;
-                signal = alarm.rung() => break Halt::Signal(signal),
+                signal = self.alarm.rung() => break Halt::Signal(signal),
                 () = sleep_until(limits.until) => break Halt::Late(Limit::Total, limits.total),
                 () = sleep_until(idle_until) => break Halt::Late(Limit::Idle, idle),
-                () = self.child.ended() => break Halt::Gone,
-                () = self.desk.rung() => {}
+                () = self.child.ended() => break self.gone().await,
+                () = self.wire.news() => {}
             }
-            let news = self.desk.news();
-            if let Some(progress) = news.progress {
+            if let Some(progress) = self.wire.progress.take() {
                 idle_until = Instant::now() + idle;
-                on_progress(self.without_secrets(progress));
+                let shown = |text: String| bounds::message(&self.spec.secrets.shown(&text));
+                on_progress(Progress {
+                    message: progress.message.map(shown),
+                    ..progress
+                });
             }
-            match (news.answer, news.end) {
-                (Some(answer), _) => return Ok(answer),
-                (None, Some(end)) => break end.into(),
-                (None, None) => {}
+            if let Some(answer) = self.wire.answer.take() {
+                return Ok(answer);
+            }
+            match &self.wire.end {
+                None => {}
+                Some(End::Closed) => break self.gone().await,
+                Some(end) => break Halt::End(end.clone()),
             }
         };
-        let halt = if matches!(halt, Halt::Gone) {
-            self.gone().await
-        } else {
-            halt
-        };
-        if let Some(answer) = self.desk.news().answer {
+        // It may have come at the same time.
+        let _ = timeout(Duration::ZERO, self.wire.news()).await;
+        if let Some(answer) = self.wire.answer.take() {
             return Ok(answer);
         }
-        if matches!(halt, Halt::Late(..) | Halt::Signal(_)) {
-            let reason = if matches!(halt, Halt::Signal(_)) {
-                "cancelled"
-            } else {
-                "timed out"
-            };
-            let _ = timeout(CANCEL_NOTICE, handle.cancel(Some(reason.to_owned()))).await;
+        let reason = match halt {
+            Halt::Late(..) => "timed out",
+            Halt::Signal(_) => "cancelled",
+            Halt::End(_) => return Err(halt),
+        };
+        if !is_greeting(method) {
+            let params = members([("requestId", id.into()), ("reason", reason.into())]);
+            self.wire.write(None, "notifications/cancelled", params);
+            let _ = timeout(CANCEL_NOTICE, self.wire.written()).await;
         }
         Err(halt)
     }
 
-    /// The start of a text from the server, without secrets: for an error.
-    pub(super) fn excerpt(&self, text: &str) -> String {
-        const KEPT: usize = 300;
-        let text = self.secrets.cut(text);
-        let mut start: String = text.chars().take(KEPT).collect();
-        if start.len() < text.len() {
-            start.push('…');
+    /// Sends a notification, and waits until it is on its way.
+    pub(super) async fn notify(&mut self, method: &str) -> Result<(), Halt> {
+        let limits = self.limits;
+        self.wire.write(None, method, Map::new());
+        select! {
+            biased;
+            signal = self.alarm.rung() => return Err(Halt::Signal(signal)),
+            () = self.wire.written() => {}
+            () = self.child.ended() => return Err(self.gone().await),
+            () = sleep_until(limits.until) => return Err(Halt::Late(Limit::Total, limits.total)),
         }
-        start
+        if self.wire.is_open() {
+            Ok(())
+        } else {
+            Err(self.gone().await)
+        }
     }
 
-    fn without_secrets(&self, progress: Progress) -> Progress {
-        Progress {
-            message: progress
-                .message
-                .map(|text| bounds::message(&self.secrets.shown(&text))),
-            ..progress
+    /// The parameters with what the era wants beside them.
+    fn with_meta(
+        &self,
+        method: &str,
+        id: i64,
+        mut params: Map<String, Value>,
+    ) -> Map<String, Value> {
+        let mut meta = match self.version() {
+            Some(version) if is_modern(version) => sender(version, self.spec.caller),
+            None if method == DISCOVER => sender(MODERN, self.spec.caller),
+            _ => Map::new(),
+        };
+        if !is_greeting(method) {
+            meta.insert("progressToken".to_owned(), id.into());
         }
+        if !meta.is_empty() {
+            params.insert("_meta".to_owned(), Value::Object(meta));
+        }
+        params
+    }
+
+    /// The start of a text from the server, without secrets: for an error.
+    pub(super) fn excerpt(&self, text: &str) -> String {
+        bounds::excerpt(&self.spec.secrets.cut(text))
     }
 
     /// The pipes are closed or the process has ended: takes in what is left, and says which.
-    pub(super) async fn gone(&self) -> Halt {
-        let _ = timeout(LAST_WORDS, async {
-            join!(
-                self.child.ended(),
-                self.wire.read_out(),
-                self.stderr.read_out()
-            );
-        })
-        .await;
-        // On a busy machine that time may pass without the readers' having had a turn.
-        for _ in 0..LAST_TURNS {
-            yield_now().await;
-        }
-        self.desk.peek_end().map_or(Halt::Gone, Halt::from)
+    async fn gone(&mut self) -> Halt {
+        let (child, wire) = (&self.child, &mut self.wire);
+        let _ = timeout(LAST_WORDS, async { join!(child.ended(), wire.read_out()) }).await;
+        Halt::End(self.wire.end.clone().unwrap_or(End::Closed))
     }
 
     /// The error of a wait that ended too early, in the words of its phase.
-    pub(super) fn error(&self, halt: Halt, phase: Phase, method: &'static str) -> CallError {
-        let server = self.server.clone();
-        let stderr_tail = self.stderr.so_far(&self.secrets).0;
-        let ended = self.child.status();
-        let heard = self.desk.heard();
+    pub(super) fn error(&self, halt: Halt, method: &'static str) -> CallError {
+        let server = self.spec.name.clone();
+        let greeting = is_greeting(method);
         match halt {
             Halt::Signal(signal) => CallError::Cancelled { server, signal },
-            Halt::TooBig => CallError::TooBig {
+            Halt::End(End::TooBig) => CallError::TooBig {
                 server,
-                limit: self.max_message_bytes,
+                limit: self.spec.max_message_bytes,
             },
-            Halt::Malformed(reason) => CallError::Malformed {
-                server,
-                method,
-                reason: self.excerpt(&reason),
-            },
-            Halt::Late(_, after) if phase <= Phase::Negotiate => CallError::StartupTimeout {
+            Halt::End(End::Malformed(reason)) => self.malformed(method, &reason),
+            Halt::Late(_, after) if greeting => CallError::StartupTimeout {
                 server,
                 after,
-                stderr_tail,
+                stderr_tail: self.stderr_tail(),
                 noise: self.first_noise(),
             },
             Halt::Late(limit, after) => CallError::TimedOut {
@@ -329,105 +284,135 @@ impl Session {
                 asked: self.question(),
                 noise: self.first_noise(),
             },
-            Halt::Gone if phase <= Phase::Negotiate => CallError::ExitedBeforeReady {
+            Halt::End(End::Closed) if greeting => CallError::ExitedBeforeReady {
                 server,
-                ended,
-                heard,
-                stderr_tail,
+                ended: self.child.status(),
+                heard: self.wire.heard,
+                stderr_tail: self.stderr_tail(),
             },
-            Halt::Gone => CallError::Died {
+            Halt::End(End::Closed) => CallError::Died {
                 server,
                 method,
-                ended,
-                heard,
-                stderr_tail,
+                ended: self.child.status(),
+                heard: self.wire.heard,
+                stderr_tail: self.stderr_tail(),
             },
+        }
+    }
+
+    /// The error of an answer that breaks the protocol.
+    pub(super) fn malformed(&self, method: &'static str, reason: &str) -> CallError {
+        CallError::Malformed {
+            server: self.spec.name.clone(),
+            method,
+            reason: self.excerpt(reason),
+        }
+    }
+
+    pub(super) fn rpc(&self, method: &'static str, error: RpcError, hint: Hint) -> CallError {
+        let secrets = &self.spec.secrets;
+        CallError::Rpc {
+            server: self.spec.name.clone(),
+            method,
+            code: error.code,
+            message: bounds::message(&secrets.cut(&error.message)),
+            data: error.data.map(|data| Box::new(secrets.cut_value(data))),
+            asked: self.question(),
+            hint,
         }
     }
 
     /// The error of a server that speaks no version we do, or none it is said to.
     pub(super) fn mismatch(&self, reason: &str) -> CallError {
         CallError::ProtocolMismatch {
-            server: self.server.clone(),
+            server: self.spec.name.clone(),
             reason: self.excerpt(reason),
-            declared: self.declared,
+            declared: self.spec.protocol,
         }
     }
 
-    /// Whether it still runs, and is listened to.
+    /// Whether it still runs, is listened to and was not told to end.
     pub(super) fn is_up(&self) -> bool {
-        self.child.status().is_none() && self.desk.peek_end().is_none()
+        self.child.status().is_none() && self.wire.is_open()
     }
 
     /// What came of the call before counts no more: it was good, so the era is agreed on.
     pub(super) fn turn(&mut self) {
-        self.desk.turn();
+        self.wire.turn();
         self.standing = Standing::Agreed;
         self.timings = Timings::default();
     }
 
-    /// The version agreed on.
-    pub(super) fn version(&self) -> Option<ProtocolVersion> {
-        let service = self.service.as_ref()?;
-        Some(service.peer_info()?.protocol_version.clone())
+    pub(super) fn version(&self) -> Option<&str> {
+        self.peer.as_ref().map(|peer| peer.version.as_str())
     }
 
     /// Whether that is 2026-07-28 or later.
     pub(super) fn is_modern(&self) -> bool {
-        self.version()
-            .is_some_and(|version| !version.has_initialize())
+        self.version().is_some_and(is_modern)
     }
 
     /// What the server asked for while it was called.
     pub(super) fn question(&self) -> Option<String> {
-        let question = self.desk.question()?;
-        Some(bounds::message(&self.secrets.cut(&question)))
+        let question = self.wire.asked.as_ref()?;
+        Some(bounds::message(&self.spec.secrets.cut(question)))
+    }
+
+    fn stderr_tail(&self) -> String {
+        self.wire.stderr.tail(&self.spec.secrets)
     }
 
     /// The first line on stdout that was no message.
     fn first_noise(&self) -> String {
-        let noise = self.desk.noise_so_far().sample;
+        let noise = self.wire.noise().sample;
         self.excerpt(noise.lines().next().unwrap_or_default())
     }
 
     /// Ends the server: stdin closed, time to end by itself, SIGTERM to its group, SIGKILL.
-    pub(super) async fn stop(&mut self, grace: Duration) {
+    pub(super) async fn stop(&mut self) {
         self.wire.close_stdin();
         self.parting = Parting::Itself;
-        if timeout(grace, self.child.ended()).await.is_err() {
+        if timeout(self.spec.shutdown_grace, self.ended())
+            .await
+            .is_err()
+        {
             self.parting = Parting::Helped;
             self.child.signal(Signal::TERM);
             // What is still alive after this, `reap` kills.
-            let _ = timeout(TERM_GRACE, self.child.ended()).await;
+            let _ = timeout(TERM_GRACE, self.ended()).await;
         }
         self.reaped = self.child.reap();
-        let _ = timeout(LAST_WORDS, self.stderr.read_out()).await;
+        let _ = timeout(LAST_WORDS, self.wire.read_out()).await;
+    }
+
+    /// Waits until the server has ended. What it still says is read, so that it can end.
+    async fn ended(&mut self) {
+        let wire = &mut self.wire;
+        let reading = async {
+            wire.read_out().await;
+            pending::<()>().await;
+        };
+        select! {
+            () = self.child.ended() => {}
+            () = reading => {}
+        }
     }
 
     pub(super) fn report(&self) -> ServerReport {
-        let (stderr_tail, stderr_bytes) = self.stderr.so_far(&self.secrets);
-        let peer = self
-            .service
-            .as_ref()
-            .and_then(|service| service.peer_info());
-        let info = peer.as_ref().and_then(|peer| peer.server_info.as_ref());
-        let cut = |text: &str| bounds::name(&self.secrets.cut(text));
+        let cut = |text: &str| bounds::name(&self.spec.secrets.cut(text));
+        let info = self.peer.as_ref().and_then(|peer| peer.info.as_ref());
+        let killed = self.reaped.killed.iter();
         ServerReport {
             exit_status: self.child.status(),
             parting: self.parting,
-            stderr_tail,
-            stderr_bytes,
-            stdout_noise: self.desk.noise_so_far(),
-            protocol: peer
-                .as_ref()
-                .map(|peer| cut(&peer.protocol_version.to_string())),
+            stderr_tail: self.stderr_tail(),
+            stderr_bytes: self.wire.stderr.total,
+            stdout_noise: self.wire.noise(),
+            protocol: self.version().map(cut),
             server_info: info.map(|info| (cut(&info.name), cut(&info.version))),
             asked: self.question(),
             timings: self.timings,
-            killed: self
-                .reaped
-                .killed
-                .iter()
+            killed: killed
                 .map(|killed| Killed {
                     pid: killed.pid,
                     name: cut(&killed.name),
@@ -437,7 +422,6 @@ impl Session {
     }
 }
 
-/// Whole milliseconds.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -45,11 +45,11 @@ impl fmt::Debug for ServerSpec {
 }
 
 impl ServerSpec {
-    /// Room for an answer with a large base64 asset; four times what rmcp allows.
+    /// Room for an answer with a large base64 asset.
     pub(crate) const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-    /// Whether a server of the one is as good as one of the other. The secrets, too: they are cut from all
-    /// that it says.
+    /// Whether a server of the one can stand in for one of the other. The secrets count: they are cut from all that it
+    /// says.
     pub(super) fn starts_as(&self, other: &Self) -> bool {
         self.name == other.name
             && self.argv == other.argv
@@ -62,18 +62,18 @@ impl ServerSpec {
     }
 }
 
-/// Whether anybody can answer what a server asks before it goes on.
+/// Whether the caller can answer what a server asks before it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// Nobody: no capability is declared, and a server that keeps the protocol does not ask.
+    /// It cannot: no capability is declared, and a server that keeps the protocol does not ask.
     Silent,
-    /// Our caller, by a later call: `elicitation` is declared (2026-07-28, Elicitation). Not to a
-    /// server of the older era: that one would want its answer while the call runs.
+    /// It can, in a later call: `elicitation` is declared (2026-07-28, Elicitation). It is not declared to a server of
+    /// the older era, which would expect the answer while the call runs.
     Answers,
 }
 
 /// What takes a call up again that ended with questions (2026-07-28, Multi Round-Trip Requests).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Resumption {
     /// `inputResponses`, by the names of the questions; none if there was no question.
     pub(crate) responses: Option<BTreeMap<String, Value>>,
@@ -81,7 +81,6 @@ pub(crate) struct Resumption {
     pub(crate) state: Option<String>,
 }
 
-/// One `tools/call`.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolCall {
     pub(crate) tool: String,

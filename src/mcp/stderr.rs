@@ -1,70 +1,53 @@
-//! A server's stderr: always drained, so that it never blocks there; only the end is kept.
+//! A server's stderr: always drained, so that the server never blocks there. Only its end is kept; [`cause`] finds the
+//! line in it that tells why the server ended.
 
-use std::{
-    ops::Range,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
-use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, sync::watch};
+use regex::Regex;
+use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver};
 
 use crate::task::Secrets;
 
 const TAIL_BYTES: usize = 8 * 1024;
 const BLOCK_BYTES: usize = 16 * 1024;
 
-/// What came so far.
-#[derive(Debug)]
-pub(super) struct Stderr {
-    kept: Arc<Mutex<Kept>>,
-    /// Closed at its end.
-    reading: watch::Receiver<()>,
-}
-
 #[derive(Debug, Default)]
-struct Kept {
-    /// The tail, and before it one byte and as much as the longest secret is long.
+pub(super) struct Stderr {
+    /// None at its end.
+    pipe: Option<Receiver>,
+    /// How many bytes are kept: the tail, and before it one byte and as much as the longest secret is long.
+    window: usize,
     bytes: Vec<u8>,
-    total: u64,
+    pub(super) total: u64,
 }
 
 impl Stderr {
-    /// Starts to read.
-    pub(super) fn drain(mut stderr: Receiver, secrets: &Secrets) -> Self {
-        let kept = Arc::new(Mutex::new(Kept::default()));
-        let window = TAIL_BYTES + 1 + secrets.longest();
-        let (done, reading) = watch::channel(());
-        let shared = Arc::clone(&kept);
-        tokio::spawn(async move {
-            // Not zeroed: most servers say little, and touch little of it.
-            let mut block = Vec::with_capacity(BLOCK_BYTES);
-            while let Ok(count @ 1..) = stderr.read_buf(&mut block).await {
-                let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.total += count as u64;
-                kept.bytes.append(&mut block);
-                let surplus = kept.bytes.len().saturating_sub(window);
-                kept.bytes.drain(..surplus);
-            }
-            drop(done);
-        });
-        Self { kept, reading }
+    pub(super) fn new(pipe: Option<Receiver>, secrets: &Secrets) -> Self {
+        Self {
+            pipe,
+            window: TAIL_BYTES + 1 + secrets.longest(),
+            ..Self::default()
+        }
     }
 
-    /// Waits for its end.
-    pub(super) async fn read_out(&self) {
-        let _ = self.reading.clone().changed().await;
+    pub(super) fn is_open(&self) -> bool {
+        self.pipe.is_some()
     }
 
-    /// The tail without secrets, and the number of all bytes.
-    pub(super) fn so_far(&self, secrets: &Secrets) -> (String, u64) {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        (kept.shown(secrets), kept.total)
+    pub(super) async fn read(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        self.bytes.reserve(BLOCK_BYTES);
+        match pipe.read_buf(&mut self.bytes).await {
+            Ok(count @ 1..) => self.total += count as u64,
+            Ok(0) | Err(_) => self.pipe = None,
+        }
+        let surplus = self.bytes.len().saturating_sub(self.window);
+        self.bytes.drain(..surplus);
     }
-}
 
-impl Kept {
     /// The tail without secrets. In a line whose beginning is no longer kept, the end of a long secret could not be told
     /// from other text.
-    fn shown(&self, secrets: &Secrets) -> String {
+    pub(super) fn tail(&self, secrets: &Secrets) -> String {
         let tail = tail(&self.bytes);
         let before = self.bytes.get(..tail.start).unwrap_or_default();
         let begins = self.total == self.bytes.len() as u64 || before.contains(&b'\n');
@@ -76,8 +59,8 @@ impl Kept {
     }
 }
 
-/// The last bytes from the beginning of a line on, or of a word where they are one line: behind the half of
-/// a link nobody could tell that a password or a signature stands there.
+/// The last bytes, from the beginning of a line, or of a word if they are one line. From the middle of a link on, its
+/// password or signature could not be recognised.
 fn tail(bytes: &[u8]) -> Range<usize> {
     let end = bytes.len();
     let Some(before) = end.checked_sub(TAIL_BYTES + 1) else {
@@ -94,6 +77,66 @@ fn tail(bytes: &[u8]) -> Range<usize> {
         .unwrap_or(end)..end
 }
 
+/// How interpreters and programs begin the line that names an error, at the left margin: a name that ends so, or
+/// a word for it.
+static NAMES_IT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?ix)
+        ^(uncaught\s|unhandled\s|caused\ by:\s|exception\ in\ )?[\w.$/:-]*
+          (error|exception|failure|panic|fatal|err!)\b(\s\[[^\]]*\])?\s?[:(\ ]
+        | ^[\w.$]*(error|exception|exit|interrupt)(:\s|$)
+        | panicked\ at
+        | \b(cannot|can't|could\ not|couldn't|unable\ to|failed\ to|no\ such|not\ found|denied|refused|missing
+             |not\ set|required|invalid|unknown\ (option|command|argument|flag)|unrecognized|usage)\b
+        ",
+    )
+    .ok()
+});
+
+/// What says where more can be read, or that there is an error: not which.
+const ELSEWHERE: [&str; 6] = [
+    "a complete log of this run",
+    "another exception occurred",
+    "direct cause of the following exception",
+    "note: run with `rust_backtrace",
+    "for more information",
+    "--help",
+];
+
+/// The line, and the next one with it where it only announces that.
+pub(super) fn cause(stderr: &str) -> Option<Cow<'_, str>> {
+    let lines: Vec<&str> = stderr.lines().map(str::trim_end).collect();
+    let said = |line: &&str| !line.trim().is_empty();
+    let last = lines.iter().rev().find(|line| said(line))?;
+    // npm says first what is wrong, and then much else.
+    let npm = |line: &str| line.starts_with("npm error") || line.starts_with("npm ERR!");
+    let of_npm = lines.iter().find(|line| {
+        npm(line) && !line.contains(" code ") && line.split_whitespace().nth(2).is_some()
+    });
+    let at = of_npm
+        .and_then(|line| lines.iter().position(|other| other == line))
+        .or_else(|| lines.iter().rposition(|line| tells(line)));
+    let Some(at) = at else {
+        return Some(Cow::Borrowed(last.trim()));
+    };
+    let line = lines.get(at).copied().unwrap_or(last).trim();
+    let next = lines.iter().skip(at + 1).find(|line| said(line));
+    match next {
+        Some(next) if line.ends_with(':') => Some(Cow::Owned(format!("{line} {}", next.trim()))),
+        _ => Some(Cow::Borrowed(line)),
+    }
+}
+
+/// Whether a line names an error. What is indented belongs to another line.
+fn tells(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    !line.starts_with(char::is_whitespace)
+        && !ELSEWHERE.iter().any(|words| lower.contains(words))
+        && NAMES_IT
+            .as_ref()
+            .is_some_and(|pattern| pattern.is_match(line))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,14 +145,16 @@ mod tests {
     fn the_end_of_a_secret_that_is_longer_than_what_is_kept_is_not_shown() {
         let secret = "some words ".repeat(30_000);
         let secrets = Secrets::new([secret.clone()]);
-        let kept = |said: &str| Kept {
+        let kept = |said: &str| Stderr {
+            pipe: None,
+            window: 200_000,
             bytes: said.as_bytes()[said.len() - 200_000..].to_vec(),
             total: said.len() as u64,
         };
-        assert_eq!(kept(&format!("token {secret}bad")).shown(&secrets), "");
+        assert_eq!(kept(&format!("token {secret}bad")).tail(&secrets), "");
         let last = kept(&format!("token {secret}bad\nlast line"));
-        assert_eq!(last.shown(&secrets), "last line");
-        let without = kept(&"word ".repeat(60_000)).shown(&Secrets::default());
+        assert_eq!(last.tail(&secrets), "last line");
+        let without = kept(&"word ".repeat(60_000)).tail(&Secrets::default());
         assert!(without.starts_with("word "));
     }
 
@@ -141,5 +186,66 @@ mod tests {
         assert_eq!(shown(&"A".repeat(TAIL_BYTES + 1)), "");
         assert_eq!(shown("?sig=a"), "?sig=a");
         assert_eq!(shown(""), "");
+    }
+
+    #[test]
+    fn the_line_that_names_the_error_is_told_whatever_comes_after_it() {
+        for (stderr, told) in [
+            (
+                "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/srv/x.js'\n    \
+                 at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15) {\n  code: 'MODULE_NOT_FOUND',\n  \
+                 requireStack: []\n}\n\nNode.js v22.11.0\n",
+                "Error: Cannot find module '/srv/x.js'",
+            ),
+            (
+                "node:internal/process/esm:1\nError [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /a.js\n    \
+                 at a\n\nNode.js v20.1.0",
+                "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /a.js",
+            ),
+            (
+                "/a.js:1\nfoo bar\n    ^^^\n\nSyntaxError: Unexpected identifier 'bar'\n    at wrap\n\nNode.js v20.1.0",
+                "SyntaxError: Unexpected identifier 'bar'",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"/a.py\", line 1, in <module>\n    import x\n\
+                 ModuleNotFoundError: No module named 'x'\n",
+                "ModuleNotFoundError: No module named 'x'",
+            ),
+            (
+                "python3: can't open file '/srv/none.py': [Errno 2] No such file or directory\n",
+                "python3: can't open file '/srv/none.py': [Errno 2] No such file or directory",
+            ),
+            (
+                "Exception in thread \"main\" java.lang.RuntimeException: outer\n\tat A.main(A.java:1)\nCaused by: \
+                 java.io.IOException: disk\n\tat B\n\t... 1 more\n",
+                "Caused by: java.io.IOException: disk",
+            ),
+            (
+                "thread 'main' panicked at src/main.rs:2:5:\nthe key is empty\nnote: run with `RUST_BACKTRACE=1` \
+                 environment variable to display a backtrace\n",
+                "thread 'main' panicked at src/main.rs:2:5: the key is empty",
+            ),
+            (
+                "panic: open /a: it is gone\n\ngoroutine 1 [running]:\nmain.main()\n\t/a.go:5 +0x1d\nexit status 2\n",
+                "panic: open /a: it is gone",
+            ),
+            (
+                "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/x - Not found\nnpm error \
+                 404\nnpm error A complete log of this run can be found in: /root/.npm/_logs/1.log\n",
+                "npm error 404 Not Found - GET https://registry.npmjs.org/x - Not found",
+            ),
+            (
+                "sh: 1: nothing-here: not found\n",
+                "sh: 1: nothing-here: not found",
+            ),
+            (
+                "starting\nError: API_KEY is not set\nbye\n",
+                "Error: API_KEY is not set",
+            ),
+            ("no words for it\nbut the last\n\n", "but the last"),
+        ] {
+            assert_eq!(cause(stderr).as_deref(), Some(told), "{stderr}");
+        }
+        assert_eq!(cause(" \n\n"), None);
     }
 }

@@ -158,6 +158,16 @@ impl Stage {
     }
 }
 
+/// Calls a tool on a server of its own.
+fn call(
+    server: &ServerSpec,
+    call: &ToolCall,
+    host: &Host,
+    progress: &mut dyn FnMut(Progress),
+) -> CallEnd {
+    call_among(&mut Vec::new(), After::End, server, call, host, progress)
+}
+
 fn structured(answer: &ToolAnswer) -> Option<&Value> {
     match answer.structured.as_ref()? {
         Part::Read(value) => Some(value),

@@ -1,19 +1,17 @@
 //! What a server says of its tools: `tools/list`, page by page.
 
-use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    alarm::Alarm,
+    answer,
     bounds::{self, LIST_BYTES, TOOL_BYTES},
     error::CallError,
-    raw::{Answer, Raw},
-    session::{Limits, Session},
+    message::{LIST, members},
+    raw::Raw,
+    session::Session,
 };
-use crate::task::{Phase, Pin};
-
-pub(super) const METHOD: &str = "tools/list";
+use crate::task::Pin;
 /// A server with more pages of tools than this repeats itself.
 const MAX_PAGES: usize = 100;
 /// How alike a name must be to be offered instead (Jaro–Winkler), and how many are.
@@ -56,14 +54,12 @@ pub(crate) struct ToolListing {
 const PROGRAMS: &str = "oneact/programs";
 
 impl ToolListing {
-    /// The programs it says it starts.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
         let named = self.meta.as_ref().and_then(|meta| meta.get(PROGRAMS));
         let named = named.and_then(Value::as_array).into_iter().flatten();
         named.filter_map(Value::as_str)
     }
 
-    /// What the tool is now.
     pub(crate) fn pin(&self) -> Pin {
         Pin::of(
             &self.name,
@@ -87,12 +83,8 @@ pub(crate) struct Hints {
 }
 
 /// All tools, in the server's order.
-pub(super) async fn all(
-    session: &Session,
-    limits: &Limits,
-    alarm: &Alarm<'_>,
-) -> Result<Vec<ToolListing>, CallError> {
-    let mut pages = Pages::new(session, limits, alarm);
+pub(super) async fn all(session: &mut Session) -> Result<Vec<ToolListing>, CallError> {
+    let mut pages = Pages::new(session);
     let mut tools = Vec::new();
     while let Some(page) = pages.next().await? {
         for tool in page {
@@ -103,13 +95,8 @@ pub(super) async fn all(
 }
 
 /// The tool of that name, from the first page that lists it. Of the others only the names are read.
-pub(super) async fn find(
-    session: &Session,
-    name: &str,
-    limits: &Limits,
-    alarm: &Alarm<'_>,
-) -> Result<ToolListing, CallError> {
-    let mut pages = Pages::new(session, limits, alarm);
+pub(super) async fn find(session: &mut Session, name: &str) -> Result<ToolListing, CallError> {
+    let mut pages = Pages::new(session);
     let mut available = Vec::new();
     while let Some(page) = pages.next().await? {
         for tool in page {
@@ -120,10 +107,11 @@ pub(super) async fn find(
             available.push(named.name);
         }
     }
-    let cut = |name: &String| session.secrets.cut(name);
+    let spec = &session.spec;
+    let cut = |name: &String| spec.secrets.cut(name);
     let shown = |names: Vec<String>| names.iter().map(cut).collect();
     Err(CallError::UnknownTool {
-        server: session.server.clone(),
+        server: spec.name.clone(),
         tool: name.to_owned(),
         near: shown(near(name, &available)),
         available: shown(available),
@@ -132,27 +120,18 @@ pub(super) async fn find(
 
 /// The pages of a list, one after the other.
 struct Pages<'a> {
-    session: &'a Session,
-    limits: &'a Limits,
-    alarm: &'a Alarm<'a>,
-    next: Next,
+    session: &'a mut Session,
+    /// The parameters that ask for the next one.
+    next: Option<Map<String, Value>>,
     count: usize,
     bytes: usize,
 }
 
-enum Next {
-    First,
-    Cursor(String),
-    End,
-}
-
 impl<'a> Pages<'a> {
-    fn new(session: &'a Session, limits: &'a Limits, alarm: &'a Alarm<'a>) -> Self {
+    fn new(session: &'a mut Session) -> Self {
         Self {
             session,
-            limits,
-            alarm,
-            next: Next::First,
+            next: Some(Map::new()),
             count: 0,
             bytes: 0,
         }
@@ -160,44 +139,29 @@ impl<'a> Pages<'a> {
 
     /// The texts of the tools on the next page.
     async fn next(&mut self) -> Result<Option<Vec<Raw>>, CallError> {
-        let cursor = match std::mem::replace(&mut self.next, Next::End) {
-            Next::First => None,
-            Next::Cursor(cursor) => Some(cursor),
-            Next::End => return Ok(None),
+        let Some(params) = self.next.take() else {
+            return Ok(None);
         };
         if self.count == MAX_PAGES {
-            return Err(self.malformed(&format!(
-                "its list of tools has more than {MAX_PAGES} pages"
-            )));
+            return Err(self.session.malformed(
+                LIST,
+                &format!("its list of tools has more than {MAX_PAGES} pages"),
+            ));
         }
         self.count += 1;
-        let raw = self.ask(cursor).await?;
+        let answer = self.session.exchange(LIST, params, &mut |_| ()).await;
+        let answer = answer.map_err(|halt| self.session.error(halt, LIST))?;
+        let raw = answer::result(self.session, LIST, answer)?;
         self.bytes += raw.get().len();
         if self.bytes > LIST_BYTES {
             let problem = bounds::too_long("its list of tools", self.bytes, LIST_BYTES);
-            return Err(self.malformed(&problem));
+            return Err(self.session.malformed(LIST, &problem));
         }
         let page: Page<'_> = self.parsed(&raw)?;
         let tools = page.tools.into_iter().map(|tool| raw.part(tool)).collect();
-        if let Some(cursor) = page.next_cursor {
-            self.next = Next::Cursor(cursor);
-        }
+        let cursor = page.next_cursor;
+        self.next = cursor.map(|cursor| members([("cursor", cursor.into())]));
         Ok(Some(tools))
-    }
-
-    async fn ask(&self, cursor: Option<String>) -> Result<Raw, CallError> {
-        let session = self.session;
-        let params = PaginatedRequestParams::default().with_cursor(cursor);
-        let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-        let body = session
-            .exchange(self.alarm, self.limits, request, &mut |_| ())
-            .await
-            .map_err(|halt| session.error(halt, Phase::ValidateArguments, METHOD))?;
-        match body {
-            Answer::Result(raw) => Ok(raw),
-            Answer::Error(error) => Err(super::answer::refused(session, METHOD, error)),
-            Answer::Malformed(reason) => Err(self.malformed(&reason)),
-        }
     }
 
     /// A tool of a page, with its schemas.
@@ -206,21 +170,16 @@ impl<'a> Pages<'a> {
         if bytes > TOOL_BYTES {
             let named: Named = self.parsed(tool)?;
             let what = format!("what it says of its tool `{}`", bounds::name(&named.name));
-            return Err(self.malformed(&bounds::too_long(&what, bytes, TOOL_BYTES)));
+            return Err(self
+                .session
+                .malformed(LIST, &bounds::too_long(&what, bytes, TOOL_BYTES)));
         }
         self.parsed(tool)
     }
 
     fn parsed<'t, T: Deserialize<'t>>(&self, raw: &'t Raw) -> Result<T, CallError> {
-        serde_json::from_str(raw.get()).map_err(|error| self.malformed(&error.to_string()))
-    }
-
-    fn malformed(&self, reason: &str) -> CallError {
-        CallError::Malformed {
-            server: self.session.server.clone(),
-            method: METHOD,
-            reason: self.session.excerpt(reason),
-        }
+        serde_json::from_str(raw.get())
+            .map_err(|error| self.session.malformed(LIST, &error.to_string()))
     }
 }
 

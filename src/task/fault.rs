@@ -2,141 +2,180 @@
 
 use serde::Serialize;
 
-/// A class of failure. Closed: exit code and envelope are functions of it (invariant 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fault {
+struct Row {
+    name: &'static str,
+    code: ErrorCode,
+    recoverable: Recoverable,
+    /// Specification 001's numeric code.
+    number: u16,
+}
+
+#[derive(Clone, Copy)]
+enum Recoverable {
+    Yes,
+    No,
+}
+
+/// Makes a class of each row: `CLASS = NAME, CODE, RECOVERABLE, NUMBER;`.
+macro_rules! table {
+    ($($(#[$doc:meta])* $class:ident = $name:literal, $code:ident, $recoverable:ident, $number:literal;)*) => {
+        /// A class of failure. Closed: exit code and envelope are functions of it (invariant 5).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Fault {
+            $($(#[$doc])* $class,)*
+        }
+
+        impl Fault {
+            /// Every fault, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$class,)*];
+
+            const fn row(self) -> Row {
+                match self {
+                    $(Self::$class => Row {
+                        name: $name,
+                        code: ErrorCode::$code,
+                        recoverable: Recoverable::$recoverable,
+                        number: $number,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+table! {
     /// Not JSON, or JSON that says two things at once (duplicate keys, NaN, lone surrogates).
-    InvalidJson,
+    InvalidJson = "invalid_json", InvalidInput, No, 1001;
     /// JSON, but no task: fields missing, of a wrong type, or no known dialect.
-    InvalidShape,
+    InvalidShape = "invalid_shape", InvalidInput, No, 1001;
     /// The command line, or what the process was started with, cannot be used.
-    InvalidUsage,
+    InvalidUsage = "invalid_usage", InvalidInput, No, 1001;
     /// A task without capability ids (R-000-109).
-    NoCapability,
+    NoCapability = "no_capability", InvalidInput, No, 1002;
     /// Several tasks, or a workflow of tasks (R-000-112).
-    MultipleTasks,
+    MultipleTasks = "multiple_tasks", ValidationError, No, 1003;
     /// A capability id the catalog does not know (R-000-110).
-    UnknownCapability,
+    UnknownCapability = "unknown_capability", ValidationError, No, 1004;
     /// A `CAP-SYN-*` capability: the reasoning agent's work (R-000-111).
-    MisroutedSynthesis,
+    MisroutedSynthesis = "misrouted_synthesis", ValidationError, No, 1005;
     /// Parameters that do not fit the capability's or the tool's schema.
-    ParamsInvalid,
+    ParamsInvalid = "params_invalid", ValidationError, No, 1006;
     /// The tool is not as the catalog pinned it.
-    ToolChanged,
+    ToolChanged = "tool_changed", ValidationError, No, 1012;
     /// The catalog cannot be read, or the part of it this task needs is wrong.
-    CatalogInvalid,
+    CatalogInvalid = "catalog_invalid", ProcessingError, No, 1015;
     /// An input reference without a URI, or in a state that cannot be used (R-000-113, C-13).
-    InputUnresolved,
+    InputUnresolved = "input_unresolved", DependencyError, No, 4002;
     /// An input that is gone or refused (C-14).
-    InputInaccessible,
+    InputInaccessible = "input_inaccessible", DependencyError, No, 4003;
     /// The server is not configured, or its command does not exist (R-000-100, C-05).
-    ServerNotFound,
+    ServerNotFound = "server_not_found", ProcessingError, No, 5001;
     /// The server is configured but could not be reached or did not start (R-000-114, C-05).
-    ServerUnreachable,
+    ServerUnreachable = "server_unreachable", ProcessingError, Yes, 5002;
     /// The tool gave no answer in time (R-000-96).
-    ToolTimeout,
+    ToolTimeout = "timeout", Timeout, Yes, 5003;
     /// HTTP 429 or its like (R-000-97).
-    RateLimited,
+    RateLimited = "rate_limited", ProcessingError, Yes, 5004;
     /// Out of memory (R-000-98).
-    OutOfMemory,
+    OutOfMemory = "oom", ProcessingError, Yes, 5005;
     /// The input is corrupt or incomplete (R-000-99).
-    InputCorrupt,
+    InputCorrupt = "input_corrupt", ProcessingError, No, 5006;
     /// The tool succeeded, but an expected output is not there (R-000-81, C-15).
-    OutputMissing,
+    OutputMissing = "output_missing", ProcessingError, Yes, 5007;
     /// The tool succeeded, but its output is empty (R-000-82).
-    OutputEmpty,
+    OutputEmpty = "output_empty", ProcessingError, Yes, 5007;
     /// The tool succeeded, but its output is not what it should be (R-000-83).
-    OutputFormat,
+    OutputFormat = "output_format", ProcessingError, Yes, 5007;
     /// The tool succeeded, but expected fields of its result are missing (R-000-84).
-    ResultIncomplete,
+    ResultIncomplete = "result_incomplete", ProcessingError, Yes, 5007;
     /// The tool succeeded, but its result breaks the output schema that the tool itself publishes.
-    ResultInvalid,
+    ResultInvalid = "result_invalid", ProcessingError, Yes, 5007;
     /// The tool failed, and no rule says more.
-    ToolError,
+    ToolError = "tool_error", ProcessingError, No, 5008;
     /// The tool asks for input that nobody here can give.
-    InputRequired,
+    InputRequired = "input_required", DependencyError, No, 5012;
     /// No space is left where outputs are stored.
-    DiskFull,
+    DiskFull = "disk_full", ProcessingError, No, 2002;
     /// Outputs may not be written where they belong.
-    PermissionDenied,
+    PermissionDenied = "permission_denied", ProcessingError, No, 3001;
     /// The plan comes without the protocol layer's approval (R-001-28, R-001-30, C-17).
-    NotValidated,
+    NotValidated = "not_validated", ValidationError, No, 1007;
     /// Actions of a plan wait for each other (R-001-94).
-    PlanCycle,
+    PlanCycle = "cyclic_dependency", ValidationError, No, 1008;
     /// More or larger files than a plan may touch (R-001-174 … R-001-177).
-    LimitExceeded,
+    LimitExceeded = "limit_exceeded", ValidationError, No, 1011;
     /// A plan, or its configuration, that breaks its schema (R-001-26, R-001-27).
-    PlanInvalid,
+    PlanInvalid = "plan_invalid", ValidationError, No, 1016;
     /// An action waits for one that the plan does not have.
-    UnknownDependency,
+    UnknownDependency = "unknown_dependency", ValidationError, No, 1017;
     /// Actions of a plan that cannot both hold.
-    PlanConflict,
+    PlanConflict = "plan_conflict", ValidationError, No, 1018;
     /// An operation, or a file, that the configuration forbids (R-001-23).
-    OperationNotAllowed,
+    OperationNotAllowed = "operation_not_allowed", ValidationError, No, 1019;
     /// An operation that this build does not have.
-    OperationNotBuiltIn,
+    OperationNotBuiltIn = "operation_not_built_in", ValidationError, No, 1020;
     /// The text to replace is not there.
-    PatternNotFound,
+    PatternNotFound = "pattern_not_found", ValidationError, No, 1021;
     /// The text to replace is there more often than the edit says.
-    PatternAmbiguous,
+    PatternAmbiguous = "pattern_ambiguous", ValidationError, No, 1022;
     /// A line that the file does not have.
-    LineOutOfRange,
+    LineOutOfRange = "line_out_of_range", ValidationError, No, 1023;
     /// A place in a document (RFC 9535) that is not there, or is not what the edit needs.
-    PlaceNotFound,
+    PlaceNotFound = "place_not_found", ValidationError, No, 1024;
     /// An edit that cannot be made without touching what it should not.
-    EditRefused,
+    EditRefused = "edit_refused", ValidationError, No, 1025;
     /// JSON or YAML that is not, before or after the edit (R-001-162).
-    ContentInvalid,
+    ContentInvalid = "content_invalid", ValidationError, No, 1026;
     /// A file that is no UTF-8 text, for an edit of text.
-    NotText,
+    NotText = "not_text", ValidationError, No, 1027;
     /// A schema that would be none after its update.
-    SchemaInvalid,
+    SchemaInvalid = "schema_invalid", ValidationError, No, 1028;
     /// A validation rule of the plan that does not hold (R-001-81).
-    RuleFailed,
+    RuleFailed = "rule_failed", ValidationError, No, 1029;
     /// The plan would not do what `--expect` says.
-    PreviewChanged,
+    PreviewChanged = "preview_changed", ValidationError, No, 1030;
     /// A rollback manifest that is missing, foreign, expired or used up.
-    ManifestUnusable,
+    ManifestUnusable = "manifest_unusable", ValidationError, No, 1031;
     /// The journal of an interrupted plan that was not written here, or names what no plan may touch.
-    JournalForeign,
+    JournalForeign = "journal_foreign", ValidationError, No, 1032;
     /// A file that is not there (R-001-147).
-    FileNotFound,
+    FileNotFound = "file_not_found", ProcessingError, No, 2001;
     /// A file that is not what it was when it was checked (R-001-151).
-    HashMismatch,
+    HashMismatch = "hash_mismatch", ProcessingError, No, 2003;
     /// Something stands where a file is to be made.
-    FileExists,
+    FileExists = "file_exists", ProcessingError, No, 2004;
     /// A directory, device, pipe, socket or link where a file must be.
-    NotAFile,
+    NotAFile = "not_a_regular_file", ProcessingError, No, 2005;
     /// Anything else that the file system answered.
-    FileSystem,
+    FileSystem = "file_system_error", ProcessingError, No, 2006;
     /// A file with several names (hard links): changing one would part it from the others.
-    SharedFile,
+    SharedFile = "shared_file", ProcessingError, No, 2007;
     /// A file that has changed since, so that undoing would destroy somebody's work.
-    RollbackConflict,
+    RollbackConflict = "rollback_conflict", ProcessingError, No, 2008;
     /// A path that leads out of the root (R-001-157).
-    PathOutside,
+    PathOutside = "path_traversal", ValidationError, No, 3002;
     /// A protected file (R-001-25, C-16).
-    ProtectedFile,
+    ProtectedFile = "protected_file", ValidationError, No, 3100;
     /// An action that this one waits for has failed (R-001-152).
-    DependencyFailed,
+    DependencyFailed = "dependency_failed", DependencyError, No, 4001;
     /// Another plan is at work on the same root.
-    InFlight,
+    InFlight = "in_flight", DependencyError, Yes, 4004;
     /// The same request is being done by another run.
-    RequestInFlight,
+    RequestInFlight = "request_in_flight", DependencyError, Yes, 4004;
     /// What is to be done cannot be recorded, so it is not done.
-    LedgerUnavailable,
+    LedgerUnavailable = "ledger_unavailable", ProcessingError, Yes, 5009;
     /// It may or may not have happened, and must not happen twice: a person has to say.
-    OutcomeUnknown,
+    OutcomeUnknown = "outcome_unknown", ProcessingError, No, 5010;
     /// The same delivery came before with another content.
-    IdempotencyConflict,
+    IdempotencyConflict = "idempotency_conflict", ValidationError, No, 1013;
     /// A session that was opened in another context.
-    ContextChanged,
+    ContextChanged = "context_changed", OutOfScope, No, 1010;
     /// A change that could be neither finished nor undone: a person has to look.
-    Stuck,
+    Stuck = "stuck", ProcessingError, No, 5013;
     /// A signal asked the run to stop.
-    Cancelled,
+    Cancelled = "cancelled", ProcessingError, Yes, 5011;
     /// A defect of oneact itself.
-    Internal,
+    Internal = "internal", ProcessingError, No, 5999;
 }
 
 /// The closed list of the ADL message schema (C-10).
@@ -162,181 +201,15 @@ pub enum Category {
     InternalError,
 }
 
-/// One row of the table.
-struct Row {
-    name: &'static str,
-    code: ErrorCode,
-    recoverable: Recoverable,
-    /// Specification 001's numeric code.
-    number: u16,
-}
-
-#[derive(Clone, Copy)]
-enum Recoverable {
-    Yes,
-    No,
-}
-
 impl Fault {
-    /// Every fault, in the order of the table.
-    pub const ALL: [Self; 66] = [
-        Self::InvalidJson,
-        Self::InvalidShape,
-        Self::InvalidUsage,
-        Self::NoCapability,
-        Self::MultipleTasks,
-        Self::UnknownCapability,
-        Self::MisroutedSynthesis,
-        Self::ParamsInvalid,
-        Self::ToolChanged,
-        Self::CatalogInvalid,
-        Self::InputUnresolved,
-        Self::InputInaccessible,
-        Self::ServerNotFound,
-        Self::ServerUnreachable,
-        Self::ToolTimeout,
-        Self::RateLimited,
-        Self::OutOfMemory,
-        Self::InputCorrupt,
-        Self::OutputMissing,
-        Self::OutputEmpty,
-        Self::OutputFormat,
-        Self::ResultIncomplete,
-        Self::ResultInvalid,
-        Self::ToolError,
-        Self::InputRequired,
-        Self::DiskFull,
-        Self::PermissionDenied,
-        Self::NotValidated,
-        Self::PlanCycle,
-        Self::LimitExceeded,
-        Self::PlanInvalid,
-        Self::UnknownDependency,
-        Self::PlanConflict,
-        Self::OperationNotAllowed,
-        Self::OperationNotBuiltIn,
-        Self::PatternNotFound,
-        Self::PatternAmbiguous,
-        Self::LineOutOfRange,
-        Self::PlaceNotFound,
-        Self::EditRefused,
-        Self::ContentInvalid,
-        Self::NotText,
-        Self::SchemaInvalid,
-        Self::RuleFailed,
-        Self::PreviewChanged,
-        Self::ManifestUnusable,
-        Self::JournalForeign,
-        Self::FileNotFound,
-        Self::HashMismatch,
-        Self::FileExists,
-        Self::NotAFile,
-        Self::FileSystem,
-        Self::SharedFile,
-        Self::RollbackConflict,
-        Self::PathOutside,
-        Self::ProtectedFile,
-        Self::DependencyFailed,
-        Self::InFlight,
-        Self::RequestInFlight,
-        Self::LedgerUnavailable,
-        Self::OutcomeUnknown,
-        Self::IdempotencyConflict,
-        Self::ContextChanged,
-        Self::Stuck,
-        Self::Cancelled,
-        Self::Internal,
-    ];
-
-    const fn row(self) -> Row {
-        use ErrorCode::{
-            DependencyError, InvalidInput, OutOfScope, ProcessingError, Timeout, ValidationError,
-        };
-        use Recoverable::{No, Yes};
-        let (name, code, recoverable, number) = match self {
-            Self::InvalidJson => ("invalid_json", InvalidInput, No, 1001),
-            Self::InvalidShape => ("invalid_shape", InvalidInput, No, 1001),
-            Self::InvalidUsage => ("invalid_usage", InvalidInput, No, 1001),
-            Self::NoCapability => ("no_capability", InvalidInput, No, 1002),
-            Self::MultipleTasks => ("multiple_tasks", ValidationError, No, 1003),
-            Self::UnknownCapability => ("unknown_capability", ValidationError, No, 1004),
-            Self::MisroutedSynthesis => ("misrouted_synthesis", ValidationError, No, 1005),
-            Self::ParamsInvalid => ("params_invalid", ValidationError, No, 1006),
-            Self::ToolChanged => ("tool_changed", ValidationError, No, 1012),
-            Self::CatalogInvalid => ("catalog_invalid", ProcessingError, No, 1015),
-            Self::InputUnresolved => ("input_unresolved", DependencyError, No, 4002),
-            Self::InputInaccessible => ("input_inaccessible", DependencyError, No, 4003),
-            Self::ServerNotFound => ("server_not_found", ProcessingError, No, 5001),
-            Self::ServerUnreachable => ("server_unreachable", ProcessingError, Yes, 5002),
-            Self::ToolTimeout => ("timeout", Timeout, Yes, 5003),
-            Self::RateLimited => ("rate_limited", ProcessingError, Yes, 5004),
-            Self::OutOfMemory => ("oom", ProcessingError, Yes, 5005),
-            Self::InputCorrupt => ("input_corrupt", ProcessingError, No, 5006),
-            Self::OutputMissing => ("output_missing", ProcessingError, Yes, 5007),
-            Self::OutputEmpty => ("output_empty", ProcessingError, Yes, 5007),
-            Self::OutputFormat => ("output_format", ProcessingError, Yes, 5007),
-            Self::ResultIncomplete => ("result_incomplete", ProcessingError, Yes, 5007),
-            Self::ResultInvalid => ("result_invalid", ProcessingError, Yes, 5007),
-            Self::ToolError => ("tool_error", ProcessingError, No, 5008),
-            Self::InputRequired => ("input_required", DependencyError, No, 5012),
-            Self::DiskFull => ("disk_full", ProcessingError, No, 2002),
-            Self::PermissionDenied => ("permission_denied", ProcessingError, No, 3001),
-            Self::NotValidated => ("not_validated", ValidationError, No, 1007),
-            Self::PlanCycle => ("cyclic_dependency", ValidationError, No, 1008),
-            Self::LimitExceeded => ("limit_exceeded", ValidationError, No, 1011),
-            Self::PlanInvalid => ("plan_invalid", ValidationError, No, 1016),
-            Self::UnknownDependency => ("unknown_dependency", ValidationError, No, 1017),
-            Self::PlanConflict => ("plan_conflict", ValidationError, No, 1018),
-            Self::OperationNotAllowed => ("operation_not_allowed", ValidationError, No, 1019),
-            Self::OperationNotBuiltIn => ("operation_not_built_in", ValidationError, No, 1020),
-            Self::PatternNotFound => ("pattern_not_found", ValidationError, No, 1021),
-            Self::PatternAmbiguous => ("pattern_ambiguous", ValidationError, No, 1022),
-            Self::LineOutOfRange => ("line_out_of_range", ValidationError, No, 1023),
-            Self::PlaceNotFound => ("place_not_found", ValidationError, No, 1024),
-            Self::EditRefused => ("edit_refused", ValidationError, No, 1025),
-            Self::ContentInvalid => ("content_invalid", ValidationError, No, 1026),
-            Self::NotText => ("not_text", ValidationError, No, 1027),
-            Self::SchemaInvalid => ("schema_invalid", ValidationError, No, 1028),
-            Self::RuleFailed => ("rule_failed", ValidationError, No, 1029),
-            Self::PreviewChanged => ("preview_changed", ValidationError, No, 1030),
-            Self::ManifestUnusable => ("manifest_unusable", ValidationError, No, 1031),
-            Self::JournalForeign => ("journal_foreign", ValidationError, No, 1032),
-            Self::FileNotFound => ("file_not_found", ProcessingError, No, 2001),
-            Self::HashMismatch => ("hash_mismatch", ProcessingError, No, 2003),
-            Self::FileExists => ("file_exists", ProcessingError, No, 2004),
-            Self::NotAFile => ("not_a_regular_file", ProcessingError, No, 2005),
-            Self::FileSystem => ("file_system_error", ProcessingError, No, 2006),
-            Self::SharedFile => ("shared_file", ProcessingError, No, 2007),
-            Self::RollbackConflict => ("rollback_conflict", ProcessingError, No, 2008),
-            Self::PathOutside => ("path_traversal", ValidationError, No, 3002),
-            Self::ProtectedFile => ("protected_file", ValidationError, No, 3100),
-            Self::DependencyFailed => ("dependency_failed", DependencyError, No, 4001),
-            Self::InFlight => ("in_flight", DependencyError, Yes, 4004),
-            Self::RequestInFlight => ("request_in_flight", DependencyError, Yes, 4004),
-            Self::LedgerUnavailable => ("ledger_unavailable", ProcessingError, Yes, 5009),
-            Self::OutcomeUnknown => ("outcome_unknown", ProcessingError, No, 5010),
-            Self::IdempotencyConflict => ("idempotency_conflict", ValidationError, No, 1013),
-            Self::ContextChanged => ("context_changed", OutOfScope, No, 1010),
-            Self::Stuck => ("stuck", ProcessingError, No, 5013),
-            Self::Cancelled => ("cancelled", ProcessingError, Yes, 5011),
-            Self::Internal => ("internal", ProcessingError, No, 5999),
-        };
-        Row {
-            name,
-            code,
-            recoverable,
-            number,
-        }
-    }
-
     /// The class's name, as catalogs write it (`class = "oom"`).
     pub const fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The class of that name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|fault| fault.name() == name)
+        let mut all = Self::ALL.iter().copied();
+        all.find(|fault| fault.name() == name)
     }
 
     /// The ADL error code (R-000-109 … R-000-114, C-10).
@@ -371,7 +244,7 @@ impl Fault {
     }
 }
 
-/// A fault that happened: its class, and words for whoever reads the envelope.
+/// A fault that happened: its class, and a message for the reader of the envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub fault: Fault,
@@ -382,7 +255,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of this class, recoverable as the table says.
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
         Self {
             fault,

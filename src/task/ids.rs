@@ -1,27 +1,26 @@
 //! Names of things: each its own type, made in one place.
 
-use std::fmt;
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use jiff::{Timestamp, Zoned};
 
 /// Crockford's base 32, as ULIDs use it.
-const BASE32: [char; 32] = [
-    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'J',
-    'K', 'M', 'N', 'P', 'Q', 'R', 'S', 'T', 'V', 'W', 'X', 'Y', 'Z',
-];
+const BASE32: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// This run: `op_` and a ULID (48 bits of milliseconds, 80 random bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationId(String);
 
 impl OperationId {
-    /// The id of a run that starts at `at`.
     pub fn new(at: Timestamp, random: [u8; 16]) -> Self {
         let millis = u128::try_from(at.as_millisecond()).unwrap_or_default();
         let bits = (millis << 80) | (u128::from_be_bytes(random) >> 48);
         let digit = |place: u32| {
             let five = usize::try_from((bits >> (5 * place)) & 31).unwrap_or_default();
-            BASE32.get(five).copied().unwrap_or('0')
+            char::from(BASE32.get(five).copied().unwrap_or(b'0'))
         };
         Self(format!(
             "op_{}",
@@ -29,16 +28,14 @@ impl OperationId {
         ))
     }
 
-    /// The text, `op_…`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The last six characters, in lower case: random enough to tell messages of one second apart.
     fn suffix(&self) -> String {
-        let mut last: Vec<char> = self.0.chars().rev().take(6).collect();
-        last.reverse();
-        last.into_iter().collect::<String>().to_lowercase()
+        let from = self.0.len().saturating_sub(6);
+        self.0.get(from..).unwrap_or_default().to_lowercase()
     }
 }
 
@@ -62,7 +59,6 @@ impl MessageId {
         ))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -90,7 +86,6 @@ impl RefId {
         Ok(Self(text.to_owned()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -100,6 +95,23 @@ impl fmt::Display for RefId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// The names in their order, no two the same; of those that come again the second is `NAME#2`.
+pub fn numbered<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    // The last number that each name was given.
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let own = |name: &'a str| {
+        let number = numbers.entry(name).or_insert(1);
+        let mut own = name.to_owned();
+        while !taken.insert(own.clone()) {
+            *number += 1;
+            own = format!("{name}#{number}");
+        }
+        own
+    };
+    names.into_iter().map(own).collect()
 }
 
 #[cfg(test)]
@@ -131,5 +143,18 @@ mod tests {
             assert!(RefId::parse(bad).is_err(), "{bad:?}");
         }
         assert!(RefId::parse("derived_1").is_ok());
+    }
+
+    #[test]
+    fn no_two_have_the_same_name() {
+        let names = numbered(["A", "B", "A", "A", "A#2"]);
+        assert_eq!(names, ["A", "B", "A#2", "A#3", "A#2#2"]);
+    }
+
+    /// Compared one by one, these would be 10^14 comparisons.
+    #[test]
+    fn a_hundred_thousand_equal_names_are_numbered_in_one_pass() {
+        let names = numbered(std::iter::repeat_n("A", 100_000));
+        assert_eq!(names.last().map(String::as_str), Some("A#100000"));
     }
 }

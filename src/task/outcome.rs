@@ -1,12 +1,13 @@
-//! What came of a task: one value, from which every projection is made.
+//! What came of a task: one value, from which every projection is made; and how far its run has come by now.
 
-use serde::Serialize;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Failure, RefId, Waiting, cut_links};
 
-/// The end of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     pub state: State,
     /// `Some` in every state but [`State::Done`] and [`State::Planned`].
@@ -29,15 +30,11 @@ pub struct Outcome {
     pub phase: Phase,
     /// Only in [`State::Pending`].
     pub waiting: Option<Waiting>,
-    /// The server of the last call.
     pub server: Option<ServerReport>,
-    /// What would be done by tools: only in [`State::Planned`].
     pub plan: Option<Plan>,
-    /// What a file plan would do: only in [`State::Planned`].
     pub preview: Option<Preview>,
     /// 001 §4.1's report of a file plan.
     pub execution_report: Option<Value>,
-    /// Where the reports were written.
     pub reports: Option<ReportFiles>,
     /// Files that a plan changed, relative to the root.
     pub changed: Vec<String>,
@@ -89,39 +86,20 @@ impl Outcome {
         Self {
             state,
             failure,
-            executed: Vec::new(),
-            invocations: Vec::new(),
-            produced: Vec::new(),
-            result_data: None,
-            result_file: None,
-            ai: Ai::default(),
-            unfit_result: None,
-            checks: Checks::default(),
-            effect: Effect::None,
-            spoiled: None,
             phase,
-            waiting: None,
-            server: None,
-            plan: None,
-            preview: None,
-            execution_report: None,
-            reports: None,
-            changed: Vec::new(),
-            record: None,
-            reasoning: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     Done,
     /// `--dry-run`: resolved and checked, nothing started.
     Planned,
     /// Refused before anything ran.
+    #[default]
     Rejected,
     Failed,
     /// A file plan of which some actions were done and stay done.
@@ -130,7 +108,6 @@ pub enum State {
     RolledBack,
     /// Something is missing that another run can be given; see [`Outcome::waiting`].
     Pending,
-    /// A signal ended it.
     Cancelled,
     /// The same delivery came before: its answer, success or failure.
     Replayed,
@@ -140,7 +117,6 @@ pub enum State {
     Suppressed,
 }
 
-/// What the ledger has of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub request_hash: String,
@@ -160,7 +136,6 @@ pub struct ReuseReport {
     pub operation_id: Option<String>,
     /// When that was answered, RFC 3339.
     pub answered_at: Option<String>,
-    /// Its number in the session.
     pub step_index: Option<u64>,
 }
 
@@ -172,10 +147,11 @@ pub struct LedgerRef {
 }
 
 /// What is known of the world after the run: may it be repeated?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// No tool was called, no file changed; or all changes are undone.
+    #[default]
     None,
     /// A call was sent and never answered, or answered with a question. What a tool does before it asks
     /// for input is unknown: the protocol leaves it to the tool (2026-07-28, Multi Round-Trip Requests).
@@ -185,47 +161,47 @@ pub enum Effect {
 }
 
 /// How far the run came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Reading the task.
+    #[default]
     Read,
-    /// Looking it up in the catalog.
     Catalog,
-    /// Checking its inputs.
     Inputs,
-    /// Starting the server.
     Spawn,
     /// Agreeing with the server on a protocol.
     Negotiate,
     /// Checking the arguments against the server's schema.
     ValidateArguments,
-    /// The call itself.
     Call,
     /// Taking, checking and storing what the tool gave.
     Quality,
     /// Checking a file plan, carrying it out, or undoing it.
     Plan,
-    /// All done.
     Complete,
 }
 
 /// One tool call, as the envelope lists it (R-000-23).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Invocation {
     pub tool_name: String,
     pub mcp_server: String,
     /// As sent, but for secrets and presign parts (invariant 6).
     pub parameters: Map<String, Value>,
     pub execution_time_ms: u64,
+    #[serde(flatten)]
     pub status: InvocationStatus,
 }
 
 /// How the call ended (R-000-24, R-000-87).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
 pub enum InvocationStatus {
     Success,
-    Error { detail: String },
+    Error {
+        #[serde(rename = "error_detail")]
+        detail: String,
+    },
 }
 
 /// An asset at its final place (R-000-26).
@@ -241,12 +217,13 @@ pub struct Produced {
 }
 
 /// What was observed; what was not observed is `false` (C-07, C-08).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
     pub output_exists: bool,
     pub output_non_empty: bool,
     pub format_valid: bool,
     /// `None` where no result document is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result_complete: Option<bool>,
 }
 
@@ -279,13 +256,11 @@ pub struct Timings {
     pub call_ms: u64,
 }
 
-/// What `--dry-run` shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     pub steps: Vec<PlannedStep>,
 }
 
-/// What a file plan would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Preview {
     /// `sha256:…`: what `--expect` binds a run to.
@@ -304,7 +279,6 @@ pub struct ReportFiles {
     pub rollback_manifest: Option<String>,
 }
 
-/// One step that would be taken.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedStep {
     pub capability_id: String,
@@ -323,10 +297,69 @@ pub struct PlannedStep {
     pub output: Option<PlannedOutput>,
 }
 
-/// Where an asset would be stored.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedOutput {
     pub ref_id: String,
     pub storage_uri: String,
     pub asset_type: String,
+}
+
+/// How far a run has come: shared by the run and by what may have to answer in its place.
+#[derive(Debug, Default)]
+pub struct Course(AtomicU8);
+
+/// What may have happened by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// Nothing that is visible outside.
+    Nothing,
+    /// A tool was begun that may be called again.
+    Begun,
+    /// A tool was begun that must not be called twice.
+    BegunOnce,
+    /// The files of a plan are made or taken back right now: from APPLY to DONE.
+    Changing,
+    /// A plan is done.
+    Changed,
+}
+
+impl Course {
+    pub fn now(&self) -> Reach {
+        let all = [
+            Reach::Begun,
+            Reach::BegunOnce,
+            Reach::Changing,
+            Reach::Changed,
+        ];
+        let now = self.0.load(Ordering::Acquire);
+        let found = all.into_iter().find(|reach| *reach as u8 == now);
+        found.unwrap_or(Reach::Nothing)
+    }
+
+    pub fn set(&self, reach: Reach) {
+        self.0.store(reach as u8, Ordering::Release);
+    }
+
+    /// The graver of what was and of what is.
+    pub fn raise(&self, reach: Reach) {
+        self.0.fetch_max(reach as u8, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_several_tools_has_come_as_far_as_the_gravest() {
+        let course = Course::default();
+        assert_eq!(course.now(), Reach::Nothing);
+        course.raise(Reach::BegunOnce);
+        course.raise(Reach::Begun);
+        assert_eq!(course.now(), Reach::BegunOnce);
+        for reach in [Reach::Changing, Reach::Changed, Reach::Nothing] {
+            course.set(reach);
+            assert_eq!(course.now(), reach);
+        }
+    }
 }

@@ -6,10 +6,11 @@
 
 use std::{fmt, str::FromStr};
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{canonical::canonical, hex::hexadecimal};
+use super::{canonical, hexadecimal};
 
 /// A tool's name, input schema and output schema, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,20 +27,17 @@ const PART: usize = 8;
 impl Pin {
     /// The pin of a tool as it is listed.
     pub fn of(name: &str, input: Option<&Value>, output: Option<&Value>) -> Self {
-        let mut contract = json!({ "name": name });
+        let mut contract = Map::from_iter([("name".to_owned(), name.into())]);
         for (member, schema) in [("inputSchema", input), ("outputSchema", output)] {
-            if let (Some(members), Some(schema)) = (contract.as_object_mut(), schema) {
-                members.insert(member.to_owned(), schema.clone());
-            }
+            let schema = schema.map(|schema| (member.to_owned(), schema.clone()));
+            contract.extend(schema);
         }
         let part = |schema: Option<&Value>| {
-            schema.map_or_else(
-                || NONE.to_owned(),
-                |schema| digest(schema).chars().take(PART).collect(),
-            )
+            let digits = schema.map(|schema| digest(schema).chars().take(PART).collect());
+            digits.unwrap_or_else(|| NONE.to_owned())
         };
         Self {
-            contract: digest(&contract),
+            contract: digest(&contract.into()),
             input: part(input),
             output: part(output),
         }
@@ -108,7 +106,6 @@ impl FromStr for Pin {
     }
 }
 
-/// A text that is no pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it must be `sha256:` with 64 hexadecimal digits, `/`, 8 digits or `-`, `/`, 8 digits or `-`, as `oneact doctor CAPABILITY` prints it"
@@ -123,7 +120,8 @@ pub struct Pinned {
 }
 
 /// What a tool that is not as it was pinned means for a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnDrift {
     /// Nothing is called.
     Fail,
@@ -131,16 +129,13 @@ pub enum OnDrift {
     Warn,
 }
 
-/// A tool that is not as it was pinned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
     pub pinned: Pin,
-    /// None if the tool is gone.
     pub now: Option<Pin>,
     pub differs: Differs,
 }
 
-/// What of a tool is not as it was pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Differs {
     Gone,

@@ -11,14 +11,13 @@ pub struct Print {
     pub sight: Sight,
 }
 
-/// What was seen there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sight {
     Content(Content),
     /// Nothing: it was deleted.
     Absent,
-    /// Nobody could look.
+    /// It could not be looked at.
     Unknown,
 }
 
@@ -27,21 +26,19 @@ pub enum Sight {
 #[serde(deny_unknown_fields)]
 pub struct Content {
     pub bytes: u64,
-    /// 64 hexadecimal digits.
     pub blake3: String,
     /// What the file system said of it; none where a change within one tick of its clock could have gone
     /// unseen.
     pub stat: Option<Stat>,
 }
 
-/// A file as long as nobody has written to it: while this is the same, its bytes are.
+/// What the file system says of a file: while this is the same, the bytes are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stat {
     pub dev: u64,
     pub ino: u64,
     pub bytes: u64,
-    /// Nanoseconds since 1970.
     pub mtime: i64,
     pub ctime: i64,
 }
@@ -61,7 +58,7 @@ pub enum Still {
     Same,
     Other,
     Gone,
-    /// Nobody could look, then or now.
+    /// It could not be looked at, then or now.
     Unknown,
 }
 

@@ -47,17 +47,14 @@ impl RelPath {
         Ok(Self(text.to_owned()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The same as a path.
     pub fn as_path(&self) -> &Utf8Path {
         Utf8Path::new(&self.0)
     }
 
-    /// The last component.
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }

@@ -1,4 +1,4 @@
-//! What nobody may be shown, and the one place where it is cut (invariant 6): parts of links that grant
+//! What must never be shown, and the one place where it is cut (invariant 6): parts of links that grant
 //! access, values that were handed on to a server, and what looks like a credential in a file.
 //!
 //! Pure. Links and handed-on values are looked for in a text as it is written and in what it says once
@@ -7,6 +7,7 @@
 
 mod credentials;
 mod decoded;
+mod forms;
 mod links;
 mod table;
 mod values;

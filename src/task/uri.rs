@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{borrow::Cow, fmt};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
@@ -21,16 +21,13 @@ pub struct Uri {
     location: Location,
 }
 
-/// What a [`Uri`] points at.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     /// A local file: absolute, or relative to the root.
     File(Utf8PathBuf),
-    /// `http://` or `https://`.
     Http(Url),
     /// `s3://bucket/key`; the key is taken as written, not percent-decoded, as S3 tools do.
     S3 {
-        /// Never empty.
         bucket: String,
         /// Without its leading slash; empty for the bucket itself.
         key: String,
@@ -42,62 +39,31 @@ pub enum Location {
     },
 }
 
-/// Why a text is no `storage_uri`. Texts are shown without their secrets.
+/// Why a text is no `storage_uri`. `uri` is the text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UriError {
-    /// No text, or only white space.
     #[error("storage URI is empty; give a file:// URI, a path, or an http(s):// or s3:// URI")]
     Empty,
-    /// A NUL, plain or as `%00`: no path can hold one.
     #[error("storage URI `{uri}` contains a NUL character")]
-    Nul {
-        /// As received, redacted.
-        uri: String,
-    },
-    /// `file://HOST/…` names another machine.
+    Nul { uri: String },
     #[error("storage URI `{uri}` names the host `{host}`; a file URI must be local: file:///path")]
-    ForeignHost {
-        /// As received, redacted.
-        uri: String,
-        /// What stands where only nothing or `localhost` may.
-        host: String,
-    },
-    /// A file URI or path that must be absolute is not.
+    ForeignHost { uri: String, host: String },
     #[error("`{uri}` is not absolute; write file:///path")]
-    NotAbsolute {
-        /// As received, redacted.
-        uri: String,
-    },
-    /// `%` without two hexadecimal digits after it.
+    NotAbsolute { uri: String },
     #[error(
         "storage URI `{uri}` has a bad percent-encoding at byte {at}; write a literal % as %25"
     )]
     BadPercent {
-        /// As received, redacted.
         uri: String,
         /// Bytes from the start of the URI.
         at: usize,
     },
-    /// The percent-encoded bytes are no UTF-8.
     #[error("storage URI `{uri}` is not UTF-8 once percent-decoded")]
-    NotUtf8 {
-        /// As received, redacted.
-        uri: String,
-    },
-    /// Not a URL by the WHATWG rules.
+    NotUtf8 { uri: String },
     #[error("storage URI `{uri}` is not a valid URL: {problem}")]
-    BadUrl {
-        /// As received, redacted.
-        uri: String,
-        /// In the words of the URL parser.
-        problem: String,
-    },
-    /// `s3://` without a bucket.
+    BadUrl { uri: String, problem: String },
     #[error("storage URI `{uri}` names no bucket; write s3://bucket/key")]
-    NoBucket {
-        /// As received, redacted.
-        uri: String,
-    },
+    NoBucket { uri: String },
 }
 
 /// Bytes a path in a file URI may not carry as they are (RFC 3986 `pchar` and `/` are left).
@@ -152,15 +118,12 @@ impl Uri {
 
     /// The `file://` URI of an absolute path, percent-encoded to ASCII.
     pub fn from_path(path: &Utf8Path) -> Result<Self, UriError> {
+        let uri = || shown(path.as_str());
         if !path.is_absolute() {
-            return Err(UriError::NotAbsolute {
-                uri: shown(path.as_str()),
-            });
+            return Err(UriError::NotAbsolute { uri: uri() });
         }
         if path.as_str().contains('\0') {
-            return Err(UriError::Nul {
-                uri: shown(path.as_str()),
-            });
+            return Err(UriError::Nul { uri: uri() });
         }
         Self::parse(&encoded(path))
     }
@@ -174,7 +137,6 @@ impl Uri {
         }
     }
 
-    /// The text as received.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -184,7 +146,6 @@ impl Uri {
         redact_presigned(&self.text)
     }
 
-    /// What the text points at.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -198,14 +159,6 @@ impl Uri {
     }
 }
 
-impl FromStr for Uri {
-    type Err = UriError;
-
-    fn from_str(text: &str) -> Result<Self, UriError> {
-        Self::parse(text)
-    }
-}
-
 /// Redacted, so that no log of a larger value leaks a presigned URL.
 impl fmt::Debug for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -213,7 +166,6 @@ impl fmt::Debug for Uri {
     }
 }
 
-/// The file URI of an absolute path.
 fn encoded(path: &Utf8Path) -> String {
     format!("file://{}", utf8_percent_encode(path.as_str(), NOT_IN_PATH))
 }

@@ -97,7 +97,7 @@ fn retry_count_is_the_attempt_less_one_on_every_outcome_c_04() {
 
 #[test]
 fn success_and_failure_agree_in_every_vocabulary() {
-    for fault in Fault::ALL {
+    for fault in Fault::ALL.iter().copied() {
         let envelope = answer(
             &task(),
             &outcome(State::Failed, Some(Failure::new(fault, "why"))),

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn every_fault_has_its_own_name_and_is_found_by_it() {
-    for fault in Fault::ALL {
+    for fault in Fault::ALL.iter().copied() {
         assert_eq!(Fault::named(fault.name()), Some(fault));
     }
 }

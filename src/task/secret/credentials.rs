@@ -138,7 +138,6 @@ impl Hiding {
         self.hide_all(line.get(..end).unwrap_or_default())
     }
 
-    /// The whole line.
     fn hide_all(self, line: &str) -> Cow<'_, str> {
         if matches!(self, Self::Keys) && is_key_body(line) {
             return Cow::Borrowed("***");

@@ -88,17 +88,11 @@ impl Decoded {
 
 /// One round; none where there is nothing to undo.
 fn decode(text: &[u8]) -> Option<Decoded> {
-    let mut decoded = Decoded {
-        bytes: Vec::new(),
-        stretches: Vec::new(),
-        length: text.len(),
-    };
-    let mut from = 0;
-    let mut at = 0;
+    let (mut bytes, mut stretches) = (Vec::new(), Vec::new());
+    let (mut from, mut at) = (0, 0);
+    let is_lead = |byte: &u8| matches!(byte, b'\\' | b'%' | b'&');
     while let Some(rest) = text.get(at..)
-        && let Some(skipped) = rest
-            .iter()
-            .position(|byte| matches!(byte, b'\\' | b'%' | b'&'))
+        && let Some(skipped) = rest.iter().position(is_lead)
     {
         at += skipped;
         let Some((meant, length)) = text.get(at..).and_then(escape) else {
@@ -106,27 +100,27 @@ fn decode(text: &[u8]) -> Option<Decoded> {
             continue;
         };
         if from == 0 {
-            decoded.bytes.reserve(text.len());
+            bytes.reserve(text.len());
         }
-        decoded
-            .bytes
-            .extend_from_slice(text.get(from..at).unwrap_or_default());
-        let begin = (decoded.bytes.len(), at);
-        if decoded.stretches.last() != Some(&begin) {
-            decoded.stretches.push(begin);
+        bytes.extend_from_slice(text.get(from..at).unwrap_or_default());
+        let begin = (bytes.len(), at);
+        if stretches.last() != Some(&begin) {
+            stretches.push(begin);
         }
-        meant.write(&mut decoded.bytes);
+        meant.write(&mut bytes);
         at += length;
         from = at;
-        decoded.stretches.push((decoded.bytes.len(), at));
+        stretches.push((bytes.len(), at));
     }
     if from == 0 {
         return None;
     }
-    decoded
-        .bytes
-        .extend_from_slice(text.get(from..).unwrap_or_default());
-    Some(decoded)
+    bytes.extend_from_slice(text.get(from..).unwrap_or_default());
+    Some(Decoded {
+        bytes,
+        stretches,
+        length: text.len(),
+    })
 }
 
 /// What an escape stands for.

@@ -1,9 +1,5 @@
 //! Values that were handed on to a server, cut out of what it says.
 
-mod few;
-mod forms;
-mod many;
-
 use std::{
     fmt, iter,
     ops::Range,
@@ -12,12 +8,11 @@ use std::{
 
 use serde_json::{Number, Value};
 
-use self::{few::Few, forms::SHORTEST, many::Many};
-use super::{CUT, decoded, object, redact_presigned, without};
-
-/// Values that are longer than this together are found in another way: what finds few ones grows to some
-/// hundred times their length.
-const MANY: usize = 16 * 1024;
+use super::{
+    CUT, decoded,
+    forms::{Forms, MANY, SHORTEST},
+    object, redact_presigned, without,
+};
 
 /// A number that holds so many digits of a value does not do so by chance.
 const LONG_NUMBER: usize = 8;
@@ -40,12 +35,6 @@ struct Known {
     values: Vec<String>,
     /// None where it could not be built: then nothing is shown.
     forms: OnceLock<Option<Forms>>,
-}
-
-/// How the values may be written, but for escapes, which are undone.
-enum Forms {
-    Few(Few),
-    Many(Many),
 }
 
 impl fmt::Debug for Secrets {
@@ -71,12 +60,10 @@ impl Secrets {
         }
     }
 
-    /// These and others.
     pub(crate) fn and(&self, others: Vec<String>) -> Self {
         Self::all([self.clone(), Self::new(others)])
     }
 
-    /// Whether there is nothing to cut.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -92,7 +79,6 @@ impl Secrets {
         lengths.max().unwrap_or(0).min(MANY) * ESCAPED
     }
 
-    /// The text without them.
     pub(crate) fn cut(&self, text: &str) -> String {
         if self.is_empty() {
             return text.to_owned();
@@ -160,23 +146,6 @@ impl Secrets {
         match known.forms.get_or_init(|| Forms::of(&known.values)) {
             Some(forms) => decoded::find(text, |text, found| forms.find(text, found)),
             None => iter::once(0..text.len()).collect(),
-        }
-    }
-}
-
-impl Forms {
-    fn of(values: &[String]) -> Option<Self> {
-        let length: usize = values.iter().map(String::len).sum();
-        if length > MANY {
-            return Some(Self::Many(Many::of(values)));
-        }
-        Few::of(values).map(Self::Few)
-    }
-
-    fn find(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
-        match self {
-            Self::Few(few) => few.find(text, found),
-            Self::Many(many) => many.find(text, found),
         }
     }
 }

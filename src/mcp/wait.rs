@@ -1,30 +1,88 @@
-//! Two tries at one thing: the second begins when the first has failed or taken long, and the first
-//! goes on beside it. A server that is slow to start is thus not given up for one that is silent.
+//! What ends a wait besides its answer: a limit, a signal, the end of the server, or a second try.
 
-use std::pin::pin;
+use std::{future::pending, io, pin::pin, time::Duration};
 
 use tokio::{
+    net::UnixStream,
     select,
+    task::yield_now,
     time::{Instant, sleep_until},
 };
 
-/// How two tries ended.
+use super::{error::Limit, wire::End};
+use crate::host::{Host, Interrupt, Interrupts};
+
+#[derive(Debug)]
+pub(super) enum Halt {
+    Signal(Interrupt),
+    Late(Limit, Duration),
+    End(End),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) idle: Option<Duration>,
+    pub(super) total: Duration,
+    pub(super) until: Instant,
+}
+
+impl Limits {
+    /// So long from now on.
+    pub(super) fn within(total: Duration) -> Self {
+        Self {
+            idle: None,
+            total,
+            until: Instant::now() + total,
+        }
+    }
+}
+
+/// Wakes up when a signal asks the run to stop.
+#[derive(Debug)]
+pub(super) struct Alarm {
+    wake: UnixStream,
+    interrupts: Interrupts,
+}
+
+impl Alarm {
+    pub(super) fn new(host: &Host) -> io::Result<Self> {
+        let interrupts = host.interrupts().clone();
+        let wake = UnixStream::from_std(interrupts.wake()?.try_clone()?)?;
+        Ok(Self { wake, interrupts })
+    }
+
+    pub(super) async fn rung(&self) -> Interrupt {
+        loop {
+            // Only a runtime that shuts down fails here.
+            if self.wake.readable().await.is_err() {
+                return pending().await;
+            }
+            // Readable stays so: the byte is there because a signal is noted.
+            match self.interrupts.caught() {
+                Some(interrupt) => return interrupt,
+                None => yield_now().await,
+            }
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Raced<A, B, E, F> {
+pub(super) enum Raced<A, B, E> {
     First(A),
     Second(B),
     /// Why the first failed, and the second, if there was one.
-    Neither(E, Option<F>),
+    Neither(E, Option<E>),
 }
 
-/// Waits for `first`; if it is not done by `then`, or fails in a way that `yields`, for `second` too.
-/// The other one is dropped as soon as one is good.
-pub(super) async fn race<A, B, E, F>(
+/// Waits for `first`; if it is not done by `then`, or fails in a way that `yields`, for `second` too, and the first
+/// goes on beside it: a server that is slow to start is not given up for one that is silent. The other one is dropped
+/// as soon as one is good.
+pub(super) async fn race<A, B, E>(
     first: impl Future<Output = Result<A, E>>,
     then: Instant,
-    second: impl Future<Output = Result<B, F>>,
+    second: impl Future<Output = Result<B, E>>,
     yields: impl Fn(&E) -> bool,
-) -> Raced<A, B, E, F> {
+) -> Raced<A, B, E> {
     let (mut first, mut second) = (pin!(first), pin!(second));
     let early = select! {
         biased;
@@ -68,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    type End = Raced<&'static str, &'static str, &'static str, &'static str>;
+    type End = Raced<&'static str, &'static str, &'static str>;
 
     const NEVER: Duration = Duration::from_hours(1);
 

@@ -1,0 +1,224 @@
+//! Checks against the schemas that a tool publishes: of a call's arguments before it, and of a good answer after it
+//! (MCP, Tools).
+//!
+//! The schema is the server's: a few hundred bytes of it can mean years of work. It is worked on
+//! by a thread of its own, which is left behind when the time is up.
+
+use std::{error::Error, thread, time::Duration};
+
+use jsonschema::{PatternOptions, Retrieve, Uri};
+use serde_json::Value;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
+
+use crate::task::OutputSchema;
+
+use super::{
+    answer::{Part, ToolAnswer},
+    error::{CallError, Misfit},
+    message::LIST,
+    session::Session,
+    spec::ToolCall,
+    tools::ToolListing,
+    wait::{Halt, Limits},
+};
+
+const MAX_PROBLEMS: usize = 20;
+/// The largest schemas in use take milliseconds; one that takes longer than this is an attack.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The memory of one compiled pattern; a pattern of a few bytes can ask for any amount.
+const PATTERN_BYTES: usize = 1 << 20;
+/// For schemas that refer to one another in long rows; pages no schema reaches cost nothing.
+const STACK_BYTES: usize = 256 * 1024 * 1024;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum OutputCheck {
+    /// There was nothing to check, or nothing to check it with.
+    None,
+    Fits,
+    /// What does not fit, and where in `structuredContent`.
+    Breaks(Vec<Misfit>),
+    /// Why the schema cannot be used.
+    Unusable(String),
+}
+
+/// Checks the arguments against the tool's input schema.
+pub(super) async fn arguments(
+    session: &Session,
+    call: &ToolCall,
+    tool: &ToolListing,
+) -> Result<(), CallError> {
+    let unusable = |reason: String| CallError::SchemaUnusable {
+        server: session.spec.name.clone(),
+        tool: call.tool.clone(),
+        reason: session.excerpt(&reason),
+    };
+    let schema = tool.input_schema.clone();
+    let schema = schema.ok_or_else(|| unusable("it has none".to_owned()))?;
+    let arguments = Value::Object(call.arguments.clone());
+    let problems = judged(session, schema, arguments, unusable).await?;
+    if problems.is_empty() {
+        tracing::info!(
+            "The arguments fit the server's own schema of {}.",
+            call.tool
+        );
+        return Ok(());
+    }
+    Err(CallError::ArgumentsInvalid {
+        server: session.spec.name.clone(),
+        tool: call.tool.clone(),
+        problems: told(session, &problems),
+    })
+}
+
+/// An output schema that has to be used is looked at before the call: afterwards it would be too late.
+pub(super) async fn prepare(
+    session: &Session,
+    call: &ToolCall,
+    tool: &ToolListing,
+) -> Result<(), CallError> {
+    if call.output_schema != OutputSchema::Check {
+        return Ok(());
+    }
+    let unusable = |reason: String| CallError::OutputSchemaUnusable {
+        server: session.spec.name.clone(),
+        tool: call.tool.clone(),
+        reason: session.excerpt(&reason),
+    };
+    let schema = tool.output_schema.clone();
+    let schema = schema.ok_or_else(|| unusable("the tool publishes none".to_owned()))?;
+    judged(session, schema, Value::Null, unusable).await?;
+    Ok(())
+}
+
+/// Checks an answer, if the tool was listed and has a schema. What a tool says of its own failure
+/// has no schema.
+pub(super) async fn output(
+    session: &Session,
+    call: &ToolCall,
+    tool: Option<ToolListing>,
+    answer: &ToolAnswer,
+) -> OutputCheck {
+    let Some(schema) = tool.and_then(|tool| tool.output_schema) else {
+        return OutputCheck::None;
+    };
+    if call.output_schema == OutputSchema::Ignore {
+        tracing::info!("The server's output schema is ignored, as `output_schema` says.");
+        return OutputCheck::None;
+    }
+    if answer.is_error {
+        return OutputCheck::None;
+    }
+    let structured = answer.structured.as_ref().map(|part| match part {
+        Part::Read(value) => Ok(value.clone()),
+        Part::Large(raw) => raw.value(),
+    });
+    let structured = match structured.transpose() {
+        Ok(structured) => structured,
+        Err(reason) => return OutputCheck::Unusable(format!("the answer is too large: {reason}")),
+    };
+    let Some(structured) = structured else {
+        return OutputCheck::Breaks(vec![Misfit {
+            pointer: String::new(),
+            message:
+                "there is no `structuredContent`, which a tool with an output schema must give"
+                    .to_owned(),
+        }]);
+    };
+    // The answer is in: the limits of the call are no limits of this.
+    let limits = Limits::within(2 * PATIENCE);
+    let work = misfits(schema, structured);
+    match session.unless_stopped(limits, work).await {
+        // A signal: the caller sees it as well.
+        Err(_) => OutputCheck::None,
+        Ok(Err(reason)) => OutputCheck::Unusable(session.excerpt(&reason)),
+        Ok(Ok(problems)) if problems.is_empty() => {
+            tracing::info!("The answer fits the server's own output schema.");
+            OutputCheck::Fits
+        }
+        Ok(Ok(problems)) => OutputCheck::Breaks(told(session, &problems)),
+    }
+}
+
+/// Problems fit to be shown: without secrets, and short.
+fn told(session: &Session, problems: &[Misfit]) -> Vec<Misfit> {
+    let told = |misfit: &Misfit| Misfit {
+        pointer: session.excerpt(&misfit.pointer),
+        message: session.excerpt(&misfit.message),
+    };
+    problems.iter().map(told).collect()
+}
+
+/// What of a value does not fit; `unusable` makes the error where the schema cannot be used. If the time limit
+/// of the call ends meanwhile, that is the fault of the one that took most of it: the schema or the server.
+async fn judged(
+    session: &Session,
+    schema: Value,
+    value: Value,
+    unusable: impl FnOnce(String) -> CallError,
+) -> Result<Vec<Misfit>, CallError> {
+    let begun = Instant::now();
+    let work = misfits(schema, value);
+    match session.unless_stopped(session.limits, work).await {
+        Ok(judged) => judged.map_err(unusable),
+        Err(Halt::Late(_, total)) if begun.elapsed() * 2 > total => Err(unusable(format!(
+            "a check against it takes more than {total:?}, the time limit of the call"
+        ))),
+        Err(halt) => Err(session.error(halt, LIST)),
+    }
+}
+
+/// What of a value does not fit; an error says why the schema cannot be used. Not a task of the
+/// runtime: that one would wait for it at its own end.
+async fn misfits(schema: Value, value: Value) -> Result<Vec<Misfit>, String> {
+    let (answer, answered) = oneshot::channel();
+    thread::Builder::new()
+        .name("schema".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            // If the time is up there is no receiver.
+            let _ = answer.send(judge(&schema, &value));
+        })
+        .map_err(|error| format!("no thread can be started to check it: {error}"))?;
+    match timeout(PATIENCE, answered).await {
+        Ok(Ok(judged)) => judged,
+        Ok(Err(_)) => Err("its check broke down".to_owned()),
+        Err(_) => Err(format!("a check against it takes more than {PATIENCE:?}")),
+    }
+}
+
+/// Where schemas that are elsewhere are fetched from.
+struct Nowhere;
+
+impl Retrieve for Nowhere {
+    fn retrieve(&self, _: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
+        Err("schemas are not fetched, this one has to bring along what it refers to".into())
+    }
+}
+
+/// JSON Schema 2020-12 unless the schema says otherwise. References to anywhere else are errors:
+/// nothing is ever fetched (MCP 2026-07-28, Tools).
+fn judge(schema: &Value, value: &Value) -> Result<Vec<Misfit>, String> {
+    let patterns = PatternOptions::fancy_regex()
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES);
+    let validator = jsonschema::options()
+        .with_retriever(Nowhere)
+        .with_pattern_options(patterns)
+        .build(schema)
+        .map_err(|error| error.to_string())?;
+    // Says yes or no without a list of errors, of which there may be too many to hold.
+    if validator.is_valid(value) {
+        return Ok(Vec::new());
+    }
+    Ok(validator
+        .iter_errors(value)
+        .take(MAX_PROBLEMS)
+        .map(|error| Misfit {
+            pointer: error.instance_path().to_string(),
+            message: error.to_string(),
+        })
+        .collect())
+}

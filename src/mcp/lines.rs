@@ -1,0 +1,58 @@
+//! A server's stdout, line by line.
+
+use std::io::{self, BufRead, Read};
+
+use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver};
+
+/// What is read from a pipe at once: all it can hold, once a message shows that it is needed.
+const PIPE_BYTES: usize = 64 * 1024;
+const FEW_BYTES: usize = 4 * 1024;
+
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// None at its end.
+    pub(super) pipe: Option<Receiver>,
+    block: Vec<u8>,
+    /// How much of the block is in lines already.
+    taken: usize,
+    /// The beginning of the next line: a wait for the rest of it may be given up.
+    line: Vec<u8>,
+}
+
+impl Lines {
+    pub(super) fn new(pipe: Option<Receiver>) -> Self {
+        Self {
+            pipe,
+            block: Vec::with_capacity(FEW_BYTES),
+            ..Self::default()
+        }
+    }
+
+    /// The next line with its newline, or `most` bytes of it. At the end of the pipe a line without a newline, and then
+    /// nothing.
+    pub(super) async fn next(&mut self, most: usize) -> io::Result<Vec<u8>> {
+        loop {
+            if self.taken == self.block.len() {
+                if (FEW_BYTES..PIPE_BYTES).contains(&self.block.len()) {
+                    self.block = Vec::with_capacity(PIPE_BYTES);
+                }
+                self.block.clear();
+                self.taken = 0;
+                let read = match &mut self.pipe {
+                    Some(pipe) => pipe.read_buf(&mut self.block).await?,
+                    None => 0,
+                };
+                if read == 0 {
+                    return Ok(std::mem::take(&mut self.line));
+                }
+            }
+            let rest = self.block.get(self.taken..).unwrap_or_default();
+            let room = most.saturating_sub(self.line.len());
+            let room = u64::try_from(room).unwrap_or(u64::MAX);
+            self.taken += Read::take(rest, room).read_until(b'\n', &mut self.line)?;
+            if self.line.len() >= most || self.line.ends_with(b"\n") {
+                return Ok(std::mem::take(&mut self.line));
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! JSON as it is hashed, shown and let in: the canonical text of a value, long values by their hash, and the keys that
+//! `serde_json` keeps for itself.
+
+use std::io;
+
+use serde::ser::Error as _;
+use serde_json::{Map, Number, Result, Value, json};
+use sha2::{Digest, Sha256};
+
+/// Two lower-case digits a byte.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    let mut text = String::with_capacity(bytes.len() * 2);
+    text.extend(halves.filter_map(|half| char::from_digit(half.into(), 16)));
+    text
+}
+
+/// The canonical text of a value (RFC 8785), to be hashed; an error where a number is one that no double can hold.
+/// A record is hashed six times, so speed matters here. The tests compare the text with a library's.
+pub fn canonical(value: &Value) -> Result<String> {
+    let mut text = Vec::with_capacity(1024);
+    write(value, &mut text)?;
+    String::from_utf8(text).map_err(serde_json::Error::custom)
+}
+
+fn write(value: &Value, text: &mut Vec<u8>) -> Result<()> {
+    match value {
+        Value::Null => text.extend(b"null"),
+        Value::Bool(true) => text.extend(b"true"),
+        Value::Bool(false) => text.extend(b"false"),
+        Value::Number(number) => write_number(number, text)?,
+        // It escapes what section 3.2.2.2 has escaped, in the same way.
+        Value::String(string) => serde_json::to_writer(text, string)?,
+        Value::Array(items) => {
+            text.push(b'[');
+            for item in items {
+                separate(text);
+                write(item, text)?;
+            }
+            text.push(b']');
+        }
+        Value::Object(members) => {
+            let mut members: Vec<(&String, &Value)> = members.iter().collect();
+            members.sort_unstable_by(|(one, _), (other, _)| {
+                one.encode_utf16().cmp(other.encode_utf16())
+            });
+            text.push(b'{');
+            for (name, value) in members {
+                separate(text);
+                serde_json::to_writer(&mut *text, name)?;
+                text.push(b':');
+                write(value, text)?;
+            }
+            text.push(b'}');
+        }
+    }
+    Ok(())
+}
+
+/// A comma, unless an array or an object was just opened.
+fn separate(text: &mut Vec<u8>) {
+    if !text.ends_with(b"[") && !text.ends_with(b"{") {
+        text.push(b',');
+    }
+}
+
+/// As ECMAScript writes the double (section 3.2.2.3).
+fn write_number(number: &Number, text: &mut Vec<u8>) -> Result<()> {
+    let written = number.as_str();
+    if is_small_integer(written) {
+        text.extend(written.bytes());
+        return Ok(());
+    }
+    let double: f64 = written.parse().map_err(serde_json::Error::custom)?;
+    if !double.is_finite() {
+        return Err(serde_json::Error::custom(format!(
+            "no double holds {written}"
+        )));
+    }
+    text.extend(ryu_js::Buffer::new().format_finite(double).bytes());
+    Ok(())
+}
+
+/// Whether it is an integer that its double is written as, digit for digit.
+fn is_small_integer(written: &str) -> bool {
+    let digits = written.strip_prefix('-').unwrap_or(written);
+    // 2^53 has sixteen digits. JSON has no zeros before others; "-0" is not written so.
+    digits.len() <= 15 && written != "-0" && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The longest JSON text that a value is shown in, in bytes.
+const LONGEST: usize = 256 * 1024;
+
+/// The key under which the hash of a value stands in its place.
+pub const BLOB: &str = "$blob";
+
+/// What records and answers show of an object with long values, which stand in the task in full: a further copy of each
+/// would cost its size once more.
+///
+/// The object, with `{"$blob": {"bytes": …, "sha256": …}}` in the place of every value in it whose JSON text is
+/// longer than 256 KiB, the inner ones first. Hashed is the compact text.
+#[must_use]
+pub fn abridged(object: Map<String, Value>) -> Map<String, Value> {
+    let mut value = Value::Object(object);
+    abridge(&mut value);
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+/// Abridges a value, and answers how long its JSON text is now, or nearly.
+pub fn abridge(value: &mut Value) -> usize {
+    let bytes = length(value);
+    if bytes <= LONGEST {
+        return bytes;
+    }
+    let mut hash = Hash(Sha256::new());
+    // Hashing cannot fail, and the values were read from JSON.
+    let _ = serde_json::to_writer(&mut hash, value);
+    *value = json!({BLOB: {"bytes": bytes, "sha256": hexadecimal(&hash.0.finalize())}});
+    length(value)
+}
+
+fn length(value: &mut Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 4,
+        Value::Number(number) => number.as_str().len(),
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => {
+            2 + items
+                .iter_mut()
+                .map(|item| abridge(item) + 1)
+                .sum::<usize>()
+        }
+        Value::Object(members) => {
+            let each = |(name, value): (&String, &mut Value)| name.len() + 4 + abridge(value);
+            2 + members.iter_mut().map(each).sum::<usize>()
+        }
+    }
+}
+
+struct Hash(Sha256);
+
+impl io::Write for Hash {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How the keys begin by which `serde_json` hands over what JSON has no words for. A document with such a key would be
+/// read as something else than it is, so no task and no answer of a server with such a key is let in.
+pub const RESERVED: &str = "$serde_json::private::";
+
+/// Whether a JSON document has such a key, also where it is written with escapes. Of what is no JSON it
+/// may say anything.
+pub fn has_reserved_key(document: &str) -> bool {
+    // Without an escape of an ASCII character it is written as it is.
+    if !document.contains(RESERVED) && !document.contains("\\u00") {
+        return false;
+    }
+    let mut rest = document;
+    while let Some((string, after)) = next_string(rest) {
+        rest = after;
+        if rest.trim_ascii_start().starts_with(':') && is_reserved(string) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The next string of a document, with its quotes, and what comes after it.
+fn next_string(document: &str) -> Option<(&str, &str)> {
+    let start = document.find('"')?;
+    let (_, string) = document.split_at_checked(start)?;
+    let mut from = 1;
+    loop {
+        let at = from + string.get(from..)?.find(['"', '\\'])?;
+        // An escape is one character longer, at the least, and ends in ASCII.
+        match string.as_bytes().get(at) {
+            Some(b'\\') => from = at + 2,
+            _ => return string.split_at_checked(at + 1),
+        }
+    }
+}
+
+fn is_reserved(string: &str) -> bool {
+    let text = serde_json::from_str::<String>(string);
+    text.is_ok_and(|text| text.starts_with(RESERVED))
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn random(rng: &mut Rng, depth: usize) -> Value {
+        let text = |rng: &mut Rng| -> String {
+            let chars = [
+                'a', 'b', '"', '\\', '/', '\u{8}', '\u{1f}', '\u{7f}', 'é', '\u{fb33}', '😀',
+            ];
+            (0..rng.usize(..6))
+                .filter_map(|_| rng.choice(chars))
+                .collect()
+        };
+        match rng.u8(..if depth == 0 { 5 } else { 7 }) {
+            0 => Value::Null,
+            1 => Value::Bool(rng.bool()),
+            2 => Value::from(rng.i64(..) >> rng.u8(..64)),
+            3 => Value::from(f64::from_bits(rng.u64(..))),
+            4 => Value::String(text(rng)),
+            5 => (0..rng.usize(..4))
+                .map(|_| random(rng, depth - 1))
+                .collect(),
+            _ => Value::Object(
+                (0..rng.usize(..6))
+                    .map(|_| (text(rng), random(rng, depth - 1)))
+                    .collect(),
+            ),
+        }
+    }
+
+    #[test]
+    fn it_is_what_a_library_of_others_writes() {
+        let mut rng = Rng::with_seed(8785);
+        for _ in 0..20_000 {
+            let value = random(&mut rng, 3);
+            let theirs = serde_json_canonicalizer::to_string(&value).unwrap();
+            assert_eq!(canonical(&value).unwrap(), theirs, "{value}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_doubles_are() {
+        for (number, text) in [
+            ("0", "0"),
+            ("-0", "0"),
+            ("-0.0", "0"),
+            ("1.0", "1"),
+            ("1e1", "10"),
+            ("999999999999999", "999999999999999"),
+            ("-999999999999999", "-999999999999999"),
+            ("9007199254740993", "9007199254740992"),
+            ("1e21", "1e+21"),
+            ("1e-7", "1e-7"),
+        ] {
+            assert_eq!(canonical(&value(number)).unwrap(), text, "{number}");
+        }
+        let none = canonical(&value("[1e400]")).unwrap_err().to_string();
+        assert_eq!(none, "no double holds 1e+400");
+    }
+
+    fn shown(value: Value) -> Value {
+        let object = Map::from_iter([("a".to_owned(), value)]);
+        abridged(object).remove("a").unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_not_long_is_shown_in_full() {
+        let value = json!({"text": "x".repeat(200_000), "list": [1, 2.50, null, true]});
+        assert_eq!(shown(value.clone()), value);
+    }
+
+    #[test]
+    fn a_long_text_is_shown_by_its_hash_and_what_stands_beside_it_in_full() {
+        let value = shown(json!({"long": "x".repeat(300_000), "short": "y"}));
+        // printf '"%s"' "$(head -c 300000 /dev/zero | tr '\\0' x)" | sha256sum
+        let hash = hexadecimal(&Sha256::digest(format!("\"{}\"", "x".repeat(300_000))));
+        assert_eq!(
+            value["long"],
+            json!({BLOB: {"bytes": 300_002, "sha256": hash}})
+        );
+        assert_eq!(value["short"], "y");
+    }
+
+    #[test]
+    fn many_short_values_are_long_together() {
+        for value in [
+            json!(vec!["x".repeat(1000); 1000]),
+            (0..20_000)
+                .map(|n| (format!("a key of its own {n}"), json!(n)))
+                .collect(),
+        ] {
+            assert!(shown(value)[BLOB]["bytes"].as_u64() > Some(256 * 1024));
+        }
+    }
+
+    #[test]
+    fn a_reserved_key_is_found_however_it_is_written() {
+        for document in [
+            r#"{"$serde_json::private::Number":"1"}"#,
+            r#"{"a":[{"b":1,"$serde_json::private::RawValue" : "{}"}]}"#,
+            r#"{"a\"":"\\","\u0024serde_json::private::RawValue":1}"#,
+            r#"{"$serde_json::private::Numbe\u0072":"1"}"#,
+            r#"{"$serd\u0065_json::private::Anything":"1"}"#,
+        ] {
+            assert!(has_reserved_key(document), "{document}");
+        }
+    }
+
+    #[test]
+    fn what_only_speaks_of_one_is_let_in() {
+        for document in [
+            r#"{"text":"$serde_json::private::Number"}"#,
+            r#"{"text":"the key \"$serde_json::private::Number\": it is reserved"}"#,
+            r#"{"x$serde_json::private::Number":1}"#,
+            r#"{"caf\u00e9":"\u0024"}"#,
+            r#"{"ä\\":"\u0022","b":"ü"}"#,
+            "",
+            r#"{"torn\"#,
+            r#"{"torn\ü"#,
+        ] {
+            assert!(!has_reserved_key(document), "{document}");
+        }
+    }
+}
