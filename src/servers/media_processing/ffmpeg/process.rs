@@ -34,7 +34,6 @@ const STDERR_KEPT: usize = 16 << 10;
 /// A longer line of stdout is taken for several.
 const LINE: u64 = 64 << 10;
 
-/// A program to be run.
 pub(super) struct Program<'a> {
     pub(super) name: &'static str,
     pub(super) arguments: &'a [OsString],
@@ -66,7 +65,30 @@ impl Program<'_> {
         run.check_cancelled()?;
         let (name, output, limits) = (self.name, self.output, self.limits);
         let (mut running, stdout, stderr) = self.start()?;
-        let mut watch = Watch::begin(name, output, limits);
+        let begun = Instant::now();
+        let mut measured = begun;
+        let check_size = || match output {
+            Some(output) if size(output) > limits.bytes => {
+                let most = limits.bytes;
+                Err(ToolError::Failed(format!(
+                    "{name} was ended: its output is larger than {most} bytes, the most that is made"
+                )))
+            }
+            _ => Ok(()),
+        };
+        let mut check = || {
+            if begun.elapsed() > limits.time {
+                let longest = limits.time;
+                return Err(ToolError::Failed(format!(
+                    "{name} was ended: it timed out after {longest:?}"
+                )));
+            }
+            if measured.elapsed() < MEASURED_EVERY {
+                return Ok(());
+            }
+            measured = Instant::now();
+            check_size()
+        };
         let (send, lines) = mpsc::channel();
         thread::scope(|scope| {
             let tail = scope.spawn(move || tail(stderr));
@@ -86,7 +108,7 @@ impl Program<'_> {
                     // It has closed its stdout and is about to end.
                     Err(RecvTimeoutError::Disconnected) => thread::sleep(HEARTBEAT / 10),
                 }
-                let checked = run.check_cancelled().and_then(|()| watch.check());
+                let checked = run.check_cancelled().and_then(|()| check());
                 if let Err(error) = checked {
                     // The error says more than how it ended.
                     drop(running);
@@ -97,7 +119,7 @@ impl Program<'_> {
             for line in lines {
                 take(&line, &mut text, report);
             }
-            watch.check_size()?;
+            check_size()?;
             let stderr = tail.join().unwrap_or_default();
             let status = status.map_err(|error| {
                 ToolError::Failed(format!("cannot tell how {name} ended: {error}"))
@@ -136,53 +158,6 @@ impl Program<'_> {
     }
 }
 
-/// Holds a program to its limits.
-struct Watch<'a> {
-    name: &'static str,
-    output: Option<&'a Path>,
-    limits: Limits,
-    begun: Instant,
-    measured: Instant,
-}
-
-impl<'a> Watch<'a> {
-    fn begin(name: &'static str, output: Option<&'a Path>, limits: Limits) -> Self {
-        let begun = Instant::now();
-        Self {
-            name,
-            output,
-            limits,
-            begun,
-            measured: begun,
-        }
-    }
-
-    /// Fails beyond a limit.
-    fn check(&mut self) -> Result<(), ToolError> {
-        let (name, longest) = (self.name, self.limits.time);
-        if self.begun.elapsed() > longest {
-            return Err(ToolError::Failed(format!(
-                "{name} was ended: it timed out after {longest:?}"
-            )));
-        }
-        if self.measured.elapsed() < MEASURED_EVERY {
-            return Ok(());
-        }
-        self.measured = Instant::now();
-        self.check_size()
-    }
-
-    fn check_size(&self) -> Result<(), ToolError> {
-        let (name, most) = (self.name, self.limits.bytes);
-        if self.output.is_some_and(|output| size(output) > most) {
-            return Err(ToolError::Failed(format!(
-                "{name} was ended: its output is larger than {most} bytes, the most that is made"
-            )));
-        }
-        Ok(())
-    }
-}
-
 /// One line of stdout: a report of progress (`out_time_us=…`), or the answer itself.
 fn take(line: &str, text: &mut String, report: &mut dyn FnMut(f64)) {
     if let Some(time) = line.strip_prefix("out_time_us=") {
@@ -209,7 +184,6 @@ fn next_line(stream: &mut impl BufRead) -> Option<String> {
     }
 }
 
-/// The last of a stream.
 fn tail(mut stream: impl Read) -> String {
     let (mut kept, mut block) = (Vec::new(), [0; 4096]);
     loop {
