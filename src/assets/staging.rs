@@ -253,7 +253,7 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
         match remove_tree(&dir) {
             Ok(()) => held.clear(),
             Err(error) => {
-                tracing::warn!(%dir, %error, "left-over staging stays until the next run")
+                tracing::warn!(%dir, %error, "left-over staging stays until the next run");
             }
         }
     }

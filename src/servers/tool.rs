@@ -68,18 +68,22 @@ pub(super) enum World {
 
 /// The schema of an object that has all of `properties` and no others.
 pub(super) fn record(properties: Value) -> Value {
-    let names: Vec<_> = properties
-        .as_object()
-        .into_iter()
-        .flat_map(Map::keys)
-        .cloned()
-        .collect();
-    json!({"type": "object", "required": names, "additionalProperties": false, "properties": properties})
+    let names = properties.as_object().into_iter().flat_map(Map::keys);
+    closed(names.cloned().collect(), properties)
 }
 
 /// The schema of an object that may have `properties`, has those of `required`, and no others.
 pub(super) fn object(required: &[&str], properties: Value) -> Value {
-    json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
+    closed(required.iter().copied().collect(), properties)
+}
+
+fn closed(required: Value, properties: Value) -> Value {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("required".to_owned(), required);
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema.insert("properties".to_owned(), properties);
+    Value::Object(schema)
 }
 
 /// The schema of a text that is not empty.

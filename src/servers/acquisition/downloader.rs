@@ -48,11 +48,12 @@ pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&st
         "url": tool::text("http, https or file URL, or an absolute path"),
         "output_path": output_path(),
     });
-    if !formats.is_empty() {
-        properties["format"] = json!({
+    if let (false, Value::Object(properties)) = (formats.is_empty(), &mut properties) {
+        let schema = json!({
             "type": "string", "enum": formats,
             "description": "what the content must be; nothing is converted"
         });
+        properties.insert("format".to_owned(), schema);
     }
     Tool {
         name,

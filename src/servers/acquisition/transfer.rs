@@ -160,7 +160,7 @@ impl<'a> Transfer<'a> {
                 self.part.condemn();
                 return Err(Stop::Lost("the server has no such range".to_owned()));
             }
-            _ => return Err(answer.failure().into()),
+            _ => return Err(answer.failure()),
         };
         self.refuse_too_large(length)?;
         let from = answer.url.clone();

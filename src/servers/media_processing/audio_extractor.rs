@@ -166,7 +166,7 @@ fn extract(request: &Request, run: &Run<'_>) -> Result<Value, ToolError> {
         ));
     }
     run.check_cancelled()?;
-    let Written { uri, bytes, .. } = output.finish()?;
+    let Written { uri, bytes } = output.finish()?;
     let about = source.about();
     Ok(json!({
         "output_uri": uri,

@@ -58,7 +58,7 @@ impl Default for Limits {
 
 /// A media file that has been opened and looked into.
 pub(super) struct Input<'a> {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     pub(super) film: Film,
     pub(super) limits: Limits,
     run: &'a Run<'a>,
@@ -74,10 +74,6 @@ impl<'a> Input<'a> {
             limits,
             run,
         })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Makes `output` of the input: a file, or a directory that is filled. `arguments` stand between
@@ -102,7 +98,7 @@ impl<'a> Input<'a> {
             return Err(self.failure(&ended));
         }
         match damage(&ended.stderr) {
-            Some(line) => Err(self.corrupt(&line)),
+            Some(line) => Err(corrupt(&self.path, &line)),
             None => Ok(()),
         }
     }
@@ -129,12 +125,8 @@ impl<'a> Input<'a> {
         match read {
             Err(error) => error,
             Ok(read) if read.succeeded => ToolError::Failed(format!("ffmpeg failed: {line}")),
-            Ok(_) => self.corrupt(&line),
+            Ok(_) => corrupt(&self.path, &line),
         }
-    }
-
-    fn corrupt(&self, line: &str) -> ToolError {
-        corrupt(&self.path, line)
     }
 
     fn opened(&self) -> Result<File, ToolError> {

@@ -58,7 +58,7 @@ pub(super) fn format_converter() -> Tool {
 fn convert(order: &Conversion, run: &Run<'_>) -> Result<Value, ToolError> {
     let (input, place) = opened(&order.input_uri, order.output_path.as_deref(), run)?;
     if input.film.video.is_none() && input.film.audio.is_empty() {
-        return Err(lacks("video or audio", input.path()));
+        return Err(lacks("video or audio", &input.path));
     }
     let picture = order
         .target_format
@@ -124,7 +124,7 @@ fn make(
     input.make(&arguments, Output::File(draft.path()))?;
     let made = Input::open(draft.path(), Limits::default(), run)
         .map_err(|error| ToolError::Failed(format!("what ffmpeg made cannot be read: {error}")))?;
-    let Written { uri, bytes, .. } = draft.publish()?;
+    let Written { uri, bytes } = draft.publish()?;
     let film = made.film;
     Ok(json!({
         "output_uri": uri,

@@ -17,20 +17,16 @@ use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, re
 /// Seconds between two pictures: a millisecond to a day.
 const LEAST: f64 = 0.001;
 const MOST: f64 = 86_400.0;
+const DEFAULT: f64 = 1.0;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
     input_uri: String,
-    #[serde(default = "second")]
-    interval_seconds: f64,
+    interval_seconds: Option<f64>,
     #[serde(default)]
     output_format: Picture,
     output_path: Option<String>,
-}
-
-fn second() -> f64 {
-    1.0
 }
 
 /// What a picture is written as.
@@ -58,7 +54,7 @@ pub(super) fn frame_extractor() -> Tool {
                     "type": "number",
                     "minimum": LEAST,
                     "maximum": MOST,
-                    "default": 1.0,
+                    "default": DEFAULT,
                     "description": "Time between two pictures.",
                 },
                 "output_format": { "type": "string", "enum": ["jpg", "png"], "default": "jpg" },
@@ -82,7 +78,7 @@ pub(super) fn frame_extractor() -> Tool {
 fn extract(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     let path = arguments.output_path.as_deref();
     let (input, place) = opened_video(&arguments.input_uri, path, run)?;
-    let interval = arguments.interval_seconds;
+    let interval = arguments.interval_seconds.unwrap_or(DEFAULT);
     let step = ("interval_seconds", interval);
     let (zip, frames) = bundle(&input, step, &place, run, |workshop| {
         let members = pictures(&input, interval, arguments.output_format, workshop)?;
@@ -123,7 +119,7 @@ fn pictures(
     input.make(&how, Output::Series(directory, &pattern))?;
     let files = bundle::files(directory)?;
     if files.is_empty() {
-        let path = input.path().display();
+        let path = input.path.display();
         return Err(ToolError::Corrupt(format!("{path}: it has no picture")));
     }
     let named = files.into_iter().zip(0_u32..).map(|(file, number)| Member {

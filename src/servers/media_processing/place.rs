@@ -32,7 +32,6 @@ pub(super) enum Place {
 
 #[derive(Debug)]
 pub(super) struct Written {
-    pub(super) path: PathBuf,
     /// Its `file://` URI.
     pub(super) uri: String,
     pub(super) bytes: u64,
@@ -120,7 +119,7 @@ impl Draft {
             .and_then(|directory| directory.sync_all())
             .map_err(failed)?;
         let uri = file_uri(&absolute("output_path", &path)?);
-        Ok(Written { path, uri, bytes })
+        Ok(Written { uri, bytes })
     }
 }
 

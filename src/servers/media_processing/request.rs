@@ -50,7 +50,7 @@ pub(super) fn opened_video<'a>(
     let (input, place) = opened(input_uri, output_path, run)?;
     match input.film.video {
         Some(_) => Ok((input, place)),
-        None => Err(lacks("video", input.path())),
+        None => Err(lacks("video", &input.path)),
     }
 }
 

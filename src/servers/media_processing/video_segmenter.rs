@@ -30,13 +30,8 @@ struct Arguments {
     input_uri: String,
     #[serde(default)]
     method: Method,
-    #[serde(default = "default_duration")]
-    segment_duration: f64,
+    segment_duration: Option<f64>,
     output_path: Option<String>,
-}
-
-fn default_duration() -> f64 {
-    DEFAULT
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +135,8 @@ pub(super) fn video_segmenter() -> Tool {
 fn segment(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
     let path = arguments.output_path.as_deref();
     let (input, place) = opened_video(&arguments.input_uri, path, run)?;
-    let (method, seconds) = (arguments.method, arguments.segment_duration);
+    let method = arguments.method;
+    let seconds = arguments.segment_duration.unwrap_or(DEFAULT);
     let step = ("segment_duration", seconds);
     let (zip, segments) = bundle(&input, step, &place, run, |workshop| {
         let (parts, ending) = cut(&input, method, seconds, workshop)?;

@@ -59,7 +59,7 @@ impl Film {
 
     fn parse(json: &str) -> Result<Self, serde_json::Error> {
         let probed: Value = serde_json::from_str(json)?;
-        let duration = probed["format"]["duration"].as_str();
+        let duration = probed.pointer("/format/duration").and_then(Value::as_str);
         let mut film = Self {
             duration: duration
                 .and_then(|seconds| seconds.parse().ok())
@@ -67,22 +67,23 @@ impl Film {
             video: None,
             audio: Vec::new(),
         };
-        for stream in probed["streams"].as_array().into_iter().flatten() {
-            let codec = stream["codec_name"]
-                .as_str()
-                .unwrap_or("unknown")
-                .to_owned();
-            let pixels = |side: &str| {
-                let pixels = stream[side].as_u64().map(u32::try_from);
-                pixels.and_then(Result::ok).unwrap_or_default()
+        let streams = probed.get("streams").and_then(Value::as_array);
+        for stream in streams.into_iter().flatten() {
+            let text = |name: &str| stream.get(name).and_then(Value::as_str);
+            let number = |pointer: &str| {
+                let number = stream.pointer(pointer).and_then(Value::as_u64);
+                number
+                    .and_then(|number| number.try_into().ok())
+                    .unwrap_or(0)
             };
-            let is_cover = stream["disposition"]["attached_pic"].as_u64() > Some(0);
-            match stream["codec_type"].as_str() {
+            let codec = text("codec_name").unwrap_or("unknown").to_owned();
+            let is_cover = number("/disposition/attached_pic") > 0;
+            match text("codec_type") {
                 Some("video") if !is_cover && film.video.is_none() => {
                     film.video = Some(Video {
                         codec,
-                        width: pixels("width"),
-                        height: pixels("height"),
+                        width: number("/width"),
+                        height: number("/height"),
                     });
                 }
                 Some("audio") => film.audio.push(codec),

@@ -5,6 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
+use crate::servers::files::local_path;
 
 fn names(directory: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("readable");
@@ -35,7 +36,7 @@ fn a_file_appears_at_its_place_only_when_finished() {
         (names(&scratch), written.bytes),
         (vec!["out.wav".to_owned()], 50)
     );
-    let bytes = fs::read(&written.path).expect("readable");
+    let bytes = fs::read(scratch.path().join("out.wav")).expect("readable");
     assert_eq!(bytes[..12], *b"RIFF\x2a\0\0\0WAVE");
     assert_eq!(bytes[36..], *b"data\x06\0\0\0\x01\0\xfe\xff\x03\0");
 }
@@ -75,7 +76,8 @@ fn new_files_in_a_directory_have_names_of_their_own() {
     };
     let finished = || {
         let output = Output::create(&place, Format::Flac, 8000, Width::Stereo).expect("created");
-        output.finish().expect("finished").path
+        let uri = output.finish().expect("finished").uri;
+        local_path("output_uri", &uri).expect("a file")
     };
     let (first, second) = (finished(), finished());
     assert_ne!(first, second);

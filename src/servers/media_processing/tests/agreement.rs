@@ -34,7 +34,7 @@ fn agrees_with(decoding: &[&str], input: &Path, tolerance: u16) {
         if let Some(rate) = rate {
             let aside = ours.len().abs_diff(theirs.len()) / usize::from(channels);
             assert!(
-                aside as u32 <= rate / 1000,
+                aside as u64 <= u64::from(rate / 1000),
                 "{case} is {aside} samples longer or shorter"
             );
             let agreement = decibels(&ours, &theirs);
