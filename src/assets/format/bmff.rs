@@ -2,7 +2,7 @@
 
 use super::source::{Flaw, Source, broken};
 
-/// Which of the two relatives is asked for.
+/// The expected member of the format family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Brand {
     Mp4,
@@ -10,7 +10,7 @@ pub(super) enum Brand {
     QuickTime,
 }
 
-/// What of a movie has been seen.
+/// The parts of a movie that were found so far.
 #[derive(Debug, Default)]
 struct Seen {
     movie_header: bool,
@@ -27,9 +27,9 @@ pub(crate) struct BoxHeader {
     pub(crate) end: u64,
 }
 
-/// Boxes whose content is boxes, as far as we look.
+/// Boxes that contain boxes, as far as they are checked.
 const CONTAINERS: [&[u8; 4]; 5] = [b"moov", b"trak", b"mdia", b"minf", b"stbl"];
-/// What a file of this family may begin with.
+/// Types of the first box of a file of this family.
 const FIRST: [&[u8; 4]; 7] = [
     b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot",
 ];

@@ -40,7 +40,7 @@ pub(super) fn check(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw>
                 clusters |= id == CLUSTER && next > body;
                 source.seek(next, "an element")?;
             }
-            // Its children are read as if they stood beside it.
+            // Its children are read as its siblings.
             None if id == CLUSTER => clusters |= source.left() > 0,
             None => return broken(format!("the element {id:X} at byte {body} has no size")),
         }
@@ -62,7 +62,7 @@ fn header(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw> {
             return broken("its EBML header is no header");
         };
         if element.id == DOC_TYPE {
-            // Longer than any document type is none of ours.
+            // A longer name is no known document type.
             let length = (next - source.at()).min(64);
             let name = source.bytes(length, "the document type")?;
             let name = name.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -9,7 +9,7 @@ static CHECKSUM: Crc<u16> = Crc::<u16>::new(&CRC_16_UMTS);
 const STREAM_INFO: u8 = 0;
 const FORBIDDEN: u8 = 127;
 
-/// What of STREAMINFO tells where the stream must end.
+/// The fields of STREAMINFO that tell where the stream must end.
 struct StreamInfo {
     block_samples: u64,
     /// No frame is longer: every sample stored as it is.

@@ -144,7 +144,7 @@ impl Source {
     }
 }
 
-/// A flaw of its own words.
+/// The file is broken, for the given reason.
 pub(crate) fn broken<T>(problem: impl Into<String>) -> Result<T, Flaw> {
     Err(Flaw::Broken(problem.into()))
 }

@@ -94,7 +94,7 @@ impl<R: BufRead> Read for Utf8<R> {
     }
 }
 
-/// What a reader of ours said is a flaw of the file; anything else is a failure to read it.
+/// Tells the errors that the readers here make, which are flaws of the file, from failures to read it.
 fn flaw(error: io::Error) -> Flaw {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {

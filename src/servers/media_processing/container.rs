@@ -1,4 +1,4 @@
-//! What symphonia does not tell of a container: the part of a track that is meant to be heard, and
+//! Facts about a container that symphonia does not report: the part of a track that is meant to be heard, and
 //! whether the file is all there.
 //!
 //! Only structure is read, by seeking from header to header; never the media itself.
@@ -55,7 +55,7 @@ pub(super) fn check_whole(file: File) -> Result<(), Flaw> {
     }
 }
 
-/// What of track `id` is to be heard, in the container called `name` by symphonia.
+/// The part of track `id` that is to be heard, in the container that symphonia calls `name`.
 pub(super) fn marks(name: &str, file: File, id: u32) -> Result<Marks, Flaw> {
     let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
     match name {

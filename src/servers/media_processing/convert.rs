@@ -36,7 +36,7 @@ impl Block {
     }
 }
 
-/// What samples were before they became floats.
+/// The sample format of the source, before the conversion to floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Integers of at most 16 bits. They are mixed as ffmpeg mixes them: in fixed point, rounded halves up.
@@ -46,7 +46,7 @@ pub(super) enum Origin {
     Real,
 }
 
-/// What a source's blocks have in common.
+/// Properties that all blocks of a source share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Signal {
     pub(super) rate: u32,
@@ -96,7 +96,7 @@ impl Converter {
         Ok(self.finished(block))
     }
 
-    /// What is left at the end, interleaved.
+    /// The remaining samples at the end, interleaved.
     pub(super) fn finish(&mut self) -> Result<Vec<i16>, ToolError> {
         match &mut self.resampler {
             Some(resampler) => {

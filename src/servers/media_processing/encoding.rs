@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::ffmpeg::{Film, words};
 use crate::servers::tool::ToolError;
 
-/// What a video is put into.
+/// The container of an output video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Container {
@@ -20,7 +20,7 @@ pub(super) enum Container {
     Webm,
 }
 
-/// What a video track is encoded with.
+/// The codec of an encoded video track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Codec {
@@ -31,14 +31,14 @@ pub(super) enum Codec {
     Av1,
 }
 
-/// What becomes of the video track.
+/// Whether the video track is copied or encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Picture {
     Copied,
     Encoded { codec: Codec, filter: String },
 }
 
-/// Makes both sides even, as 4:2:0 wants them.
+/// Makes both sides even, which 4:2:0 requires.
 pub(super) const EVEN: &str = "scale=w='max(2,trunc(iw/2)*2)':h='max(2,trunc(ih/2)*2)'";
 
 impl Container {
@@ -75,7 +75,7 @@ impl Container {
         codecs.split(' ').any(|each| each == codec)
     }
 
-    /// What becomes of the film's video, with the codec that is asked for or the one that fits.
+    /// Decides whether the film's video is copied, given the codec that is asked for, if any.
     pub(super) fn picture(self, film: &Film, asked: Option<Codec>) -> Result<Picture, ToolError> {
         if let Some(codec) = asked.filter(|codec| !self.codecs().contains(codec)) {
             let fit: Vec<_> = self.codecs().iter().map(|codec| codec.name()).collect();
@@ -112,7 +112,7 @@ impl Container {
         arguments
     }
 
-    /// Which tracks are taken, and what becomes of each.
+    /// The arguments that select the tracks and say how each is treated.
     pub(super) fn tracks(self, film: &Film, picture: &Picture) -> Vec<OsString> {
         let mut arguments = words("-map 0:V:0? -map 0:a? -sn -dn");
         let found = film.video.as_ref().map(|video| video.codec.as_str());
@@ -124,7 +124,7 @@ impl Container {
             }
         };
         arguments.extend(words(&how));
-        // The name Apple's players know it by.
+        // Apple's players expect this tag.
         if codec == Some("hevc") && matches!(self, Self::Mp4 | Self::Mov) {
             arguments.extend(words("-tag:v hvc1"));
         }
@@ -132,7 +132,7 @@ impl Container {
             arguments.extend(words(&if self.takes_sound(codec) {
                 format!("-c:a:{track} copy")
             } else if self == Self::Webm {
-                // The layouts Opus knows: it refuses the others instead of mixing them.
+                // libopus refuses other layouts instead of mixing them.
                 format!(
                     "-c:a:{track} libopus -filter:a:{track} aformat=channel_layouts=7.1|5.1|stereo|mono"
                 )
@@ -157,7 +157,7 @@ impl Codec {
         }
     }
 
-    /// FFmpeg's name of what it makes.
+    /// FFmpeg's name of the codec.
     fn ffprobe_name(self) -> &'static str {
         match self {
             Self::H265 => "hevc",

@@ -1,5 +1,5 @@
 //! `ffmpeg` and `ffprobe`, as the tools here use them: one opened input file, one output, words for
-//! every way it can go wrong. FFmpeg's own words come on stderr, line by line, with addresses of its own.
+//! every way it can go wrong. FFmpeg's messages come on stderr, line by line, with memory addresses in them.
 //!
 //! The input is never named. It is opened here and handed over as the program's stdin, read as
 //! `file:/proc/self/fd/0`: no name can be taken for an option, a protocol or a pattern. Only local
@@ -29,9 +29,9 @@ pub(super) const PROGRAMS: &[&str] = &[FFMPEG, FFPROBE];
 const FFMPEG: &str = "ffmpeg";
 const FFPROBE: &str = "ffprobe";
 
-/// What may be read, by FFmpeg's names: containers of video that hold all they need themselves.
+/// The demuxers that may be used: those of containers that refer to no other file.
 const DEMUXERS: &str = "mov,matroska,avi,mpegts,mpeg,flv,asf,ogg,mxf,ivf,dv,gif,wav,mp3,flac,aac";
-/// The same, for people.
+/// The same formats, for messages.
 const FORMATS: &str =
     "MP4, MOV, MKV, WebM, AVI, MPEG, FLV, ASF, OGG, MXF, IVF, DV, GIF and plain audio";
 

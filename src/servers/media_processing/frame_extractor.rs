@@ -1,6 +1,6 @@
 //! The tool `frame_extractor` (CAP-PRE-003): still pictures of a video at a fixed interval, as one zip.
 //!
-//! Picture number n, from 0, is what is to be seen at n × interval.
+//! Picture number n, counted from 0, shows the video at n × interval.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ struct Arguments {
     output_path: Option<String>,
 }
 
-/// What a picture is written as.
+/// The format of a picture.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Picture {
@@ -105,11 +105,11 @@ fn pictures(
     // time before it too.
     let micros = (interval * 1e6).round();
     let (ending, encoder) = match format {
-        // 2 to 31; at 2 the eye sees no difference.
+        // The quality goes from 2 to 31. At 2 no difference is visible.
         Picture::Jpg => ("jpg", "-c:v mjpeg -q:v 2"),
         Picture::Png => ("png", "-c:v png"),
     };
-    // One more than may be, to tell that there are too many.
+    // One more than allowed, so that too many are noticed.
     let most = bundle::MOST + 1;
     let how = words(&format!(
         "-map 0:V:0 -vf fps=fps=1000000/{micros}:round=up:start_time=0 -fps_mode passthrough {encoder} \

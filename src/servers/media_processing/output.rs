@@ -22,7 +22,7 @@ use crate::servers::tool::ToolError;
 
 const BUFFER: usize = 64 << 10;
 
-/// What the audio is written as.
+/// The format of the output file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Format {
@@ -39,7 +39,7 @@ trait Encoder: Send {
     /// The bytes that interleaved samples complete.
     fn encode(&mut self, samples: &[i16]) -> Result<Vec<u8>, ToolError>;
 
-    /// The bytes still owed at the end.
+    /// The bytes that are written at the end.
     fn finish(&mut self) -> Result<Vec<u8>, ToolError>;
 }
 
@@ -79,12 +79,12 @@ impl Output {
         self.append(&bytes)
     }
 
-    /// Writes what is owed, makes the file durable, and moves it to its place.
+    /// Writes the rest, makes the file durable, and moves it to its place.
     pub(super) fn finish(mut self) -> Result<Written, ToolError> {
         let owed = self.encoder.finish()?;
         self.append(&owed)?;
         let header = self.encoder.header()?;
-        // What was written before goes first: to seek writes it.
+        // `rewind` flushes the samples first.
         self.file
             .rewind()
             .and_then(|()| self.file.write_all(&header))
@@ -210,7 +210,7 @@ impl Flac {
         })
     }
 
-    /// Encodes one block from the front of what is pending.
+    /// Encodes one block from the front of the pending samples.
     fn block(&mut self, samples: usize) -> Result<Vec<u8>, ToolError> {
         let block: Vec<i32> = self.pending.drain(..samples).collect();
         self.frame.fill_interleaved(&block).map_err(refused)?;

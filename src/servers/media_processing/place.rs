@@ -98,7 +98,7 @@ impl Draft {
             .map_err(ToolError::io("create a file in", directory))
     }
 
-    /// What a failed write to the file is.
+    /// Makes the error of a failed write.
     pub(super) fn failed(&self) -> impl Fn(io::Error) -> ToolError + use<> {
         let path = self.path.clone();
         move |error| ToolError::io("write", &path)(error)
@@ -131,7 +131,7 @@ fn taken(path: &Path) -> ToolError {
     ToolError::argument("output_path", problem)
 }
 
-/// The draft's name without what marks it as one: as unique as the draft's.
+/// The draft's name without the parts that mark a draft. It is as unique as the draft's.
 fn finished(draft: &Path) -> PathBuf {
     let name = draft.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_start_matches('.').trim_end_matches(UNFINISHED);

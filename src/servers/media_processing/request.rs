@@ -1,4 +1,4 @@
-//! What the arguments of the tools of this server have in common.
+//! Arguments that the tools of this server share.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::servers::{
     tool::{self, Run, ToolError},
 };
 
-// Schemas of what the tools take and answer.
+// Schemas of arguments and answers that the tools share.
 
 pub(super) fn input_uri() -> Value {
     tool::text("The media file: a file:// URI, or a path of this machine.")
@@ -54,7 +54,7 @@ pub(super) fn opened_video<'a>(
     }
 }
 
-/// An input without what the tool works on.
+/// The error of an input that lacks what the tool works on.
 pub(super) fn lacks(what: &str, input: &Path) -> ToolError {
     ToolError::argument("input_uri", format!("{} has no {what}", input.display()))
 }

@@ -33,8 +33,8 @@ use crate::servers::{
 /// Samples by which a track may be shorter than its container says: priming, padding, a last packet.
 const SLACK: u64 = 4096;
 
-/// What a file may say of its own audio: a header of a few bytes must not decide how much memory or time is
-/// spent on it. Samples per second: from below telephony to twice the fastest converters.
+/// Limits on the claims of a header: a few bytes must not decide how much memory or time is spent on a file.
+/// Samples per second: from below telephony to twice the fastest converters.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
 const MOST_CHANNELS: usize = 64;
 /// Samples per channel in one packet. FLAC's longest have 65 535.
@@ -59,7 +59,7 @@ pub(super) struct Source {
     last: Option<Signal>,
 }
 
-/// What a source is, for the caller.
+/// Facts about a source that the answer shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct About {
     pub(super) container: &'static str,
@@ -148,7 +148,7 @@ impl Source {
         Ok(None)
     }
 
-    /// Passes a block on that is of the signal of the first one.
+    /// Passes a block on if its signal is that of the first block.
     fn heard(&mut self, block: Block) -> Result<Option<Block>, ToolError> {
         if self.first.is_none() {
             self.first.clone_from(&self.last);
@@ -192,8 +192,8 @@ impl Source {
     }
 }
 
-/// Does a piece of reading. symphonia's readers panic on some headers no writer makes: the fault is
-/// the file's. Nothing is read from it afterwards.
+/// Runs a reading step. symphonia's readers panic on some headers that no writer makes. A panic is reported as a
+/// corrupt file, from which nothing is read afterwards.
 fn unbroken<T>(read: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(ToolError::Corrupt(
@@ -265,7 +265,7 @@ fn duration(track: &Track, reader: &dyn FormatReader) -> Option<f64> {
         .or_else(|| media::seconds(media.time_base, media.duration))
 }
 
-/// Before a decoder is made: what the container says.
+/// Checks the container's claims, before a decoder is made.
 fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
     parameters.sample_rate.map_or(Ok(()), check_rate)?;
     let named = parameters.channels.as_ref();
@@ -279,13 +279,13 @@ fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
     })
 }
 
-/// What the codec says, packet by packet.
+/// Checks the codec's claims, for each packet.
 fn check_signal(signal: &Signal) -> Result<(), ToolError> {
     check_rate(signal.rate)?;
     check_channels(signal.layout.channels())
 }
 
-/// Blocks are held back by as much as will be cut off at the end.
+/// Checks the padding: that many samples are held back while the file is read.
 fn check_marks(marks: &Marks) -> Result<(), ToolError> {
     let padding = marks.end_padding;
     let possible = (padding <= MOST_PADDING).then_some(());

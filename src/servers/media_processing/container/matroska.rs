@@ -98,7 +98,7 @@ fn padding(source: &mut Source, group: Range<u64>, id: u32) -> Result<u64, Flaw>
     Ok(if ours { padding } else { 0 })
 }
 
-/// Shows the elements in `range`, without what is in them, up to one of no size.
+/// Calls `see` for each element in `range`, but not for its children. Stops after an element without a size.
 fn each(
     source: &mut Source,
     range: Range<u64>,

@@ -113,15 +113,15 @@ fn rescaled(time: u64, from: u32, to: u32) -> i64 {
     i64::try_from((u128::from(time) * to + from / 2) / from).unwrap_or(i64::MAX)
 }
 
-/// What stands after the two times of an `mvhd` or `mdhd`, the units per second of its time scale, or of a
-/// `tkhd`, its track's id.
+/// The field after the two times of a header: the time scale of an `mvhd` or `mdhd`, in units per second, or the
+/// track id of a `tkhd`.
 fn field(source: &mut Source, header: &BoxHeader) -> Result<u32, Flaw> {
     let times = if version(source, header)? == 1 { 16 } else { 8 };
     source.skip(times, "a header")?;
     Ok(u32::from_be_bytes(source.exact("a header")?))
 }
 
-/// The version of a box, before whose content it stands with 24 flags.
+/// The version of a box. It precedes the content, together with 24 flags.
 fn version(source: &mut Source, header: &BoxHeader) -> Result<u8, Flaw> {
     source.seek(header.body, "a box")?;
     let [version, _, _, _] = source.exact("a box")?;

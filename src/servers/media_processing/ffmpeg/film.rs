@@ -94,7 +94,7 @@ impl Film {
     }
 }
 
-/// Why a file is not read.
+/// Makes the error of a file that ffprobe does not read.
 fn refused(path: &Path, ended: &Ended) -> ToolError {
     if is_foreign(&ended.stderr) {
         let path = path.display();

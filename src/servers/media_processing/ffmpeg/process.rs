@@ -20,18 +20,18 @@ use crate::{
     servers::tool::{Run, ToolError},
 };
 
-/// How often a running program is looked after.
+/// The interval at which a running program is checked.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// How often its output is measured: there may be thousands of files.
+/// The interval at which its output is measured: there may be thousands of files.
 const MEASURED_EVERY: Duration = Duration::from_millis(500);
 
-/// Of stdout and of the end of stderr, what is kept. All of both is read: a program that reports its
+/// Bytes of stdout, and of the end of stderr, that are kept. Both are read to their ends: a program that reports its
 /// progress for hours must not meet a closed pipe.
 const STDOUT_KEPT: usize = 4 << 20;
 const STDERR_KEPT: usize = 16 << 10;
 
-/// A longer line of stdout is taken for several.
+/// A longer line of stdout is treated as several lines.
 const LINE: u64 = 64 << 10;
 
 pub(super) struct Program<'a> {
@@ -105,12 +105,12 @@ impl Program<'_> {
                 match lines.recv_timeout(HEARTBEAT) {
                     Ok(line) => take(&line, &mut text, report),
                     Err(RecvTimeoutError::Timeout) => {}
-                    // It has closed its stdout and is about to end.
+                    // The program has closed its stdout and is about to end.
                     Err(RecvTimeoutError::Disconnected) => thread::sleep(HEARTBEAT / 10),
                 }
                 let checked = run.check_cancelled().and_then(|()| check());
                 if let Err(error) = checked {
-                    // The error says more than how it ended.
+                    // The error says more than the exit status.
                     drop(running);
                     return Err(error);
                 }
@@ -140,7 +140,7 @@ impl Program<'_> {
         let mut command = Command::new(name);
         command
             .args(arguments)
-            // Would make it write a log into its working directory.
+            // This variable makes FFmpeg write a log into its working directory.
             .env_remove("FFREPORT")
             .stdin(self.input)
             .stdout(Stdio::piped())
@@ -214,7 +214,7 @@ struct Running {
 }
 
 impl Running {
-    /// Looks without reaping, so that the id, which is also the group's, stays its own.
+    /// Checks without reaping, so that the id, which is also the group's, is not used again.
     fn has_ended(&self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(self.pid()), look), Ok(None))
@@ -223,7 +223,7 @@ impl Running {
     /// Kills what is left of the group, and reaps the program. What it made is scratch: there is
     /// nothing to end gracefully for.
     fn end(&mut self) -> io::Result<std::process::ExitStatus> {
-        // It fails only if nobody is left.
+        // This fails only if the group is empty.
         let _ = kill_process_group(self.pid(), Signal::KILL);
         self.child.wait()
     }
@@ -235,7 +235,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Once it is reaped, its id may be somebody else's.
+        // After reaping, the id may belong to another process.
         if let Ok(None) = self.child.try_wait() {
             let _ = self.end();
         }
