@@ -17,8 +17,8 @@ use symphonia::{
 };
 
 use super::{
-    convert::{Block, Origin, Signal},
     layout::Layout,
+    signal::{Block, Origin, Signal},
 };
 use crate::servers::{media, tool::ToolError};
 

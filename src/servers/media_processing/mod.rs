@@ -19,6 +19,7 @@ mod output;
 mod place;
 mod request;
 mod resample;
+mod signal;
 mod source;
 mod video_segmenter;
 mod window;

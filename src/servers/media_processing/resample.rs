@@ -9,7 +9,7 @@ use rubato::{
     audioadapter_buffers::{SizeError, direct::SequentialSliceOfVecs},
 };
 
-use super::convert::Block;
+use super::signal::Block;
 use crate::servers::tool::ToolError;
 
 /// Half waves of the filter, before it is widened for a lower output rate.

@@ -20,8 +20,8 @@ use symphonia::core::{
 
 use super::{
     container::{self, Marks},
-    convert::{Block, Signal},
     decode::{Decoder, READABLE, failed},
+    signal::{Block, Signal},
     window::Window,
 };
 use crate::servers::{

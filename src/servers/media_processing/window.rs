@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use symphonia::core::units::{TimeBase, Timestamp};
 
-use super::{container::Marks, convert::Block};
+use super::{container::Marks, signal::Block};
 
 /// What is cut off a track while it streams by.
 pub(super) struct Window {
