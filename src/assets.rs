@@ -12,13 +12,11 @@ pub(crate) mod print;
 pub(crate) mod reach;
 pub(crate) mod staging;
 pub(crate) mod store;
-mod within;
 mod writers;
 
 pub(crate) use address::{CheckedResolver, Policy, Refused};
 pub(crate) use error::StoreError;
 pub(crate) use reach::{Contact, Look, Reach};
 pub(crate) use staging::Staging;
-pub(crate) use store::{Prepared, Store, open_regular};
-pub(crate) use within::open_within;
+pub(crate) use store::{Prepared, Store, open_regular, open_within};
 pub(crate) use writers::is_being_written;

@@ -26,7 +26,6 @@ use url::{Host, Url};
 /// How far connections may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// Public addresses alone.
     PublicOnly,
     /// Also this machine and its private networks; never link-local and metadata addresses.
     PrivateToo,

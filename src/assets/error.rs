@@ -14,9 +14,9 @@ pub(crate) enum StoreError {
     BadUri(UriError),
     /// `[storage] uri` is of a kind this build has no store for.
     #[error(
-        "store `{uri}`: this build stores local files only; set [storage] uri to a file:// URI or a path"
+        "store `{0}`: this build stores local files only; set [storage] uri to a file:// URI or a path"
     )]
-    Unsupported { uri: String },
+    Unsupported(String),
     /// A session id, operation id or file name that cannot be one component of a path.
     #[error("{what} {name:?} cannot be part of a path: {why}")]
     UnsafeName {
@@ -25,17 +25,17 @@ pub(crate) enum StoreError {
         why: &'static str,
     },
     /// A symbolic link where a file or directory of ours must be.
-    #[error("`{path}` is a symbolic link; links are not followed here, put the file itself there")]
-    Symlink { path: Utf8PathBuf },
+    #[error("`{0}` is a symbolic link; links are not followed here, put the file itself there")]
+    Symlink(Utf8PathBuf),
     /// Another file stands where the checked one stood.
-    #[error("what was to become `{path}` was exchanged after it was checked; nothing was stored")]
-    Changed { path: Utf8PathBuf },
+    #[error("what was to become `{0}` was exchanged after it was checked; nothing was stored")]
+    Changed(Utf8PathBuf),
     /// A directory, device, pipe or socket where a file must be.
-    #[error("`{path}` is not a regular file")]
-    NotAFile { path: Utf8PathBuf },
+    #[error("`{0}` is not a regular file")]
+    NotAFile(Utf8PathBuf),
     /// Another live process works under the same operation id.
-    #[error("`{path}` is in use by another running process; wait for it to end")]
-    Busy { path: Utf8PathBuf },
+    #[error("`{0}` is in use by another running process; wait for it to end")]
+    Busy(Utf8PathBuf),
     /// The text to be written is not base64 (RFC 4648 §4, padded).
     #[error("the bytes for `{path}` are not valid base64: {problem}")]
     NotBase64 { path: Utf8PathBuf, problem: String },

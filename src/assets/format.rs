@@ -7,9 +7,7 @@
 mod bmff;
 mod ebml;
 mod flac;
-mod found;
 mod jpeg;
-mod json;
 mod mp3;
 mod ogg;
 mod png;
@@ -20,14 +18,24 @@ mod text;
 mod wav;
 mod zip;
 
-use std::{fs::File, io};
+use std::{
+    fs::File,
+    io::{self, Read, Seek},
+};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{Mode, OFlags};
 
-use source::{Flaw, Source};
+pub(crate) use bmff::{BoxHeader, next_box};
+pub(crate) use ebml::{CLUSTER, Element, SEGMENT, next_element, number};
+pub(crate) use source::{Flaw, Source, broken};
 
 use crate::task::Format;
+
+const BLOCK: usize = 64 * 1024;
+
+/// As much as the detection by first bytes looks at.
+const HEAD: u64 = 8192;
 
 /// A file that is what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +93,7 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<Checked, FormatEr
         });
     }
     let bytes = metadata.len();
-    let mut source = Source::new(file, bytes);
+    let mut source = Source::new(file, BLOCK).map_err(io("look at"))?;
     let judged = match format {
         Format::Wav => wav::check(&mut source),
         Format::Flac => flac::check(&mut source),
@@ -95,8 +103,8 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<Checked, FormatEr
         Format::Mov => bmff::check(&mut source, bmff::Brand::QuickTime),
         Format::Mkv => ebml::check(&mut source, &["matroska", "webm"]),
         Format::WebM => ebml::check(&mut source, &["webm"]),
-        Format::Json => json::check(&mut source),
-        Format::JsonLines => json::check_lines(&mut source),
+        Format::Json => text::check_json(&mut source),
+        Format::JsonLines => text::check_lines(&mut source),
         Format::Text => text::check(&mut source),
         Format::Jpeg => jpeg::check(&mut source),
         Format::Png => png::check(&mut source),
@@ -106,7 +114,7 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<Checked, FormatEr
     match judged {
         Ok(()) => Ok(Checked { bytes }),
         Err(Flaw::Other) => {
-            let found = found::name(&mut source).map_err(io("read"))?;
+            let found = found(&mut source).map_err(io("read"))?;
             Err(FormatError::Other {
                 path: path.to_owned(),
                 expected: format,
@@ -120,4 +128,43 @@ pub(crate) fn check(path: &Utf8Path, format: Format) -> Result<Checked, FormatEr
         }),
         Err(Flaw::Read(error)) => Err(io("read")(error)),
     }
+}
+
+/// What a file is that is not what it should be, by its first bytes: an article and a media type where it has one.
+fn found(source: &mut Source) -> io::Result<String> {
+    let reader = source.rest();
+    reader.rewind()?;
+    let mut head = Vec::new();
+    reader.take(HEAD).read_to_end(&mut head)?;
+    Ok(name_of(&head))
+}
+
+fn name_of(head: &[u8]) -> String {
+    if head.is_empty() {
+        return "an empty file".to_owned();
+    }
+    if let Some(kind) = infer::get(head) {
+        let media_type = kind.mime_type();
+        let article = if media_type.starts_with(['a', 'e', 'i', 'o']) {
+            "an"
+        } else {
+            "a"
+        };
+        return format!("{article} {media_type}");
+    }
+    if head.iter().all(|byte| *byte == 0) {
+        return "nothing but zero bytes".to_owned();
+    }
+    if is_text(head) {
+        "plain text".to_owned()
+    } else {
+        "unknown binary data".to_owned()
+    }
+}
+
+/// Whether a file that begins so is a text. The head may end inside a character.
+pub(crate) fn is_text(head: &[u8]) -> bool {
+    let whole =
+        std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);
+    whole && !head.is_empty() && !head.contains(&0)
 }

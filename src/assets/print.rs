@@ -79,11 +79,9 @@ pub(crate) fn still(
 
 /// Why there is no file to be looked at.
 enum NoFile {
-    /// Nothing has that name.
     Absent,
     /// What has that name is no file.
     Another,
-    /// Nobody can tell.
     Unseen,
 }
 

@@ -48,7 +48,6 @@ const MARK: &str = ".oneact-scratch";
 /// The name of a spare directory, in a directory of its own.
 const SPARE: &str = "directory";
 
-/// Bytes moved at a time.
 const BLOCK: usize = 256 * 1024;
 
 impl Staging {
@@ -78,9 +77,7 @@ impl Staging {
                 .recursive(true)
                 .create(parent)
                 .map_err(StoreError::io("create", parent))?;
-            take_turn(parent)?.ok_or_else(|| StoreError::Busy {
-                path: parent.to_owned(),
-            })?
+            take_turn(parent)?.ok_or_else(|| StoreError::Busy(parent.to_owned()))?
         };
         sweep(parent, &turn);
         let dir = parent.join(id);
@@ -100,14 +97,7 @@ impl Staging {
             return Ok(Vec::new());
         };
         let names = turn.names().map_err(StoreError::io("read", &parent))?;
-        let mut dead = Vec::new();
-        for name in names.iter().filter(|name| is_name_of_ours(name)) {
-            let dir = parent.join(name);
-            if matches!(Held::take(&dir), Ok(Some(held)) if held.may_be_swept()) {
-                dead.push(dir);
-            }
-        }
-        Ok(dead)
+        Ok(dead(&parent, &names).map(|(dir, _)| dir).collect())
     }
 
     /// The directory, for tools to write into.
@@ -218,9 +208,7 @@ fn open_place(spare: &Utf8Path) -> io::Result<File> {
 /// Makes the directory, in the place of one that a dead process left.
 fn fresh(dir: &Utf8Path) -> Result<Held, StoreError> {
     let make = || private_dir().create(dir);
-    let busy = || StoreError::Busy {
-        path: dir.to_owned(),
-    };
+    let busy = || StoreError::Busy(dir.to_owned());
     let made = match make() {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let dead = Held::take(dir)?.ok_or_else(busy)?;
@@ -261,11 +249,25 @@ fn sweep(parent: &Utf8Path, turn: &Held) {
             return tracing::warn!(dir = %parent, %error, "cannot look for left-over staging");
         }
     };
-    for name in names.iter().filter(|name| is_name_of_ours(name)) {
-        if let Err(error) = remove_if_dead(&parent.join(name)) {
-            tracing::warn!(dir = name, %error, "left-over staging stays until the next run");
+    for (dir, held) in dead(parent, &names) {
+        match remove_tree(&dir) {
+            Ok(()) => held.clear(),
+            Err(error) => {
+                tracing::warn!(%dir, %error, "left-over staging stays until the next run");
+            }
         }
     }
+}
+
+/// The directories of those names whose owner is dead, locked. Called by the holder of the turn.
+fn dead(parent: &Utf8Path, names: &[String]) -> impl Iterator<Item = (Utf8PathBuf, Held)> {
+    let ours = names.iter().filter(|name| is_name_of_ours(name));
+    ours.filter_map(move |name| {
+        let dir = parent.join(name);
+        // One that cannot be locked may have been removed by its owner just now.
+        let held = Held::take(&dir).ok()??;
+        held.may_be_swept().then_some((dir, held))
+    })
 }
 
 /// Whether this program gives such names to scratch directories: `op_` or `in_` and 26 letters or digits
@@ -278,21 +280,6 @@ fn is_name_of_ours(name: &str) -> bool {
     let number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_hexdigit());
     let parts: Vec<&str> = name.split('-').collect();
     of_run || (parts.len() == 3 && parts.into_iter().all(number))
-}
-
-/// Called by the holder of the turn.
-fn remove_if_dead(dir: &Utf8Path) -> Result<(), StoreError> {
-    match Held::take(dir) {
-        Ok(Some(dead)) if dead.may_be_swept() => {
-            remove_tree(dir)?;
-            dead.clear();
-            Ok(())
-        }
-        Ok(_) => Ok(()),
-        // Its owner has just removed it.
-        Err(_) if !dir.exists() => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// How long one waits for one's turn: 10 s, where moments are usual.
@@ -313,9 +300,7 @@ fn take_turn(parent: &Utf8Path) -> Result<Option<Held>, StoreError> {
         }
     }
     // A holder that was stopped: nobody should wait for it.
-    Err(StoreError::Busy {
-        path: parent.to_owned(),
-    })
+    Err(StoreError::Busy(parent.to_owned()))
 }
 
 fn private_dir() -> DirBuilder {

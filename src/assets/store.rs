@@ -15,7 +15,7 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, OFlags},
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2},
     io::Errno,
 };
 
@@ -49,9 +49,7 @@ impl Store {
     pub(crate) fn open(uri: &str, root: &Utf8Path) -> Result<Self, StoreError> {
         let uri = Uri::parse(uri).map_err(StoreError::BadUri)?;
         let Some(dir) = uri.local_path(root) else {
-            return Err(StoreError::Unsupported {
-                uri: uri.redacted().into_owned(),
-            });
+            return Err(StoreError::Unsupported(uri.redacted().into_owned()));
         };
         let dir = camino::absolute_utf8(&dir).map_err(StoreError::io("find", &dir))?;
         Ok(Self { dir: dir.into() })
@@ -86,17 +84,13 @@ impl Store {
         if let Some(seen) = seen
             && !stat_of(&file).is_some_and(|now| now.has_content_of(seen))
         {
-            return Err(StoreError::Changed {
-                path: staged.to_owned(),
-            });
+            return Err(StoreError::Changed(staged.to_owned()));
         }
         let directory = self.session_dir(session_id, &session)?;
         let here = rustix::fs::fstat(&directory).map_err(StoreError::os("look at", &session))?;
         let there = rustix::fs::statat(&directory, file_name, AtFlags::SYMLINK_NOFOLLOW);
         if there.is_ok_and(|there| FileType::from_raw_mode(there.st_mode) == FileType::Directory) {
-            return Err(StoreError::NotAFile {
-                path: session.join(file_name),
-            });
+            return Err(StoreError::NotAFile(session.join(file_name)));
         }
         // A file that has another name stays that name's: what is written there would be in the asset.
         let (from, checked, incoming) = if here.st_dev == found.dev() && found.nlink() == 1 {
@@ -154,9 +148,7 @@ impl Store {
             let there = rustix::fs::statat(&store, session_id, AtFlags::SYMLINK_NOFOLLOW);
             let kind = there.map(|stat| FileType::from_raw_mode(stat.st_mode));
             match kind {
-                Ok(FileType::Symlink) => StoreError::Symlink {
-                    path: path.to_owned(),
-                },
+                Ok(FileType::Symlink) => StoreError::Symlink(path.to_owned()),
                 _ => StoreError::os("open", path)(errno),
             }
         })
@@ -193,7 +185,7 @@ impl Prepared {
             _ => false,
         };
         if !same {
-            return Err(StoreError::Changed { path: path.clone() });
+            return Err(StoreError::Changed(path.clone()));
         }
         rustix::fs::renameat(CWD, self.from.as_std_path(), &self.directory, name)
             .map_err(StoreError::os("put an asset at", path))?;
@@ -221,30 +213,52 @@ pub(crate) fn open_regular(path: &Utf8Path) -> Result<File, StoreError> {
     )
 }
 
+/// Opens a file that somebody else names. Opens it if, with all links on the way resolved, it lies below `place`; none if it lies
+/// elsewhere. So an error tells of files below `place` alone. The last name may be no link.
+pub(crate) fn open_within(place: &Utf8Path, path: &Utf8Path) -> Result<Option<File>, StoreError> {
+    let Ok(place) = place.canonicalize_utf8() else {
+        return Ok(None);
+    };
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(None);
+    };
+    let real = parent.canonicalize_utf8();
+    let real = real.as_deref().unwrap_or(parent).join(name);
+    let Ok(below) = real.strip_prefix(&place) else {
+        return Ok(None);
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(place.as_std_path(), flags, Mode::empty())
+        .map_err(StoreError::os("open", &place))?;
+    // What was resolved may have been exchanged since.
+    let opened = openat2(
+        &directory,
+        below.as_std_path(),
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+    );
+    match opened {
+        Err(Errno::XDEV) => Ok(None),
+        opened => regular(opened, path).map(Some),
+    }
+}
+
 /// What was opened so, if it is a regular file.
-pub(super) fn regular(
-    opened: rustix::io::Result<OwnedFd>,
-    path: &Utf8Path,
-) -> Result<File, StoreError> {
+fn regular(opened: rustix::io::Result<OwnedFd>, path: &Utf8Path) -> Result<File, StoreError> {
     let file = match opened {
         Ok(descriptor) => File::from(descriptor),
         Err(Errno::LOOP) => {
-            return Err(StoreError::Symlink {
-                path: path.to_owned(),
-            });
+            return Err(StoreError::Symlink(path.to_owned()));
         }
         Err(Errno::NXIO) => {
-            return Err(StoreError::NotAFile {
-                path: path.to_owned(),
-            });
+            return Err(StoreError::NotAFile(path.to_owned()));
         }
         Err(errno) => return Err(StoreError::os("open", path)(errno)),
     };
     let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
     if !metadata.is_file() {
-        return Err(StoreError::NotAFile {
-            path: path.to_owned(),
-        });
+        return Err(StoreError::NotAFile(path.to_owned()));
     }
     Ok(file)
 }

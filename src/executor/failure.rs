@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_place_that_another_run_is_about_to_leave_is_worth_another_try() {
-        let busy = |path: &str| StoreError::Busy { path: path.into() };
+        let busy = |path: &str| StoreError::Busy(path.into());
         assert!(Failure::from(busy("/x")).recoverable);
     }
 

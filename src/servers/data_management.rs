@@ -3,26 +3,15 @@
 //! Results and context live in one SQLite database, `$ONEACT_DATA_DB` or else `.oneact/data.db`
 //! below the working directory. Any number of processes may use it at once.
 
-mod context_cacher;
-mod context_reader;
+mod context;
 mod database;
 mod document;
 mod file_storer;
-mod result_indexer;
-mod result_searcher;
-mod schema;
-mod target;
+mod index;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use std::path::PathBuf;
-
-use context_cacher::ContextCacher;
-use context_reader::ContextReader;
-use file_storer::FileStorer;
-use result_indexer::ResultIndexer;
-use result_searcher::ResultSearcher;
 
 use super::tool::Tool;
 use crate::host::{self, Clock};
@@ -30,7 +19,6 @@ use crate::host::{self, Clock};
 /// The variable that names the database.
 const DATABASE: &str = "ONEACT_DATA_DB";
 
-/// What the tools work on.
 #[derive(Debug, Clone)]
 struct Place {
     /// The database's file.
@@ -42,9 +30,9 @@ struct Place {
 
 /// The tools of the server, in the order of the catalog (CAP-DAT-001 …), each writer before its
 /// reader.
-pub(crate) fn tools(clock: Clock) -> Vec<Box<dyn Tool>> {
+pub(super) fn tools(clock: Clock) -> Vec<Tool> {
     let database = host::variable(DATABASE).filter(|path| !path.is_empty());
-    tools_at(Place {
+    tools_at(&Place {
         database: database
             .unwrap_or_else(|| ".oneact/data.db".to_owned())
             .into(),
@@ -53,12 +41,12 @@ pub(crate) fn tools(clock: Clock) -> Vec<Box<dyn Tool>> {
     })
 }
 
-fn tools_at(place: Place) -> Vec<Box<dyn Tool>> {
+fn tools_at(place: &Place) -> Vec<Tool> {
     vec![
-        Box::new(ResultIndexer(place.clone())),
-        Box::new(ResultSearcher(place.clone())),
-        Box::new(FileStorer(place.clone())),
-        Box::new(ContextCacher(place.clone())),
-        Box::new(ContextReader(place)),
+        index::result_indexer(place.clone()),
+        index::result_searcher(place.clone()),
+        file_storer::file_storer(place.clone()),
+        context::context_cacher(place.clone()),
+        context::context_reader(place.clone()),
     ]
 }

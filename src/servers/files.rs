@@ -17,15 +17,11 @@ use crate::{
     task::{Uri, UriError, hexadecimal},
 };
 
-/// Bytes moved at once.
 pub(super) const BLOCK: usize = 128 * 1024;
 
 /// The path a `file:` URI (RFC 8089) names, or the path given as such.
 pub(super) fn local_path(argument: &'static str, given: &str) -> Result<PathBuf, ToolError> {
-    let refused = |problem: &str| ToolError::Argument {
-        argument,
-        problem: format!("{given:?} {problem}"),
-    };
+    let refused = |problem: &str| ToolError::argument(argument, format!("{given:?} {problem}"));
     if given.is_empty() {
         return Err(refused("is empty"));
     }
@@ -70,21 +66,16 @@ pub(super) fn temporary_directory() -> PathBuf {
 
 /// Opens a regular file for reading, without waiting should it be a pipe.
 pub(super) fn open_regular(argument: &'static str, path: &Path) -> Result<File, ToolError> {
-    let refused = |problem: String| ToolError::Argument { argument, problem };
+    let shown = path.display();
+    let refused = |problem| ToolError::argument(argument, problem);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())
-        .map(File::from)
-        .map_err(|errno| {
-            let error = io::Error::from(errno);
-            refused(format!("cannot open {}: {error}", path.display()))
-        })?;
+        .map_err(|errno| refused(format!("cannot open {shown}: {}", io::Error::from(errno))))?;
+    let file = File::from(file);
     match file.metadata() {
         Ok(about) if about.is_file() => Ok(file),
-        Ok(_) => Err(refused(format!("{} is not a regular file", path.display()))),
-        Err(error) => Err(refused(format!(
-            "cannot look at {}: {error}",
-            path.display()
-        ))),
+        Ok(_) => Err(refused(format!("{shown} is not a regular file"))),
+        Err(error) => Err(refused(format!("cannot look at {shown}: {error}"))),
     }
 }
 
@@ -110,12 +101,7 @@ pub(super) fn measure(
             Ok(0) => break,
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                return Err(ToolError::Failed(format!(
-                    "cannot read {}: {error}",
-                    path.display()
-                )));
-            }
+            Err(error) => return Err(ToolError::io("read", path)(error)),
         };
         let read = block.get(..n).unwrap_or_default();
         hash.update(read);
@@ -151,22 +137,28 @@ pub(super) fn read_small(
     let mut bytes = Vec::new();
     file.take(most + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| ToolError::Failed(format!("cannot read {}: {error}", path.display())))?;
+        .map_err(ToolError::io("read", path))?;
     if bytes.len() as u64 > most {
-        return Err(ToolError::Argument {
-            argument,
-            problem: format!("{} has more than {most} bytes", path.display()),
-        });
+        let problem = format!("{} has more than {most} bytes", path.display());
+        return Err(ToolError::argument(argument, problem));
     }
     Ok(bytes)
 }
 
 /// The absolute path, without looking at what is there.
 pub(super) fn absolute(argument: &'static str, path: &Path) -> Result<PathBuf, ToolError> {
-    std::path::absolute(path).map_err(|error| ToolError::Argument {
-        argument,
-        problem: format!("{} cannot be made absolute: {error}", path.display()),
+    std::path::absolute(path).map_err(|error| {
+        let problem = format!("{} cannot be made absolute: {error}", path.display());
+        ToolError::argument(argument, problem)
     })
+}
+
+/// The directory that a path lies in.
+pub(super) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
 }
 
 #[cfg(test)]

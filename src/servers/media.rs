@@ -11,6 +11,7 @@ use std::{
 
 use symphonia::{
     core::{
+        codecs::audio::{AudioCodecId, well_known as id},
         errors::Error,
         formats::{FormatOptions, FormatReader, probe::Hint},
         io::{MediaSource, MediaSourceStream, MediaSourceStreamOptions},
@@ -53,6 +54,24 @@ pub(super) fn container_name(name: &'static str) -> &'static str {
     }
 }
 
+/// An audio codec that symphonia knows and does not decode: FFmpeg's name of it, and people's.
+pub(super) fn undecoded(codec: AudioCodecId) -> Option<(&'static str, &'static str)> {
+    Some(match codec {
+        id::CODEC_ID_OPUS => ("opus", "Opus"),
+        id::CODEC_ID_AC3 => ("ac3", "AC-3"),
+        id::CODEC_ID_EAC3 => ("eac3", "E-AC-3"),
+        id::CODEC_ID_AC4 => ("ac4", "AC-4"),
+        id::CODEC_ID_DCA => ("dts", "DTS"),
+        id::CODEC_ID_TRUEHD => ("truehd", "TrueHD"),
+        id::CODEC_ID_MP1 => ("mp1", "MP1"),
+        id::CODEC_ID_MP2 => ("mp2", "MP2"),
+        id::CODEC_ID_SPEEX => ("speex", "Speex"),
+        id::CODEC_ID_WAVPACK => ("wavpack", "WavPack"),
+        id::CODEC_ID_WMA => ("wma", "WMA"),
+        _ => return None,
+    })
+}
+
 /// A duration in seconds, if it is known and not nothing.
 pub(super) fn seconds(base: Option<TimeBase>, duration: Option<Duration>) -> Option<f64> {
     let time = base?.calc_duration(duration?)?;
@@ -69,9 +88,8 @@ const UNKNOWN: [u8; 4] = [0xFF; 4];
 struct Media {
     file: File,
     length: u64,
-    at: u64,
-    /// Replaces the first bytes of the file.
-    head: Vec<u8>,
+    /// Four bytes that read otherwise, and where they are.
+    replaced: Option<(u64, [u8; 4])>,
 }
 
 impl Media {
@@ -79,25 +97,21 @@ impl Media {
         let length = file.metadata()?.len();
         let mut head = Vec::new();
         (&mut file).take(HEAD).read_to_end(&mut head)?;
-        match unknown_length(&head) {
-            Some(at) => {
-                let known = u32::try_from(length - (at as u64 + 4)).unwrap_or(u32::MAX);
-                head.splice(at..at + 4, known.to_le_bytes());
-            }
-            None => head.clear(),
-        }
-        file.seek(SeekFrom::Start(0))?;
+        file.rewind()?;
+        let replaced = unknown_length(&head).map(|at| {
+            let known = u32::try_from(length - (at + 4)).unwrap_or(u32::MAX);
+            (at, known.to_le_bytes())
+        });
         Ok(Self {
             file,
             length,
-            at: 0,
-            head,
+            replaced,
         })
     }
 }
 
 /// Where a WAV's head has the unknown length of its samples.
-fn unknown_length(head: &[u8]) -> Option<usize> {
+fn unknown_length(head: &[u8]) -> Option<u64> {
     if !head.starts_with(b"RIFF") || head.get(8..12) != Some(b"WAVE") {
         return None;
     }
@@ -105,7 +119,7 @@ fn unknown_length(head: &[u8]) -> Option<usize> {
     loop {
         let (name, length) = (head.get(at..at + 4)?, head.get(at + 4..at + 8)?);
         if name == b"data" {
-            return (length == UNKNOWN).then_some(at + 4);
+            return (length == UNKNOWN).then_some(at as u64 + 4);
         }
         let length = u64::from(u32::from_le_bytes(length.try_into().ok()?));
         at = usize::try_from(at as u64 + 8 + length.next_multiple_of(2)).ok()?;
@@ -114,26 +128,27 @@ fn unknown_length(head: &[u8]) -> Option<usize> {
 
 impl Read for Media {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let replaced = usize::try_from(self.at)
-            .ok()
-            .and_then(|at| self.head.get(at..))
-            .unwrap_or_default();
-        let read = if replaced.is_empty() {
-            self.file.read(buffer)?
-        } else {
-            let read = { replaced }.read(buffer)?;
-            self.file.seek(SeekFrom::Start(self.at + read as u64))?;
-            read
+        let start = self.file.stream_position()?;
+        let read = self.file.read(buffer)?;
+        let Some((at, bytes)) = self.replaced else {
+            return Ok(read);
         };
-        self.at += read as u64;
+        for (at, byte) in (at..).zip(bytes) {
+            let place = at
+                .checked_sub(start)
+                .and_then(|at| usize::try_from(at).ok());
+            let mut read = buffer.iter_mut().take(read);
+            if let Some(place) = place.and_then(|place| read.nth(place)) {
+                *place = byte;
+            }
+        }
         Ok(read)
     }
 }
 
 impl Seek for Media {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.at = self.file.seek(to)?;
-        Ok(self.at)
+        self.file.seek(to)
     }
 }
 

@@ -8,7 +8,7 @@ mod files;
 mod media;
 mod media_processing;
 mod stdio;
-pub(crate) mod tool;
+mod tool;
 
 use crate::host::Clock;
 pub(crate) use stdio::ServeError;
@@ -18,7 +18,7 @@ use tool::Tool;
 struct Builtin {
     name: &'static str,
     about: &'static str,
-    tools: fn(Clock) -> Vec<Box<dyn Tool>>,
+    tools: fn(Clock) -> Vec<Tool>,
 }
 
 const BUILTIN: &[Builtin] = &[
@@ -48,10 +48,10 @@ pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub(crate) fn serve(name: &str, clock: Clock) -> Result<(), ServeError> {
     let Some(server) = BUILTIN.iter().find(|each| each.name == name) else {
         let known: Vec<_> = names().map(|(name, _)| name).collect();
-        return Err(ServeError::Unknown {
-            name: name.to_owned(),
-            known: known.join(", "),
-        });
+        let known = known.join(", ");
+        return Err(ServeError(format!(
+            "no built-in server is called `{name}`; there is: {known}"
+        )));
     };
     stdio::serve(server.name, (server.tools)(clock))
 }
@@ -74,17 +74,12 @@ mod tests {
         for server in BUILTIN {
             let mut names = Vec::new();
             for tool in (server.tools)(Clock::System) {
-                let definition = tool.definition();
-                for schema in [&definition.input_schema, &definition.output_schema] {
+                for schema in [&tool.input, &tool.output] {
                     jsonschema::validator_for(schema).expect("schema compiles");
-                    assert_eq!(schema["type"], "object", "{}", definition.name);
+                    assert_eq!(schema["type"], "object", "{}", tool.name);
                 }
-                assert!(
-                    !names.contains(&definition.name),
-                    "{} twice",
-                    definition.name
-                );
-                names.push(definition.name);
+                assert!(!names.contains(&tool.name), "{} twice", tool.name);
+                names.push(tool.name);
             }
         }
     }

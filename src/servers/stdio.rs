@@ -5,53 +5,45 @@
 //! [`LAST_WORDS`] to clean up, and is then left behind.
 
 mod handler;
-mod wire;
 
-use std::time::Duration;
+use std::{io, sync::Arc, time::Duration};
 
-use rmcp::{ServiceExt, service::ServerInitializeError};
-use tokio::sync::watch;
+use rmcp::{
+    RoleServer, ServiceExt,
+    model::{ErrorData, RequestId},
+    service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::{Mutex, watch},
+};
 
 use super::tool::Tool;
-use handler::{Handler, HandlerError};
-use wire::Wire;
+use handler::Handler;
+
+/// The longest line taken, in bytes. Whoever sends more is not speaking MCP.
+const LONGEST_LINE: usize = 64 << 20;
 
 /// How long tools may take to clean up once the client has gone.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Why a built-in server could not serve.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ServeError {
-    #[error("no built-in server is called `{name}`; there is: {known}")]
-    Unknown { name: String, known: String },
-    #[error("could not start the runtime of server `{name}`: {source}")]
-    Runtime {
-        name: &'static str,
-        source: std::io::Error,
-    },
-    #[error("server `{name}` has a broken tool definition: {source}")]
-    Definition {
-        name: &'static str,
-        source: HandlerError,
-    },
-    #[error("server `{name}` could not agree with its client: {source}")]
-    Handshake {
-        name: &'static str,
-        source: Box<ServerInitializeError>,
-    },
-    #[error("server `{name}` stopped by a fault of its own: {source}")]
-    Stopped {
-        name: &'static str,
-        source: tokio::task::JoinError,
-    },
-}
+#[error("{0}")]
+pub(crate) struct ServeError(pub(super) String);
 
 /// Serves `tools` on stdin and stdout until stdin ends. Blocks.
-pub(super) fn serve(name: &'static str, tools: Vec<Box<dyn Tool>>) -> Result<(), ServeError> {
+pub(super) fn serve(name: &'static str, tools: Vec<Tool>) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|source| ServeError::Runtime { name, source })?;
+        .map_err(|error| {
+            ServeError(format!(
+                "could not start the runtime of server `{name}`: {error}"
+            ))
+        })?;
     let served = runtime.block_on(serve_on(
         name,
         tools,
@@ -65,33 +57,167 @@ pub(super) fn serve(name: &'static str, tools: Vec<Box<dyn Tool>>) -> Result<(),
 /// Serves `tools` on any pair of streams.
 async fn serve_on<R, W>(
     name: &'static str,
-    tools: Vec<Box<dyn Tool>>,
+    tools: Vec<Tool>,
     read: R,
     write: W,
 ) -> Result<(), ServeError>
 where
-    R: tokio::io::AsyncRead + Send + Unpin + 'static,
-    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
 {
+    let failed = |what, error: &dyn std::fmt::Display| {
+        ServeError(format!("server `{name}` {what}: {error}"))
+    };
     let (gone, client_gone) = watch::channel(());
     let handler = Handler::new(name, tools, client_gone)
-        .map_err(|source| ServeError::Definition { name, source })?;
+        .map_err(|problem| failed("has a broken tool definition", &problem))?;
     match handler.serve(Wire::new(read, write, gone)).await {
         Ok(service) => {
-            let reason = service
-                .waiting()
-                .await
-                .map_err(|source| ServeError::Stopped { name, source })?;
+            let ended = service.waiting().await;
+            let reason = ended.map_err(|error| failed("stopped by a fault of its own", &error))?;
             tracing::debug!(?reason, "server ends");
             Ok(())
         }
         // A client that leaves before it said anything is no failure of ours.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(source) => Err(ServeError::Handshake {
-            name,
-            source: Box::new(source),
-        }),
+        Err(error) => Err(failed("could not agree with its client", &error)),
     }
+}
+
+/// A server's end of a pair of byte streams: one JSON-RPC message a line. Drops `gone` when the client's end closes.
+///
+/// Lines are parsed to a [`Value`] first and typed from there. rmcp's own transport types them
+/// straight from the bytes, which fails under `serde_json/arbitrary_precision`: numbers inside its
+/// untagged enums arrive there as maps.
+struct Wire<R, W> {
+    read: BufReader<R>,
+    /// The part of a line read so far: `receive` may be dropped in the middle of one.
+    line: Vec<u8>,
+    write: Arc<Mutex<W>>,
+    gone: Option<watch::Sender<()>>,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
+    /// Receivers of `gone` see it closed once `read` has ended.
+    fn new(read: R, write: W, gone: watch::Sender<()>) -> Self {
+        Self {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            write: Arc::new(Mutex::new(write)),
+            gone: Some(gone),
+        }
+    }
+
+    /// The next whole line without its end, or `None` at the end of the stream.
+    async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            let available = self.read.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(None);
+            }
+            let (taken, complete) = match available.iter().position(|&byte| byte == b'\n') {
+                Some(end) => (end + 1, true),
+                None => (available.len(), false),
+            };
+            self.line.extend(available.iter().take(taken));
+            self.read.consume(taken);
+            if self.line.len() > LONGEST_LINE {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "a line is longer than 64 MiB",
+                ));
+            }
+            if complete {
+                return Ok(Some(std::mem::take(&mut self.line)));
+            }
+        }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Wire<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        write_line(Arc::clone(&self.write), message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let line = match self.next_line().await {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::error!(%error, "cannot read from the client");
+                    break;
+                }
+            };
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            match read_message(&line) {
+                Ok(message) => return Some(message),
+                Err(Unreadable::NotJson(error)) => {
+                    tracing::warn!(%error, "a line from the client is not JSON");
+                }
+                Err(Unreadable::Notification(error)) => {
+                    tracing::debug!(%error, "an unknown notification");
+                }
+                Err(Unreadable::Request(id, error)) => {
+                    let problem =
+                        ErrorData::invalid_request(format!("not a request of MCP: {error}"), None);
+                    let answer = TxJsonRpcMessage::<RoleServer>::error(problem, Some(id));
+                    if let Err(error) = write_line(Arc::clone(&self.write), answer).await {
+                        tracing::error!(%error, "cannot write to the client");
+                        break;
+                    }
+                }
+            }
+        }
+        self.gone = None;
+        None
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.gone = None;
+        self.write.lock().await.flush().await
+    }
+}
+
+/// Why a line is no message.
+enum Unreadable {
+    /// Not answered: whoever echoes our answers would never stop.
+    NotJson(serde_json::Error),
+    Notification(serde_json::Error),
+    Request(RequestId, serde_json::Error),
+}
+
+fn read_message(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Unreadable> {
+    let value: Value = serde_json::from_slice(line).map_err(Unreadable::NotJson)?;
+    let id = value
+        .get("id")
+        .and_then(|id| serde_json::from_value(id.clone()).ok());
+    serde_json::from_value(value).map_err(|error| match id {
+        Some(id) => Unreadable::Request(id, error),
+        None => Unreadable::Notification(error),
+    })
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(
+    write: Arc<Mutex<W>>,
+    message: TxJsonRpcMessage<RoleServer>,
+) -> io::Result<()> {
+    let mut line = serde_json::to_vec(&message)?;
+    line.push(b'\n');
+    let mut write = write.lock().await;
+    write.write_all(&line).await?;
+    write.flush().await
 }
 
 #[cfg(test)]

@@ -1,54 +1,56 @@
-//! What a built-in tool is: a definition any MCP client can read, and one blocking function.
+//! What a built-in tool is: what any MCP client can read of it, and one blocking function.
 //!
-//! A tool knows nothing of the protocol. `stdio` turns definitions into `tools/list`, calls into
-//! `tools/call`, [`Run::progress`] into `notifications/progress` and a [`ToolError`] into a result
-//! with `isError: true`.
+//! A tool knows nothing of the protocol. `stdio` turns a [`Tool`] into an entry of `tools/list`,
+//! [`Run::progress`] into `notifications/progress` and a [`ToolError`] into a result with
+//! `isError: true`.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    io,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
-/// One tool of a built-in server.
-pub(crate) trait Tool: Send + Sync {
-    /// Name, schemas and annotations, as `tools/list` shows them.
-    fn definition(&self) -> Definition;
-
-    /// Programs of this machine that it starts, by their names on the `PATH`.
-    fn needs(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Does the work. Arguments have been checked against the definition's input schema. The
-    /// answer is the call's `structuredContent` and fits the output schema.
-    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError>;
-}
-
-/// A tool as `tools/list` shows it (MCP 2025-11-25, Tools).
-#[derive(Debug, Clone)]
-pub(crate) struct Definition {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) description: &'static str,
+/// One tool of a built-in server, as `tools/list` shows it (MCP 2025-11-25, Tools).
+///
+/// Every tool here is idempotent: called again with the same arguments it answers the same or refuses to
+/// overwrite, and adds at most a file of that answer's own in the temporary directory.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) description: &'static str,
     /// JSON Schema 2020-12 of the arguments, an object.
-    pub(crate) input_schema: Value,
+    pub(super) input: Value,
     /// JSON Schema 2020-12 of the structured content, an object.
-    pub(crate) output_schema: Value,
-    pub(crate) annotations: Annotations,
+    pub(super) output: Value,
+    pub(super) effect: Effect,
+    pub(super) world: World,
+    /// Programs of this machine that it starts, by their names on the `PATH`.
+    pub(super) programs: &'static [&'static str],
+    pub(super) call: Call,
 }
 
-/// MCP's tool hints, all said. Every tool here is idempotent: called again with the same arguments it
-/// answers the same or refuses to overwrite, and adds at most a file of that answer's own in the
-/// temporary directory.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Annotations {
-    pub(crate) effect: Effect,
-    pub(crate) world: World,
+/// Does the work of a tool. The arguments have been checked against the input schema. The answer is
+/// the call's `structuredContent` and fits the output schema.
+pub(super) type Call =
+    Box<dyn Fn(&Map<String, Value>, &Run<'_>) -> Result<Value, ToolError> + Send + Sync>;
+
+/// The function of a tool whose arguments are of type `A`.
+pub(super) fn call<A: DeserializeOwned>(
+    work: impl Fn(&A, &Run<'_>) -> Result<Value, ToolError> + Send + Sync + 'static,
+) -> Call {
+    Box::new(move |arguments, run| {
+        let arguments = A::deserialize(arguments)
+            .map_err(|error| ToolError::argument("arguments", error.to_string()))?;
+        work(&arguments, run)
+    })
 }
 
 /// `readOnlyHint` and `destructiveHint` in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// Changes nothing.
+pub(super) enum Effect {
     ReadOnly,
     /// Adds, and never overwrites or deletes what was there.
     Additive,
@@ -58,39 +60,67 @@ pub(crate) enum Effect {
 
 /// `openWorldHint`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum World {
+pub(super) enum World {
     /// Works on this machine's files alone.
     Closed,
-    /// Reaches the network.
     Open,
 }
 
+/// The schema of an object that has all of `properties` and no others.
+pub(super) fn record(properties: Value) -> Value {
+    let names = properties.as_object().into_iter().flat_map(Map::keys);
+    closed(names.cloned().collect(), properties)
+}
+
+/// The schema of an object that may have `properties`, has those of `required`, and no others.
+pub(super) fn object(required: &[&str], properties: Value) -> Value {
+    closed(required.iter().copied().collect(), properties)
+}
+
+fn closed(required: Value, properties: Value) -> Value {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("required".to_owned(), required);
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema.insert("properties".to_owned(), properties);
+    Value::Object(schema)
+}
+
+/// The schema of a text that is not empty.
+pub(super) fn text(description: &str) -> Value {
+    json!({"type": "string", "minLength": 1, "description": description})
+}
+
+/// The schema of a SHA-256.
+pub(super) fn sha256() -> Value {
+    json!({"type": "string", "pattern": "^[0-9a-f]{64}$"})
+}
+
 /// What a running tool may ask of, and tell, its caller.
-pub(crate) struct Run<'a> {
-    pub(crate) cancelled: &'a AtomicBool,
-    pub(crate) report: &'a (dyn Fn(Progress) + Sync),
+pub(super) struct Run<'a> {
+    pub(super) cancelled: &'a AtomicBool,
+    pub(super) report: &'a (dyn Fn(Progress) + Sync),
 }
 
 /// How far a tool is: `done` of `total`, in the tool's own unit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Progress {
-    pub(crate) done: f64,
-    pub(crate) total: Option<f64>,
-    pub(crate) message: String,
+pub(super) struct Progress {
+    pub(super) done: f64,
+    pub(super) total: Option<f64>,
+    pub(super) message: String,
 }
 
 impl Run<'_> {
     /// Fails with [`ToolError::Cancelled`] once the caller has cancelled or gone; called between
     /// blocks of work.
-    pub(crate) fn check_cancelled(&self) -> Result<(), ToolError> {
+    pub(super) fn check_cancelled(&self) -> Result<(), ToolError> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(ToolError::Cancelled);
         }
         Ok(())
     }
 
-    /// Tells the caller how far the work is.
-    pub(crate) fn progress(&self, done: f64, total: Option<f64>, message: &str) {
+    pub(super) fn progress(&self, done: f64, total: Option<f64>, message: &str) {
         (self.report)(Progress {
             done,
             total,
@@ -101,7 +131,7 @@ impl Run<'_> {
 
 /// Why a tool failed, in words for the caller: what is wrong, where, what to do.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ToolError {
+pub(super) enum ToolError {
     /// The caller cancelled; nothing is left behind.
     #[error("cancelled by the caller")]
     Cancelled,
@@ -117,4 +147,19 @@ pub(crate) enum ToolError {
     /// The work could not be done.
     #[error("{0}")]
     Failed(String),
+}
+
+impl ToolError {
+    pub(super) fn argument(argument: &'static str, problem: impl Into<String>) -> Self {
+        Self::Argument {
+            argument,
+            problem: problem.into(),
+        }
+    }
+
+    /// What failed at a file. `operation` is a verb: "read", "create".
+    pub(super) fn io(operation: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let what = format!("cannot {operation} {}", path.display());
+        move |error| Self::Failed(format!("{what}: {error}"))
+    }
 }

@@ -53,6 +53,11 @@ impl Format {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
+    /// Its name in catalogs.
+    pub fn name(self) -> &'static str {
+        self.row().map_or("any", |row| row.1)
+    }
+
     /// All names, in the order in which messages list them.
     pub fn names() -> [&'static str; TABLE.len()] {
         TABLE.map(|row| row.1)
@@ -81,7 +86,7 @@ mod tests {
     #[test]
     fn every_format_is_found_by_its_name() {
         for (format, name) in Format::all().into_iter().zip(Format::names()) {
-            assert_eq!(Format::named(name), Some(format));
+            assert_eq!((Format::named(name), format.name()), (Some(format), name));
         }
         assert_eq!(Format::named("WAV"), None);
         assert_eq!(Format::Text.extension(), "txt");

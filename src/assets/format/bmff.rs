@@ -2,7 +2,7 @@
 
 use super::source::{Flaw, Source, broken};
 
-/// Which of the two relatives is asked for.
+/// The expected member of the format family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Brand {
     Mp4,
@@ -10,7 +10,7 @@ pub(super) enum Brand {
     QuickTime,
 }
 
-/// What of a movie has been seen.
+/// The parts of a movie that were found so far.
 #[derive(Debug, Default)]
 struct Seen {
     movie_header: bool,
@@ -18,15 +18,18 @@ struct Seen {
     media_data: bool,
 }
 
-struct BoxHeader {
-    kind: [u8; 4],
-    /// Where the next box begins.
-    end: u64,
+/// The header of a box, and where the box lies.
+pub(crate) struct BoxHeader {
+    pub(crate) kind: [u8; 4],
+    /// Where its content begins.
+    pub(crate) body: u64,
+    /// Where the next box begins: it may say that this is beyond the end of the file.
+    pub(crate) end: u64,
 }
 
-/// Boxes whose content is boxes, as far as we look.
+/// Boxes that contain boxes, as far as they are checked.
 const CONTAINERS: [&[u8; 4]; 5] = [b"moov", b"trak", b"mdia", b"minf", b"stbl"];
-/// What a file of this family may begin with.
+/// Types of the first box of a file of this family.
 const FIRST: [&[u8; 4]; 7] = [
     b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot",
 ];
@@ -34,10 +37,9 @@ const FIRST: [&[u8; 4]; 7] = [
 /// Every box fits where it lies; `moov` has a header and a track; `mdat` has content, and no
 /// track looks for its samples beyond the end. The order does not matter, nor do fragments.
 pub(super) fn check(source: &mut Source, brand: Brand) -> Result<(), Flaw> {
-    let Some([_, _, _, _, k0, k1, k2, k3]) = source.peek::<8>()? else {
+    let Some([_, _, _, _, first @ ..]) = source.peek::<8>()? else {
         return Err(Flaw::Other);
     };
-    let first = [k0, k1, k2, k3];
     if !FIRST.contains(&&first) || (brand == Brand::Mp4 && &first != b"ftyp") {
         return Err(Flaw::Other);
     }
@@ -47,15 +49,10 @@ pub(super) fn check(source: &mut Source, brand: Brand) -> Result<(), Flaw> {
     let mut seen = Seen::default();
     let len = source.len();
     inside(source, len, &mut seen, CONTAINERS.len())?;
-    match seen {
-        Seen {
-            movie_header: false,
-            ..
-        } => broken("it has no moov box with a movie header (never finished?)"),
-        Seen { track: false, .. } => broken("its moov box has no track"),
-        Seen {
-            media_data: false, ..
-        } => broken("it has no media data (mdat)"),
+    match (seen.movie_header, seen.track, seen.media_data) {
+        (false, ..) => broken("it has no moov box with a movie header (never finished?)"),
+        (_, false, _) => broken("its moov box has no track"),
+        (.., false) => broken("it has no media data (mdat)"),
         _ => Ok(()),
     }
 }
@@ -79,7 +76,18 @@ fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Resul
         if end - source.at() < 8 && end < source.len() {
             break;
         }
-        let BoxHeader { kind, end: next } = header(source, end)?;
+        let start = source.at();
+        let BoxHeader {
+            kind, end: next, ..
+        } = next_box(source, end)?;
+        if next > end {
+            return broken(format!(
+                "the box `{}` at byte {start} needs {} bytes, but only {} are left",
+                kind.escape_ascii(),
+                next - start,
+                end - start
+            ));
+        }
         match &kind {
             b"mvhd" => seen.movie_header = true,
             b"trak" => seen.track = true,
@@ -100,32 +108,27 @@ fn inside(source: &mut Source, end: u64, seen: &mut Seen, depth: usize) -> Resul
     Ok(())
 }
 
-fn header(source: &mut Source, end: u64) -> Result<BoxHeader, Flaw> {
+/// Reads the header of the next box. One that does not say its size lasts until `end`.
+pub(crate) fn next_box(source: &mut Source, end: u64) -> Result<BoxHeader, Flaw> {
     let start = source.at();
     let size = u32::from_be_bytes(source.exact("a box header")?);
     let kind: [u8; 4] = source.exact("a box header")?;
     let size = match size {
-        0 => end - start,
+        0 => end.saturating_sub(start),
         1 => u64::from_be_bytes(source.exact("a box header")?),
         size => u64::from(size),
     };
-    let name = kind.escape_ascii();
-    if start
-        .checked_add(size)
-        .is_none_or(|next| next < source.at())
-    {
-        return broken(format!(
-            "the box `{name}` at byte {start} says it has {size} bytes"
-        ));
+    match start.checked_add(size) {
+        Some(end) if end >= source.at() => Ok(BoxHeader {
+            kind,
+            body: source.at(),
+            end,
+        }),
+        _ => broken(format!(
+            "the box `{}` at byte {start} says it has {size} bytes",
+            kind.escape_ascii()
+        )),
     }
-    let next = start + size;
-    if next > end {
-        return broken(format!(
-            "the box `{name}` at byte {start} needs {size} bytes, but only {} are left",
-            end - start
-        ));
-    }
-    Ok(BoxHeader { kind, end: next })
 }
 
 /// The chunk offsets of a track: each must lie in the file.

@@ -4,9 +4,20 @@ use super::source::{Flaw, Source, broken};
 
 const EBML: u32 = 0x1A45_DFA3;
 const DOC_TYPE: u32 = 0x4282;
-const SEGMENT: u32 = 0x1853_8067;
+pub(crate) const SEGMENT: u32 = 0x1853_8067;
 const TRACKS: u32 = 0x1654_AE6B;
-const CLUSTER: u32 = 0x1F43_B675;
+pub(crate) const CLUSTER: u32 = 0x1F43_B675;
+
+/// The header of an element.
+pub(crate) struct Element {
+    /// With the bits that tell its length.
+    pub(crate) id: u32,
+    /// Where its content begins.
+    pub(crate) body: u64,
+    /// Where the next element begins: it may say that this is beyond the end of the file. `None` where a
+    /// live writer has left it open.
+    pub(crate) end: Option<u64>,
+}
 
 /// One of the document types; a Segment with Tracks and a Cluster; every known size fits. Sizes
 /// left open by a live writer are followed element by element.
@@ -15,30 +26,23 @@ pub(super) fn check(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw>
         return Err(Flaw::Other);
     }
     header(source, doc_types)?;
-    let mut tracks = false;
-    let mut clusters = false;
-    let (id, size) = element(source)?;
-    if id != SEGMENT {
+    let (mut tracks, mut clusters) = (false, false);
+    let segment = next_whole(source)?;
+    if segment.id != SEGMENT {
         return broken("no Segment follows its EBML header");
     }
-    let end = end_of(source, SEGMENT, size)?.unwrap_or(source.len());
+    let end = segment.end.unwrap_or(source.len());
     while source.at() < end {
-        let (id, size) = element(source)?;
+        let Element { id, body, end } = next_whole(source)?;
         tracks |= id == TRACKS;
-        let next = end_of(source, id, size)?;
-        match next {
+        match end {
             Some(next) => {
-                clusters |= id == CLUSTER && next > source.at();
+                clusters |= id == CLUSTER && next > body;
                 source.seek(next, "an element")?;
             }
-            // Its children are read as if they stood beside it.
+            // Its children are read as its siblings.
             None if id == CLUSTER => clusters |= source.left() > 0,
-            None => {
-                return broken(format!(
-                    "the element {id:X} at byte {} has no size",
-                    source.at()
-                ));
-            }
+            None => return broken(format!("the element {id:X} at byte {body} has no size")),
         }
     }
     match (tracks, clusters) {
@@ -49,17 +53,16 @@ pub(super) fn check(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw>
 }
 
 fn header(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw> {
-    let (_, size) = element(source)?;
-    let Some(end) = end_of(source, EBML, size)? else {
+    let Some(end) = next_whole(source)?.end else {
         return broken("its EBML header has no size");
     };
     while source.at() < end {
-        let (id, size) = element(source)?;
-        let Some(next) = end_of(source, id, size)? else {
+        let element = next_whole(source)?;
+        let Some(next) = element.end else {
             return broken("its EBML header is no header");
         };
-        if id == DOC_TYPE {
-            // Longer than any document type is none of ours.
+        if element.id == DOC_TYPE {
+            // A longer name is no known document type.
             let length = (next - source.at()).min(64);
             let name = source.bytes(length, "the document type")?;
             let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -74,22 +77,37 @@ fn header(source: &mut Source, doc_types: &[&str]) -> Result<(), Flaw> {
     broken("its EBML header has no document type")
 }
 
-/// An element's id, with its marker bits, and its size; no size where it is left open.
-fn element(source: &mut Source) -> Result<(u32, Option<u64>), Flaw> {
+/// The next element, which must lie within the file.
+fn next_whole(source: &mut Source) -> Result<Element, Flaw> {
+    let element = next_element(source)?;
+    match element.end {
+        Some(end) if end > source.len() => broken(format!(
+            "the element {:X} at byte {} needs {} bytes, but only {} are left",
+            element.id,
+            element.body,
+            end - element.body,
+            source.left()
+        )),
+        _ => Ok(element),
+    }
+}
+
+/// Reads the header of the next element.
+pub(crate) fn next_element(source: &mut Source) -> Result<Element, Flaw> {
     let start = source.at();
     let (id, width) = number(source)?;
     // An id keeps its marker bit.
-    let id = id | (1 << (7 * width));
-    let Ok(id) = u32::try_from(id) else {
+    let Ok(id) = u32::try_from(id | (1 << (7 * width))) else {
         return broken(format!("at byte {start} there is no element"));
     };
     let (size, width) = number(source)?;
-    let open = (1 << (7 * width)) - 1;
-    Ok((id, (size != open).then_some(size)))
+    let (body, open) = (source.at(), (1 << (7 * width)) - 1);
+    let end = (size != open).then(|| body.saturating_add(size));
+    Ok(Element { id, body, end })
 }
 
 /// A number of 1 to 8 bytes without its marker, and how many bytes it took.
-fn number(source: &mut Source) -> Result<(u64, u32), Flaw> {
+pub(crate) fn number(source: &mut Source) -> Result<(u64, u32), Flaw> {
     let start = source.at();
     let [first] = source.exact("an element header")?;
     let width = first.leading_zeros() + 1;
@@ -102,16 +120,4 @@ fn number(source: &mut Source) -> Result<(u64, u32), Flaw> {
         value = (value << 8) | u64::from(next);
     }
     Ok((value, width))
-}
-
-fn end_of(source: &Source, id: u32, size: Option<u64>) -> Result<Option<u64>, Flaw> {
-    let Some(size) = size else { return Ok(None) };
-    if size > source.left() {
-        return broken(format!(
-            "the element {id:X} at byte {} needs {size} bytes, but only {} are left",
-            source.at(),
-            source.left()
-        ));
-    }
-    Ok(Some(source.at() + size))
 }

@@ -9,7 +9,8 @@ static CHECKSUM: Crc<u16> = Crc::<u16>::new(&CRC_16_UMTS);
 const STREAM_INFO: u8 = 0;
 const FORBIDDEN: u8 = 127;
 
-/// What of STREAMINFO tells where the stream must end.
+/// The fields of STREAMINFO that tell where the stream must end.
+#[derive(Clone, Copy)]
 struct StreamInfo {
     block_samples: u64,
     /// No frame is longer: every sample stored as it is.
@@ -34,45 +35,27 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
 }
 
 fn metadata(source: &mut Source) -> Result<StreamInfo, Flaw> {
-    let first = block(source)?;
-    if first.kind != STREAM_INFO {
-        return broken("its first metadata block is not STREAMINFO");
-    }
-    let info = stream_info(source)?;
-    if source.at() > first.end {
-        return broken("its STREAMINFO is too short");
-    }
-    let mut current = first;
+    let mut info = None;
     loop {
-        source.seek(current.end, "a metadata block")?;
-        if current.last {
+        let start = source.at();
+        let [head, s2, s1, s0] = source.exact("a metadata block")?;
+        let end = source.at() + u64::from(u32::from_be_bytes([0, s2, s1, s0]));
+        match (info, head & 0x7F) {
+            (None, STREAM_INFO) => info = Some(stream_info(source)?),
+            (None, _) => return broken("its first metadata block is not STREAMINFO"),
+            (Some(_), FORBIDDEN) => {
+                return broken(format!("at byte {start} there is no metadata block"));
+            }
+            (Some(_), _) => {}
+        }
+        if source.at() > end {
+            return broken("its STREAMINFO is too short");
+        }
+        source.seek(end, "a metadata block")?;
+        if let (true, Some(info)) = (head & 0x80 != 0, info) {
             return Ok(info);
         }
-        current = block(source)?;
-        if current.kind == FORBIDDEN {
-            return broken(format!(
-                "at byte {} there is no metadata block",
-                source.at() - 4
-            ));
-        }
     }
-}
-
-struct Block {
-    kind: u8,
-    last: bool,
-    /// Where the next begins.
-    end: u64,
-}
-
-fn block(source: &mut Source) -> Result<Block, Flaw> {
-    let [head, s2, s1, s0] = source.exact("a metadata block")?;
-    let end = source.at() + u64::from(u32::from_be_bytes([0, s2, s1, s0]));
-    Ok(Block {
-        kind: head & 0x7F,
-        last: head & 0x80 != 0,
-        end,
-    })
 }
 
 fn stream_info(source: &mut Source) -> Result<StreamInfo, Flaw> {

@@ -2,7 +2,7 @@
 
 use super::source::{Flaw, Source, broken};
 
-/// What must not change from frame to frame, and how long this one is.
+/// The properties that all frames share, and the length of this one.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     version: u8,
@@ -33,13 +33,13 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
     };
     let declared = declared_frames(source)?;
     let mut frames = 0_u32;
-    // What follows the last frame (ID3v1, APE, padding) is no concern of ours.
+    // Anything after the last frame (ID3v1, APE, padding) is not checked.
     while let Some(frame) = peek_frame(source)? {
         if (frame.version, frame.rate) != (first.version, first.rate) {
             break;
         }
         if frame.bytes > source.left() {
-            // Two that agree are no accident; one alone may be.
+            // One matching frame may be chance, two are not.
             if frames > 0 {
                 return Err(source.ends_within("an audio frame"));
             }

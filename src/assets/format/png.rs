@@ -26,13 +26,12 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
             return broken("its first chunk is no image header (IHDR)");
         }
         if first {
-            let Some([w0, w1, w2, w3, h0, h1, h2, h3]) = source.peek()? else {
-                return Err(source.ends_within("the image header"));
-            };
-            if u32::from_be_bytes([w0, w1, w2, w3]) == 0
-                || u32::from_be_bytes([h0, h1, h2, h3]) == 0
-            {
-                return broken("its image header says that it has no pixels");
+            match source.peek::<8>()? {
+                None => return Err(source.ends_within("the image header")),
+                Some([0, 0, 0, 0, ..] | [.., 0, 0, 0, 0]) => {
+                    return broken("its image header says that it has no pixels");
+                }
+                Some(_) => {}
             }
         }
         first = false;

@@ -5,53 +5,49 @@ use std::{
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
 };
 
-/// Why a check ended.
 #[derive(Debug)]
-pub(super) enum Flaw {
+pub(crate) enum Flaw {
     /// Not this format at all.
     Other,
     /// This format, but damaged: what is wrong and where.
     Broken(String),
-    /// The file cannot be read.
     Read(io::Error),
 }
 
 /// A position in a file of known length.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     reader: BufReader<File>,
     at: u64,
     len: u64,
 }
 
-const BLOCK: usize = 64 * 1024;
-
 impl Source {
-    pub(super) fn new(file: File, len: u64) -> Self {
-        Self {
-            reader: BufReader::with_capacity(BLOCK, file),
+    /// Begins at the start of a file, of which `block` bytes are read at once.
+    pub(crate) fn new(file: File, block: usize) -> io::Result<Self> {
+        Ok(Self {
+            len: file.metadata()?.len(),
+            reader: BufReader::with_capacity(block, file),
             at: 0,
-            len,
-        }
+        })
     }
 
     /// Bytes from the start.
-    pub(super) fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Bytes to the end.
-    pub(super) fn left(&self) -> u64 {
+    pub(crate) fn left(&self) -> u64 {
         self.len - self.at
     }
 
     /// The next `N` bytes; the file is broken if it ends before. `what` they are goes into the
     /// error.
-    pub(super) fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Flaw> {
+    pub(crate) fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Flaw> {
         let mut bytes = [0; N];
         if self.left() < N as u64 {
             return Err(self.ends_within(what));
@@ -64,7 +60,7 @@ impl Source {
     }
 
     /// The next `N` bytes without moving on; nothing if there are fewer.
-    pub(super) fn peek<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Flaw> {
+    pub(crate) fn peek<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Flaw> {
         if self.left() < N as u64 {
             return Ok(None);
         }
@@ -75,7 +71,7 @@ impl Source {
     }
 
     /// Passes over `count` bytes; the file is broken if it ends before.
-    pub(super) fn skip(&mut self, count: u64, what: &str) -> Result<(), Flaw> {
+    pub(crate) fn skip(&mut self, count: u64, what: &str) -> Result<(), Flaw> {
         let to = self
             .at
             .checked_add(count)
@@ -84,7 +80,7 @@ impl Source {
     }
 
     /// Goes to a position that must lie within the file or at its end.
-    pub(super) fn seek(&mut self, to: u64, what: &str) -> Result<(), Flaw> {
+    pub(crate) fn seek(&mut self, to: u64, what: &str) -> Result<(), Flaw> {
         if to > self.len {
             return Err(self.ends_within(what));
         }
@@ -98,7 +94,7 @@ impl Source {
     }
 
     /// Hands the next `count` bytes on in blocks.
-    pub(super) fn blocks(
+    pub(crate) fn blocks(
         &mut self,
         mut count: u64,
         what: &str,
@@ -124,19 +120,18 @@ impl Source {
     }
 
     /// The next `count` bytes, for the caller to keep `count` small.
-    pub(super) fn bytes(&mut self, count: u64, what: &str) -> Result<Vec<u8>, Flaw> {
+    pub(crate) fn bytes(&mut self, count: u64, what: &str) -> Result<Vec<u8>, Flaw> {
         let mut bytes = Vec::new();
         self.blocks(count, what, |block| bytes.extend_from_slice(block))?;
         Ok(bytes)
     }
 
     /// The rest, for a reader that needs no positions.
-    pub(super) fn rest(&mut self) -> &mut BufReader<File> {
+    pub(crate) fn rest(&mut self) -> &mut BufReader<File> {
         &mut self.reader
     }
 
-    /// The file ends too early.
-    pub(super) fn ends_within(&self, what: &str) -> Flaw {
+    pub(crate) fn ends_within(&self, what: &str) -> Flaw {
         Flaw::Broken(format!("the file ends at byte {} within {what}", self.len))
     }
 
@@ -149,7 +144,7 @@ impl Source {
     }
 }
 
-/// A flaw of its own words.
-pub(super) fn broken<T>(problem: impl Into<String>) -> Result<T, Flaw> {
+/// The file is broken, for the given reason.
+pub(crate) fn broken<T>(problem: impl Into<String>) -> Result<T, Flaw> {
     Err(Flaw::Broken(problem.into()))
 }

@@ -43,7 +43,16 @@ pub(super) fn check(source: &mut Source) -> Result<(), Flaw> {
                     0 if !finished => source.left(),
                     size => u64::from(size),
                 };
-                return data(size, frame, source);
+                return if size > source.left() {
+                    broken(format!(
+                        "its data chunk declares {size} bytes, but only {} follow",
+                        source.left()
+                    ))
+                } else if size < frame {
+                    broken("it holds no audio samples")
+                } else {
+                    Ok(())
+                };
             }
             _ => {}
         }
@@ -65,17 +74,4 @@ fn frame_bytes(source: &mut Source) -> Result<u64, Flaw> {
         ));
     }
     Ok(frame.into())
-}
-
-fn data(size: u64, frame: u64, source: &Source) -> Result<(), Flaw> {
-    if size > source.left() {
-        return broken(format!(
-            "its data chunk declares {size} bytes, but only {} follow",
-            source.left()
-        ));
-    }
-    if size < frame {
-        return broken("it holds no audio samples");
-    }
-    Ok(())
 }

@@ -32,15 +32,6 @@ struct Beside {
     _file: File,
 }
 
-/// What is in a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Inside {
-    Nothing,
-    OnlyMark,
-    MarkAndMore,
-    Unmarked,
-}
-
 impl Held {
     /// Locks the directory; none if another holds it.
     pub(super) fn take(path: &Utf8Path) -> Result<Option<Self>, StoreError> {
@@ -111,7 +102,6 @@ impl Held {
         }
     }
 
-    /// The directories in it.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         self.each(|name, kind| {
@@ -125,34 +115,32 @@ impl Held {
     /// Whether it is as we make them, with nothing in it but the mark.
     pub(super) fn is_pristine(&self) -> bool {
         let as_made = fstat(&self.dir).is_ok_and(|found| found.st_mode & 0o7777 == PRIVATE);
-        as_made && self.inside().is_ok_and(|inside| inside == Inside::OnlyMark)
+        as_made
+            && self
+                .inside()
+                .is_ok_and(|(mark, others)| mark == 1 && others == 0)
     }
 
     /// Whether a dead process of this program left it: its mark is inside, or nothing is, for it may have
     /// died before it made the mark.
     pub(super) fn may_be_swept(&self) -> bool {
         let inside = self.inside();
-        inside.is_ok_and(|inside| inside != Inside::Unmarked)
+        inside.is_ok_and(|(mark, others)| mark == 1 || others == 0)
     }
 
     /// Whether this program made it.
     pub(super) fn is_marked(&self) -> bool {
-        let inside = self.inside();
-        inside.is_ok_and(|inside| matches!(inside, Inside::OnlyMark | Inside::MarkAndMore))
+        self.inside().is_ok_and(|(mark, _)| mark == 1)
     }
 
-    fn inside(&self) -> io::Result<Inside> {
-        let (mut marked, mut others) = (false, false);
+    /// How many marks are in it, and how many other things.
+    fn inside(&self) -> io::Result<(u32, u32)> {
+        let (mut marks, mut others) = (0, 0);
         self.each(|name, kind| match (name, kind) {
-            (MARK, FileType::RegularFile | FileType::Unknown) => marked = true,
-            _ => others = true,
+            (MARK, FileType::RegularFile | FileType::Unknown) => marks += 1,
+            _ => others += 1,
         })?;
-        Ok(match (marked, others) {
-            (true, false) => Inside::OnlyMark,
-            (true, true) => Inside::MarkAndMore,
-            (false, false) => Inside::Nothing,
-            (false, true) => Inside::Unmarked,
-        })
+        Ok((marks, others))
     }
 
     fn each(&self, mut see: impl FnMut(&str, FileType)) -> io::Result<()> {

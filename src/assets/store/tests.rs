@@ -422,3 +422,51 @@ fn a_store_that_may_not_be_written_is_told_from_a_full_one() {
         "{error}"
     );
 }
+
+#[test]
+fn only_what_lies_below_the_place_is_opened_whatever_leads_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Utf8Path::from_path(folder.path()).unwrap();
+    let place = root.join("place");
+    fs::create_dir_all(place.join("deep")).unwrap();
+    for file in ["secret", "place/a", "place/deep/b", "placebo"] {
+        fs::write(root.join(file), file).unwrap();
+    }
+    symlink("place", root.join("linked")).unwrap();
+    symlink("..", place.join("up")).unwrap();
+    symlink("../secret", place.join("leak")).unwrap();
+    let open = |path: &str| open_within(&place, &root.join(path));
+    for inside in [
+        "place/a",
+        "linked/a",
+        "place/deep/b",
+        "place/deep/../a",
+        "place/up/place/a",
+    ] {
+        assert!(matches!(open(inside), Ok(Some(_))), "{inside}");
+    }
+    for outside in [
+        "secret",
+        "placebo",
+        "place/../secret",
+        "place/up/secret",
+        "missing",
+        "place/..",
+        "/etc/passwd",
+        "/proc/self/environ",
+    ] {
+        assert!(matches!(open(outside), Ok(None)), "{outside}");
+    }
+    for unusable in [
+        "place/leak",
+        "place/missing",
+        "place/missing/../../secret",
+        "place/deep",
+    ] {
+        assert!(open(unusable).is_err(), "{unusable}");
+    }
+    assert!(matches!(
+        open_within(&root.join("none"), &root.join("none/a")),
+        Ok(None)
+    ));
+}

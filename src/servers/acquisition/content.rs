@@ -1,8 +1,48 @@
-//! Which of the formats whose structure can be checked a file claims to be, by its content.
+//! What content is: by its first bytes, by a media type, by the ending of a name.
 
 use camino::Utf8Path;
+use infer::MatcherType;
 
-use crate::{assets::format::check, task::Format};
+use crate::{
+    assets::format::{check, is_text},
+    task::Format,
+};
+
+/// Bytes from the start of a file that tell its format.
+pub(super) const HEAD: usize = 8192;
+
+/// The formats a caller may ask for: the endings that `infer` gives to content, which are also those of
+/// the files.
+pub(super) const FORMATS: [&str; 17] = [
+    "mp4", "mkv", "webm", "mov", "m4v", "avi", "flv", "wmv", "mpg", "mp3", "wav", "m4a", "flac",
+    "ogg", "opus", "aac", "aiff",
+];
+
+/// Other endings of media files.
+const MEDIA_ENDINGS: [&str; 14] = [
+    "3g2", "3gp", "aif", "m2ts", "m3u8", "mka", "mpd", "mpeg", "mts", "mxf", "oga", "ogv", "ts",
+    "wma",
+];
+
+/// Media types outside `video/*` and `audio/*` that are video or audio all the same.
+const MEDIA_TYPES: [&str; 8] = [
+    "application/dash+xml",
+    "application/mp4",
+    "application/mxf",
+    "application/ogg",
+    "application/vnd.apple.mpegurl",
+    "application/vnd.ms-sstr+xml",
+    "application/x-matroska",
+    "application/x-mpegurl",
+];
+
+/// Names that say no more than "bytes".
+const OPAQUE_TYPES: [&str; 4] = [
+    "",
+    "application/octet-stream",
+    "binary/octet-stream",
+    "application/x-download",
+];
 
 /// A text that begins like JSON is taken for it, so that a broken one is found.
 const VALUES: &[u8] = b"\"{}[]-0123456789";
@@ -20,63 +60,89 @@ pub(super) enum Content {
 impl Content {
     /// `head` are the file's first bytes; only a text is looked at in full.
     pub(super) fn of(head: &[u8], path: &Utf8Path) -> Self {
-        match infer::get(head).map(|kind| kind.extension()) {
-            Some(ending) => format_of(ending).map_or(Self::Named(ending), Self::Checkable),
+        let format = match infer::get(head).map(|kind| kind.extension()) {
+            Some("m4v" | "m4a") => Format::Mp4,
+            Some("opus") => Format::Ogg,
+            Some("docx" | "epub" | "odp" | "ods" | "odt" | "pptx" | "xlsx") => Format::Zip,
+            Some(ending) => match Format::named(ending) {
+                Some(format) => format,
+                None => return Self::Named(ending),
+            },
             None if is_text(head) => text_format(head, path),
             // What files are called that infer has no brand for.
-            None if head.get(4..8) == Some(b"ftyp") => Self::Checkable(Format::Mp4),
-            None => Self::Unknown,
-        }
+            None if head.get(4..8) == Some(b"ftyp") => Format::Mp4,
+            None => return Self::Unknown,
+        };
+        Self::Checkable(format)
     }
 
     /// Its name as catalogs write it, else its usual ending.
     pub(super) fn name(self) -> Option<&'static str> {
         match self {
-            Self::Checkable(format) => Some(name_of(format)),
+            Self::Checkable(format) => Some(format.name()),
             Self::Named(ending) => Some(ending),
             Self::Unknown => None,
         }
     }
 }
 
-/// The name of a format in a catalog.
-pub(super) fn name_of(format: Format) -> &'static str {
-    Format::names()
-        .into_iter()
-        .find(|name| Format::named(name) == Some(format))
-        .unwrap_or("any")
-}
-
-fn format_of(ending: &str) -> Option<Format> {
-    match ending {
-        "m4v" | "m4a" => Some(Format::Mp4),
-        "opus" => Some(Format::Ogg),
-        "docx" | "epub" | "odp" | "ods" | "odt" | "pptx" | "xlsx" => Some(Format::Zip),
-        ending => Format::named(ending),
-    }
-}
-
-/// Text, as far as the head goes: it may end inside a character.
-fn is_text(head: &[u8]) -> bool {
-    let whole = match std::str::from_utf8(head) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
-    };
-    whole && !head.is_empty() && !head.contains(&0)
-}
-
-fn text_format(head: &[u8], path: &Utf8Path) -> Content {
+fn text_format(head: &[u8], path: &Utf8Path) -> Format {
     let mut meaning = head.iter().filter(|byte| !byte.is_ascii_whitespace());
     let opening = meaning.next();
     let like_json = matches!(opening, Some(b'{' | b'['))
         && meaning.next().is_none_or(|byte| VALUES.contains(byte));
-    Content::Checkable(match like_json {
+    match like_json {
         true if check(path, Format::Json).is_err() && check(path, Format::JsonLines).is_ok() => {
             Format::JsonLines
         }
         true => Format::Json,
         false => Format::Text,
-    })
+    }
+}
+
+/// Whether content that begins with `head` has one of the [`FORMATS`]; if not, what it is instead.
+pub(super) fn check_format(format: &str, head: &[u8]) -> Result<(), String> {
+    let found = infer::get(head);
+    let ending = found.map(|kind| kind.extension());
+    let same = match format {
+        // M4V is MP4 under Apple's brand; Opus travels in Ogg.
+        "mp4" | "m4v" => matches!(ending, Some("mp4" | "m4v")),
+        "ogg" => matches!(ending, Some("ogg" | "opus")),
+        other => ending == Some(other),
+    };
+    if same {
+        return Ok(());
+    }
+    Err(found.map_or_else(
+        || "of no format known here".to_owned(),
+        |kind| format!("{} ({})", kind.extension(), kind.mime_type()),
+    ))
+}
+
+/// The media type that the first bytes tell, if they tell one.
+pub(super) fn sniffed_type(head: &[u8]) -> Option<&'static str> {
+    infer::get(head).map(|kind| kind.mime_type())
+}
+
+/// Whether the first bytes are those of a video or audio file.
+pub(super) fn is_media(head: &[u8]) -> bool {
+    infer::get(head)
+        .is_some_and(|kind| matches!(kind.matcher_type(), MatcherType::Video | MatcherType::Audio))
+}
+
+/// Whether a `Content-Type` (or, where that says nothing, a file name) is that of video or audio.
+pub(super) fn is_media_type(content_type: &str, file_name: Option<&str>) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    let essence = essence.trim().to_ascii_lowercase();
+    if OPAQUE_TYPES.contains(&essence.as_str()) {
+        let ending = file_name.and_then(|name| name.rsplit_once('.'));
+        let ending = ending.map(|(_, ending)| ending.to_ascii_lowercase());
+        let mut known = FORMATS.iter().chain(&MEDIA_ENDINGS);
+        return ending.is_some_and(|ending| known.any(|each| *each == ending));
+    }
+    essence.starts_with("video/")
+        || essence.starts_with("audio/")
+        || MEDIA_TYPES.contains(&essence.as_str())
 }
 
 #[cfg(test)]
@@ -95,13 +161,6 @@ mod tests {
     }
 
     #[test]
-    fn every_format_has_its_name() {
-        for format in Format::all() {
-            assert_eq!(Format::named(name_of(format)), Some(format));
-        }
-    }
-
-    #[test]
     fn texts_are_told_apart() {
         assert_eq!(of(b"{\"a\": 1}"), Some("json"));
         assert_eq!(of(b"{\"a\": 1}\n{\"a\": 2}\n"), Some("jsonl"));
@@ -114,5 +173,28 @@ mod tests {
     #[test]
     fn what_cannot_be_checked_is_still_named() {
         assert_eq!(of(b"%PDF-1.7\n"), Some("pdf"));
+    }
+
+    #[test]
+    fn a_format_is_known_by_its_first_bytes_and_a_mismatch_says_what_it_is() {
+        let mp4 = b"\0\0\0\x20ftypisom\0\0\x02\0";
+        assert_eq!(check_format("mp4", mp4), Ok(()));
+        assert_eq!(check_format("webm", mp4), Err("mp4 (video/mp4)".to_owned()));
+        assert_eq!(
+            check_format("mp4", b"plain words"),
+            Err("of no format known here".to_owned())
+        );
+        assert_eq!(check_format("wav", b"RIFF\x24\0\0\0WAVEfmt "), Ok(()));
+    }
+
+    #[test]
+    fn the_content_type_decides_and_the_name_only_where_it_says_nothing() {
+        assert!(is_media_type("video/mp4", None));
+        assert!(is_media_type("Audio/MPEG; rate=1", None));
+        assert!(is_media_type("application/vnd.apple.mpegurl", None));
+        assert!(is_media_type("application/octet-stream", Some("Talk.MP4")));
+        assert!(is_media_type("", Some("talk.mkv")));
+        assert!(!is_media_type("application/octet-stream", Some("talk.pdf")));
+        assert!(!is_media_type("text/html; charset=utf-8", Some("talk.mp4")));
     }
 }

@@ -1,20 +1,21 @@
-//! The downloader, one implementation under several names (R-000-127): bytes of a URL into a new
-//! file, whole or not at all.
+//! New files out of URLs and uploads, whole or not at all: the downloaders, one implementation under
+//! several names (R-000-127), and `upload_registrar` (CAP-ACQ-005).
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{
-    format::{Format, sniffed_type},
-    partial::{Finished, Leave, Part},
+    content::{FORMATS, sniffed_type},
+    partial::{Finished, Part},
     source::Source,
-    transfer::{MAX_BYTES, Start, Transfer, Transferred},
+    transfer::{MAX_BYTES, Transfer, Transferred},
     web::Web,
 };
 use crate::servers::{
     files::{absolute, file_uri, local_path, temporary_directory},
-    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
+    tool::{self, Effect, Run, Tool, ToolError, World, object, record, sha256},
 };
 
 const DESCRIPTION: &str = "Download an http(s) or file URL into a new file. The file appears under its final name \
@@ -23,18 +24,11 @@ const DESCRIPTION: &str = "Download an http(s) or file URL into a new file. The 
     10 s to connect, 30 s without data. Loopback and private addresses are refused unless the server entry says \
     allow_private = true; link-local ones always. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.";
 
-/// A downloader under one of its names.
-pub(super) struct Downloader {
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) formats: Formats,
-}
-
-/// Whether the tool takes `format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Formats {
-    Choosable,
-    AsSent,
+#[derive(Debug, Deserialize)]
+pub(super) struct Arguments {
+    url: String,
+    output_path: Option<String>,
+    format: Option<String>,
 }
 
 /// What to download, parsed.
@@ -43,121 +37,112 @@ pub(super) struct Order {
     pub(super) source: Source,
     /// Absolute; `None`: a new file in the temporary folder.
     pub(super) target: Option<PathBuf>,
-    pub(super) format: Option<Format>,
+    /// One of the [`FORMATS`].
+    pub(super) format: Option<&'static str>,
     pub(super) max_bytes: u64,
 }
 
-impl Tool for Downloader {
-    fn definition(&self) -> Definition {
-        let mut properties = json!({
-            "url": {"type": "string", "minLength": 1, "description": "http, https or file URL, or an absolute path"},
-            "output_path": {
-                "type": "string", "minLength": 1,
-                "description": "where to put it: a path or file:// URI that does not exist yet, in a folder that does; \
-                    without it, a new file in the temporary folder"
-            },
+/// A downloader under one of its names. It takes `format` if there are formats to choose from.
+pub(super) fn downloader(name: &'static str, title: &'static str, formats: &[&str]) -> Tool {
+    let mut properties = json!({
+        "url": tool::text("http, https or file URL, or an absolute path"),
+        "output_path": output_path(),
+    });
+    if let (false, Value::Object(properties)) = (formats.is_empty(), &mut properties) {
+        let schema = json!({
+            "type": "string", "enum": formats,
+            "description": "what the content must be; nothing is converted"
         });
-        if let (Formats::Choosable, Value::Object(properties)) = (self.formats, &mut properties) {
-            properties.insert(
-                "format".to_owned(),
-                json!({
-                    "type": "string", "enum": Format::ALL.map(Format::name),
-                    "description": "what the content must be; nothing is converted"
-                }),
-            );
-        }
-        Definition {
-            name: self.name,
-            title: self.title,
-            description: DESCRIPTION,
-            input_schema: json!({
-                "type": "object", "required": ["url"], "additionalProperties": false, "properties": properties
-            }),
-            output_schema: json!({
-                "type": "object",
-                "required": ["output_uri", "bytes", "content_type", "sha256", "url", "resumed"],
-                "additionalProperties": false,
-                "properties": {
-                    "output_uri": {"type": "string", "description": "file:// URI of the new file"},
-                    "bytes": {"type": "integer", "minimum": 1},
-                    "content_type": {"type": "string", "description": "the server's, else by the first bytes"},
-                    "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-                    "url": {"type": "string", "description": "after redirects, without signatures"},
-                    "resumed": {"type": "boolean", "description": "whether bytes of an earlier connection were kept"}
-                }
-            }),
-            annotations: Annotations {
-                effect: Effect::Additive,
-                world: World::Open,
-            },
-        }
+        properties.insert("format".to_owned(), schema);
     }
-
-    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
-        let order = Order::parse(arguments)?;
-        let web = Web::from_environment()?;
-        download(&order, &web, run)
+    Tool {
+        name,
+        title,
+        description: DESCRIPTION,
+        input: object(&["url"], properties),
+        output: record(json!({
+            "output_uri": {"type": "string", "description": "file:// URI of the new file"},
+            "bytes": {"type": "integer", "minimum": 1},
+            "content_type": {"type": "string", "description": "the server's, else by the first bytes"},
+            "sha256": sha256(),
+            "url": {"type": "string", "description": "after redirects, without signatures"},
+            "resumed": {"type": "boolean", "description": "whether bytes of an earlier connection were kept"}
+        })),
+        effect: Effect::Additive,
+        world: World::Open,
+        programs: &[],
+        call: tool::call(|arguments: &Arguments, run: &Run<'_>| {
+            let order = Order::parse(arguments)?;
+            download(&order, &Web::from_environment()?, run)
+        }),
     }
 }
 
+/// `upload_registrar`: a file somebody uploaded becomes a new file of the store.
+pub(super) fn upload_registrar() -> Tool {
+    Tool {
+        name: "upload_registrar",
+        title: "Register an upload",
+        description: "Copy an uploaded file of this machine into a new file. The upload must be a regular file \
+            that is not empty; it stays where it is. The copy appears under its final name only when it is \
+            complete and synced; an existing file is never overwritten. At most 16 GiB.",
+        input: object(
+            &["file_path"],
+            json!({
+                "file_path": tool::text("the upload: a path or file:// URI"),
+                "output_path": output_path(),
+            }),
+        ),
+        output: record(json!({
+            "output_uri": {"type": "string", "description": "file:// URI of the new file"},
+            "bytes": {"type": "integer", "minimum": 1},
+            "sha256": sha256(),
+            "content_type": {"type": "string", "description": "by the first bytes, never by the name"},
+            "original_name": {"type": "string", "description": "the upload's name, without its folder"}
+        })),
+        effect: Effect::Additive,
+        world: World::Closed,
+        programs: &[],
+        call: tool::call(register),
+    }
+}
+
+fn output_path() -> Value {
+    tool::text(
+        "where to put it: a path or file:// URI that does not exist yet, in a folder that does; \
+        without it, a new file in the temporary folder",
+    )
+}
+
 impl Order {
-    pub(super) fn parse(arguments: &Map<String, Value>) -> Result<Self, ToolError> {
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let wrong =
-            |argument: &'static str, problem: String| ToolError::Argument { argument, problem };
-        let source = Source::parse(text("url").unwrap_or_default())
-            .map_err(|e| wrong("url", e.to_string()))?;
-        let target = text("output_path").map(target);
-        let format = text("format").map(|name| {
-            Format::parse(name)
-                .ok_or_else(|| wrong("format", format!("`{name}` is no format known here")))
-        });
+    pub(super) fn parse(arguments: &Arguments) -> Result<Self, ToolError> {
+        let source = Source::parse(&arguments.url)
+            .map_err(|error| ToolError::argument("url", error.to_string()))?;
+        let target = arguments.output_path.as_deref().map(target).transpose()?;
+        let known = |name: &String| {
+            let known = FORMATS.into_iter().find(|format| format == name);
+            known.ok_or_else(|| {
+                ToolError::argument("format", format!("`{name}` is no format known here"))
+            })
+        };
         Ok(Self {
             source,
-            target: target.transpose()?,
-            format: format.transpose()?,
+            target,
+            format: arguments.format.as_ref().map(known).transpose()?,
             max_bytes: MAX_BYTES,
         })
     }
 }
 
 /// The absolute path of a file to be written, from an `output_path`.
-pub(super) fn target(text: &str) -> Result<PathBuf, ToolError> {
+fn target(text: &str) -> Result<PathBuf, ToolError> {
     let path = absolute("output_path", &local_path("output_path", text)?)?;
     // A path that ends with `/` or `..` names a folder.
     if text.ends_with('/') || path.file_name().is_none() {
-        return Err(ToolError::Argument {
-            argument: "output_path",
-            problem: format!("{} names no file", path.display()),
-        });
+        let problem = format!("{} names no file", path.display());
+        return Err(ToolError::argument("output_path", problem));
     }
     Ok(path)
-}
-
-/// Fills the ordered file by `transfer`; a failure leaves what a later call can continue.
-pub(super) fn fill(
-    order: &Order,
-    run: &Run<'_>,
-    transfer: impl FnOnce(Transfer<'_>) -> Result<Transferred, ToolError>,
-) -> Result<(Finished, Transferred), ToolError> {
-    let (target, leave) = match &order.target {
-        Some(target) => (target.clone(), Leave::Resumable),
-        None => (reserve(order)?, Leave::Nothing),
-    };
-    let mut part = Part::open(&target, &order.source.presentable())?;
-    match transfer(Transfer::new(&mut part, order.format, order.max_bytes, run)) {
-        Ok(transferred) => Ok((part.publish()?, transferred)),
-        Err(error) => {
-            part.abandon(leave);
-            Err(error)
-        }
-    }
-}
-
-/// The type that the first bytes tell.
-pub(super) fn content_type(file: &Finished) -> String {
-    let sniffed = sniffed_type(&file.head).unwrap_or("application/octet-stream");
-    sniffed.to_owned()
 }
 
 /// Downloads, and answers with the tool's structured content.
@@ -175,34 +160,84 @@ pub(super) fn download(order: &Order, web: &Web, run: &Run<'_>) -> Result<Value,
         "content_type": content_type,
         "sha256": file.sha256,
         "url": transferred.url,
-        "resumed": transferred.start == Start::Resumed,
+        "resumed": transferred.resumed,
     }))
+}
+
+#[derive(Deserialize)]
+struct Upload {
+    file_path: String,
+    output_path: Option<String>,
+}
+
+fn register(upload: &Upload, run: &Run<'_>) -> Result<Value, ToolError> {
+    let path = absolute("file_path", &local_path("file_path", &upload.file_path)?)?;
+    let order = Order {
+        source: Source::Local(path.clone()),
+        target: upload.output_path.as_deref().map(target).transpose()?,
+        format: None,
+        max_bytes: MAX_BYTES,
+    };
+    let (file, _) = fill(&order, run, |transfer| {
+        transfer.copy(&path, order.source.presentable())
+    })?;
+    Ok(json!({
+        "output_uri": file_uri(&file.path),
+        "bytes": file.bytes,
+        "sha256": file.sha256,
+        "content_type": content_type(&file),
+        "original_name": order.source.file_name().unwrap_or_default(),
+    }))
+}
+
+/// Fills the ordered file by `transfer`; a failure leaves what a later call can continue.
+fn fill(
+    order: &Order,
+    run: &Run<'_>,
+    transfer: impl FnOnce(Transfer<'_>) -> Result<Transferred, ToolError>,
+) -> Result<(Finished, Transferred), ToolError> {
+    let target = match &order.target {
+        Some(target) => target.clone(),
+        None => reserve(order)?,
+    };
+    let mut part = Part::open(&target, &order.source.presentable())?;
+    match transfer(Transfer::new(&mut part, order.format, order.max_bytes, run)) {
+        Ok(transferred) => Ok((part.publish()?, transferred)),
+        Err(error) => {
+            if order.target.is_none() {
+                // No later call knows its name.
+                part.condemn();
+            }
+            part.abandon();
+            Err(error)
+        }
+    }
+}
+
+/// The type that the first bytes tell.
+fn content_type(file: &Finished) -> String {
+    let sniffed = sniffed_type(&file.head).unwrap_or("application/octet-stream");
+    sniffed.to_owned()
 }
 
 /// A target in the temporary folder whose part nobody else has.
 fn reserve(order: &Order) -> Result<PathBuf, ToolError> {
     let folder = temporary_directory();
     let ending = match order.format {
-        Some(format) => format!(".{}", format.name()),
+        Some(format) => format!(".{format}"),
         None => order
             .source
             .file_name()
             .and_then(|name| ending(&name))
             .unwrap_or_default(),
     };
-    let failed = |error: String| {
-        let folder = folder.display();
-        ToolError::Failed(format!("cannot create a file in {folder}: {error}"))
-    };
-    let (_, part) = tempfile::Builder::new()
+    let made = tempfile::Builder::new()
         .prefix("oneact-")
         .suffix(&format!("{ending}.part"))
         .tempfile_in(&folder)
-        .map_err(|error| failed(error.to_string()))?
-        .keep()
-        .map_err(|error| failed(error.to_string()))?;
-    let target = part.with_extension("");
-    std::path::absolute(target).map_err(|error| failed(error.to_string()))
+        .and_then(|file| Ok(file.keep()?.1))
+        .and_then(|part| std::path::absolute(part.with_extension("")));
+    made.map_err(ToolError::io("create a file in", &folder))
 }
 
 /// A file name's ending with its dot, if it is a plain short one.

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::format::HEAD;
+use super::content::HEAD;
 use crate::servers::{
     files::{BLOCK, rename_new},
     tool::{Run, ToolError},
@@ -41,14 +41,6 @@ pub(super) struct Origin {
     pub(super) length: Option<u64>,
 }
 
-/// What becomes of the part of a download that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leave {
-    /// The part stays if a later call can continue it.
-    Resumable,
-    Nothing,
-}
-
 /// A file under its final name.
 #[derive(Debug)]
 pub(super) struct Finished {
@@ -58,22 +50,6 @@ pub(super) struct Finished {
     pub(super) sha256: String,
     /// The first bytes, at most [`HEAD`].
     pub(super) head: Vec<u8>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(super) enum PartError {
-    #[error("cannot {operation} {}: {source}", path.display())]
-    Io {
-        operation: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    #[error("{} exists already and is not overwritten: name another, or remove it", .0.display())]
-    Taken(PathBuf),
-    #[error("{} is in the way: it has no .json note beside it, so it is no unfinished download; move it away", .0.display())]
-    InTheWay(PathBuf),
-    #[error("{} is being written by another download of the same target: wait for it, or name another", .0.display())]
-    Busy(PathBuf),
 }
 
 /// How much of the file has been hashed, and its first bytes.
@@ -95,9 +71,9 @@ impl Origin {
 
 impl Part {
     /// Opens or creates the part of `target`, and keeps what an earlier download of `url` left.
-    pub(super) fn open(target: &Path, url: &str) -> Result<Self, PartError> {
+    pub(super) fn open(target: &Path, url: &str) -> Result<Self, ToolError> {
         if target.symlink_metadata().is_ok() {
-            return Err(PartError::Taken(target.to_owned()));
+            return Err(taken(target));
         }
         let path = beside(target, ".part");
         let note = beside(target, ".part.json");
@@ -107,26 +83,20 @@ impl Part {
             .create(true)
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
             .open(&path)
-            .map_err(|source| PartError::Io {
-                operation: "open",
-                path: path.clone(),
-                source,
-            })?;
+            .map_err(ToolError::io("open", &path))?;
         lock(&file, &path)?;
-        let bytes = file
-            .metadata()
-            .map_err(|source| PartError::Io {
-                operation: "read",
-                path: path.clone(),
-                source,
-            })?
-            .len();
+        let bytes = file.metadata().map_err(ToolError::io("read", &path))?.len();
         let origin = match fs::read(&note) {
             // A torn note is ours all the same; the part then begins anew.
             Ok(text) => serde_json::from_slice(&text)
                 .ok()
                 .filter(|origin: &Origin| origin.url == url),
-            Err(_) if bytes > 0 => return Err(PartError::InTheWay(path)),
+            Err(_) if bytes > 0 => {
+                return Err(refused(
+                    &path,
+                    "is in the way: it has no .json note beside it, so it is no unfinished download; move it away",
+                ));
+            }
             Err(_) => None,
         };
         Ok(Self {
@@ -140,7 +110,6 @@ impl Part {
         })
     }
 
-    /// Bytes there are.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -162,55 +131,48 @@ impl Part {
     }
 
     /// Begins anew with the content of `origin`.
-    pub(super) fn begin(&mut self, origin: Origin) -> Result<(), PartError> {
+    pub(super) fn begin(&mut self, origin: Origin) -> Result<(), ToolError> {
         self.file
             .set_len(0)
-            .and_then(|()| self.file.seek(SeekFrom::Start(0)).map(drop))
-            .map_err(|source| self.io("empty", source))?;
+            .and_then(|()| self.file.rewind())
+            .map_err(ToolError::io("empty", &self.path))?;
         self.bytes = 0;
         self.seen = Seen::default();
-        let note =
-            serde_json::to_vec(&origin).map_err(|error| self.io("describe", error.into()))?;
-        fs::write(&self.note, note).map_err(|source| PartError::Io {
-            operation: "write",
-            path: self.note.clone(),
-            source,
-        })?;
+        serde_json::to_vec(&origin)
+            .map_err(io::Error::from)
+            .and_then(|note| fs::write(&self.note, note))
+            .map_err(ToolError::io("write", &self.note))?;
         self.origin = Some(origin);
         Ok(())
     }
 
     /// Goes to the end of the bytes there are, having hashed those of earlier calls.
     pub(super) fn resume(&mut self, run: &Run<'_>) -> Result<(), ToolError> {
+        let failed = |error| ToolError::io("read", &self.path)(error);
         self.file
             .seek(SeekFrom::Start(self.seen.bytes))
-            .map_err(|source| self.io("read", source))?;
+            .map_err(failed)?;
         let mut block = vec![0; BLOCK];
         while self.seen.bytes < self.bytes {
             run.check_cancelled()?;
-            let n = self
-                .file
-                .read(&mut block)
-                .map_err(|source| self.io("read", source))?;
-            if n == 0 {
-                return Err(self.io("read", io::ErrorKind::UnexpectedEof.into()).into());
+            match self.file.read(&mut block).map_err(failed)? {
+                0 => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
+                n => self.seen.take(block.get(..n).unwrap_or_default()),
             }
-            self.seen.take(block.get(..n).unwrap_or_default());
         }
         Ok(())
     }
 
-    /// Adds a block.
-    pub(super) fn append(&mut self, block: &[u8]) -> Result<(), PartError> {
-        if let Err(source) = self.file.write_all(block) {
+    pub(super) fn append(&mut self, block: &[u8]) -> Result<(), ToolError> {
+        if let Err(error) = self.file.write_all(block) {
             if matches!(
-                source.kind(),
+                error.kind(),
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
             ) {
                 // Nothing is kept for later on a full disk.
                 self.condemn();
             }
-            return Err(self.io("write", source));
+            return Err(ToolError::io("write", &self.path)(error));
         }
         self.seen.take(block);
         self.bytes = self.seen.bytes;
@@ -223,17 +185,13 @@ impl Part {
     }
 
     /// Makes the bytes durable and gives them their final name, replacing nothing.
-    pub(super) fn publish(self) -> Result<Finished, PartError> {
+    pub(super) fn publish(self) -> Result<Finished, ToolError> {
         self.file
             .sync_all()
-            .map_err(|source| self.io("sync", source))?;
-        rename_new(CWD, &self.path, &self.target).map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => PartError::Taken(self.target.clone()),
-            _ => PartError::Io {
-                operation: "create",
-                path: self.target.clone(),
-                source,
-            },
+            .map_err(ToolError::io("sync", &self.path))?;
+        rename_new(CWD, &self.path, &self.target).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => taken(&self.target),
+            _ => ToolError::io("create", &self.target)(error),
         })?;
         // From here on the file is there; a leftover note or an unsynced folder does not undo that.
         let _ = fs::remove_file(&self.note);
@@ -249,22 +207,14 @@ impl Part {
         })
     }
 
-    /// Ends a failed download.
-    pub(super) fn abandon(self, leave: Leave) {
-        if leave == Leave::Resumable && self.resumable().is_some() && self.file.sync_all().is_ok() {
+    /// Ends a failed download. The part stays if a later call can continue it.
+    pub(super) fn abandon(self) {
+        if self.resumable().is_some() && self.file.sync_all().is_ok() {
             return;
         }
         // The failure that led here is the one to tell.
         let _ = fs::remove_file(&self.path);
         let _ = fs::remove_file(&self.note);
-    }
-
-    fn io(&self, operation: &'static str, source: io::Error) -> PartError {
-        PartError::Io {
-            operation,
-            path: self.path.clone(),
-            source,
-        }
     }
 }
 
@@ -278,16 +228,23 @@ impl Seen {
     }
 }
 
-impl From<PartError> for ToolError {
-    fn from(error: PartError) -> Self {
-        match error {
-            PartError::Io { .. } => Self::Failed(error.to_string()),
-            PartError::Taken(_) | PartError::InTheWay(_) | PartError::Busy(_) => Self::Argument {
-                argument: "output_path",
-                problem: error.to_string(),
-            },
-        }
-    }
+/// Why a target, or the part beside it, cannot be used.
+fn refused(path: &Path, problem: &str) -> ToolError {
+    ToolError::argument("output_path", format!("{} {problem}", path.display()))
+}
+
+fn taken(target: &Path) -> ToolError {
+    refused(
+        target,
+        "exists already and is not overwritten: name another, or remove it",
+    )
+}
+
+fn busy(part: &Path) -> ToolError {
+    refused(
+        part,
+        "is being written by another download of the same target: wait for it, or name another",
+    )
 }
 
 fn beside(target: &Path, ending: &str) -> PathBuf {
@@ -298,25 +255,18 @@ fn beside(target: &Path, ending: &str) -> PathBuf {
 
 /// Locks the part, and makes sure that it still is the part: another download may have finished
 /// and renamed it in between.
-fn lock(file: &File, path: &Path) -> Result<(), PartError> {
+fn lock(file: &File, path: &Path) -> Result<(), ToolError> {
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(PartError::Busy(path.to_owned())),
-        Err(TryLockError::Error(source)) => {
-            return Err(PartError::Io {
-                operation: "lock",
-                path: path.to_owned(),
-                source,
-            });
-        }
+        Err(TryLockError::WouldBlock) => return Err(busy(path)),
+        Err(TryLockError::Error(error)) => return Err(ToolError::io("lock", path)(error)),
     }
-    let (opened, named) = (file.metadata(), path.symlink_metadata());
-    match (opened, named) {
+    match (file.metadata(), path.symlink_metadata()) {
         (Ok(opened), Ok(named))
             if opened.is_file() && (opened.dev(), opened.ino()) == (named.dev(), named.ino()) =>
         {
             Ok(())
         }
-        _ => Err(PartError::Busy(path.to_owned())),
+        _ => Err(busy(path)),
     }
 }

@@ -15,7 +15,7 @@ use ureq::{
     config::Config,
     http::Uri,
     unversioned::{
-        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
+        resolver::DefaultResolver,
         transport::{
             Buffers, ConnectionDetails, Connector, DefaultConnector, NextTimeout, Transport,
         },
@@ -25,20 +25,12 @@ use url::Url;
 
 use crate::{host, servers::tool::ToolError};
 
-/// Which proxy serves which URLs.
 #[derive(Debug, Default)]
 pub(super) struct Proxies {
     http: Option<Proxy>,
     https: Option<Proxy>,
-    direct: Vec<Direct>,
-}
-
-/// An entry of `NO_PROXY`: hosts that are connected to directly.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Direct {
-    All,
-    /// This host and its subdomains.
-    Domain(String),
+    /// Domains whose hosts are connected to directly; `*` is all of them.
+    direct: Vec<String>,
 }
 
 /// The way through one proxy.
@@ -51,12 +43,10 @@ pub(super) struct Route {
 }
 
 impl Proxies {
-    /// What the environment says.
     pub(super) fn from_environment() -> Result<Self, ToolError> {
         Self::of(&host::variable)
     }
 
-    /// What variables say.
     pub(super) fn of(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, ToolError> {
         let first = |names: &[&'static str]| {
             let set = |name: &&'static str| Some((*name, variable(name)?));
@@ -73,7 +63,14 @@ impl Proxies {
             direct: direct
                 .unwrap_or_default()
                 .split([',', ' '])
-                .filter_map(Direct::parse)
+                .filter(|entry| !entry.is_empty())
+                .map(|entry| match entry {
+                    "*" => entry.to_owned(),
+                    domain => domain
+                        .trim_start_matches('*')
+                        .trim_start_matches('.')
+                        .to_ascii_lowercase(),
+                })
                 .collect(),
         })
     }
@@ -81,40 +78,41 @@ impl Proxies {
     /// Whether a host is connected to directly even so.
     pub(super) fn leaves_out(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();
-        self.direct.iter().any(|entry| entry.holds(host))
+        let is_below = |rest: &str| rest.is_empty() || rest.ends_with('.');
+        let mut direct = self.direct.iter().map(String::as_str);
+        direct.any(|domain| domain == "*" || host.strip_suffix(domain).is_some_and(is_below))
     }
 
-    /// The way for `http` URLs; `config` is that of direct requests.
-    pub(super) fn http(&self, config: &Config) -> Option<Route> {
+    /// The way for `http` URLs; `config` makes a configuration with a proxy, or for direct requests.
+    pub(super) fn http(&self, config: impl Fn(Option<Proxy>) -> Config) -> Option<Route> {
         let proxy = self.http.as_ref()?;
+        let (user, password) = (proxy.username(), proxy.password());
         let pair = format!(
             "{}:{}",
-            proxy.username().unwrap_or_default(),
-            proxy.password().unwrap_or_default()
+            user.unwrap_or_default(),
+            password.unwrap_or_default()
         );
+        let forward = Forward {
+            proxy: bare(proxy),
+            direct: config(None),
+            connector: DefaultConnector::default(),
+        };
         Some(Route {
             agent: Agent::with_parts(
-                config.clone(),
-                Forward {
-                    proxy: bare(proxy),
-                    connector: DefaultConnector::default(),
-                },
-                Lookup::of(proxy),
+                config(Some(proxy.clone())),
+                forward,
+                DefaultResolver::default(),
             ),
             authorization: (pair != ":").then(|| format!("Basic {}", BASE64_STANDARD.encode(pair))),
             name: name(proxy),
         })
     }
 
-    /// The way for `https` URLs; `config` makes a configuration with that proxy.
-    pub(super) fn https(&self, config: impl FnOnce(Proxy) -> Config) -> Option<Route> {
+    /// The way for `https` URLs.
+    pub(super) fn https(&self, config: impl Fn(Option<Proxy>) -> Config) -> Option<Route> {
         let proxy = self.https.as_ref()?;
         Some(Route {
-            agent: Agent::with_parts(
-                config(proxy.clone()),
-                DefaultConnector::default(),
-                Lookup::of(proxy),
-            ),
+            agent: Agent::new_with_config(config(Some(proxy.clone()))),
             authorization: None,
             name: name(proxy),
         })
@@ -157,61 +155,12 @@ fn proxy(variable: &str, value: &str) -> Result<Proxy, ToolError> {
     }
 }
 
-impl Direct {
-    fn parse(entry: &str) -> Option<Self> {
-        match entry {
-            "" => None,
-            "*" => Some(Self::All),
-            domain => {
-                let domain = domain.trim_start_matches('*').trim_start_matches('.');
-                Some(Self::Domain(domain.to_ascii_lowercase()))
-            }
-        }
-    }
-
-    fn holds(&self, host: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Domain(domain) => match host.strip_suffix(domain.as_str()) {
-                Some(rest) => rest.is_empty() || rest.ends_with('.'),
-                None => false,
-            },
-        }
-    }
-}
-
-/// Looks up the proxy, whoever is asked for: it was named by whoever runs the server, so that it may
-/// have a private address.
-#[derive(Debug)]
-struct Lookup {
-    proxy: Uri,
-    system: DefaultResolver,
-}
-
-impl Lookup {
-    fn of(proxy: &Proxy) -> Self {
-        Self {
-            proxy: bare(proxy),
-            system: DefaultResolver::default(),
-        }
-    }
-}
-
-impl Resolver for Lookup {
-    fn resolve(
-        &self,
-        _: &Uri,
-        config: &Config,
-        timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, Error> {
-        self.system.resolve(&self.proxy, config, timeout)
-    }
-}
-
 /// Connects to a proxy, and writes whole URLs into request lines.
 #[derive(Debug)]
 struct Forward {
     proxy: Uri,
+    /// Of requests without a proxy: with one, the connector would ask it for a tunnel.
+    direct: Config,
     connector: DefaultConnector,
 }
 
@@ -225,8 +174,10 @@ impl Connector for Forward {
     ) -> Result<Option<Forwarded>, Error> {
         let to_proxy = ConnectionDetails {
             uri: &self.proxy,
-            addrs: details.addrs.clone(),
-            config: details.config,
+            addrs: details
+                .resolver
+                .resolve(&self.proxy, &self.direct, details.timeout)?,
+            config: &self.direct,
             request_level: details.request_level,
             resolver: details.resolver,
             now: details.now,

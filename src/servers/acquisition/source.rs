@@ -1,6 +1,6 @@
 //! Where a recording comes from: an `http` or `https` URL, or a file of this machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use url::Url;
 
@@ -9,7 +9,6 @@ use crate::{
     task::presentable,
 };
 
-/// A parsed source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
     /// `http` or `https`, with a host.
@@ -38,7 +37,10 @@ impl Source {
             .iter()
             .any(|start| text.starts_with(start))
         {
-            return absolute(Path::new(text)).map(Self::Local);
+            let path = std::path::absolute(text);
+            return path
+                .map(Self::Local)
+                .map_err(|error| SourceError::Path(error.to_string()));
         }
         if is_file_uri(text) {
             let path = file_path(text);
@@ -72,10 +74,6 @@ impl Source {
             Self::Local(path) => Some(path.file_name()?.to_string_lossy().into_owned()),
         }
     }
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, SourceError> {
-    std::path::absolute(path).map_err(|error| SourceError::Path(error.to_string()))
 }
 
 #[cfg(test)]

@@ -76,12 +76,12 @@ fn order(url: &str, target: Option<&Path>) -> Order {
     if let Some(target) = target {
         arguments["output_path"] = json!(target.to_str().unwrap());
     }
-    Order::parse(arguments.as_object().unwrap()).unwrap()
+    Order::parse(&serde_json::from_value(arguments).unwrap()).unwrap()
 }
 
 fn ordered_as(url: &str, target: &Path, format: &str) -> Order {
     let arguments = json!({"url": url, "output_path": target.to_str().unwrap(), "format": format});
-    Order::parse(arguments.as_object().unwrap()).unwrap()
+    Order::parse(&serde_json::from_value(arguments).unwrap()).unwrap()
 }
 
 fn run<T>(work: impl FnOnce(&Run<'_>) -> T) -> T {
@@ -124,12 +124,11 @@ fn medium(name: &str) -> PathBuf {
 /// Calls a tool by its name.
 fn call(name: &str, arguments: &Value) -> Result<Value, ToolError> {
     let tools = tools();
-    let tool = tools.iter().find(|tool| tool.definition().name == name);
+    let tool = tools.iter().find(|tool| tool.name == name);
     let tool = tool.unwrap();
-    let definition = tool.definition();
-    assert!(jsonschema::is_valid(&definition.input_schema, arguments));
-    let answer = run(|run| tool.call(arguments.as_object().unwrap(), run))?;
-    assert!(jsonschema::is_valid(&definition.output_schema, &answer));
+    assert!(jsonschema::is_valid(&tool.input, arguments));
+    let answer = run(|run| (tool.call)(arguments.as_object().unwrap(), run))?;
+    assert!(jsonschema::is_valid(&tool.output, &answer));
     Ok(answer)
 }
 
@@ -145,23 +144,19 @@ fn every_tool_of_the_catalog_is_there_and_answers_as_its_schema_says() {
     let film = medium("fox.mp4");
     let mut seen = Vec::new();
     for tool in tools() {
-        let definition = tool.definition();
-        seen.push(definition.name);
-        let from = match definition.name {
+        seen.push(tool.name);
+        let from = match tool.name {
             "upload_registrar" => "file_path",
             "integrity_checker" | "metadata_extractor" => "file_uri",
             _ => "url",
         };
         let mut arguments = json!({from: film.to_str().unwrap()});
-        if definition.annotations.effect != Effect::ReadOnly {
-            arguments["output_path"] = json!(folder.path().join(definition.name).to_str().unwrap());
+        if tool.effect != Effect::ReadOnly {
+            arguments["output_path"] = json!(folder.path().join(tool.name).to_str().unwrap());
         }
-        assert!(jsonschema::is_valid(&definition.input_schema, &arguments));
-        let answer = run(|run| tool.call(arguments.as_object().unwrap(), run)).unwrap();
-        assert!(
-            jsonschema::is_valid(&definition.output_schema, &answer),
-            "{answer}"
-        );
+        assert!(jsonschema::is_valid(&tool.input, &arguments));
+        let answer = run(|run| (tool.call)(arguments.as_object().unwrap(), run)).unwrap();
+        assert!(jsonschema::is_valid(&tool.output, &answer), "{answer}");
     }
     let catalog = [
         "url_validator",

@@ -1,15 +1,18 @@
 //! Moving the bytes of a source into a [`Part`]: in blocks, counted, continued after a drop.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
 
 use ureq::http::{StatusCode, header};
 use url::Url;
 
 use super::{
-    failure::WebError,
-    format::{Format, HEAD},
-    partial::{Origin, Part, PartError},
-    web::{Answer, Ask, Web, read_block},
+    content::{HEAD, check_format},
+    partial::{Origin, Part},
+    web::{Answer, Ask, Stop, Web, read_block},
 };
 use crate::{
     servers::{
@@ -32,39 +35,24 @@ pub(super) struct Transferred {
     pub(super) content_type: Option<String>,
     /// Where the bytes came from in the end, as it may be shown.
     pub(super) url: String,
-    pub(super) start: Start,
+    /// Whether bytes of an earlier connection, of this call or another, were kept.
+    pub(super) resumed: bool,
 }
 
-/// Where a transfer's bytes begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
-    /// All came over one connection of this call.
-    Fresh,
-    /// Bytes of an earlier connection, of this call or another, were kept.
-    Resumed,
-}
-
-/// One transfer into one part.
 pub(super) struct Transfer<'a> {
-    pub(super) part: &'a mut Part,
-    pub(super) format: Option<Format>,
-    pub(super) max_bytes: u64,
-    pub(super) run: &'a Run<'a>,
+    part: &'a mut Part,
+    format: Option<&'static str>,
+    max_bytes: u64,
+    run: &'a Run<'a>,
+    resumed: bool,
     /// The most that was reported: progress never goes back, a restarted transfer does.
     reported: u64,
-}
-
-/// Why an attempt ended early.
-enum Stop {
-    /// Another attempt may do better.
-    Dropped(String),
-    Final(ToolError),
 }
 
 impl<'a> Transfer<'a> {
     pub(super) fn new(
         part: &'a mut Part,
-        format: Option<Format>,
+        format: Option<&'static str>,
         max_bytes: u64,
         run: &'a Run<'a>,
     ) -> Self {
@@ -73,54 +61,49 @@ impl<'a> Transfer<'a> {
             format,
             max_bytes,
             run,
+            resumed: false,
             reported: 0,
         }
     }
 
     /// Fetches `url`, continuing what the part holds, and taking up a dropped connection again.
     pub(super) fn fetch(mut self, url: &Url, web: &Web) -> Result<Transferred, ToolError> {
-        let mut start = Start::Fresh;
         let mut why = String::new();
         for attempt in 0..=MAX_RESUMPTIONS {
             if attempt > 0 {
                 web.pause(attempt, self.run)?;
             }
-            match self.attempt(url, web, attempt, &mut start) {
+            match self.attempt(url, web, attempt) {
                 Ok(answer) => {
                     return Ok(Transferred {
                         content_type: answer.header(header::CONTENT_TYPE).map(str::to_owned),
                         url: presentable(&answer.url),
-                        start,
+                        resumed: self.resumed,
                     });
                 }
-                Err(Stop::Dropped(reason)) => why = reason,
+                Err(Stop::Lost(reason)) => why = reason,
                 Err(Stop::Final(error)) => return Err(error),
             }
         }
         let length = self.part.origin().and_then(|origin| origin.length);
+        let length = length.map(|length| length.to_string());
         Err(ToolError::Failed(format!(
             "the download of {} is incomplete: {} of {} bytes after {MAX_RESUMPTIONS} resumptions ({why}); retrying may help",
             presentable(url),
             self.part.bytes(),
-            length.map_or_else(
-                || "an unknown number of".to_owned(),
-                |length| length.to_string()
-            ),
+            length.as_deref().unwrap_or("an unknown number of"),
         )))
     }
 
     /// Copies a file of this machine.
     pub(super) fn copy(mut self, path: &Path, shown: String) -> Result<Transferred, ToolError> {
-        let failed =
-            |what: &str| ToolError::Failed(format!("cannot read {}: {what}", path.display()));
+        let failed = |error| ToolError::io("read", path)(error);
         // Looked at before it is opened: opening a pipe would wait for its writer.
-        let about = path
-            .metadata()
-            .map_err(|error| failed(&error.to_string()))?;
+        let about = path.metadata().map_err(failed)?;
         if !about.is_file() {
-            return Err(failed("it is not a regular file"));
+            return Err(failed(io::Error::other("it is not a regular file")));
         }
-        let mut file = File::open(path).map_err(|error| failed(&error.to_string()))?;
+        let mut file = File::open(path).map_err(failed)?;
         let length = Some(about.len());
         self.part.begin(Origin {
             url: shown.clone(),
@@ -129,26 +112,19 @@ impl<'a> Transfer<'a> {
             length,
         })?;
         self.refuse_too_large(length)?;
-        match self.pour(&mut file, length, &mut |error| {
-            Stop::Final(failed(&error.to_string()))
-        }) {
-            Ok(()) => Ok(Transferred {
-                content_type: None,
-                url: shown,
-                start: Start::Fresh,
-            }),
-            Err(Stop::Final(error)) => Err(error),
-            Err(Stop::Dropped(why)) => Err(failed(&format!("the copy is incomplete: {why}"))),
-        }
+        let poured = self.pour(&mut file, length, &mut |error| failed(error).into());
+        poured.map_err(|stop| match stop {
+            Stop::Lost(why) => failed(io::Error::other(format!("the copy is incomplete: {why}"))),
+            Stop::Final(error) => error,
+        })?;
+        Ok(Transferred {
+            content_type: None,
+            url: shown,
+            resumed: false,
+        })
     }
 
-    fn attempt(
-        &mut self,
-        url: &Url,
-        web: &Web,
-        attempt: u32,
-        start: &mut Start,
-    ) -> Result<Answer, Stop> {
+    fn attempt(&mut self, url: &Url, web: &Web, attempt: u32) -> Result<Answer, Stop> {
         let ask = match self.part.resumable() {
             Some((from, validator)) => Ask::Rest {
                 from,
@@ -158,15 +134,13 @@ impl<'a> Transfer<'a> {
         };
         let mut answer = match web.ask(url, &ask) {
             // A server that answered once may be coming back.
-            Err(error @ WebError::Lost { .. }) if attempt > 0 => {
-                return Err(Stop::Dropped(error.to_string()));
-            }
+            Err(Stop::Lost(why)) if attempt == 0 => return Err(ToolError::Failed(why).into()),
             other => other?,
         };
         refuse_encoded(&answer)?;
-        let length = match (answer.status, &ask) {
+        let length = match (answer.status(), &ask) {
             (StatusCode::OK, _) => {
-                *start = Start::Fresh;
+                self.resumed = false;
                 let origin = Origin {
                     url: presentable(url),
                     etag: answer.header(header::ETAG).map(str::to_owned),
@@ -178,26 +152,20 @@ impl<'a> Transfer<'a> {
             }
             (StatusCode::PARTIAL_CONTENT, Ask::Rest { from, .. }) => {
                 let total = self.continuation(&answer, *from)?;
-                *start = Start::Resumed;
+                self.resumed = true;
                 self.part.resume(self.run)?;
                 total
             }
             (StatusCode::RANGE_NOT_SATISFIABLE, Ask::Rest { .. }) => {
                 self.part.condemn();
-                return Err(Stop::Dropped("the server has no such range".to_owned()));
+                return Err(Stop::Lost("the server has no such range".to_owned()));
             }
-            _ => return Err(answer.failure().into()),
+            _ => return Err(answer.failure()),
         };
         self.refuse_too_large(length)?;
         let from = answer.url.clone();
-        self.pour(
-            &mut answer.reader(),
-            length,
-            &mut |error| match web.read_error(&from, error) {
-                late @ WebError::TimedOut { .. } => late.into(),
-                lost => Stop::Dropped(lost.to_string()),
-            },
-        )?;
+        let on_error = &mut |error| web.read_error(&from, error);
+        self.pour(&mut answer.reader(), length, on_error)?;
         Ok(answer)
     }
 
@@ -206,16 +174,14 @@ impl<'a> Transfer<'a> {
     fn continuation(&mut self, answer: &Answer, from: u64) -> Result<Option<u64>, Stop> {
         let origin = self.part.origin();
         let known = origin.and_then(|origin| origin.length);
-        let changed = |now: Option<&str>, then: Option<&String>| {
-            now.is_some_and(|now| then.is_some_and(|then| then != now))
+        let same = |name, then: fn(&Origin) -> Option<&String>| {
+            let (now, then) = (answer.header(name), origin.and_then(then));
+            now.is_none() || then.is_none_or(|then| Some(then.as_str()) == now)
         };
-        let same = !changed(
-            answer.header(header::ETAG),
-            origin.and_then(|origin| origin.etag.as_ref()),
-        ) && !changed(
-            answer.header(header::LAST_MODIFIED),
-            origin.and_then(|origin| origin.last_modified.as_ref()),
-        );
+        let same = same(header::ETAG, |origin| origin.etag.as_ref())
+            && same(header::LAST_MODIFIED, |origin| {
+                origin.last_modified.as_ref()
+            });
         match answer.header(header::CONTENT_RANGE).and_then(content_range) {
             Some((first, total))
                 if same
@@ -228,7 +194,7 @@ impl<'a> Transfer<'a> {
             }
             _ => {
                 self.part.condemn();
-                Err(Stop::Dropped(
+                Err(Stop::Lost(
                     "the server sent another range or content than was asked for".to_owned(),
                 ))
             }
@@ -240,7 +206,7 @@ impl<'a> Transfer<'a> {
         &mut self,
         reader: &mut dyn Read,
         length: Option<u64>,
-        on_error: &mut dyn FnMut(std::io::Error) -> Stop,
+        on_error: &mut dyn FnMut(io::Error) -> Stop,
     ) -> Result<(), Stop> {
         let mut block = vec![0; BLOCK];
         loop {
@@ -252,13 +218,10 @@ impl<'a> Transfer<'a> {
             let before = self.part.bytes();
             self.part.append(block.get(..n).unwrap_or_default())?;
             let bytes = self.part.bytes();
-            if length.is_some_and(|length| bytes > length) {
+            if let Some(length) = length.filter(|length| bytes > *length) {
                 self.part.condemn();
-                let text = format!(
-                    "more bytes came than the {} that were announced",
-                    length.unwrap_or_default()
-                );
-                return Err(Stop::Final(ToolError::Corrupt(text)));
+                let text = format!("more bytes came than the {length} that were announced");
+                return Err(ToolError::Corrupt(text).into());
             }
             self.refuse_too_large(Some(bytes))?;
             if before < HEAD as u64 && bytes >= HEAD as u64 {
@@ -267,13 +230,13 @@ impl<'a> Transfer<'a> {
             self.report(bytes, length);
         }
         match length {
-            Some(length) if self.part.bytes() < length => Err(Stop::Dropped(format!(
+            Some(length) if self.part.bytes() < length => Err(Stop::Lost(format!(
                 "the data ended after {} of {length} bytes",
                 self.part.bytes()
             ))),
-            _ if self.part.bytes() == 0 => Err(Stop::Final(ToolError::Corrupt(
-                "the source is empty".to_owned(),
-            ))),
+            _ if self.part.bytes() == 0 => {
+                Err(ToolError::Corrupt("the source is empty".to_owned()).into())
+            }
             _ => Ok(self.check_format()?),
         }
     }
@@ -282,11 +245,10 @@ impl<'a> Transfer<'a> {
         let Some(format) = self.format else {
             return Ok(());
         };
-        format.check(self.part.head()).map_err(|found| {
+        check_format(format, self.part.head()).map_err(|found| {
             self.part.condemn();
             ToolError::Corrupt(format!(
-                "the content is {found}, not {} as `format` asks",
-                format.name()
+                "the content is {found}, not {format} as `format` asks"
             ))
         })
     }
@@ -319,24 +281,6 @@ impl<'a> Transfer<'a> {
     }
 }
 
-impl From<ToolError> for Stop {
-    fn from(error: ToolError) -> Self {
-        Self::Final(error)
-    }
-}
-
-impl From<WebError> for Stop {
-    fn from(error: WebError) -> Self {
-        Self::Final(error.into())
-    }
-}
-
-impl From<PartError> for Stop {
-    fn from(error: PartError) -> Self {
-        Self::Final(error.into())
-    }
-}
-
 /// Compressed content has another length and other ranges than the file; it was not asked for.
 fn refuse_encoded(answer: &Answer) -> Result<(), ToolError> {
     match answer.header(header::CONTENT_ENCODING) {
@@ -350,11 +294,8 @@ fn refuse_encoded(answer: &Answer) -> Result<(), ToolError> {
 
 /// The first byte's position and the whole length of a `Content-Range` (RFC 9110, 14.4).
 fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
-    let (range, total) = text
-        .trim()
-        .strip_prefix("bytes")?
-        .trim_start()
-        .split_once('/')?;
+    let text = text.trim().strip_prefix("bytes")?;
+    let (range, total) = text.trim_start().split_once('/')?;
     let (first, _) = range.split_once('-')?;
     let total = match total {
         "*" => None,

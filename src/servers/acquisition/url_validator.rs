@@ -2,21 +2,62 @@
 
 use std::{fs::File, io::Read, path::Path};
 
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use ureq::http::header;
 
 use super::{
-    failure::status_text,
-    format::{HEAD, is_media, is_media_type},
+    content::{HEAD, is_media, is_media_type},
     source::Source,
-    web::{Answer, Ask, Web},
+    web::{Answer, Ask, Web, status_text},
 };
-use crate::servers::tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World};
+use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
 const DEFAULT_PLATFORM: &str = "generic_video_platform";
 
-/// The tool.
-pub(super) struct UrlValidator;
+#[derive(Deserialize)]
+struct Arguments {
+    url: String,
+    platform: Option<String>,
+}
+
+pub(super) fn url_validator() -> Tool {
+    Tool {
+        name: "url_validator",
+        title: "Validate a recording's URL",
+        description: "Check that an http(s) or file URL, or an absolute path, leads to a video or audio recording \
+            one may read, without downloading it. A URL that does not is an answer, not an error; an unreachable \
+            server is an error. Loopback and private addresses are refused unless the server entry says \
+            allow_private = true. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.",
+        input: object(
+            &["url"],
+            json!({
+                "url": {"type": "string", "description": "http, https or file URL, or an absolute path"},
+                "platform": {
+                    "type": "string", "minLength": 1, "default": DEFAULT_PLATFORM,
+                    "description": "comes back as it is"
+                }
+            }),
+        ),
+        output: record(json!({
+            "url_valid": {"type": "boolean"},
+            "platform": {"type": "string"},
+            "video_available": {"type": "boolean"},
+            "restrictions": {
+                "type": ["string", "null"],
+                "description": "what stands in the way, such as `HTTP 403 Forbidden`"
+            }
+        })),
+        effect: Effect::ReadOnly,
+        world: World::Open,
+        programs: &[],
+        call: tool::call(|arguments: &Arguments, run: &Run<'_>| {
+            let verdict = validate(&arguments.url, &Web::from_environment()?, run)?;
+            let platform = arguments.platform.as_deref();
+            Ok(verdict.into_content(platform.unwrap_or(DEFAULT_PLATFORM)))
+        }),
+    }
+}
 
 /// What was found out about a URL; the four keys of the answer but for the platform.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,54 +67,6 @@ pub(super) enum Verdict {
     /// A good URL that leads to no recording, or not for us.
     Unavailable(String),
     Available,
-}
-
-impl Tool for UrlValidator {
-    fn definition(&self) -> Definition {
-        Definition {
-            name: "url_validator",
-            title: "Validate a recording's URL",
-            description: "Check that an http(s) or file URL, or an absolute path, leads to a video or audio recording \
-                one may read, without downloading it. A URL that does not is an answer, not an error; an unreachable \
-                server is an error. Loopback and private addresses are refused unless the server entry says \
-                allow_private = true. Uses the proxies in HTTPS_PROXY, HTTP_PROXY and NO_PROXY of its environment.",
-            input_schema: json!({
-                "type": "object", "required": ["url"], "additionalProperties": false,
-                "properties": {
-                    "url": {"type": "string", "description": "http, https or file URL, or an absolute path"},
-                    "platform": {
-                        "type": "string", "minLength": 1, "default": DEFAULT_PLATFORM,
-                        "description": "comes back as it is"
-                    }
-                }
-            }),
-            output_schema: json!({
-                "type": "object", "required": ["url_valid", "platform", "video_available", "restrictions"],
-                "additionalProperties": false,
-                "properties": {
-                    "url_valid": {"type": "boolean"},
-                    "platform": {"type": "string"},
-                    "video_available": {"type": "boolean"},
-                    "restrictions": {
-                        "type": ["string", "null"],
-                        "description": "what stands in the way, such as `HTTP 403 Forbidden`"
-                    }
-                }
-            }),
-            annotations: Annotations {
-                effect: Effect::ReadOnly,
-                world: World::Open,
-            },
-        }
-    }
-
-    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let web = Web::from_environment()?;
-        let verdict = validate(text("url").unwrap_or_default(), &web, run)?;
-        let platform = text("platform").unwrap_or(DEFAULT_PLATFORM);
-        Ok(verdict.into_content(platform))
-    }
 }
 
 impl Verdict {
@@ -98,7 +91,7 @@ pub(super) fn validate(text: &str, web: &Web, run: &Run<'_>) -> Result<Verdict, 
         Ok(Source::Web(url)) => web.until_cancelled(run, || {
             let mut answer = web.ask(&url, &Ask::Head)?;
             // Presigned URLs are often good for GET alone, and some servers know no HEAD.
-            if matches!(answer.status.as_u16(), 403 | 405 | 501) {
+            if matches!(answer.status().as_u16(), 403 | 405 | 501) {
                 answer = web.ask(&url, &Ask::FirstByte)?;
             }
             Ok(judge(&answer))
@@ -107,8 +100,8 @@ pub(super) fn validate(text: &str, web: &Web, run: &Run<'_>) -> Result<Verdict, 
 }
 
 fn judge(answer: &Answer) -> Verdict {
-    if !answer.status.is_success() {
-        return Verdict::Unavailable(status_text(answer.status));
+    if !answer.status().is_success() {
+        return Verdict::Unavailable(status_text(answer.status()));
     }
     let content_type = answer.header(header::CONTENT_TYPE).unwrap_or_default();
     let attachment = answer
@@ -120,10 +113,9 @@ fn judge(answer: &Answer) -> Verdict {
     if is_media_type(content_type, name.as_deref()) {
         return Verdict::Available;
     }
-    let shown = if content_type.is_empty() {
-        "missing"
-    } else {
-        content_type
+    let shown = match content_type {
+        "" => "missing",
+        shown => shown,
     };
     Verdict::Unavailable(format!(
         "not a video or audio file: its Content-Type is {shown}"

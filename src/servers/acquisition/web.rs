@@ -14,18 +14,15 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ureq::{
     Agent, Body, BodyReader, Proxy, Timeout,
     config::Config,
-    http::{HeaderMap, Request, Response, StatusCode, Uri, header},
+    http::{Request, Response, StatusCode, Uri, header},
     tls::{RootCerts, TlsConfig},
     unversioned::transport::DefaultConnector,
 };
 use url::Url;
 
-use super::{
-    failure::WebError,
-    proxy::{Proxies, Route},
-};
+use super::proxy::{Proxies, Route};
 use crate::{
-    assets::{CheckedResolver, Policy},
+    assets::{CheckedResolver, Policy, Refused},
     host,
     servers::tool::{Run, ToolError},
     task::presentable,
@@ -91,9 +88,41 @@ pub(super) enum Ask {
 pub(super) struct Answer {
     /// Where the answer came from, after all redirects.
     pub(super) url: Url,
-    pub(super) status: StatusCode,
-    headers: HeaderMap,
-    body: Body,
+    response: Response<Body>,
+}
+
+/// Why a server gives no answer, or no good one, in words: what failed, where, whether to retry. No text has
+/// signatures or passwords in it.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The server was not reached, or its connection broke off. Another attempt may do better.
+    Lost(String),
+    Final(ToolError),
+}
+
+impl Stop {
+    fn failed(problem: String) -> Self {
+        Self::Final(ToolError::Failed(problem))
+    }
+
+    fn refused(url: &str, refused: &Refused) -> Self {
+        Self::Final(ToolError::argument("url", format!("{url}: {refused}")))
+    }
+}
+
+impl From<ToolError> for Stop {
+    fn from(error: ToolError) -> Self {
+        Self::Final(error)
+    }
+}
+
+impl From<Stop> for ToolError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Lost(problem) => Self::Failed(problem),
+            Stop::Final(error) => error,
+        }
+    }
 }
 
 impl Web {
@@ -108,12 +137,12 @@ impl Web {
     }
 
     pub(super) fn new(policy: Policy, patience: Patience, proxies: Proxies) -> Self {
-        let direct = config(patience, None);
+        let config = |proxy| config(patience, proxy);
         Self {
-            http: proxies.http(&direct),
-            https: proxies.https(|proxy| config(patience, Some(proxy))),
+            http: proxies.http(config),
+            https: proxies.https(config),
             direct: Agent::with_parts(
-                direct,
+                config(None),
                 DefaultConnector::default(),
                 CheckedResolver::new(policy),
             ),
@@ -125,25 +154,19 @@ impl Web {
 
     /// Asks the server, following up to [`MAX_REDIRECTS`] redirects to `http` and `https` URLs,
     /// each through the same policy. Any status that is no redirect is an answer.
-    pub(super) fn ask(&self, url: &Url, ask: &Ask) -> Result<Answer, WebError> {
+    pub(super) fn ask(&self, url: &Url, ask: &Ask) -> Result<Answer, Stop> {
         let mut url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send(&url, ask)?;
-            let Some(next) = redirect(&url, &response)? else {
-                let (parts, body) = response.into_parts();
-                return Ok(Answer {
-                    url,
-                    status: parts.status,
-                    headers: parts.headers,
-                    body,
-                });
-            };
-            url = next;
+            match redirect(&url, &response)? {
+                Some(next) => url = next,
+                None => return Ok(Answer { url, response }),
+            }
         }
-        Err(WebError::Redirect {
-            url: presentable(&url),
-            problem: format!("once more, after {MAX_REDIRECTS} times"),
-        })
+        let url = presentable(&url);
+        Err(Stop::failed(format!(
+            "{url} redirects once more, after {MAX_REDIRECTS} times"
+        )))
     }
 
     /// Does `work`, and cuts its connections when the caller cancels, so that no silent server
@@ -188,15 +211,12 @@ impl Web {
     }
 
     /// Says what a failed read of an answer's body means.
-    pub(super) fn read_error(&self, url: &Url, error: io::Error) -> WebError {
+    pub(super) fn read_error(&self, url: &Url, error: io::Error) -> Stop {
         self.describe(url, ureq::Error::from(error))
     }
 
-    fn send(&self, url: &Url, ask: &Ask) -> Result<Response<Body>, WebError> {
-        let lost = |cause: String| WebError::Lost {
-            url: presentable(url),
-            cause,
-        };
+    fn send(&self, url: &Url, ask: &Ask) -> Result<Response<Body>, Stop> {
+        let lost = |cause: &str| Stop::Lost(format!("cannot reach {}: {cause}", presentable(url)));
         let mut bare = url.clone();
         bare.set_fragment(None);
         // Credentials travel in their header, never in the request line.
@@ -205,7 +225,7 @@ impl Web {
         let uri: Uri = bare
             .as_str()
             .parse()
-            .map_err(|_| lost("the URL cannot be sent over HTTP".to_owned()))?;
+            .map_err(|_| lost("the URL cannot be sent over HTTP"))?;
         let mut request = match ask {
             Ask::Head => Request::head(uri),
             Ask::FirstByte => Request::get(uri).header(header::RANGE, "bytes=0-0"),
@@ -221,16 +241,13 @@ impl Web {
         if let Some(route) = route {
             self.policy
                 .admit_through_proxy(url, self.direct.config())
-                .map_err(|refused| WebError::Refused {
-                    url: presentable(url),
-                    refused: Box::new(refused),
-                })?;
+                .map_err(|refused| Stop::refused(&presentable(url), &refused))?;
             if let Some(credentials) = &route.authorization {
                 request = request.header(header::PROXY_AUTHORIZATION, credentials);
             }
         }
         let agent = route.map_or(&self.direct, |route| &route.agent);
-        let request = request.body(()).map_err(|error| lost(error.to_string()))?;
+        let request = request.body(()).map_err(|error| lost(&error.to_string()))?;
         agent
             .run(request)
             .map_err(|error| self.describe(url, error))
@@ -250,24 +267,40 @@ impl Web {
         routes.map(|route| &route.agent).chain([&self.direct])
     }
 
-    fn describe(&self, url: &Url, error: ureq::Error) -> WebError {
-        let shown = match self.route(url) {
+    /// What the client's error on a request to `url` means.
+    fn describe(&self, url: &Url, error: ureq::Error) -> Stop {
+        let Patience { connect, idle, .. } = self.patience;
+        let url = match self.route(url) {
             Some(route) => format!("{} through the proxy {}", presentable(url), route.name),
             None => presentable(url),
         };
-        let late = |doing, after| WebError::TimedOut {
-            url: shown.clone(),
-            doing,
-            after,
-        };
-        match error {
-            ureq::Error::Timeout(Timeout::Resolve) => {
-                late("looking up the host of", self.patience.connect)
+        let cause = match error {
+            ureq::Error::Timeout(late) => {
+                let (doing, after) = match late {
+                    Timeout::Resolve => ("looking up the host of", connect),
+                    Timeout::Connect => ("connecting to", connect),
+                    _ => ("waiting for data from", idle),
+                };
+                return Stop::failed(format!(
+                    "timed out after {after:?} while {doing} {url}; retrying may help"
+                ));
             }
-            ureq::Error::Timeout(Timeout::Connect) => late("connecting to", self.patience.connect),
-            ureq::Error::Timeout(_) => late("waiting for data from", self.patience.idle),
-            other => WebError::of(shown, other),
-        }
+            ureq::Error::HostNotFound => {
+                return Stop::failed(format!(
+                    "cannot find the host of {url}: check the name, or retry later"
+                ));
+            }
+            ureq::Error::Other(other) => match other.downcast::<Refused>() {
+                Ok(refused) => return Stop::refused(&url, &refused),
+                Err(other) => other.to_string(),
+            },
+            // Its text holds the URL with all its secrets.
+            ureq::Error::BadUri(_) => "the URL cannot be sent over HTTP".to_owned(),
+            ureq::Error::Io(error) if passes(error.kind()) => format!("{error}; retrying may help"),
+            ureq::Error::Io(error) => error.to_string(),
+            other => other.to_string(),
+        };
+        Stop::Lost(format!("cannot reach {url}: {cause}"))
     }
 }
 
@@ -298,42 +331,46 @@ fn config(patience: Patience, proxy: Option<Proxy>) -> Config {
 }
 
 impl Answer {
+    pub(super) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
     /// A header as text, if it is there and is text.
     pub(super) fn header(&self, name: header::HeaderName) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
+        self.response.headers().get(name)?.to_str().ok()
     }
 
     /// Bytes of the body, where the server says so in a way that binds it.
     pub(super) fn content_length(&self) -> Option<u64> {
-        self.body.content_length()
+        self.response.body().content_length()
     }
 
     /// The failure that the status is.
-    pub(super) fn failure(&self) -> WebError {
-        let wait = self
-            .header(header::RETRY_AFTER)
-            .map(|text| text.chars().take(40).collect());
-        WebError::Status {
-            url: presentable(&self.url),
-            status: self.status,
-            wait,
-        }
+    pub(super) fn failure(&self) -> Stop {
+        let wait = self.header(header::RETRY_AFTER).map(|text| {
+            let text: String = text.chars().take(40).collect();
+            format!(" (Retry-After: {text})")
+        });
+        Stop::failed(format!(
+            "{} from {}{}; {}",
+            status_text(self.status()),
+            presentable(&self.url),
+            wait.unwrap_or_default(),
+            advice(self.status())
+        ))
     }
 
     pub(super) fn reader(&mut self) -> BodyReader<'_> {
-        self.body.as_reader()
+        self.response.body_mut().as_reader()
     }
 }
 
 /// Where a redirect leads; `None` for any other answer.
-fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>, WebError> {
+fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>, Stop> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let fail = |problem: &str| WebError::Redirect {
-        url: presentable(from),
-        problem: problem.to_owned(),
-    };
+    let fail = |problem: &str| Stop::failed(format!("{} redirects {problem}", presentable(from)));
     let location = response
         .headers()
         .get(header::LOCATION)
@@ -368,4 +405,38 @@ pub(super) fn read_block(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<
             other => return other,
         }
     }
+}
+
+/// `HTTP 404 Not Found`; without a phrase for statuses nobody has named.
+pub(super) fn status_text(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(phrase) => format!("HTTP {} {phrase}", status.as_u16()),
+        None => format!("HTTP {}", status.as_u16()),
+    }
+}
+
+fn advice(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 | 403 => "the server wants other credentials, or the presigned URL has expired",
+        407 => "the proxy wants other credentials: look at the proxy's URL in the server's entry",
+        408 | 425 => "retrying may help",
+        429 => "the server asks to slow down: retrying later may help",
+        501 | 505 => "retrying will not help",
+        500..=599 => "the server failed: retrying may help",
+        _ => "retrying will not help",
+    }
+}
+
+/// Whether a connection that failed so may work a moment later.
+fn passes(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::UnexpectedEof
+    )
 }

@@ -1,5 +1,5 @@
 //! The database file: created for its owner alone, brought to this version's schema, and left
-//! untouched if it is somebody else's or a later version's.
+//! untouched if it is somebody else's or a later version's (`user_version`).
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
@@ -11,11 +11,49 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use super::{DATABASE, schema};
-use crate::{host, servers::tool::ToolError};
+use super::DATABASE;
+use crate::{
+    host,
+    servers::{files::parent, tool::ToolError},
+};
 
 /// How long a call waits for others that write.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The version this program writes.
+const VERSION: i64 = 1;
+
+/// Marks a database as oneact's (`application_id`): the letters `1act`.
+const APPLICATION: i64 = 0x3161_6374;
+
+const TABLES: &str = "
+CREATE TABLE document (
+    id       TEXT NOT NULL PRIMARY KEY,
+    content  TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    entries  INTEGER NOT NULL,
+    indexed  TEXT NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE leaf USING fts5(id UNINDEXED, text, tokenize = 'unicode61 remove_diacritics 2');
+CREATE TABLE context (
+    key     TEXT NOT NULL PRIMARY KEY,
+    data    TEXT NOT NULL,
+    expires INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX context_expires ON context (expires);
+";
+
+/// What a database file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing yet.
+    Empty,
+    Current,
+    /// Tables of a later version than this program knows.
+    Newer(i64),
+    /// Tables of another program.
+    Foreign,
+}
 
 /// An open database of this version's schema.
 #[derive(Debug)]
@@ -24,41 +62,9 @@ pub(super) struct Database {
     connection: Connection,
 }
 
-/// Why the database cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DatabaseError {
-    #[error("cannot {operation} {}: {source}", path.display())]
-    Io {
-        operation: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    #[error("cannot {operation} the database {}: {source}", path.display())]
-    Sqlite {
-        operation: &'static str,
-        path: PathBuf,
-        source: rusqlite::Error,
-    },
-    #[error(
-        "the database {} is of version {found}, and this oneact knows versions up to {}; update oneact, or name another \
-         file by {DATABASE}",
-        path.display(),
-        schema::VERSION
-    )]
-    Newer { path: PathBuf, found: i64 },
-    #[error("{} is a database of another program; name another file by {DATABASE}", path.display())]
-    Foreign { path: PathBuf },
-}
-
-impl From<DatabaseError> for ToolError {
-    fn from(error: DatabaseError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
 impl Database {
     /// Opens the database if there is one.
-    pub(super) fn find(path: &Path) -> Result<Option<Self>, DatabaseError> {
+    pub(super) fn find(path: &Path) -> Result<Option<Self>, ToolError> {
         match path.try_exists() {
             Ok(false) => Ok(None),
             _ => Self::open(path).map(Some),
@@ -66,34 +72,23 @@ impl Database {
     }
 
     /// Opens the database, creating it and its folder if they are not there.
-    pub(super) fn open(path: &Path) -> Result<Self, DatabaseError> {
-        let io = |operation, path: &Path| {
-            let path = path.to_owned();
-            move |source| DatabaseError::Io {
-                operation,
-                path,
-                source,
-            }
-        };
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
+    pub(super) fn open(path: &Path) -> Result<Self, ToolError> {
+        let folder = parent(path);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(folder)
-            .map_err(io("create the folder", folder))?;
+            .map_err(ToolError::io("create the folder", folder))?;
         // One at a time: a switch to the write-ahead log does not wait for another one's.
-        let turn = File::open(folder).map_err(io("open", folder))?;
-        turn.lock().map_err(io("lock", folder))?;
+        let turn = File::open(folder).map_err(ToolError::io("open", folder))?;
+        turn.lock().map_err(ToolError::io("lock", folder))?;
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let mut beside = path.as_os_str().to_owned();
             beside.push(suffix);
             // SQLite would follow a link, and wait for a pipe.
-            host::is_plain_or_free(&beside).map_err(io("open", Path::new(&beside)))?;
+            host::is_plain_or_free(&beside).map_err(ToolError::io("open", Path::new(&beside)))?;
         }
-        create(path).map_err(io("create", path))?;
+        create(path).map_err(ToolError::io("create", path))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(sqlite("open", path))?;
         let mut database = Self {
@@ -104,30 +99,14 @@ impl Database {
         Ok(database)
     }
 
-    /// Does `work` in one transaction that reads.
-    pub(super) fn read<T>(
-        &mut self,
-        operation: &'static str,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, DatabaseError> {
-        self.within(operation, TransactionBehavior::Deferred, work)
-    }
-
-    /// Does `work` in one transaction that writes, all of it or nothing.
-    pub(super) fn write<T>(
-        &mut self,
-        operation: &'static str,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, DatabaseError> {
-        self.within(operation, TransactionBehavior::Immediate, work)
-    }
-
-    fn within<T>(
+    /// Does `work` in one transaction, all of it or nothing. One that writes is immediate: it waits for its turn
+    /// before it reads anything.
+    pub(super) fn within<T>(
         &mut self,
         operation: &'static str,
         behavior: TransactionBehavior,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, DatabaseError> {
+    ) -> Result<T, ToolError> {
         let failed = sqlite(operation, &self.path);
         let done = self
             .connection
@@ -141,27 +120,31 @@ impl Database {
     }
 
     /// Refuses what is not ours before anything is written, then brings the schema up to date.
-    fn prepare(&mut self) -> Result<(), DatabaseError> {
+    fn prepare(&mut self) -> Result<(), ToolError> {
         let failed = |operation| sqlite(operation, &self.path);
         self.connection
             .busy_timeout(PATIENCE)
             .map_err(failed("open"))?;
-        match schema::state(&self.connection).map_err(failed("read"))? {
-            schema::State::Current => {}
-            schema::State::Newer(found) => {
-                let path = self.path.clone();
-                return Err(DatabaseError::Newer { path, found });
+        match state(&self.connection).map_err(failed("read"))? {
+            State::Current => {}
+            State::Newer(found) => {
+                return Err(ToolError::Failed(format!(
+                    "the database {} is of version {found}, and this oneact knows versions up to {VERSION}; update \
+                     oneact, or name another file by {DATABASE}",
+                    self.path.display()
+                )));
             }
-            schema::State::Foreign => {
-                return Err(DatabaseError::Foreign {
-                    path: self.path.clone(),
-                });
+            State::Foreign => {
+                return Err(ToolError::Failed(format!(
+                    "{} is a database of another program; name another file by {DATABASE}",
+                    self.path.display()
+                )));
             }
-            schema::State::Empty => {
+            State::Empty => {
                 self.connection
                     .pragma_update(None, "journal_mode", "wal")
                     .map_err(failed("set up"))?;
-                self.write("set up", schema::create)?;
+                self.within("set up", TransactionBehavior::Immediate, create_tables)?;
             }
         }
         // With the log, a power cut loses nothing that was committed.
@@ -174,12 +157,11 @@ impl Database {
 fn sqlite(
     operation: &'static str,
     path: &Path,
-) -> impl FnOnce(rusqlite::Error) -> DatabaseError + use<> {
+) -> impl FnOnce(rusqlite::Error) -> ToolError + use<> {
     let path = path.to_owned();
-    move |source| DatabaseError::Sqlite {
-        operation,
-        path,
-        source,
+    move |error| {
+        let path = path.display();
+        ToolError::Failed(format!("cannot {operation} the database {path}: {error}"))
     }
 }
 
@@ -195,4 +177,25 @@ fn create(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map(drop),
     }
+}
+
+/// Looks, and writes nothing.
+fn state(connection: &Connection) -> rusqlite::Result<State> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))?;
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    Ok(match (application, version) {
+        (0, 0) if tables == 0 => State::Empty,
+        (APPLICATION, VERSION) => State::Current,
+        (APPLICATION, newer) if newer > VERSION => State::Newer(newer),
+        _ => State::Foreign,
+    })
+}
+
+/// Makes the tables of an empty database.
+fn create_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(TABLES)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", VERSION)
 }

@@ -29,26 +29,23 @@ pub(super) fn by_value_or_explicit_file(
     argument: &'static str,
     given: &Value,
 ) -> Result<Value, ToolError> {
-    let reference = match given {
-        Value::String(text)
-            if is_file_uri(text)
-                || ["/", "./", "../"]
-                    .iter()
-                    .any(|start| text.starts_with(start)) =>
-        {
-            text
-        }
-        other => return Ok(other.clone()),
+    let is_explicit = |text: &str| {
+        is_file_uri(text)
+            || ["/", "./", "../"]
+                .iter()
+                .any(|start| text.starts_with(start))
+    };
+    let Some(reference) = given.as_str().filter(|text| is_explicit(text)) else {
+        return Ok(given.clone());
     };
     let path = local_path(argument, reference)?;
     let bytes = read_small(argument, &path, MOST_BYTES)?;
-    match serde_json::from_slice(&bytes) {
-        Ok(value) => Ok(value),
-        Err(error) => String::from_utf8(bytes).map(Value::String).map_err(|_| {
+    serde_json::from_slice(&bytes).or_else(|error| {
+        String::from_utf8(bytes).map(Value::String).map_err(|_| {
             let path = path.display();
             ToolError::Corrupt(format!("{path} is neither JSON ({error}) nor UTF-8 text"))
-        }),
-    }
+        })
+    })
 }
 
 /// The document's own name: the same content with the same metadata has the same, in whatever

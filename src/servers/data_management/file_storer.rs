@@ -1,139 +1,129 @@
-//! `file_storer` (CAP-DAT-002): a file, or bytes, to a path below the working directory.
+//! `file_storer` (CAP-DAT-002): a file, or bytes, to a path below the working directory, reached one folder at a
+//! time: never upwards, never through a symbolic link, never among oneact's own files.
 
 use std::{
     fs::File,
-    io::{Cursor, Read},
-    path::PathBuf,
+    io::{self, Cursor, Read, Write},
+    os::fd::OwnedFd,
+    path::{Component, Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde_json::{Map, Value, json};
-
-use super::{
-    Place,
-    target::{Folder, Placed, Target},
+use rustix::{
+    fs::{AtFlags, Mode, OFlags},
+    io::Errno,
 };
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Place;
 use crate::servers::{
-    files::{Measured, local_path, measure, open_regular},
-    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
+    files::{Measured, local_path, measure, open_regular, rename_new},
+    tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
 };
 
-/// The tool.
-pub(super) struct FileStorer(pub(super) Place);
+/// Folders that belong to tools, at whatever depth.
+const RESERVED: [&str; 2] = [".oneact", ".git"];
 
-/// What to store, opened.
-enum Data {
-    File(File, PathBuf),
-    Bytes(Vec<u8>),
+/// Folders of oneact's reports and logs, at whatever depth: no plan may touch them either.
+const REPORTS: [[&str; 2]; 2] = [["agent_outputs", "reports"], ["agent_logs", "executor"]];
+
+/// A catalog says what may be done at all, and is found from every folder below it.
+const CATALOG: &str = "catalog.toml";
+
+/// Files that SQLite keeps beside a database, and believes.
+const BESIDE_A_DATABASE: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+#[derive(Deserialize)]
+struct Arguments {
+    file_data: String,
+    target_path: String,
 }
 
-impl Tool for FileStorer {
-    fn definition(&self) -> Definition {
-        Definition {
-            name: "file_storer",
-            title: "Store a file",
-            description: "Store a file, or bytes from a base64 data: URI, at a path below the working directory; \
-                folders are made as needed. Never overwrites: a file that is there already must be the same, and is \
-                then a duplicate. Refuses paths that lead out of the directory, through symbolic links, into .git or \
-                .oneact, or to the catalog.",
-            input_schema: json!({
-                "type": "object", "required": ["file_data", "target_path"], "additionalProperties": false,
-                "properties": {
-                    "file_data": {
-                        "type": "string", "minLength": 1,
-                        "description": "a path, a file:// URI, or data:[TYPE];base64,BYTES"
-                    },
-                    "target_path": {
-                        "type": "string", "minLength": 1, "description": "relative, e.g. results/a.json"
-                    }
-                }
-            }),
-            output_schema: json!({
-                "type": "object", "required": ["stored", "path", "bytes", "sha256", "duplicate"],
-                "additionalProperties": false,
-                "properties": {
-                    "stored": {"const": true},
-                    "path": {"type": "string", "description": "from the working directory"},
-                    "bytes": {"type": "integer", "minimum": 0},
-                    "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-                    "duplicate": {"type": "boolean", "description": "whether it was there already"}
-                }
-            }),
-            annotations: Annotations {
-                effect: Effect::Additive,
-                world: World::Closed,
-            },
-        }
-    }
-
-    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let target = Target::parse(text("target_path").unwrap_or_default())?;
-        let data = Data::open(text("file_data").unwrap_or_default())?;
-        let folder = target.open(&self.0.directory)?;
-        let (measured, placed) = store(data, &folder, run)?;
-        if placed == Placed::Taken {
-            refuse_other(&measured, &folder, run)?;
-        }
-        Ok(json!({
-            "stored": true,
-            "path": folder.path().to_string_lossy(),
-            "bytes": measured.bytes,
-            "sha256": measured.sha256,
-            "duplicate": placed == Placed::Taken,
-        }))
+pub(super) fn file_storer(place: Place) -> Tool {
+    Tool {
+        name: "file_storer",
+        title: "Store a file",
+        description: "Store a file, or bytes from a base64 data: URI, at a path below the working directory; \
+            folders are made as needed. Never overwrites: a file that is there already must be the same, and is \
+            then a duplicate. Refuses paths that lead out of the directory, through symbolic links, into .git or \
+            .oneact, or to the catalog.",
+        input: record(json!({
+            "file_data": text("a path, a file:// URI, or data:[TYPE];base64,BYTES"),
+            "target_path": text("relative, e.g. results/a.json"),
+        })),
+        output: record(json!({
+            "stored": {"const": true},
+            "path": {"type": "string", "description": "from the working directory"},
+            "bytes": {"type": "integer", "minimum": 0},
+            "sha256": sha256(),
+            "duplicate": {"type": "boolean", "description": "whether it was there already"}
+        })),
+        effect: Effect::Additive,
+        world: World::Closed,
+        programs: &[],
+        call: tool::call(move |arguments, run: &Run<'_>| answer(&place, arguments, run)),
     }
 }
 
-impl Data {
-    fn open(given: &str) -> Result<Self, ToolError> {
-        let is_data_uri = given
-            .get(..5)
-            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
-        if is_data_uri {
-            return bytes(given).map(Self::Bytes);
-        }
-        let path = local_path("file_data", given)?;
-        Ok(Self::File(open_regular("file_data", &path)?, path))
+fn answer(place: &Place, arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
+    let target = Target::parse(&arguments.target_path)?;
+    let data = open(&arguments.file_data)?;
+    let folder = target.open(&place.directory)?;
+    let (measured, placed) = store(data, &folder, run)?;
+    if placed == Placed::Taken {
+        refuse_other(&measured, &folder, run)?;
     }
+    Ok(json!({
+        "stored": true,
+        "path": folder.path().to_string_lossy(),
+        "bytes": measured.bytes,
+        "sha256": measured.sha256,
+        "duplicate": placed == Placed::Taken,
+    }))
+}
+
+/// What to store, opened, and what it is called in errors.
+fn open(given: &str) -> Result<(Box<dyn Read>, PathBuf), ToolError> {
+    let scheme = given.get(..5).unwrap_or_default();
+    if scheme.eq_ignore_ascii_case("data:") {
+        return Ok((Box::new(Cursor::new(bytes(given)?)), "data: URI".into()));
+    }
+    let path = local_path("file_data", given)?;
+    Ok((Box::new(open_regular("file_data", &path)?), path))
 }
 
 /// The bytes of a base64 `data:` URI (RFC 2397).
 fn bytes(uri: &str) -> Result<Vec<u8>, ToolError> {
     // The URI itself may be megabytes long: it is not shown.
-    let refused = |problem: String| ToolError::Argument {
-        argument: "file_data",
-        problem,
-    };
-    let (kind, payload) = uri
-        .split_once(',')
-        .ok_or_else(|| refused("the data: URI has no comma".to_owned()))?;
+    let refused =
+        |problem: &str| ToolError::argument("file_data", format!("the data: URI {problem}"));
+    let (kind, payload) = uri.split_once(',').ok_or_else(|| refused("has no comma"))?;
     if !kind.to_ascii_lowercase().ends_with(";base64") {
-        return Err(refused(
-            "the data: URI is not base64; write data:;base64,…".to_owned(),
-        ));
+        return Err(refused("is not base64; write data:;base64,…"));
     }
     let payload: Vec<u8> = percent_encoding::percent_decode_str(payload).collect();
     STANDARD
         .decode(payload)
-        .map_err(|error| refused(format!("the data: URI is not base64: {error}")))
+        .map_err(|error| refused(&format!("is not base64: {error}")))
 }
 
 /// Writes the data beside its place and names it. What is the same as what is there is not written.
-fn store(data: Data, folder: &Folder, run: &Run<'_>) -> Result<(Measured, Placed), ToolError> {
-    let (mut reader, path): (Box<dyn Read>, PathBuf) = match data {
-        Data::File(file, path) => (Box::new(file), path),
-        Data::Bytes(bytes) => (Box::new(Cursor::new(bytes)), "data: URI".into()),
-    };
+fn store(
+    (mut reader, path): (Box<dyn Read>, PathBuf),
+    folder: &Folder,
+    run: &Run<'_>,
+) -> Result<(Measured, Placed), ToolError> {
     if folder.existing()?.is_some() {
         let measured = measure(&mut reader, &path, run, |_| Ok(()))?;
         return Ok((measured, Placed::Taken));
     }
     folder.place(|writer| {
         measure(&mut reader, &path, run, |block| {
-            writer.write_all(block).map_err(|error| {
-                ToolError::Failed(format!("cannot write {}: {error}", folder.path().display()))
-            })
+            let written = writer.write_all(block);
+            written.map_err(ToolError::io("write", &folder.path()))
         })
     })
 }
@@ -148,11 +138,191 @@ fn refuse_other(measured: &Measured, folder: &Folder, run: &Run<'_>) -> Result<(
     if same {
         return Ok(());
     }
-    Err(ToolError::Argument {
-        argument: "target_path",
-        problem: format!(
-            "{} exists already with other content and is not overwritten: name another, or remove it",
-            path.display()
-        ),
-    })
+    let problem = format!(
+        "{} exists already with other content and is not overwritten: name another, or remove it",
+        path.display()
+    );
+    Err(ToolError::argument("target_path", problem))
+}
+
+/// A path that may be stored at: relative, and of plain names only.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    folders: Vec<String>,
+    name: String,
+}
+
+/// The folder of a target, opened.
+#[derive(Debug)]
+struct Folder {
+    folder: OwnedFd,
+    target: Target,
+}
+
+impl Target {
+    fn parse(text: &str) -> Result<Self, ToolError> {
+        if text.contains('\0') || text.contains("://") {
+            return Err(refused(text, "is not a relative path"));
+        }
+        if text.ends_with('/') || text.ends_with("/.") {
+            return Err(refused(text, "names a folder, not a file"));
+        }
+        let mut folders = Vec::new();
+        for component in Path::new(text).components() {
+            let problem = match component {
+                Component::CurDir => continue,
+                Component::Normal(name) => {
+                    let name = name.to_string_lossy().into_owned();
+                    if !RESERVED.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                        folders.push(name);
+                        continue;
+                    }
+                    "lies in a folder that is not for stored files"
+                }
+                Component::ParentDir => "leads upwards",
+                Component::RootDir | Component::Prefix(_) => {
+                    "is absolute; write it from the working directory"
+                }
+            };
+            return Err(refused(text, problem));
+        }
+        let Some(name) = folders.pop() else {
+            return Err(refused(text, "names no file"));
+        };
+        if name.eq_ignore_ascii_case(CATALOG) {
+            return Err(refused(text, "is a catalog, which no tool may write"));
+        }
+        let lower = name.to_ascii_lowercase();
+        if BESIDE_A_DATABASE.iter().any(|end| lower.ends_with(end)) {
+            let problem = "is a file that SQLite keeps beside a database";
+            return Err(refused(text, problem));
+        }
+        let is = |pair: &[String], own: &[&str; 2]| {
+            pair.iter()
+                .zip(own)
+                .all(|(name, own)| name.eq_ignore_ascii_case(own))
+        };
+        let mut pairs = folders.windows(2);
+        if pairs.any(|pair| REPORTS.iter().any(|own| is(pair, own))) {
+            return Err(refused(text, "lies among oneact's reports or logs"));
+        }
+        Ok(Self { folders, name })
+    }
+
+    /// Opens the target's folder below `directory`, making the folders that are not there.
+    fn open(self, directory: &Path) -> Result<Folder, ToolError> {
+        const FOLDER: OFlags = OFlags::DIRECTORY
+            .union(OFlags::RDONLY)
+            .union(OFlags::CLOEXEC);
+        let mut at = rustix::fs::open(directory, FOLDER, Mode::empty())
+            .map_err(|errno| failed("open", directory, errno))?;
+        let mut so_far = PathBuf::new();
+        for name in &self.folders {
+            so_far.push(name);
+            match rustix::fs::mkdirat(&at, name, 0o777.into()) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed("create the folder", &so_far, errno)),
+            }
+            at = rustix::fs::openat(&at, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()).map_err(
+                |errno| match errno {
+                    Errno::NOTDIR | Errno::LOOP => refused(
+                        &so_far.display().to_string(),
+                        "is no folder, or a symbolic link to one, which is not followed",
+                    ),
+                    errno => failed("open", &so_far, errno),
+                },
+            )?;
+        }
+        Ok(Folder {
+            folder: at,
+            target: self,
+        })
+    }
+
+    /// From the working directory.
+    fn path(&self) -> PathBuf {
+        self.folders.iter().chain([&self.name]).collect()
+    }
+}
+
+/// What became of the attempt to give a file its name.
+#[derive(Debug, PartialEq, Eq)]
+enum Placed {
+    New,
+    /// The name was taken; nothing was changed.
+    Taken,
+}
+
+impl Folder {
+    fn path(&self) -> PathBuf {
+        self.target.path()
+    }
+
+    /// What is there under the target's name already, if it is a regular file.
+    fn existing(&self) -> Result<Option<File>, ToolError> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let path = self.path();
+        let taken = || refused(&path.to_string_lossy(), "exists and is no regular file");
+        match rustix::fs::openat(&self.folder, &self.target.name, flags, Mode::empty()) {
+            Ok(file) => match File::from(file) {
+                file if file.metadata().is_ok_and(|about| about.is_file()) => Ok(Some(file)),
+                _ => Err(taken()),
+            },
+            Err(Errno::NOENT) => Ok(None),
+            Err(Errno::LOOP | Errno::NXIO) => Err(taken()),
+            Err(errno) => Err(failed("open", &path, errno)),
+        }
+    }
+
+    /// Writes a file by `fill` beside the target, syncs it, and gives it the target's name unless
+    /// that is taken. Nothing is left of a failure.
+    fn place<T>(
+        &self,
+        fill: impl FnOnce(&mut dyn Write) -> Result<T, ToolError>,
+    ) -> Result<(T, Placed), ToolError> {
+        static DRAFTS: AtomicU32 = AtomicU32::new(0);
+        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+        let draft = PathBuf::from(format!(".oneact-{}-{number}.part", process::id()));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        // What a killed process of the same number left behind is nobody's.
+        let _ = rustix::fs::unlinkat(&self.folder, &draft, AtFlags::empty());
+        let file = rustix::fs::openat(&self.folder, &draft, flags, 0o666.into())
+            .map_err(|errno| failed("create", &self.path(), errno))?;
+        let placed = self.fill_and_name(&mut File::from(file), &draft, fill);
+        if !matches!(placed, Ok((_, Placed::New))) {
+            // The failure that led here is the one to tell.
+            let _ = rustix::fs::unlinkat(&self.folder, &draft, AtFlags::empty());
+        }
+        placed
+    }
+
+    fn fill_and_name<T>(
+        &self,
+        file: &mut File,
+        draft: &Path,
+        fill: impl FnOnce(&mut dyn Write) -> Result<T, ToolError>,
+    ) -> Result<(T, Placed), ToolError> {
+        let filled = fill(file)?;
+        file.sync_all()
+            .map_err(|error| failed("sync", &self.path(), error))?;
+        match rename_new(&self.folder, draft, Path::new(&self.target.name)) {
+            Ok(()) => {
+                // From here on the file is there; an unsynced folder does not undo that.
+                let _ = rustix::fs::fsync(&self.folder);
+                Ok((filled, Placed::New))
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Ok((filled, Placed::Taken))
+            }
+            Err(error) => Err(failed("create", &self.path(), error)),
+        }
+    }
+}
+
+fn refused(path: &str, problem: &str) -> ToolError {
+    ToolError::argument("target_path", format!("{path:?} {problem}"))
+}
+
+fn failed(operation: &str, path: &Path, error: impl Into<io::Error>) -> ToolError {
+    ToolError::io(operation, path)(error.into())
 }

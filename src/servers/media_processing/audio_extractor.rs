@@ -1,16 +1,25 @@
 //! The tool `audio_extractor`: the audio of a media file as WAV or FLAC, as ffmpeg would extract it
-//! (`ffmpeg -i IN -vn -ac CHANNELS -ar RATE -c:a pcm_s16le`), sample for sample within rounding.
+//! (`ffmpeg -i IN -vn -ac CHANNELS -ar RATE -c:a pcm_s16le`): sample for sample within rounding at the source's
+//! rate, within 60 dB and a millisecond at another.
 //!
 //! It streams: memory does not grow with the file.
 
-use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{
-    arguments::Request, convert::Converter, output::Output, place::Written, source::Source,
+    convert::Converter,
+    layout::Width,
+    output::{Format, Output},
+    place::{Place, Written},
+    request::{input_uri, output_path, output_uri},
+    source::Source,
 };
 use crate::servers::{
-    files::file_uri,
-    tool::{Annotations, Definition, Effect, Run, Tool, ToolError, World},
+    files::local_path,
+    tool::{self, Effect, Run, Tool, ToolError, World, object, record},
 };
 
 /// Seconds of audio between two reports of progress.
@@ -18,131 +27,61 @@ const REPORT_EVERY: f64 = 1.0;
 /// Samples per channel converted at once: of a long packet at a low rate, each becomes hundreds.
 const PIECE: usize = 8192;
 
-pub(super) struct AudioExtractor;
-
-impl Tool for AudioExtractor {
-    fn definition(&self) -> Definition {
-        Definition {
-            name: "audio_extractor",
-            title: "Extract audio",
-            description: "Extracts the audio of a local media file (MP4, MOV, MKV, WebM, MP3, FLAC, OGG, WAV) into a \
-                          new 16-bit WAV or FLAC file. Never overwrites a file.",
-            input_schema: input_schema(),
-            output_schema: output_schema(),
-            annotations: Annotations {
-                effect: Effect::Additive,
-                world: World::Closed,
-            },
-        }
-    }
-
-    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
-        let request = Request::parse(arguments)?;
-        let mut source = Source::open(&request.input, run)?;
-        let signal = source.signal().clone();
-        let (rate, channels) = (
-            request.rate.unwrap_or(signal.rate),
-            request.width.channels(),
-        );
-        let mut output = Output::create(&request.place, request.format, rate, request.width)?;
-        let mut converter = Converter::new(signal.clone(), rate, request.width);
-        let total = source.about().duration;
-        let (mut heard, mut reported) = (0, 0.0);
-        let mut written = 0;
-        while let Some(block) = source.next(run)? {
-            heard += block.frames() as u64;
-            for piece in block.pieces(PIECE) {
-                run.check_cancelled()?;
-                let samples = converter.push(piece);
-                output.write(&samples)?;
-                written += samples.len() as u64;
-            }
-            let done = seconds(heard, signal.rate);
-            if done >= reported + REPORT_EVERY {
-                reported = done;
-                run.progress(done, total.map(|total| total.max(done)), "seconds of audio");
-            }
-        }
-        let samples = converter.finish();
-        output.write(&samples)?;
-        let samples = (written + samples.len() as u64) / u64::from(channels);
-        if samples == 0 {
-            return Err(ToolError::Corrupt(
-                "its audio is too short to make a single sample".to_owned(),
-            ));
-        }
-        run.check_cancelled()?;
-        let Written { path, bytes } = output.finish()?;
-        let path = std::path::absolute(&path).unwrap_or(path);
-        let about = source.about();
-        Ok(json!({
-            "output_uri": file_uri(&path),
-            "output_format": request.format.name(),
-            "sample_rate": rate,
-            "channels": channels,
-            "duration_seconds": seconds(samples, rate),
-            "samples": samples,
-            "bytes": bytes,
-            "source": {
-                "container": about.container,
-                "codec": about.codec,
-                "sample_rate": signal.rate,
-                "channels": signal.layout.channels(),
-            },
-        }))
-    }
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    input_uri: String,
+    #[serde(default)]
+    output_format: Format,
+    sample_rate: Option<u32>,
+    channels: Option<u8>,
+    output_path: Option<String>,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "2^53 samples are millennia")]
-fn seconds(samples: u64, rate: u32) -> f64 {
-    samples as f64 / f64::from(rate)
+#[derive(Debug, Clone, PartialEq)]
+struct Request {
+    input: PathBuf,
+    format: Format,
+    /// Samples per second; the source's own where absent.
+    rate: Option<u32>,
+    width: Width,
+    place: Place,
 }
 
-fn input_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "input_uri": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The media file: a file:// URI, or a path of this machine.",
-            },
-            "output_format": {
-                "type": "string",
-                "enum": ["wav", "flac"],
-                "default": "wav",
-                "description": "Both hold 16-bit samples; flac is smaller.",
-            },
-            "sample_rate": {
-                "type": "integer",
-                "minimum": 8000,
-                "maximum": 192_000,
-                "description": "Samples per second. Default: those of the source.",
-            },
-            "channels": {
-                "type": "integer",
-                "enum": [1, 2],
-                "default": 1,
-                "description": "1 mixes down to mono, 2 gives stereo.",
-            },
-            "output_path": {
-                "type": "string",
-                "minLength": 1,
-                "description": "Where to write: a path or file:// URI that does not exist yet. Default: a new file \
-                                in the temporary directory.",
-            },
-        },
-        "required": ["input_uri"],
-        "additionalProperties": false,
-    })
-}
-
-fn output_schema() -> Value {
+pub(super) fn audio_extractor() -> Tool {
     let count = json!({ "type": "integer", "minimum": 1 });
-    json!({
-        "type": "object",
-        "properties": {
-            "output_uri": { "type": "string", "format": "uri", "pattern": "^file:///" },
+    Tool {
+        name: "audio_extractor",
+        title: "Extract audio",
+        description: "Extracts the audio of a local media file (MP4, MOV, MKV, WebM, MP3, FLAC, OGG, WAV) into a \
+                      new 16-bit WAV or FLAC file. Never overwrites a file.",
+        input: object(
+            &["input_uri"],
+            json!({
+                "input_uri": input_uri(),
+                "output_format": {
+                    "type": "string",
+                    "enum": ["wav", "flac"],
+                    "default": "wav",
+                    "description": "Both hold 16-bit samples; flac is smaller.",
+                },
+                "sample_rate": {
+                    "type": "integer",
+                    "minimum": 8000,
+                    "maximum": 192_000,
+                    "description": "Samples per second. Default: those of the source.",
+                },
+                "channels": {
+                    "type": "integer",
+                    "enum": [1, 2],
+                    "default": 1,
+                    "description": "1 mixes down to mono, 2 gives stereo.",
+                },
+                "output_path": output_path(),
+            }),
+        ),
+        output: record(json!({
+            "output_uri": output_uri(),
             "output_format": { "type": "string", "enum": ["wav", "flac"] },
             "sample_rate": count,
             "channels": { "type": "integer", "enum": [1, 2] },
@@ -161,10 +100,165 @@ fn output_schema() -> Value {
                 "required": ["container", "codec", "sample_rate", "channels"],
                 "additionalProperties": false,
             },
+        })),
+        effect: Effect::Additive,
+        world: World::Closed,
+        programs: &[],
+        call: tool::call(|arguments, run: &Run<'_>| extract(&Request::parse(arguments)?, run)),
+    }
+}
+
+impl Request {
+    fn parse(arguments: &Arguments) -> Result<Self, ToolError> {
+        let input = local_path("input_uri", &arguments.input_uri)?;
+        let place = Place::of(arguments.output_path.as_deref(), &input)?;
+        let width = match arguments.channels {
+            None | Some(1) => Width::Mono,
+            Some(2) => Width::Stereo,
+            Some(other) => {
+                return Err(ToolError::argument(
+                    "channels",
+                    format!("{other} is not 1 or 2"),
+                ));
+            }
+        };
+        Ok(Self {
+            input,
+            format: arguments.output_format,
+            rate: arguments.sample_rate,
+            width,
+            place,
+        })
+    }
+}
+
+fn extract(request: &Request, run: &Run<'_>) -> Result<Value, ToolError> {
+    let (mut source, signal, first) = Source::open(&request.input, run)?;
+    let rate = request.rate.unwrap_or(signal.rate);
+    let channels = request.width.channels();
+    let mut output = Output::create(&request.place, request.format, rate, request.width)?;
+    let mut converter = Converter::new(&signal, rate, request.width)?;
+    let total = source.about().duration;
+    let (mut heard, mut reported) = (0, 0.0);
+    let mut written = 0;
+    let mut next = Some(first);
+    while let Some(block) = next {
+        heard += block.frames() as u64;
+        for piece in block.pieces(PIECE) {
+            run.check_cancelled()?;
+            let samples = converter.push(piece)?;
+            output.write(&samples)?;
+            written += samples.len() as u64;
+        }
+        let done = seconds(heard, signal.rate);
+        if done >= reported + REPORT_EVERY {
+            reported = done;
+            run.progress(done, total.map(|total| total.max(done)), "seconds of audio");
+        }
+        next = source.next(run)?;
+    }
+    let samples = converter.finish()?;
+    output.write(&samples)?;
+    let samples = (written + samples.len() as u64) / u64::from(channels);
+    if samples == 0 {
+        return Err(ToolError::Corrupt(
+            "its audio is too short to make a single sample".to_owned(),
+        ));
+    }
+    run.check_cancelled()?;
+    let Written { uri, bytes } = output.finish()?;
+    let about = source.about();
+    Ok(json!({
+        "output_uri": uri,
+        "output_format": request.format,
+        "sample_rate": rate,
+        "channels": channels,
+        "duration_seconds": seconds(samples, rate),
+        "samples": samples,
+        "bytes": bytes,
+        "source": {
+            "container": about.container,
+            "codec": about.codec,
+            "sample_rate": signal.rate,
+            "channels": signal.layout.channels(),
         },
-        "required": [
-            "output_uri", "output_format", "sample_rate", "channels", "duration_seconds", "samples", "bytes", "source",
-        ],
-        "additionalProperties": false,
-    })
+    }))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "2^53 samples are millennia")]
+fn seconds(samples: u64, rate: u32) -> f64 {
+    samples as f64 / f64::from(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::servers::files::temporary_directory;
+
+    fn parsed(arguments: &Value) -> Result<Request, ToolError> {
+        Request::parse(&serde_json::from_value(arguments.clone()).expect("of the schema"))
+    }
+
+    fn problem(arguments: &Value) -> String {
+        parsed(arguments).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn an_input_alone_asks_for_mono_wav_at_its_own_rate_in_the_temporary_directory() {
+        let request = parsed(&json!({"input_uri": "film/The End.mp4"})).expect("valid");
+        assert_eq!(request.input, Path::new("film/The End.mp4"));
+        assert_eq!(
+            (request.format, request.rate, request.width),
+            (Format::Wav, None, Width::Mono)
+        );
+        assert_eq!(
+            request.place,
+            Place::In {
+                directory: temporary_directory(),
+                stem: "The End".to_owned()
+            }
+        );
+    }
+
+    #[test]
+    fn everything_can_be_asked_for() {
+        let request = parsed(
+            &json!({"input_uri": "file:///a%20b.mp4", "output_format": "flac", "sample_rate": 16000,
+            "channels": 2, "output_path": "file://localhost/c.flac"}),
+        )
+        .expect("valid");
+        assert_eq!(request.input, Path::new("/a b.mp4"));
+        assert_eq!(
+            (request.format, request.rate, request.width),
+            (Format::Flac, Some(16000), Width::Stereo)
+        );
+        assert_eq!(request.place, Place::At("/c.flac".into()));
+    }
+
+    #[test]
+    fn a_percent_sign_in_a_plain_path_is_itself() {
+        assert_eq!(
+            parsed(&json!({"input_uri": "/a%20b.mp4"}))
+                .expect("valid")
+                .input,
+            Path::new("/a%20b.mp4")
+        );
+    }
+
+    #[test]
+    fn other_schemes_and_other_machines_are_refused() {
+        assert_eq!(
+            problem(&json!({"input_uri": "https://a.b/c.mp4"})),
+            "invalid argument `input_uri`: \"https://a.b/c.mp4\" has the scheme https; only file: URIs and paths are read"
+        );
+        assert!(
+            problem(&json!({"input_uri": "file://other/c.mp4"}))
+                .contains("names the host `other`; a file URI must be local")
+        );
+        assert!(problem(&json!({"input_uri": ""})).contains("is empty"));
+    }
 }

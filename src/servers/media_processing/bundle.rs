@@ -1,21 +1,27 @@
-//! Many files as one asset: a zip that stores them as they are.
+//! Many files of one video as one asset: a zip that stores them as they are.
 //!
 //! An asset is one file. The names within tell the time of each in milliseconds, so that their order
 //! is that of time and no list beside them is needed. The same files make the same bytes.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
-use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
-use super::place::{Draft, Place, PlaceError, Written};
+use super::{
+    ffmpeg::Input,
+    place::{Draft, Place, Written},
+};
 use crate::servers::{
-    files::{absolute, file_uri, measure},
+    files::measure,
     tool::{Run, ToolError},
 };
+
+/// Files that are made of one video, at most.
+pub(super) const MOST: u32 = 10_000;
 
 /// A file to be put into a bundle.
 #[derive(Debug)]
@@ -30,58 +36,40 @@ pub(super) fn timed(kind: &str, seconds: f64, ending: &str) -> String {
     format!("{kind}_{milliseconds:010.0}ms.{ending}")
 }
 
-/// A finished bundle.
-#[derive(Debug)]
-pub(super) struct Bundle {
-    pub(super) uri: String,
-    pub(super) bytes: u64,
-}
-
-/// Has files made in a directory of their own, and puts them into one zip at the place, in the order
-/// in which `make` names them. What else it has found out comes back.
+/// Has files made of the input in a directory of their own, and puts them into one zip at the place, in the order
+/// in which `make` names them. What else it has found out comes back. `argument` asks for one file each `step`
+/// seconds: too many are refused before anything is done, where the input's length is known.
 pub(super) fn bundle<T>(
+    input: &Input<'_>,
+    (argument, step): (&'static str, f64),
     place: &Place,
     run: &Run<'_>,
     make: impl FnOnce(&Path) -> Result<(Vec<Member>, T), ToolError>,
-) -> Result<(Bundle, T), ToolError> {
+) -> Result<(Written, T), ToolError> {
+    let problem =
+        || format!("it would make more than {MOST} files of this video; give more seconds");
+    if input
+        .film
+        .duration
+        .is_some_and(|duration| duration > step * f64::from(MOST))
+    {
+        return Err(ToolError::argument(argument, problem()));
+    }
     let mut draft = Draft::create(place, "zip")?;
     let workshop = draft.workshop()?;
     let (members, found) = make(workshop.path())?;
+    if members.len() > MOST as usize {
+        return Err(ToolError::argument(argument, problem()));
+    }
     pack(&mut draft, &members, run)?;
-    let Written { path, bytes } = draft.publish()?;
-    let uri = file_uri(&absolute("output_path", &path)?);
-    Ok((Bundle { uri, bytes }, found))
+    Ok((draft.publish()?, found))
 }
 
-/// Writes the members.
 fn pack(draft: &mut Draft, members: &[Member], run: &Run<'_>) -> Result<(), ToolError> {
+    let failed = draft.failed();
     let mut zip = ZipWriter::new(BufWriter::new(draft.file()));
-    let packed = pack_all(&mut zip, members, run);
-    let finished = packed.and_then(|()| zip.finish()?.flush().map_err(Problem::Write));
-    finished.map_err(|problem| match problem {
-        Problem::Tool(error) => error,
-        Problem::Write(source) => PlaceError::into(draft.failed(source)),
-    })
-}
-
-/// Why a bundle is not made: what is read, or what is written.
-enum Problem {
-    Tool(ToolError),
-    Write(io::Error),
-}
-
-fn pack_all(
-    zip: &mut ZipWriter<impl Write + io::Seek>,
-    members: &[Member],
-    run: &Run<'_>,
-) -> Result<(), Problem> {
     for Member { file, name } in members {
-        let mut reader = File::open(file).map_err(|error| {
-            Problem::Tool(ToolError::Failed(format!(
-                "cannot open {}: {error}",
-                file.display()
-            )))
-        })?;
+        let mut reader = File::open(file).map_err(ToolError::io("open", file))?;
         let large = reader
             .metadata()
             .is_ok_and(|about| about.len() >= u64::from(u32::MAX));
@@ -89,21 +77,24 @@ fn pack_all(
             .compression_method(CompressionMethod::Stored)
             .unix_permissions(0o644)
             .large_file(large);
-        zip.start_file(name.as_str(), options)?;
+        let started = zip.start_file(name.as_str(), options);
+        started.map_err(|error| failed(error.into()))?;
         measure(&mut reader, file, run, |block| {
-            zip.write_all(block).map_err(|error| {
-                ToolError::Failed(format!("cannot write {name} into the zip: {error}"))
-            })
-        })
-        .map_err(Problem::Tool)?;
+            zip.write_all(block).map_err(&failed)
+        })?;
     }
-    Ok(())
+    let finished = zip.finish().map_err(io::Error::from);
+    finished.and_then(|mut rest| rest.flush()).map_err(&failed)
 }
 
-impl From<ZipError> for Problem {
-    fn from(error: ZipError) -> Self {
-        Self::Write(error.into())
-    }
+/// The files of a directory, by name.
+pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, ToolError> {
+    let failed = |error| ToolError::io("read", directory)(error);
+    let entries = fs::read_dir(directory).map_err(failed)?;
+    let files = entries.map(|entry| Ok(entry?.path()));
+    let mut files = files.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+    files.sort();
+    Ok(files)
 }
 
 #[cfg(test)]

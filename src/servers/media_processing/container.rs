@@ -1,22 +1,24 @@
-//! What symphonia does not tell of a container: the part of a track that is meant to be heard, and
+//! Facts about a container that symphonia does not report: the part of a track that is meant to be heard, and
 //! whether the file is all there.
 //!
 //! Only structure is read, by seeking from header to header; never the media itself.
 
 mod matroska;
 mod mp4;
-mod ogg;
 
-use std::{
-    fs::File,
-    io::{self, BufReader, Read},
-    ops::Range,
+use std::{fs::File, ops::Range};
+
+use crate::{
+    assets::format::{Flaw, Source, broken},
+    servers::tool::ToolError,
 };
 
-use crate::servers::tool::ToolError;
+/// Bytes read at once: headers lie far apart.
+const BLOCK: usize = 512;
 
-/// Boxes or elements looked at side by side. A day of fragments has 50 000.
-const MOST_PARTS: usize = 1_000_000;
+/// The largest that a page of Ogg can be: a header of 27 bytes, 255 lengths, and as many segments of 255 bytes.
+const LARGEST_PAGE: u64 = 27 + 255 + 255 * 255;
+const END_OF_STREAM: u8 = 0x04;
 
 /// The part of a track that is meant to be heard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,109 +27,74 @@ pub(super) struct Marks {
     pub(super) edits: Vec<Range<i64>>,
     /// To drop at the end of the track, in nanoseconds.
     pub(super) end_padding: u64,
+    /// Whether the container does not say where it ends, as one of a live recording does not.
+    pub(super) is_open: bool,
 }
 
-/// Why a container could not be read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ContainerProblem {
-    #[error("the file ends {missing} bytes before its {part} does")]
-    Truncated { part: &'static str, missing: u64 },
-    #[error("it has no {0}")]
-    Missing(&'static str),
-    #[error("its {0} is malformed")]
-    Malformed(&'static str),
-    #[error("it cannot be read: {0}")]
-    Read(#[from] ReadError),
-}
-
-/// A read or seek that failed, and where in the file.
-#[derive(Debug, thiserror::Error)]
-#[error("at byte {at}: {source}")]
-pub(super) struct ReadError {
-    at: u64,
-    source: io::Error,
-}
-
-impl From<ContainerProblem> for ToolError {
-    fn from(problem: ContainerProblem) -> Self {
-        match problem {
-            ContainerProblem::Read(error)
-                if error.source.kind() != io::ErrorKind::UnexpectedEof =>
-            {
-                Self::Failed(format!("the input cannot be read {error}"))
-            }
-            problem => Self::Corrupt(problem.to_string()),
+impl From<Flaw> for ToolError {
+    fn from(flaw: Flaw) -> Self {
+        match flaw {
+            Flaw::Other => Self::Corrupt("it is of another format than it seems".to_owned()),
+            Flaw::Broken(problem) => Self::Corrupt(problem),
+            Flaw::Read(error) => Self::Failed(format!("the input cannot be read: {error}")),
         }
     }
 }
 
 /// Fails if the file is of a container that tells its own length, and not all there. symphonia would
 /// say of some such files that it does not know them.
-pub(super) fn check_whole(file: File) -> Result<(), ContainerProblem> {
+pub(super) fn check_whole(file: File) -> Result<(), Flaw> {
     /// No track has this id.
     const NONE: u32 = 0;
-    let mut bytes = Bytes::new(file)?;
-    if bytes.length < 12 {
-        return Ok(());
-    }
-    let head: [u8; 12] = bytes.read()?;
-    bytes.seek(0)?;
-    match head {
-        [_, _, _, _, b'f', b't', b'y', b'p', ..] => mp4::marks(&mut bytes, NONE).map(drop),
-        [0x1A, 0x45, 0xDF, 0xA3, ..] => matroska::marks(&mut bytes, NONE).map(drop),
-        [b'O', b'g', b'g', b'S', ..] => ogg::check_end(&mut bytes),
+    let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
+    match source.peek::<12>()? {
+        Some([_, _, _, _, b'f', b't', b'y', b'p', ..]) => mp4::marks(&mut source, NONE).map(drop),
+        Some([0x1A, 0x45, 0xDF, 0xA3, ..]) => matroska::marks(&mut source, NONE).map(drop),
+        Some([b'O', b'g', b'g', b'S', ..]) => check_last_page(&mut source),
         _ => Ok(()),
     }
 }
 
-/// What of track `id` is to be heard, in the container called `name` by symphonia.
-pub(super) fn marks(name: &str, file: File, id: u32) -> Result<Marks, ContainerProblem> {
+/// The part of track `id` that is to be heard, in the container that symphonia calls `name`.
+pub(super) fn marks(name: &str, file: File, id: u32) -> Result<Marks, Flaw> {
+    let mut source = Source::new(file, BLOCK).map_err(Flaw::Read)?;
     match name {
-        "isomp4" => mp4::marks(&mut Bytes::new(file)?, id),
-        "matroska" | "mkv" => matroska::marks(&mut Bytes::new(file)?, id),
+        "isomp4" => mp4::marks(&mut source, id),
+        "matroska" | "mkv" => matroska::marks(&mut source, id),
         _ => Ok(Marks::default()),
     }
 }
 
-/// A file read here and there.
-struct Bytes {
-    file: BufReader<File>,
-    at: u64,
-    length: u64,
+/// Fails if a part of the file says that it ends beyond the end of the file.
+fn check_end(source: &Source, part: &str, end: u64) -> Result<(), Flaw> {
+    match end.checked_sub(source.len()) {
+        None | Some(0) => Ok(()),
+        Some(missing) => broken(format!(
+            "the file ends {missing} bytes before its {part} does"
+        )),
+    }
 }
 
-impl Bytes {
-    fn new(file: File) -> Result<Self, ReadError> {
-        let length = file
-            .metadata()
-            .map_err(|source| ReadError { at: 0, source })?
-            .len();
-        Ok(Self {
-            file: BufReader::with_capacity(512, file),
-            at: 0,
-            length,
-        })
+/// Fails unless an Ogg file ends with a whole page that is marked as the last one (RFC 3533, 6).
+fn check_last_page(source: &mut Source) -> Result<(), Flaw> {
+    source.seek(source.len().saturating_sub(LARGEST_PAGE), "the last page")?;
+    let tail = source.bytes(source.left(), "the last page")?;
+    let last = tail.windows(4).rposition(|at| at == b"OggS");
+    let Some(page) = last.and_then(|at| tail.get(at..)) else {
+        return broken("it has no last page");
+    };
+    let (Some(flags), Some(segments)) = (page.get(5), page.get(26)) else {
+        return broken("its last page is malformed");
+    };
+    let header = 27 + usize::from(*segments);
+    let Some(lengths) = page.get(27..header) else {
+        return broken("its last page is malformed");
+    };
+    let body: usize = lengths.iter().map(|&length| usize::from(length)).sum();
+    let begin = source.len() - page.len() as u64;
+    check_end(source, "last page", begin + (header + body) as u64)?;
+    if flags & END_OF_STREAM == 0 {
+        return broken("it has no page that ends its stream");
     }
-
-    fn seek(&mut self, to: u64) -> Result<(), ReadError> {
-        let step = to.cast_signed().wrapping_sub(self.at.cast_signed());
-        // Keeps what is buffered where it can.
-        self.file
-            .seek_relative(step)
-            .map_err(|source| ReadError { at: to, source })?;
-        self.at = to;
-        Ok(())
-    }
-
-    fn read<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
-        let mut bytes = [0; N];
-        self.file
-            .read_exact(&mut bytes)
-            .map_err(|source| ReadError {
-                at: self.at,
-                source,
-            })?;
-        self.at += N as u64;
-        Ok(bytes)
-    }
+    Ok(())
 }

@@ -1,234 +1,134 @@
 //! From a source's samples to the samples asked for: channels mixed, rate changed, 16 bits.
 
 use super::{
-    layout::{Layout, Width},
+    layout::Width,
     resample::Resampler,
-    samples::{Planes, Rounding, Sample, Steps},
+    signal::{Block, Origin, Signal},
 };
+use crate::servers::tool::ToolError;
 
-/// A block of decoded audio, in the arithmetic its source calls for.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Block {
-    /// From integers of at most 16 bits.
-    Integer(Planes<i16>),
-    /// From a codec that works in floats, or from wider integers: −1 to 1.
-    Real(Planes<f32>),
-}
-
-impl Block {
-    /// Samples per channel.
-    pub(super) fn frames(&self) -> usize {
-        match self {
-            Self::Integer(planes) => planes.first().map_or(0, Vec::len),
-            Self::Real(planes) => planes.first().map_or(0, Vec::len),
-        }
-    }
-
-    /// Drops `start` samples of each channel at the front and `end` at the back.
-    pub(super) fn trim(&mut self, start: usize, end: usize) {
-        fn trim<S>(planes: &mut Planes<S>, start: usize, end: usize) {
-            for plane in planes {
-                plane.truncate(plane.len().saturating_sub(end));
-                plane.drain(..start.min(plane.len()));
-            }
-        }
-        match self {
-            Self::Integer(planes) => trim(planes, start, end),
-            Self::Real(planes) => trim(planes, start, end),
-        }
-    }
-}
-
-impl Block {
-    /// The block in parts of at most `most` samples per channel; `most` is above zero.
-    pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = Self> {
-        fn part<S: Copy>(planes: &Planes<S>, from: usize, most: usize) -> Planes<S> {
-            let part = |plane: &Vec<S>| plane.iter().skip(from).take(most).copied().collect();
-            planes.iter().map(part).collect()
-        }
-        (0..self.frames())
-            .step_by(most)
-            .map(move |from| match self {
-                Self::Integer(planes) => Self::Integer(part(planes, from, most)),
-                Self::Real(planes) => Self::Real(part(planes, from, most)),
-            })
-    }
-}
-
-/// What a source's blocks have in common.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Signal {
-    pub(super) rate: u32,
-    pub(super) layout: Layout,
-    /// Wider integers are cut, not rounded, where nothing else happens to them.
-    pub(super) rounding: Rounding,
-}
+/// One at the scale of 16 bits.
+const ONE: f64 = 32768.0;
 
 /// Converts blocks of one signal as one stream.
 pub(super) struct Converter {
-    signal: Signal,
-    rate: u32,
-    width: Width,
-    integer: Option<Chain<i16>>,
-    real: Option<Chain<f32>>,
+    origin: Origin,
+    /// A row of gains for each output channel; `None` leaves the channels alone.
+    gains: Option<Vec<Vec<f64>>>,
+    resampler: Option<Resampler>,
+    /// Whether mixing makes more channels of fewer. Then it comes last: there is less to resample.
+    widens: bool,
 }
 
 impl Converter {
     /// From `signal` to `rate` samples per second and `width`.
-    pub(super) fn new(signal: Signal, rate: u32, width: Width) -> Self {
-        Self {
-            signal,
-            rate,
-            width,
-            integer: None,
-            real: None,
-        }
+    pub(super) fn new(signal: &Signal, rate: u32, width: Width) -> Result<Self, ToolError> {
+        let (from, to) = (signal.layout.channels(), usize::from(width.channels()));
+        let gains = signal.layout.gains(width).map(|rows| match signal.origin {
+            Origin::Narrow => rows.iter().map(|row| in_fixed_point(row)).collect(),
+            Origin::Wide | Origin::Real => rows,
+        });
+        let resampler =
+            (rate != signal.rate).then(|| Resampler::new(signal.rate, rate, from.min(to)));
+        Ok(Self {
+            origin: signal.origin,
+            gains,
+            resampler: resampler.transpose()?,
+            widens: to > from,
+        })
     }
 
     /// The converted samples that `block` completes, interleaved.
-    pub(super) fn push(&mut self, block: Block) -> Vec<i16> {
-        let Self {
-            signal,
-            rate,
-            width,
-            integer,
-            real,
-        } = self;
-        match block {
-            Block::Integer(planes) => integer
-                .get_or_insert_with(|| Chain::new(signal, *rate, *width))
-                .push(planes),
-            Block::Real(planes) => real
-                .get_or_insert_with(|| Chain::new(signal, *rate, *width))
-                .push(planes),
-        }
-    }
-
-    /// What is left at the end, interleaved.
-    pub(super) fn finish(&mut self) -> Vec<i16> {
-        let mut samples = self.integer.as_mut().map(Chain::finish).unwrap_or_default();
-        samples.extend(self.real.as_mut().map(Chain::finish).unwrap_or_default());
-        samples
-    }
-}
-
-/// The steps of a conversion, in one arithmetic.
-struct Chain<S: Sample> {
-    /// A row of gains for each output channel; `None` leaves the channels alone.
-    gains: Option<Vec<Vec<S::Weight>>>,
-    resampler: Option<Resampler<S>>,
-    first: First,
-    rounding: Rounding,
-}
-
-/// Which step comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum First {
-    Mix,
-    Resample,
-}
-
-impl First {
-    /// Integers are rounded after each step, so the order is ffmpeg's. Floats are not, so the order is
-    /// the one with fewer channels to resample.
-    fn of<S: Sample>(signal: &Signal, rate: u32, width: Width) -> Self {
-        let (from, to) = (signal.layout.channels(), usize::from(width.channels()));
-        let resample = match S::STEPS {
-            Steps::Rounded => (to / from) as u64 * u64::from(signal.rate) < u64::from(rate),
-            Steps::Exact => to > from,
-        };
-        if resample { Self::Resample } else { Self::Mix }
-    }
-}
-
-impl<S: Sample> Chain<S> {
-    fn new(signal: &Signal, rate: u32, width: Width) -> Self {
-        let gains = signal.layout.gains(width);
-        let first = First::of::<S>(signal, rate, width);
-        let resampled = match first {
-            First::Mix => usize::from(width.channels()),
-            First::Resample => signal.layout.channels(),
-        };
-        let resampler = (rate != signal.rate).then(|| Resampler::new(signal.rate, rate, resampled));
-        let untouched = gains.is_none() && resampler.is_none();
-        let rounding = if untouched {
-            signal.rounding
+    pub(super) fn push(&mut self, block: Block) -> Result<Vec<i16>, ToolError> {
+        let block = if self.widens {
+            block
         } else {
-            Rounding::Nearest
+            self.mixed(block)
         };
-        let gains = gains.map(|rows| rows.iter().map(|row| S::gains(row)).collect());
-        Self {
-            gains,
-            resampler,
-            first,
-            rounding,
-        }
+        let block = match &mut self.resampler {
+            Some(resampler) => resampler.push(block)?,
+            None => block,
+        };
+        Ok(self.finished(block))
     }
 
-    fn push(&mut self, planes: Planes<S>) -> Vec<i16> {
-        let planes = match self.first {
-            First::Mix => {
-                let mixed = self.mixed(planes);
-                self.resampled(mixed)
-            }
-            First::Resample => {
-                let resampled = self.resampled(planes);
-                self.mixed(resampled)
-            }
-        };
-        self.interleaved(&planes)
-    }
-
-    fn finish(&mut self) -> Vec<i16> {
-        let left = self
-            .resampler
-            .as_mut()
-            .map(Resampler::finish)
-            .unwrap_or_default();
-        let planes = match self.first {
-            First::Mix => left,
-            First::Resample if left.is_empty() => left,
-            First::Resample => self.mixed(left),
-        };
-        self.interleaved(&planes)
-    }
-
-    fn resampled(&mut self, planes: Planes<S>) -> Planes<S> {
+    /// The remaining samples at the end, interleaved.
+    pub(super) fn finish(&mut self) -> Result<Vec<i16>, ToolError> {
         match &mut self.resampler {
-            Some(resampler) => resampler.push(&planes),
-            None => planes,
+            Some(resampler) => {
+                let left = resampler.finish()?;
+                Ok(self.finished(left))
+            }
+            None => Ok(Vec::new()),
         }
     }
 
-    fn mixed(&self, planes: Planes<S>) -> Planes<S> {
+    fn finished(&self, block: Block) -> Vec<i16> {
+        let block = if self.widens {
+            self.mixed(block)
+        } else {
+            block
+        };
+        let cut = self.origin == Origin::Wide && self.gains.is_none() && self.resampler.is_none();
+        let written = |sample: &f32| {
+            let scaled = f64::from(*sample) * ONE;
+            to_i16(if cut {
+                scaled.floor()
+            } else {
+                scaled.round_ties_even()
+            })
+        };
+        let at = |at| block.0.iter().filter_map(move |plane| plane.get(at));
+        (0..block.frames()).flat_map(at).map(written).collect()
+    }
+
+    fn mixed(&self, block: Block) -> Block {
         let Some(rows) = &self.gains else {
-            return planes;
+            return block;
         };
-        let frames = planes.first().map_or(0, Vec::len);
-        let terms = |at: usize, row: &[S::Weight]| {
-            let samples = planes
-                .iter()
-                .map(|plane| plane.get(at).copied().unwrap_or_default());
-            S::mixed(samples.zip(row.iter().copied()))
+        let mix = |row: &Vec<f64>| {
+            let mut sums = vec![0.0; block.frames()];
+            for (plane, gain) in block.0.iter().zip(row) {
+                for (sum, sample) in sums.iter_mut().zip(plane) {
+                    *sum += f64::from(*sample) * gain;
+                }
+            }
+            sums.into_iter().map(|sum| self.rounded(sum)).collect()
         };
-        rows.iter()
-            .map(|row| (0..frames).map(|at| terms(at, row)).collect())
-            .collect()
+        Block(rows.iter().map(mix).collect())
     }
 
-    fn interleaved(&self, planes: &[Vec<S>]) -> Vec<i16> {
-        let frames = planes.first().map_or(0, Vec::len);
-        let mut out = Vec::with_capacity(frames * planes.len());
-        for at in 0..frames {
-            out.extend(
-                planes
-                    .iter()
-                    .filter_map(|plane| plane.get(at))
-                    .map(|sample| sample.to_i16(self.rounding)),
-            );
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "samples are kept in single precision"
+    )]
+    fn rounded(&self, sum: f64) -> f32 {
+        match self.origin {
+            Origin::Narrow => f32::from(to_i16((sum * ONE + 0.5).floor())) / 32768.0,
+            Origin::Wide | Origin::Real => sum as f32,
         }
-        out
     }
+}
+
+/// Gains in steps of 2⁻¹⁵. What rounding takes from one is given to the next, so that their sum is kept.
+fn in_fixed_point(row: &[f64]) -> Vec<f64> {
+    let mut owed = 0.0;
+    row.iter()
+        .map(|gain| {
+            let wanted = gain * ONE + owed;
+            let given = wanted.round_ties_even();
+            owed = wanted - given;
+            given / ONE
+        })
+        .collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "`as` saturates, which is the clipping wanted; NaN is silence"
+)]
+fn to_i16(scaled: f64) -> i16 {
+    scaled as i16
 }
 
 #[cfg(test)]
@@ -236,64 +136,59 @@ mod tests {
     use symphonia::core::audio::Channels;
 
     use super::*;
+    use crate::servers::media_processing::layout::Layout;
 
-    fn signal(channels: u16) -> Signal {
+    fn converter(channels: u16, origin: Origin, width: Width) -> Converter {
         let layout = Layout::of(&Channels::Discrete(channels)).expect("mono or stereo");
-        Signal {
+        let signal = Signal {
             rate: 16000,
             layout,
-            rounding: Rounding::Nearest,
-        }
+            origin,
+        };
+        Converter::new(&signal, 16000, width).expect("nothing to resample")
+    }
+
+    /// Samples given at the scale of 16 bits.
+    fn block(planes: &[&[f32]]) -> Block {
+        let plane = |plane: &&[f32]| plane.iter().map(|sample| sample / 32768.0).collect();
+        Block(planes.iter().map(plane).collect())
     }
 
     #[test]
     fn stereo_is_averaged_into_mono() {
-        let mut converter = Converter::new(signal(2), 16000, Width::Mono);
-        let block = Block::Integer(vec![vec![100, -101, i16::MAX], vec![300, -100, i16::MAX]]);
-        assert_eq!(converter.push(block), [200, -100, i16::MAX]);
-        assert!(converter.finish().is_empty());
-    }
-
-    #[test]
-    fn integers_are_resampled_first_wherever_ffmpeg_does_so() {
-        let (stereo, mono) = (signal(2), signal(1));
-        let of = |signal, rate, width| First::of::<i16>(signal, rate, width);
-        assert_eq!(of(&stereo, 8000, Width::Mono), First::Resample);
-        assert_eq!(of(&mono, 8000, Width::Stereo), First::Mix);
-        assert_eq!(of(&mono, 32000, Width::Stereo), First::Mix);
-        assert_eq!(of(&mono, 32001, Width::Stereo), First::Resample);
-        assert_eq!(First::of::<f32>(&stereo, 8000, Width::Mono), First::Mix);
+        let mut converter = converter(2, Origin::Narrow, Width::Mono);
+        let block = block(&[&[100.0, -101.0, 32767.0], &[300.0, -100.0, 32767.0]]);
+        assert_eq!(converter.push(block).expect("mixed"), [200, -100, 32767]);
+        assert!(converter.finish().expect("nothing left").is_empty());
     }
 
     #[test]
     fn untouched_samples_come_out_as_they_went_in() {
-        let mut converter = Converter::new(signal(2), 16000, Width::Stereo);
+        let mut converter = converter(2, Origin::Narrow, Width::Stereo);
+        let block = block(&[&[1.0, 2.0], &[-1.0, -2.0]]);
+        assert_eq!(converter.push(block).expect("untouched"), [1, -1, 2, -2]);
+    }
+
+    #[test]
+    fn floats_round_to_even_and_clip_at_both_ends() {
+        let mut converter = converter(1, Origin::Real, Width::Mono);
+        let block = block(&[&[0.5, 1.5, -0.5, -1.5, 40000.0, -40000.0]]);
         assert_eq!(
-            converter.push(Block::Integer(vec![vec![1, 2], vec![-1, -2]])),
-            [1, -1, 2, -2]
+            converter.push(block).expect("untouched"),
+            [0, 2, 0, -2, 32767, -32768]
         );
     }
 
     #[test]
-    fn the_pieces_of_a_block_are_all_of_it() {
-        let block = Block::Integer(vec![vec![1, 2, 3, 4, 5], vec![6, 7, 8, 9, 10]]);
-        let pieces: Vec<_> = block.pieces(2).collect();
-        assert_eq!(
-            pieces,
-            [
-                Block::Integer(vec![vec![1, 2], vec![6, 7]]),
-                Block::Integer(vec![vec![3, 4], vec![8, 9]]),
-                Block::Integer(vec![vec![5], vec![10]]),
-            ]
-        );
+    fn wide_integers_lose_their_low_bits_below_zero_too() {
+        let mut converter = converter(1, Origin::Wide, Width::Mono);
+        let block = block(&[&[-0.25, 0.75]]);
+        assert_eq!(converter.push(block).expect("untouched"), [-1, 0]);
     }
 
     #[test]
-    fn trimming_drops_from_both_ends_and_never_more_than_there_is() {
-        let mut block = Block::Integer(vec![vec![1, 2, 3, 4, 5]]);
-        block.trim(1, 2);
-        assert_eq!(block, Block::Integer(vec![vec![2, 3]]));
-        block.trim(5, 5);
-        assert_eq!(block.frames(), 0);
+    fn gains_in_fixed_point_add_up_to_one_after_rounding() {
+        let sum: f64 = in_fixed_point(&[1.0 / 3.0; 3]).iter().sum();
+        assert!((sum - 1.0).abs() < f64::EPSILON);
     }
 }

@@ -1,5 +1,9 @@
-//! Packets to blocks, by symphonia's decoders or the Opus one.
+//! Packets to blocks, by symphonia's decoders. symphonia demuxes Opus and decodes it not; `opus-rs` does,
+//! bit for bit as libopus.
 
+use std::io;
+
+use opus_rs::OpusDecoder;
 use symphonia::{
     core::{
         audio::{Channels, GenericAudioBufferRef},
@@ -13,26 +17,21 @@ use symphonia::{
 };
 
 use super::{
-    convert::{Block, Signal},
     layout::Layout,
-    opus::{self, Head, Opus, OpusProblem},
-    samples::Rounding,
+    signal::{Block, Origin, Signal},
 };
+use crate::servers::{media, tool::ToolError};
 
-/// Why a packet gave no sound.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DecodeProblem {
-    #[error("{0}")]
-    Symphonia(#[from] Error),
-    #[error("{0}")]
-    Opus(#[from] OpusProblem),
-    #[error("its audio codec {0} is not supported")]
-    Codec(String),
-    #[error("its {0} audio channels have no known places, or places that cannot be mixed down")]
-    Layout(usize),
-}
+/// What can be read, for messages.
+pub(super) const READABLE: &str = "MP4, MOV, MKV, WebM, MP3, FLAC, OGG and WAV with AAC-LC (mono, stereo), ADPCM, ALAC, FLAC, MP3, Opus, \
+                        PCM or Vorbis audio";
 
-/// The decoder of one track.
+/// The rate Opus decodes at, and counts its pre-skip in, whatever was encoded (RFC 7845, 5.1).
+const OPUS_RATE: u32 = 48_000;
+
+/// Samples per channel in the longest packet of Opus, 120 ms.
+const LONGEST: usize = 5760;
+
 pub(super) struct Decoder {
     kind: Kind,
     /// Significant bits of an integer sample.
@@ -41,26 +40,35 @@ pub(super) struct Decoder {
 
 enum Kind {
     Symphonia(Box<dyn AudioDecoder>),
-    Opus(Box<Opus>, Head),
+    Opus(Box<Opus>),
 }
 
 impl Decoder {
-    pub(super) fn new(parameters: &AudioCodecParameters) -> Result<Self, DecodeProblem> {
+    pub(super) fn new(parameters: &AudioCodecParameters) -> Result<Self, ToolError> {
         let kind = if parameters.codec == id::CODEC_ID_OPUS {
             let head = Head::read(parameters.extra_data.as_deref().unwrap_or_default())?;
-            Kind::Opus(Box::new(Opus::new(head)?), head)
+            Kind::Opus(Box::new(Opus::new(head)?))
         } else {
             let made = get_codecs().make_audio_decoder(parameters, &AudioDecoderOptions::default());
             Kind::Symphonia(made.map_err(|error| match error {
-                Error::Unsupported(_) => DecodeProblem::Codec(codec_name(parameters.codec)),
-                error => DecodeProblem::Symphonia(error),
+                Error::Unsupported(_) => {
+                    let codec = match parameters.codec {
+                        id::CODEC_ID_AAC => {
+                            "AAC of a profile other than LC, or with more than two channels,"
+                                .to_owned()
+                        }
+                        other => media::undecoded(other)
+                            .map_or_else(|| other.to_string(), |(_, name)| name.to_owned()),
+                    };
+                    undecodable(&format!("its audio codec {codec} is not supported"))
+                }
+                error => failed(error),
             })?)
         };
+        let bits = parameters.bits_per_sample;
         Ok(Self {
             kind,
-            bits: parameters
-                .bits_per_sample
-                .or(decoded_bits(parameters.codec)),
+            bits: bits.or(decoded_bits(parameters.codec)),
         })
     }
 
@@ -68,7 +76,7 @@ impl Decoder {
     pub(super) fn codec(&self) -> &'static str {
         match &self.kind {
             Kind::Symphonia(decoder) => decoder.codec_info().short_name,
-            Kind::Opus(..) => "opus",
+            Kind::Opus(_) => "opus",
         }
     }
 
@@ -76,68 +84,79 @@ impl Decoder {
     pub(super) fn pre_skip(&self) -> usize {
         match &self.kind {
             Kind::Symphonia(_) => 0,
-            Kind::Opus(_, head) => head.pre_skip.into(),
+            Kind::Opus(opus) => opus.head.pre_skip.into(),
         }
     }
 
     /// The packet's samples, without those it says to trim; the block may be empty.
-    pub(super) fn decode(&mut self, packet: &Packet) -> Result<(Block, Signal), DecodeProblem> {
+    pub(super) fn decode(&mut self, packet: &Packet) -> Result<(Block, Signal), ToolError> {
         match &mut self.kind {
-            Kind::Symphonia(decoder) => from_buffer(&decoder.decode(packet)?, self.bits),
-            Kind::Opus(decoder, head) => {
-                let mut block = Block::Real(decoder.decode(&packet.data)?);
+            Kind::Symphonia(decoder) => {
+                let buffer = decoder.decode(packet).map_err(failed)?;
+                let mut planes = Vec::new();
+                buffer.copy_to_vecs_planar::<f32>(&mut planes);
+                let (spec, origin) = (buffer.spec(), origin(&buffer, self.bits));
+                Ok((Block(planes), signal(spec.rate(), spec.channels(), origin)?))
+            }
+            Kind::Opus(opus) => {
+                let mut block = opus.decode(&packet.data)?;
+                let frames = |ticks: u64| usize::try_from(ticks).unwrap_or(usize::MAX);
                 block.trim(
                     frames(packet.trim_start.get()),
                     frames(packet.trim_end.get()),
                 );
-                let channels = Channels::Discrete(head.channels.into());
-                Ok((block, signal(opus::RATE, &channels, Rounding::Nearest)?))
+                let channels = Channels::Discrete(opus.head.channels.into());
+                Ok((block, signal(OPUS_RATE, &channels, Origin::Real)?))
             }
         }
     }
 }
 
-/// Integers of at most 16 bits stay integers; everything else becomes floats.
-fn from_buffer(
-    buffer: &GenericAudioBufferRef<'_>,
-    bits: Option<u32>,
-) -> Result<(Block, Signal), DecodeProblem> {
+fn origin(buffer: &GenericAudioBufferRef<'_>, bits: Option<u32>) -> Origin {
     use GenericAudioBufferRef as Buffer;
-    let (narrow, rounding) = match buffer {
-        Buffer::U8(_) | Buffer::S8(_) | Buffer::U16(_) | Buffer::S16(_) => {
-            (true, Rounding::Nearest)
-        }
-        Buffer::F32(_) | Buffer::F64(_) => (false, Rounding::Nearest),
-        Buffer::U24(_) | Buffer::S24(_) | Buffer::U32(_) | Buffer::S32(_) => {
-            (bits.is_some_and(|bits| bits <= 16), Rounding::Down)
-        }
-    };
-    let block = if narrow {
-        let mut planes = Vec::new();
-        buffer.copy_to_vecs_planar::<i16>(&mut planes);
-        Block::Integer(planes)
-    } else {
-        let mut planes = Vec::new();
-        buffer.copy_to_vecs_planar::<f32>(&mut planes);
-        Block::Real(planes)
-    };
-    Ok((
-        block,
-        signal(buffer.spec().rate(), buffer.spec().channels(), rounding)?,
-    ))
+    match buffer {
+        Buffer::U8(_) | Buffer::S8(_) | Buffer::U16(_) | Buffer::S16(_) => Origin::Narrow,
+        Buffer::F32(_) | Buffer::F64(_) => Origin::Real,
+        _ if bits.is_some_and(|bits| bits <= 16) => Origin::Narrow,
+        _ => Origin::Wide,
+    }
 }
 
-fn signal(rate: u32, channels: &Channels, rounding: Rounding) -> Result<Signal, DecodeProblem> {
-    let layout = Layout::of(channels).ok_or(DecodeProblem::Layout(channels.count()))?;
+fn signal(rate: u32, channels: &Channels, origin: Origin) -> Result<Signal, ToolError> {
+    let layout = Layout::of(channels).ok_or_else(|| {
+        let count = channels.count();
+        undecodable(&format!(
+            "its {count} audio channels have no known places, or places that cannot be mixed down"
+        ))
+    })?;
     Ok(Signal {
         rate,
         layout,
-        rounding,
+        origin,
     })
 }
 
-fn frames(ticks: u64) -> usize {
-    usize::try_from(ticks).unwrap_or(usize::MAX)
+/// What symphonia's failure is.
+pub(super) fn failed(error: Error) -> ToolError {
+    match error {
+        Error::IoError(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            ToolError::Failed(format!("the input cannot be read: {error}"))
+        }
+        Error::IoError(_) => ToolError::Corrupt("it ends in the middle of its audio".to_owned()),
+        Error::Unsupported(what) => ToolError::Failed(format!(
+            "the input uses something not supported ({what}); this tool reads {READABLE}"
+        )),
+        Error::ResetRequired => ToolError::Failed(
+            "the input is several streams chained into one, which is not supported".to_owned(),
+        ),
+        error => ToolError::Corrupt(error.to_string()),
+    }
+}
+
+fn undecodable(problem: &str) -> ToolError {
+    ToolError::Failed(format!(
+        "the input cannot be decoded: {problem}; this tool reads {READABLE}"
+    ))
 }
 
 /// The width of a codec's samples where the container does not tell: ADPCM always decodes to 16 bits.
@@ -149,21 +168,139 @@ fn decoded_bits(codec: AudioCodecId) -> Option<u32> {
     .then_some(16)
 }
 
-/// The name of a codec that is known and not decoded.
-fn codec_name(codec: AudioCodecId) -> String {
-    let name = match codec {
-        id::CODEC_ID_AC3 => "AC-3",
-        id::CODEC_ID_EAC3 => "E-AC-3",
-        id::CODEC_ID_AC4 => "AC-4",
-        id::CODEC_ID_DCA => "DTS",
-        id::CODEC_ID_TRUEHD => "TrueHD",
-        id::CODEC_ID_MP1 => "MP1",
-        id::CODEC_ID_MP2 => "MP2",
-        id::CODEC_ID_SPEEX => "Speex",
-        id::CODEC_ID_WMA => "WMA",
-        id::CODEC_ID_WAVPACK => "WavPack",
-        id::CODEC_ID_AAC => "AAC of a profile other than LC, or with more than two channels,",
-        other => return other.to_string(),
-    };
-    name.to_owned()
+/// The identification header of Opus (RFC 7845, 5.1), as Ogg and Matroska both carry it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Head {
+    channels: u8,
+    /// Samples to drop at the start.
+    pre_skip: u16,
+    /// The factor every sample is multiplied with.
+    gain: f32,
+}
+
+impl Head {
+    /// Reads an `OpusHead`.
+    fn read(bytes: &[u8]) -> Result<Self, ToolError> {
+        let [
+            b'O',
+            b'p',
+            b'u',
+            b's',
+            b'H',
+            b'e',
+            b'a',
+            b'd',
+            _,
+            channels,
+            s0,
+            s1,
+            _,
+            _,
+            _,
+            _,
+            g0,
+            g1,
+            ..,
+        ] = bytes
+        else {
+            return Err(ToolError::Corrupt("its Opus header is broken".to_owned()));
+        };
+        // In 1/256 dB.
+        let gain = f32::from(i16::from_le_bytes([*g0, *g1])) / 256.0;
+        Ok(Self {
+            channels: *channels,
+            pre_skip: u16::from_le_bytes([*s0, *s1]),
+            gain: 10_f32.powf(gain / 20.0),
+        })
+    }
+}
+
+struct Opus {
+    decoder: OpusDecoder,
+    head: Head,
+    interleaved: Vec<f32>,
+}
+
+impl Opus {
+    fn new(head: Head) -> Result<Self, ToolError> {
+        let channels = usize::from(head.channels);
+        if !matches!(channels, 1 | 2) {
+            return Err(undecodable(&format!(
+                "Opus with {channels} channels is not supported; mono and stereo are"
+            )));
+        }
+        let decoder = OpusDecoder::new(OPUS_RATE.cast_signed(), channels).map_err(broken_packet)?;
+        Ok(Self {
+            decoder,
+            head,
+            interleaved: vec![0.0; LONGEST * channels],
+        })
+    }
+
+    fn decode(&mut self, packet: &[u8]) -> Result<Block, ToolError> {
+        // An empty packet would be taken for a lost one.
+        if packet.is_empty() {
+            return Err(broken_packet("it is empty"));
+        }
+        let channels = usize::from(self.head.channels);
+        let decoded = self
+            .decoder
+            .decode(packet, LONGEST, &mut self.interleaved)
+            .map_err(broken_packet)?;
+        let plane = |channel| {
+            let samples = self.interleaved.iter().skip(channel).step_by(channels);
+            let samples = samples.take(decoded);
+            samples.map(|sample| sample * self.head.gain).collect()
+        };
+        Ok(Block((0..channels).map(plane).collect()))
+    }
+}
+
+fn broken_packet(problem: &str) -> ToolError {
+    ToolError::Corrupt(format!("an Opus packet cannot be decoded: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &[u8] = b"OpusHead\x01\x02\x38\x01\x80\xbb\x00\x00\x00\x00\x00";
+
+    #[test]
+    fn the_header_gives_channels_pre_skip_and_gain() {
+        assert_eq!(
+            Head::read(HEAD).expect("a header"),
+            Head {
+                channels: 2,
+                pre_skip: 312,
+                gain: 1.0
+            }
+        );
+        let mut louder = HEAD.to_vec();
+        louder.splice(16..18, 1541_i16.to_le_bytes());
+        assert!((Head::read(&louder).expect("a header").gain - 2.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_header_cut_short_or_of_another_codec_is_refused() {
+        assert!(matches!(
+            Head::read(&HEAD[..12]),
+            Err(ToolError::Corrupt(_))
+        ));
+        assert!(matches!(Head::read(b"vorbis"), Err(ToolError::Corrupt(_))));
+        assert!(matches!(Head::read(&[0; 19]), Err(ToolError::Corrupt(_))));
+    }
+
+    #[test]
+    fn surround_is_refused_by_name() {
+        let head = Head {
+            channels: 6,
+            ..Head::read(HEAD).expect("a header")
+        };
+        let refused = Opus::new(head).err().expect("refused").to_string();
+        assert!(
+            refused.contains("Opus with 6 channels is not supported; mono and stereo are"),
+            "{refused}"
+        );
+    }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::ffmpeg::{Film, words};
 use crate::servers::tool::ToolError;
 
-/// What a video is put into.
+/// The container of an output video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Container {
@@ -20,7 +20,7 @@ pub(super) enum Container {
     Webm,
 }
 
-/// What a video track is encoded with.
+/// The codec of an encoded video track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Codec {
@@ -31,14 +31,14 @@ pub(super) enum Codec {
     Av1,
 }
 
-/// What becomes of the video track.
+/// Whether the video track is copied or encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Picture {
     Copied,
     Encoded { codec: Codec, filter: String },
 }
 
-/// Makes both sides even, as 4:2:0 wants them.
+/// Makes both sides even, which 4:2:0 requires.
 pub(super) const EVEN: &str = "scale=w='max(2,trunc(iw/2)*2)':h='max(2,trunc(ih/2)*2)'";
 
 impl Container {
@@ -53,55 +53,35 @@ impl Container {
         }
     }
 
-    fn muxer(self) -> &'static str {
-        match self {
-            Self::Mkv => "matroska",
-            other => other.name(),
-        }
-    }
-
     /// The codecs of video it takes; the first is the one to encode with.
     fn codecs(self) -> &'static [Codec] {
+        use Codec::{Av1, H264, H265, Vp8, Vp9};
         match self {
-            Self::Mp4 => &[Codec::H264, Codec::H265, Codec::Vp9, Codec::Av1],
-            Self::Mov => &[Codec::H264, Codec::H265],
-            Self::Mkv => &[Codec::H264, Codec::H265, Codec::Vp8, Codec::Vp9, Codec::Av1],
-            Self::Webm => &[Codec::Vp9, Codec::Vp8, Codec::Av1],
+            Self::Mp4 => &[H264, H265, Vp9, Av1],
+            Self::Mov => &[H264, H265],
+            Self::Mkv => &[H264, H265, Vp8, Vp9, Av1],
+            Self::Webm => &[Vp9, Vp8, Av1],
         }
     }
 
-    /// FFmpeg's names of the audio codecs that are copied into it.
-    fn sounds(self) -> &'static [&'static str] {
-        match self {
-            Self::Mp4 => &["aac", "mp3", "ac3", "eac3", "alac"],
-            Self::Mov => &["aac", "mp3", "ac3", "alac", "pcm_s16le"],
-            Self::Mkv => &[
-                "aac",
-                "mp3",
-                "ac3",
-                "eac3",
-                "flac",
-                "opus",
-                "vorbis",
-                "pcm_s16le",
-            ],
-            Self::Webm => &["opus", "vorbis"],
-        }
+    /// Whether FFmpeg's audio codec of that name is copied into it.
+    fn takes_sound(self, codec: &str) -> bool {
+        let codecs = match self {
+            Self::Mp4 => "aac mp3 ac3 eac3 alac",
+            Self::Mov => "aac mp3 ac3 alac pcm_s16le",
+            Self::Mkv => "aac mp3 ac3 eac3 flac opus vorbis pcm_s16le",
+            Self::Webm => "opus vorbis",
+        };
+        codecs.split(' ').any(|each| each == codec)
     }
 
-    /// What becomes of the film's video, with the codec that is asked for or the one that fits.
+    /// Decides whether the film's video is copied, given the codec that is asked for, if any.
     pub(super) fn picture(self, film: &Film, asked: Option<Codec>) -> Result<Picture, ToolError> {
         if let Some(codec) = asked.filter(|codec| !self.codecs().contains(codec)) {
             let fit: Vec<_> = self.codecs().iter().map(|codec| codec.name()).collect();
-            return Err(ToolError::Argument {
-                argument: "target_codec",
-                problem: format!(
-                    "{} does not fit into {}, which takes {}",
-                    codec.name(),
-                    self.name(),
-                    fit.join(", ")
-                ),
-            });
+            let (codec, container, fit) = (codec.name(), self.name(), fit.join(", "));
+            let problem = format!("{codec} does not fit into {container}, which takes {fit}");
+            return Err(ToolError::argument("target_codec", problem));
         }
         let found = film.video.as_ref().map(|video| video.codec.as_str());
         let fits = |codec: &&Codec| Some(codec.ffprobe_name()) == found;
@@ -121,49 +101,44 @@ impl Container {
 
     /// ffmpeg's arguments for one file of this kind: the first video and all audio.
     pub(super) fn arguments(self, film: &Film, picture: &Picture) -> Vec<OsString> {
+        let (muxer, more) = match self {
+            Self::Mp4 => ("mp4", "-movflags +faststart"),
+            Self::Mov => ("mov", "-movflags +faststart"),
+            Self::Mkv => ("matroska", ""),
+            Self::Webm => ("webm", ""),
+        };
         let mut arguments = self.tracks(film, picture);
-        arguments.extend(words(["-fflags", "+bitexact", "-f", self.muxer()]));
-        if matches!(self, Self::Mp4 | Self::Mov) {
-            arguments.extend(words(["-movflags", "+faststart"]));
-        }
+        arguments.extend(words(&format!("-fflags +bitexact -f {muxer} {more}")));
         arguments
     }
 
-    /// Which tracks are taken, and what becomes of each.
+    /// The arguments that select the tracks and say how each is treated.
     pub(super) fn tracks(self, film: &Film, picture: &Picture) -> Vec<OsString> {
-        let mut arguments = words(["-map", "0:V:0?", "-map", "0:a?", "-sn", "-dn"]);
-        match picture {
-            Picture::Copied => arguments.extend(words(["-c:v", "copy"])),
+        let mut arguments = words("-map 0:V:0? -map 0:a? -sn -dn");
+        let found = film.video.as_ref().map(|video| video.codec.as_str());
+        let (how, codec) = match picture {
+            Picture::Copied => ("-c:v copy".to_owned(), found),
             Picture::Encoded { codec, filter } => {
-                arguments.extend(words(["-vf", filter]));
-                arguments.extend(words(codec.encoder()));
+                let how = format!("-vf {filter} {}", codec.encoder());
+                (how, Some(codec.ffprobe_name()))
             }
-        }
-        let hevc = match picture {
-            Picture::Copied => film
-                .video
-                .as_ref()
-                .is_some_and(|video| video.codec == "hevc"),
-            Picture::Encoded { codec, .. } => *codec == Codec::H265,
         };
-        // The name Apple's players know it by.
-        if hevc && matches!(self, Self::Mp4 | Self::Mov) {
-            arguments.extend(words(["-tag:v", "hvc1"]));
+        arguments.extend(words(&how));
+        // Apple's players expect this tag.
+        if codec == Some("hevc") && matches!(self, Self::Mp4 | Self::Mov) {
+            arguments.extend(words("-tag:v hvc1"));
         }
         for (track, codec) in film.audio.iter().enumerate() {
-            let how = if self.sounds().contains(&codec.as_str()) {
-                "copy"
+            arguments.extend(words(&if self.takes_sound(codec) {
+                format!("-c:a:{track} copy")
             } else if self == Self::Webm {
-                "libopus"
+                // libopus refuses other layouts instead of mixing them.
+                format!(
+                    "-c:a:{track} libopus -filter:a:{track} aformat=channel_layouts=7.1|5.1|stereo|mono"
+                )
             } else {
-                "aac"
-            };
-            arguments.extend(words([format!("-c:a:{track}"), how.to_owned()]));
-            if how == "libopus" {
-                // The layouts Opus knows: it refuses the others instead of mixing them.
-                let layouts = "aformat=channel_layouts=7.1|5.1|stereo|mono".to_owned();
-                arguments.extend(words([format!("-filter:a:{track}"), layouts]));
-            }
+                format!("-c:a:{track} aac")
+            }));
         }
         arguments
     }
@@ -182,7 +157,7 @@ impl Codec {
         }
     }
 
-    /// FFmpeg's name of what it makes.
+    /// FFmpeg's name of the codec.
     fn ffprobe_name(self) -> &'static str {
         match self {
             Self::H265 => "hevc",
@@ -191,55 +166,13 @@ impl Codec {
     }
 
     /// The encoder, at a quality that is hard to tell from the source.
-    fn encoder(self) -> &'static [&'static str] {
+    fn encoder(self) -> &'static str {
         match self {
-            Self::H264 => &["-c:v", "libx264", "-crf", "20", "-pix_fmt", "yuv420p"],
-            Self::H265 => &[
-                "-c:v",
-                "libx265",
-                "-crf",
-                "24",
-                "-x265-params",
-                "log-level=error",
-                "-pix_fmt",
-                "yuv420p",
-            ],
-            Self::Vp8 => &[
-                "-c:v",
-                "libvpx",
-                "-crf",
-                "10",
-                "-b:v",
-                "4M",
-                "-cpu-used",
-                "2",
-                "-pix_fmt",
-                "yuv420p",
-            ],
-            Self::Vp9 => &[
-                "-c:v",
-                "libvpx-vp9",
-                "-crf",
-                "30",
-                "-b:v",
-                "0",
-                "-cpu-used",
-                "3",
-                "-row-mt",
-                "1",
-                "-pix_fmt",
-                "yuv420p",
-            ],
-            Self::Av1 => &[
-                "-c:v",
-                "libsvtav1",
-                "-crf",
-                "32",
-                "-preset",
-                "8",
-                "-pix_fmt",
-                "yuv420p",
-            ],
+            Self::H264 => "-c:v libx264 -crf 20 -pix_fmt yuv420p",
+            Self::H265 => "-c:v libx265 -crf 24 -x265-params log-level=error -pix_fmt yuv420p",
+            Self::Vp8 => "-c:v libvpx -crf 10 -b:v 4M -cpu-used 2 -pix_fmt yuv420p",
+            Self::Vp9 => "-c:v libvpx-vp9 -crf 30 -b:v 0 -cpu-used 3 -row-mt 1 -pix_fmt yuv420p",
+            Self::Av1 => "-c:v libsvtav1 -crf 32 -preset 8 -pix_fmt yuv420p",
         }
     }
 }

@@ -1,5 +1,5 @@
 //! `ffmpeg` and `ffprobe`, as the tools here use them: one opened input file, one output, words for
-//! every way it can go wrong.
+//! every way it can go wrong. FFmpeg's messages come on stderr, line by line, with memory addresses in them.
 //!
 //! The input is never named. It is opened here and handed over as the program's stdin, read as
 //! `file:/proc/self/fd/0`: no name can be taken for an option, a protocol or a pattern. Only local
@@ -8,17 +8,15 @@
 
 mod film;
 mod process;
-mod words;
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs::{self, File},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use process::{Ended, Program};
-use words::{Cause, cause, damage};
 
 pub(super) use film::Film;
 
@@ -27,14 +25,13 @@ use crate::servers::{
     tool::{Run, ToolError},
 };
 
-/// The programs that are started.
 pub(super) const PROGRAMS: &[&str] = &[FFMPEG, FFPROBE];
 const FFMPEG: &str = "ffmpeg";
 const FFPROBE: &str = "ffprobe";
 
-/// What may be read, by FFmpeg's names: containers of video that hold all they need themselves.
+/// The demuxers that may be used: those of containers that refer to no other file.
 const DEMUXERS: &str = "mov,matroska,avi,mpegts,mpeg,flv,asf,ogg,mxf,ivf,dv,gif,wav,mp3,flac,aac";
-/// The same, for people.
+/// The same formats, for messages.
 const FORMATS: &str =
     "MP4, MOV, MKV, WebM, AVI, MPEG, FLV, ASF, OGG, MXF, IVF, DV, GIF and plain audio";
 
@@ -61,7 +58,7 @@ impl Default for Limits {
 
 /// A media file that has been opened and looked into.
 pub(super) struct Input<'a> {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     pub(super) film: Film,
     pub(super) limits: Limits,
     run: &'a Run<'a>,
@@ -79,16 +76,12 @@ impl<'a> Input<'a> {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Makes `output` of the input: a file, or a directory that is filled. `arguments` stand between
     /// the input and the output's name.
     pub(super) fn make(&self, arguments: &[OsString], output: Output<'_>) -> Result<(), ToolError> {
         let mut words = reading();
         words.extend(arguments.iter().cloned());
-        words.push(url(&output.target()));
+        words.push(output.url());
         let mut report = |seconds| {
             let total = self.film.duration.map(|total| total.max(seconds));
             self.run.progress(seconds, total, "seconds of video");
@@ -105,7 +98,7 @@ impl<'a> Input<'a> {
             return Err(self.failure(&ended));
         }
         match damage(&ended.stderr) {
-            Some(line) => Err(self.corrupt(&line)),
+            Some(line) => Err(corrupt(&self.path, &line)),
             None => Ok(()),
         }
     }
@@ -113,17 +106,16 @@ impl<'a> Input<'a> {
     /// Says why ffmpeg failed. Where its words do not tell, the input is read once more without
     /// making anything of it: what cannot be read is damaged.
     fn failure(&self, ended: &Ended) -> ToolError {
-        let line = match cause(FFMPEG, ended) {
-            Cause::Known(error) => return error,
-            Cause::Input(line) => return self.corrupt(&line),
-            Cause::Unclear(line) => line,
+        let line = match unclear(FFMPEG, &self.path, ended) {
+            Ok(line) => line,
+            Err(error) => return error,
         };
-        let mut words = reading();
-        words.extend(["-map", "0:V:0?", "-map", "0:a?", "-f", "null", "-"].map(OsString::from));
+        let mut arguments = reading();
+        arguments.extend(words("-map 0:V:0? -map 0:a? -f null -"));
         let read = self.opened().and_then(|input| {
             Program {
                 name: FFMPEG,
-                arguments: &words,
+                arguments: &arguments,
                 input,
                 output: None,
                 limits: self.limits,
@@ -133,12 +125,8 @@ impl<'a> Input<'a> {
         match read {
             Err(error) => error,
             Ok(read) if read.succeeded => ToolError::Failed(format!("ffmpeg failed: {line}")),
-            Ok(_) => self.corrupt(&line),
+            Ok(_) => corrupt(&self.path, &line),
         }
-    }
-
-    fn corrupt(&self, line: &str) -> ToolError {
-        corrupt(&self.path, line)
     }
 
     fn opened(&self) -> Result<File, ToolError> {
@@ -146,7 +134,6 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What is made.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Output<'a> {
     /// One file, which is there already and empty.
@@ -156,13 +143,13 @@ pub(super) enum Output<'a> {
 }
 
 impl Output<'_> {
-    fn target(&self) -> PathBuf {
+    fn url(&self) -> OsString {
         match self {
-            Self::File(path) => (*path).to_owned(),
+            Self::File(path) => url(path),
             // A percent sign of the directory's is none of the pattern's.
             Self::Series(directory, pattern) => {
                 let directory = directory.to_string_lossy().replace('%', "%%");
-                Path::new(&directory).join(pattern)
+                url(&Path::new(&directory).join(pattern))
             }
         }
     }
@@ -177,24 +164,10 @@ impl Output<'_> {
 
 /// What every use of ffmpeg begins with. A damaged packet or frame ends it.
 fn reading() -> Vec<OsString> {
-    let words = [
-        "-hide_banner",
-        "-nostdin",
-        "-nostats",
-        "-v",
-        "error",
-        "-y",
-        "-xerror",
-        "-progress",
-        "pipe:1",
-        "-protocol_whitelist",
-        "file",
-        "-format_whitelist",
-        DEMUXERS,
-        "-i",
-        INPUT,
-    ];
-    words.map(OsString::from).to_vec()
+    words(&format!(
+        "-hide_banner -nostdin -nostats -v error -y -xerror -progress pipe:1 -protocol_whitelist file \
+         -format_whitelist {DEMUXERS} -i {INPUT}"
+    ))
 }
 
 /// A local file as FFmpeg names it: whatever it is called, it is a file.
@@ -204,10 +177,9 @@ pub(super) fn url(path: &Path) -> OsString {
     url
 }
 
-/// Arguments, of whatever kind of text.
-pub(super) fn words<T: AsRef<OsStr>>(texts: impl IntoIterator<Item = T>) -> Vec<OsString> {
-    let texts = texts.into_iter();
-    texts.map(|text| text.as_ref().to_owned()).collect()
+/// The arguments of a command line, none of which has a space in it.
+pub(super) fn words(line: &str) -> Vec<OsString> {
+    line.split_ascii_whitespace().map(OsString::from).collect()
 }
 
 fn corrupt(path: &Path, line: &str) -> ToolError {
@@ -220,5 +192,148 @@ fn size(path: &Path) -> u64 {
     match fs::read_dir(path) {
         Ok(entries) => entries.flatten().map(|entry| bytes(&entry.path())).sum(),
         Err(_) => bytes(path),
+    }
+}
+
+/// Of a line of stderr, the characters that are shown, at most.
+const SHOWN: usize = 300;
+
+/// Texts of an input that is damaged, in whatever way the program ended: it goes on where it can.
+const DAMAGE: &[&str] = &[
+    "ended prematurely",
+    "partial file",
+    "corrupt",
+    "truncat",
+    "moov atom not found",
+    "invalid data found when processing input",
+    "error while decoding",
+];
+
+/// Lines that only say that it failed.
+const EMPTY: &[&str] = &[
+    "conversion failed",
+    "invalid argument",
+    "error while processing the decoded data",
+    "error opening output file",
+    "nothing was written into output file",
+];
+
+/// What the end of a program that failed means: an error, or a line of its own if it is not clear whether the input
+/// is damaged.
+fn unclear(program: &str, path: &Path, ended: &Ended) -> Result<String, ToolError> {
+    let failed = |text: String| Err(ToolError::Failed(text));
+    if let Some(signal) = ended.signal {
+        let hint = match signal {
+            9 => ": the machine may be out of memory",
+            _ => "",
+        };
+        return failed(format!("{program} was ended by signal {signal}{hint}"));
+    }
+    let lines: Vec<String> = lines(&ended.stderr).collect();
+    let with = |text: &str| lines.iter().find(|line| line.to_lowercase().contains(text));
+    if let Some(line) = with("no space left") {
+        return failed(format!("{program} cannot write: {line}"));
+    }
+    if with("cannot allocate memory").is_some() {
+        return failed(format!("{program} ran out of memory"));
+    }
+    if let Some(line) = with("unknown encoder").or_else(|| with("unrecognized option")) {
+        return failed(format!(
+            "this {program} lacks what is needed ({line}); install a complete FFmpeg"
+        ));
+    }
+    let telling = lines.iter().find(|line| !is_empty(line)).or(lines.first());
+    let telling = telling.map_or("it does not say why", String::as_str);
+    match damage(&ended.stderr) {
+        Some(line) => Err(corrupt(path, &line)),
+        None => Ok(telling.to_owned()),
+    }
+}
+
+/// The first line that tells of a damaged input.
+fn damage(stderr: &str) -> Option<String> {
+    let tells = |line: &String| {
+        let line = line.to_lowercase();
+        DAMAGE.iter().any(|text| line.contains(text))
+    };
+    lines(stderr).find(tells)
+}
+
+/// Whether the input is of a format that is not read.
+fn is_foreign(stderr: &str) -> bool {
+    stderr.contains("not on whitelist")
+}
+
+fn is_empty(line: &str) -> bool {
+    let line = line.to_lowercase();
+    EMPTY.iter().any(|text| line.contains(text))
+}
+
+/// The lines that say something, without the part of the program that says it and without the
+/// input's name.
+fn lines(stderr: &str) -> impl Iterator<Item = String> {
+    let said = |line: &str| {
+        let line = line.trim();
+        let line = match line
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once("] "))
+        {
+            Some((_, rest)) => rest,
+            None => line,
+        };
+        let line = line.strip_prefix(INPUT).unwrap_or(line);
+        let line = line.trim_start_matches([':', ' ']);
+        line.chars().take(SHOWN).collect::<String>()
+    };
+    stderr.lines().map(said).filter(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(stderr: &str) -> Ended {
+        Ended {
+            succeeded: false,
+            signal: None,
+            stdout: String::new(),
+            stderr: stderr.to_owned(),
+        }
+    }
+
+    #[test]
+    fn addresses_and_the_inputs_name_are_left_out() {
+        let said = "[mov,mp4 @ 0x56] moov atom not found\nfile:/proc/self/fd/0: Invalid data found when processing input\n";
+        assert_eq!(
+            lines(said).collect::<Vec<_>>(),
+            [
+                "moov atom not found",
+                "Invalid data found when processing input"
+            ]
+        );
+        assert_eq!(damage(said).as_deref(), Some("moov atom not found"));
+    }
+
+    #[test]
+    fn a_full_disk_and_a_missing_encoder_are_not_the_inputs_fault() {
+        for (said, shown) in [
+            (
+                "Error writing trailer of file:/x: No space left on device",
+                "No space left on device",
+            ),
+            ("Unknown encoder 'libx265'", "install a complete FFmpeg"),
+            ("x: Cannot allocate memory", "out of memory"),
+        ] {
+            let error = unclear("ffmpeg", Path::new("/x"), &ended(said)).expect_err(said);
+            assert!(error.to_string().contains(shown), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_line_that_tells_most_is_shown() {
+        let said = "[aac @ 0x1] Number of bands (43) exceeds limit (35).\nConversion failed!";
+        let line = unclear("ffmpeg", Path::new("/x"), &ended(said));
+        let line = line.expect("nobody knows whose fault it is");
+        assert_eq!(line, "Number of bands (43) exceeds limit (35).");
     }
 }

@@ -1,19 +1,118 @@
-//! One new video file out of another: what `format_converter` and `resolution_normalizer` share.
+//! One new video file out of another: the tools `format_converter` (CAP-PRE-001), which puts a video into
+//! another container, with another codec where one is asked for or the container cannot hold the one there is,
+//! and `resolution_normalizer` (CAP-PRE-005), which scales it, with square pixels, upright, as MP4 (H.264).
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    encoding::{Container, Picture},
-    ffmpeg::{Input, Limits, Output},
+    encoding::{Codec, Container, Picture},
+    ffmpeg::{self, Input, Limits, Output},
     place::{Draft, Place, Written},
+    request::{input_uri, lacks, opened, opened_video, output_path, output_uri},
 };
-use crate::servers::{
-    files::{absolute, file_uri},
-    tool::{Run, ToolError},
-};
+use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
+
+/// Sides of a picture, in pixels: both even.
+const LEAST: u32 = 100;
+const MOST: u32 = 8192;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Conversion {
+    input_uri: String,
+    target_format: Container,
+    target_codec: Option<Codec>,
+    output_path: Option<String>,
+}
+
+pub(super) fn format_converter() -> Tool {
+    Tool {
+        name: "format_converter",
+        title: "Convert a video",
+        description: "Converts a local media file into a new MP4, MOV, MKV or WebM file, with FFmpeg: its first \
+                      video track and all audio tracks. A track whose codec fits is copied as it is; the others \
+                      are encoded. Subtitles are left out. A damaged input is refused, not repaired. Never \
+                      overwrites a file.",
+        input: object(
+            &["input_uri", "target_format"],
+            json!({
+                "input_uri": input_uri(),
+                "target_format": { "type": "string", "enum": Container::NAMES },
+                "target_codec": {
+                    "type": "string",
+                    "enum": Codec::NAMES,
+                    "description": "Of the video. Default: the input's own, where the format takes it; else h264, or vp9 in webm.",
+                },
+                "output_path": output_path(),
+            }),
+        ),
+        output: output_schema(),
+        effect: Effect::Additive,
+        world: World::Closed,
+        programs: ffmpeg::PROGRAMS,
+        call: tool::call(convert),
+    }
+}
+
+fn convert(order: &Conversion, run: &Run<'_>) -> Result<Value, ToolError> {
+    let (input, place) = opened(&order.input_uri, order.output_path.as_deref(), run)?;
+    if input.film.video.is_none() && input.film.audio.is_empty() {
+        return Err(lacks("video or audio", &input.path));
+    }
+    let picture = order
+        .target_format
+        .picture(&input.film, order.target_codec)?;
+    make(&input, order.target_format, &picture, &place, run)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scaling {
+    input_uri: String,
+    target_resolution: String,
+    output_path: Option<String>,
+}
+
+pub(super) fn resolution_normalizer() -> Tool {
+    Tool {
+        name: "resolution_normalizer",
+        title: "Normalize a video's resolution",
+        description: "Scales a local video into a new MP4 (H.264) of a resolution, with FFmpeg: upright, with square \
+                      pixels, keeping the picture's shape. Audio that fits MP4 is copied, other audio becomes AAC. \
+                      A damaged input is refused, not repaired. Never overwrites a file.",
+        input: object(
+            &["input_uri", "target_resolution"],
+            json!({
+                "input_uri": input_uri(),
+                "target_resolution": {
+                    "type": "string",
+                    "pattern": "^[1-9][0-9]{2,3}(?:p|x[1-9][0-9]{2,3})$",
+                    "description": "720p: this height, and the width that fits. 1280x720: exactly this, with black \
+                                    bars where the picture has another shape. Even numbers, from 100 to 8192.",
+                },
+                "output_path": output_path(),
+            }),
+        ),
+        output: output_schema(),
+        effect: Effect::Additive,
+        world: World::Closed,
+        programs: ffmpeg::PROGRAMS,
+        call: tool::call(scale),
+    }
+}
+
+fn scale(order: &Scaling, run: &Run<'_>) -> Result<Value, ToolError> {
+    let picture = Picture::Encoded {
+        codec: Codec::H264,
+        filter: Resolution::parse(&order.target_resolution)?.filter(),
+    };
+    let (input, place) = opened_video(&order.input_uri, order.output_path.as_deref(), run)?;
+    make(&input, Container::Mp4, &picture, &place, run)
+}
 
 /// Makes the file, looks into it, and moves it to its place. Answers with what it is.
-pub(super) fn make(
+fn make(
     input: &Input<'_>,
     container: Container,
     picture: &Picture,
@@ -25,40 +124,111 @@ pub(super) fn make(
     input.make(&arguments, Output::File(draft.path()))?;
     let made = Input::open(draft.path(), Limits::default(), run)
         .map_err(|error| ToolError::Failed(format!("what ffmpeg made cannot be read: {error}")))?;
-    let Written { path, bytes } = draft.publish()?;
-    let mut answer = json!({
-        "output_uri": file_uri(&absolute("output_path", &path)?),
+    let Written { uri, bytes } = draft.publish()?;
+    let film = made.film;
+    Ok(json!({
+        "output_uri": uri,
         "output_format": container.name(),
         "bytes": bytes,
-    });
-    if let (Some(answer), Value::Object(film)) = (answer.as_object_mut(), made.film.to_json()) {
-        answer.extend(film);
-    }
-    Ok(answer)
+        "duration_seconds": film.duration,
+        "video": film.video,
+        "audio": film.audio,
+    }))
 }
 
-/// The schema of that answer.
-pub(super) fn output_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "output_uri": { "type": "string", "format": "uri", "pattern": "^file:///" },
-            "output_format": { "type": "string", "enum": Container::NAMES },
-            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the file written." },
-            "duration_seconds": { "type": ["number", "null"] },
-            "video": {
-                "type": ["object", "null"],
-                "properties": {
-                    "codec": { "type": "string", "description": "FFmpeg's name." },
-                    "width": { "type": "integer" },
-                    "height": { "type": "integer" },
-                },
-                "required": ["codec", "width", "height"],
-                "additionalProperties": false,
+fn output_schema() -> Value {
+    record(json!({
+        "output_uri": output_uri(),
+        "output_format": { "type": "string", "enum": Container::NAMES },
+        "bytes": { "type": "integer", "minimum": 1, "description": "Size of the file written." },
+        "duration_seconds": { "type": ["number", "null"] },
+        "video": {
+            "type": ["object", "null"],
+            "properties": {
+                "codec": { "type": "string", "description": "FFmpeg's name." },
+                "width": { "type": "integer" },
+                "height": { "type": "integer" },
             },
-            "audio": { "type": "array", "items": { "type": "string", "description": "FFmpeg's name of a track's codec." } },
+            "required": ["codec", "width", "height"],
+            "additionalProperties": false,
         },
-        "required": ["output_uri", "output_format", "bytes", "duration_seconds", "video", "audio"],
-        "additionalProperties": false,
-    })
+        "audio": { "type": "array", "items": { "type": "string", "description": "FFmpeg's name of a track's codec." } },
+    }))
+}
+
+/// What a picture is scaled to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resolution {
+    /// `720p`: this height, and the width that keeps the picture's shape.
+    Height(u32),
+    /// `1280x720`: exactly this, with black bars where the picture has another shape.
+    Box { width: u32, height: u32 },
+}
+
+impl Resolution {
+    fn parse(text: &str) -> Result<Self, ToolError> {
+        let refused =
+            |problem: &str| ToolError::argument("target_resolution", format!("{text:?} {problem}"));
+        let side = |digits: &str| {
+            let side = digits.parse().ok();
+            let side = side.filter(|side: &u32| side.is_multiple_of(2));
+            side.filter(|side| (LEAST..=MOST).contains(side))
+                .ok_or_else(|| {
+                    refused(&format!(
+                        "needs even numbers of pixels from {LEAST} to {MOST}"
+                    ))
+                })
+        };
+        if let Some(height) = text.strip_suffix('p') {
+            return Ok(Self::Height(side(height)?));
+        }
+        let (width, height) = text
+            .split_once('x')
+            .ok_or_else(|| refused("is no resolution such as 720p or 1280x720"))?;
+        Ok(Self::Box {
+            width: side(width)?,
+            height: side(height)?,
+        })
+    }
+
+    /// FFmpeg's filters. `dar` is the shape of the picture as it is meant to be seen.
+    fn filter(self) -> String {
+        match self {
+            Self::Height(height) => {
+                format!("scale=w='max(2,round({height}*dar/2)*2)':h={height},setsar=1")
+            }
+            Self::Box { width, height } => format!(
+                "scale=w='max(2,min({width},round({height}*dar/2)*2))':h='max(2,min({height},round({width}/dar/2)*2))',\
+                 pad=w={width}:h={height}:x='(ow-iw)/2':y='(oh-ih)/2',setsar=1"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_height_or_a_box_is_a_resolution() {
+        let parsed = |text| Resolution::parse(text).expect("valid");
+        assert_eq!(parsed("720p"), Resolution::Height(720));
+        assert_eq!(
+            parsed("1280x720"),
+            Resolution::Box {
+                width: 1280,
+                height: 720
+            }
+        );
+    }
+
+    #[test]
+    fn odd_and_boundless_sides_are_refused() {
+        for text in [
+            "721p", "1281x720", "9998p", "98p", "720", "hd", "x", "-720p",
+        ] {
+            let refused = Resolution::parse(text).expect_err("refused").to_string();
+            assert!(refused.contains("`target_resolution`"), "{refused}");
+        }
+    }
 }

@@ -27,49 +27,16 @@ impl Width {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout(Vec<Speaker>);
 
-/// The share of one channel.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Speaker {
-    left: f64,
-    right: f64,
-    mono: f64,
-}
+/// The share of one channel in the left side, in the right side and in mono.
+type Speaker = [f64; 3];
 
-const LEFT: Speaker = Speaker {
-    left: 1.0,
-    right: 0.0,
-    mono: FRAC_1_SQRT_2,
-};
-const RIGHT: Speaker = Speaker {
-    left: 0.0,
-    right: 1.0,
-    mono: FRAC_1_SQRT_2,
-};
-const CENTRE: Speaker = Speaker {
-    left: FRAC_1_SQRT_2,
-    right: FRAC_1_SQRT_2,
-    mono: 1.0,
-};
-const SURROUND_LEFT: Speaker = Speaker {
-    left: FRAC_1_SQRT_2,
-    right: 0.0,
-    mono: 0.5,
-};
-const SURROUND_RIGHT: Speaker = Speaker {
-    left: 0.0,
-    right: FRAC_1_SQRT_2,
-    mono: 0.5,
-};
-const SURROUND_CENTRE: Speaker = Speaker {
-    left: 0.5,
-    right: 0.5,
-    mono: 0.5,
-};
-const UNHEARD: Speaker = Speaker {
-    left: 0.0,
-    right: 0.0,
-    mono: 0.0,
-};
+const LEFT: Speaker = [1.0, 0.0, FRAC_1_SQRT_2];
+const RIGHT: Speaker = [0.0, 1.0, FRAC_1_SQRT_2];
+const CENTRE: Speaker = [FRAC_1_SQRT_2, FRAC_1_SQRT_2, 1.0];
+const SURROUND_LEFT: Speaker = [FRAC_1_SQRT_2, 0.0, 0.5];
+const SURROUND_RIGHT: Speaker = [0.0, FRAC_1_SQRT_2, 0.5];
+const SURROUND_CENTRE: Speaker = [0.5, 0.5, 0.5];
+const UNHEARD: Speaker = [0.0, 0.0, 0.0];
 
 impl Layout {
     /// The layout of a source; `None` if a channel's place is not known or not supported.
@@ -92,11 +59,15 @@ impl Layout {
 
     /// A row of gains for each output channel; `None` if the channels are already the ones wanted.
     pub(super) fn gains(&self, width: Width) -> Option<Vec<Vec<f64>>> {
-        let row = |share: fn(&Speaker) -> f64| self.0.iter().map(share).collect::<Vec<_>>();
         let rows = match (width, self.0.as_slice()) {
             (Width::Mono, [_]) | (Width::Stereo, [LEFT, RIGHT]) => return None,
-            (Width::Mono, _) => vec![row(|speaker| speaker.mono)],
-            (Width::Stereo, _) => vec![row(|speaker| speaker.left), row(|speaker| speaker.right)],
+            (Width::Mono, _) => vec![self.row(|[_, _, mono]| *mono)],
+            (Width::Stereo, _) => {
+                vec![
+                    self.row(|[left, ..]| *left),
+                    self.row(|[_, right, _]| *right),
+                ]
+            }
         };
         let loudest = rows
             .iter()
@@ -107,6 +78,10 @@ impl Layout {
                 .map(|row| row.into_iter().map(|gain| gain / loudest).collect())
                 .collect(),
         )
+    }
+
+    fn row(&self, share: fn(&Speaker) -> f64) -> Vec<f64> {
+        self.0.iter().map(share).collect()
     }
 }
 

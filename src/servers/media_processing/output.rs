@@ -1,74 +1,53 @@
-//! The file the audio goes to: encoded block by block into a draft.
+//! The file the audio goes to: WAV or FLAC with 16 bits, encoded block by block into a draft.
 
-mod flac;
-mod wav;
+use std::{
+    fs::File,
+    io::{BufWriter, Seek, Write},
+};
 
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+use flacenc::{
+    bitsink::ByteSink,
+    component::{BitRepr, Stream, StreamInfo},
+    config,
+    error::{Verified, Verify},
+    source::{Context, Fill, FrameBuf},
+};
+use serde::{Deserialize, Serialize};
 
 use super::{
     layout::Width,
-    place::{Draft, Place, PlaceError, Written},
+    place::{Draft, Place, Written},
 };
 use crate::servers::tool::ToolError;
-use flac::Flac;
-use wav::Wav;
 
 const BUFFER: usize = 64 << 10;
 
-/// What the audio is written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The format of the output file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Format {
+    #[default]
     Wav,
     Flac,
-}
-
-impl Format {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Wav => "wav",
-            Self::Flac => "flac",
-        }
-    }
-}
-
-/// Why the audio could not be written.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum OutputProblem {
-    #[error(transparent)]
-    Place(#[from] PlaceError),
-    #[error("cannot encode FLAC: {0}")]
-    Flac(String),
-    #[error("a WAV file cannot hold {0} samples per second; ask for a lower sample_rate")]
-    Rate(u32),
-    #[error("the audio is longer than a WAV file can hold (4 GiB); ask for flac")]
-    TooLong,
-}
-
-impl From<OutputProblem> for ToolError {
-    fn from(problem: OutputProblem) -> Self {
-        match problem {
-            OutputProblem::Place(problem) => problem.into(),
-            problem => Self::Failed(problem.to_string()),
-        }
-    }
 }
 
 /// How a format is written: a header, the samples, and the header again once all is known.
 trait Encoder: Send {
     /// The header of a file that holds what was written so far. Its length never changes.
-    fn header(&self) -> Result<Vec<u8>, OutputProblem>;
+    fn header(&self) -> Result<Vec<u8>, ToolError>;
 
     /// The bytes that interleaved samples complete.
-    fn encode(&mut self, samples: &[i16]) -> Result<Vec<u8>, OutputProblem>;
+    fn encode(&mut self, samples: &[i16]) -> Result<Vec<u8>, ToolError>;
 
-    /// The bytes still owed at the end.
-    fn finish(&mut self) -> Result<Vec<u8>, OutputProblem>;
+    /// The bytes that are written at the end.
+    fn finish(&mut self) -> Result<Vec<u8>, ToolError>;
 }
 
 /// A file being written. Dropped unfinished, it leaves nothing behind.
 pub(super) struct Output {
     encoder: Box<dyn Encoder>,
-    draft: BufWriter<Draft>,
+    draft: Draft,
+    file: BufWriter<File>,
 }
 
 impl Output {
@@ -78,46 +57,205 @@ impl Output {
         format: Format,
         rate: u32,
         width: Width,
-    ) -> Result<Self, OutputProblem> {
-        let encoder: Box<dyn Encoder> = match format {
-            Format::Wav => Box::new(Wav::new(rate, width)),
-            Format::Flac => Box::new(Flac::new(rate, width)?),
+    ) -> Result<Self, ToolError> {
+        let (encoder, ending): (Box<dyn Encoder>, _) = match format {
+            Format::Wav => (Box::new(Wav::new(rate, width)), "wav"),
+            Format::Flac => (Box::new(Flac::new(rate, width)?), "flac"),
         };
-        let draft = Draft::create(place, format.name())?;
+        let mut draft = Draft::create(place, ending)?;
+        let file = draft.file().try_clone().map_err(draft.failed())?;
         let mut output = Self {
             encoder,
-            draft: BufWriter::with_capacity(BUFFER, draft),
+            draft,
+            file: BufWriter::with_capacity(BUFFER, file),
         };
         let header = output.encoder.header()?;
         output.append(&header)?;
         Ok(output)
     }
 
-    /// Appends interleaved samples.
-    pub(super) fn write(&mut self, samples: &[i16]) -> Result<(), OutputProblem> {
+    pub(super) fn write(&mut self, samples: &[i16]) -> Result<(), ToolError> {
         let bytes = self.encoder.encode(samples)?;
         self.append(&bytes)
     }
 
-    /// Writes what is owed, makes the file durable, and moves it to its place.
-    pub(super) fn finish(mut self) -> Result<Written, OutputProblem> {
+    /// Writes the rest, makes the file durable, and moves it to its place.
+    pub(super) fn finish(mut self) -> Result<Written, ToolError> {
         let owed = self.encoder.finish()?;
         self.append(&owed)?;
         let header = self.encoder.header()?;
-        let flushed = self.draft.flush();
-        let (mut draft, _) = self.draft.into_parts();
-        let file = draft.file();
-        flushed
-            .and_then(|()| file.seek(SeekFrom::Start(0)))
-            .and_then(|_| file.write_all(&header))
-            .map_err(|source| draft.failed(source))?;
-        Ok(draft.publish()?)
+        // `rewind` flushes the samples first.
+        self.file
+            .rewind()
+            .and_then(|()| self.file.write_all(&header))
+            .and_then(|()| self.file.flush())
+            .map_err(self.draft.failed())?;
+        self.draft.publish()
     }
 
-    fn append(&mut self, bytes: &[u8]) -> Result<(), OutputProblem> {
-        let written = self.draft.write_all(bytes);
-        Ok(written.map_err(|source| self.draft.get_ref().failed(source))?)
+    fn append(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
+        let written = self.file.write_all(bytes);
+        written.map_err(self.draft.failed())
     }
+}
+
+/// Bytes before the samples.
+const HEADER: u32 = 44;
+const BYTES_PER_SAMPLE: u16 = 2;
+const PCM: u16 = 1;
+
+/// RIFF/WAVE with PCM.
+struct Wav {
+    rate: u32,
+    channels: u16,
+    data: u32,
+}
+
+impl Wav {
+    fn new(rate: u32, width: Width) -> Self {
+        Self {
+            rate,
+            channels: width.channels(),
+            data: 0,
+        }
+    }
+}
+
+impl Encoder for Wav {
+    fn header(&self) -> Result<Vec<u8>, ToolError> {
+        let frame = self.channels * BYTES_PER_SAMPLE;
+        let bytes_per_second = self.rate.checked_mul(frame.into()).ok_or_else(|| {
+            let rate = self.rate;
+            ToolError::Failed(format!(
+                "a WAV file cannot hold {rate} samples per second; ask for a lower sample_rate"
+            ))
+        })?;
+        let length = self.data.checked_add(HEADER - 8);
+        let length = length.ok_or_else(too_long)?;
+        let mut header = Vec::new();
+        header.extend(b"RIFF");
+        header.extend(length.to_le_bytes());
+        header.extend(b"WAVEfmt ");
+        header.extend(16_u32.to_le_bytes());
+        header.extend(PCM.to_le_bytes());
+        header.extend(self.channels.to_le_bytes());
+        header.extend(self.rate.to_le_bytes());
+        header.extend(bytes_per_second.to_le_bytes());
+        header.extend(frame.to_le_bytes());
+        header.extend((BYTES_PER_SAMPLE * 8).to_le_bytes());
+        header.extend(b"data");
+        header.extend(self.data.to_le_bytes());
+        Ok(header)
+    }
+
+    fn encode(&mut self, samples: &[i16]) -> Result<Vec<u8>, ToolError> {
+        let more = u32::try_from(samples.len() * usize::from(BYTES_PER_SAMPLE)).ok();
+        let data = more.and_then(|more| self.data.checked_add(more));
+        self.data = data
+            .filter(|&data| data <= u32::MAX - HEADER)
+            .ok_or_else(too_long)?;
+        Ok(samples
+            .iter()
+            .flat_map(|sample| sample.to_le_bytes())
+            .collect())
+    }
+
+    fn finish(&mut self) -> Result<Vec<u8>, ToolError> {
+        Ok(Vec::new())
+    }
+}
+
+fn too_long() -> ToolError {
+    ToolError::Failed(
+        "the audio is longer than a WAV file can hold (4 GiB); ask for flac".to_owned(),
+    )
+}
+
+/// Samples per channel in a block, as the reference encoder's default has it.
+const BLOCK: usize = 4096;
+const BITS: usize = 16;
+
+/// FLAC, by flacenc.
+struct Flac {
+    config: Verified<config::Encoder>,
+    info: StreamInfo,
+    /// Digest and sample count of what was encoded.
+    context: Context,
+    frame: FrameBuf,
+    channels: usize,
+    /// Interleaved samples that do not fill a block yet.
+    pending: Vec<i32>,
+    frames: usize,
+}
+
+impl Flac {
+    fn new(rate: u32, width: Width) -> Result<Self, ToolError> {
+        let channels = usize::from(width.channels());
+        let rate = usize::try_from(rate).map_err(refused)?;
+        let config = config::Encoder::default()
+            .into_verified()
+            .map_err(|(_, error)| refused(error))?;
+        let mut info = StreamInfo::new(rate, channels, BITS).map_err(refused)?;
+        info.set_block_sizes(BLOCK, BLOCK).map_err(refused)?;
+        let frame = FrameBuf::with_size(channels, BLOCK).map_err(refused)?;
+        let context = Context::new(BITS, channels);
+        Ok(Self {
+            config,
+            info,
+            context,
+            frame,
+            channels,
+            pending: Vec::new(),
+            frames: 0,
+        })
+    }
+
+    /// Encodes one block from the front of the pending samples.
+    fn block(&mut self, samples: usize) -> Result<Vec<u8>, ToolError> {
+        let block: Vec<i32> = self.pending.drain(..samples).collect();
+        self.frame.fill_interleaved(&block).map_err(refused)?;
+        self.context.fill_interleaved(&block).map_err(refused)?;
+        let frame =
+            flacenc::encode_fixed_size_frame(&self.config, &self.frame, self.frames, &self.info)
+                .map_err(refused)?;
+        self.frames += 1;
+        let mut bytes = ByteSink::new();
+        frame.write(&mut bytes).map_err(refused)?;
+        Ok(bytes.into_inner())
+    }
+}
+
+impl Encoder for Flac {
+    fn header(&self) -> Result<Vec<u8>, ToolError> {
+        let mut info = self.info.clone();
+        info.set_total_samples(self.context.total_samples());
+        info.set_md5_digest(&self.context.md5_digest());
+        let mut bytes = ByteSink::new();
+        Stream::with_stream_info(info)
+            .write(&mut bytes)
+            .map_err(refused)?;
+        Ok(bytes.into_inner())
+    }
+
+    fn encode(&mut self, samples: &[i16]) -> Result<Vec<u8>, ToolError> {
+        self.pending.extend(samples.iter().copied().map(i32::from));
+        let mut bytes = Vec::new();
+        while self.pending.len() >= BLOCK * self.channels {
+            bytes.extend(self.block(BLOCK * self.channels)?);
+        }
+        Ok(bytes)
+    }
+
+    fn finish(&mut self) -> Result<Vec<u8>, ToolError> {
+        match self.pending.len() {
+            0 => Ok(Vec::new()),
+            left => self.block(left),
+        }
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> ToolError {
+    ToolError::Failed(format!("cannot encode FLAC: {error}"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{File, Permissions},
-    io::{self, Write},
+    io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -11,7 +11,7 @@ use std::{
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::servers::{
-    files::{local_path, temporary_directory},
+    files::{absolute, file_uri, local_path, parent, temporary_directory},
     tool::ToolError,
 };
 
@@ -30,10 +30,10 @@ pub(super) enum Place {
     In { directory: PathBuf, stem: String },
 }
 
-/// A finished file.
 #[derive(Debug)]
 pub(super) struct Written {
-    pub(super) path: PathBuf,
+    /// Its `file://` URI.
+    pub(super) uri: String,
     pub(super) bytes: u64,
 }
 
@@ -42,32 +42,6 @@ pub(super) struct Written {
 pub(super) struct Draft {
     file: NamedTempFile,
     path: PathBuf,
-}
-
-/// Why a file could not be written.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum PlaceError {
-    #[error("{0} exists already, and is not overwritten; give another output_path")]
-    Exists(PathBuf),
-    #[error("cannot create a file in {directory}: {source}")]
-    Create {
-        directory: PathBuf,
-        source: io::Error,
-    },
-    #[error("cannot write {path}: {source}")]
-    Write { path: PathBuf, source: io::Error },
-}
-
-impl From<PlaceError> for ToolError {
-    fn from(error: PlaceError) -> Self {
-        match error {
-            PlaceError::Exists(_) => Self::Argument {
-                argument: "output_path",
-                problem: error.to_string(),
-            },
-            error => Self::Failed(error.to_string()),
-        }
-    }
 }
 
 impl Place {
@@ -86,10 +60,10 @@ impl Place {
 
 impl Draft {
     /// Begins a file, whose name ends with `.{ending}` where the place leaves it open.
-    pub(super) fn create(place: &Place, ending: &str) -> Result<Self, PlaceError> {
+    pub(super) fn create(place: &Place, ending: &str) -> Result<Self, ToolError> {
         let (directory, stem) = match place {
             Place::At(path) if path.symlink_metadata().is_ok() => {
-                return Err(PlaceError::Exists(path.clone()));
+                return Err(taken(path));
             }
             Place::At(path) => (parent(path), "media"),
             Place::In { directory, stem } => (directory.as_path(), stem.as_str()),
@@ -99,10 +73,7 @@ impl Draft {
             .suffix(&format!(".{ending}{UNFINISHED}"))
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(directory)
-            .map_err(|source| PlaceError::Create {
-                directory: directory.to_owned(),
-                source,
-            })?;
+            .map_err(ToolError::io("create a file in", directory))?;
         let path = match place {
             Place::At(path) => path.clone(),
             Place::In { .. } => finished(file.path()),
@@ -121,80 +92,59 @@ impl Draft {
     }
 
     /// A directory beside the draft, gone with the value.
-    pub(super) fn workshop(&self) -> Result<TempDir, PlaceError> {
+    pub(super) fn workshop(&self) -> Result<TempDir, ToolError> {
         let directory = parent(self.file.path());
-        TempDir::with_prefix_in(".media-", directory).map_err(|source| PlaceError::Create {
-            directory: directory.to_owned(),
-            source,
-        })
+        TempDir::with_prefix_in(".media-", directory)
+            .map_err(ToolError::io("create a file in", directory))
     }
 
-    /// What a failed write to the file is.
-    pub(super) fn failed(&self, source: io::Error) -> PlaceError {
-        PlaceError::Write {
-            path: self.path.clone(),
-            source,
-        }
+    /// Makes the error of a failed write.
+    pub(super) fn failed(&self) -> impl Fn(io::Error) -> ToolError + use<> {
+        let path = self.path.clone();
+        move |error| ToolError::io("write", &path)(error)
     }
 
     /// Makes the file durable, and moves it to its place.
-    pub(super) fn publish(self) -> Result<Written, PlaceError> {
+    pub(super) fn publish(self) -> Result<Written, ToolError> {
+        let failed = self.failed();
         let Self { file, path } = self;
-        let failed = |source| PlaceError::Write {
-            path: path.clone(),
-            source,
-        };
-        file.as_file().sync_all().map_err(failed)?;
-        let bytes = file.as_file().metadata().map_err(failed)?.len();
+        file.as_file().sync_all().map_err(&failed)?;
+        let bytes = file.as_file().metadata().map_err(&failed)?.len();
         file.persist_noclobber(&path)
             .map_err(|refused| match refused.error.kind() {
-                io::ErrorKind::AlreadyExists => PlaceError::Exists(path.clone()),
+                io::ErrorKind::AlreadyExists => taken(&path),
                 _ => failed(refused.error),
             })?;
         File::open(parent(&path))
             .and_then(|directory| directory.sync_all())
             .map_err(failed)?;
-        Ok(Written { path, bytes })
+        let uri = file_uri(&absolute("output_path", &path)?);
+        Ok(Written { uri, bytes })
     }
 }
 
-impl Write for Draft {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
+fn taken(path: &Path) -> ToolError {
+    let problem = format!(
+        "{} exists already, and is not overwritten; give another output_path",
+        path.display()
+    );
+    ToolError::argument("output_path", problem)
 }
 
-/// The draft's name without what marks it as one: as unique as the draft's.
+/// The draft's name without the parts that mark a draft. It is as unique as the draft's.
 fn finished(draft: &Path) -> PathBuf {
-    let name = draft
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let name = draft.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_start_matches('.').trim_end_matches(UNFINISHED);
     draft.with_file_name(name)
 }
 
 /// The input's name without its ending, short enough to build on.
 fn stem(input: &Path) -> String {
-    let stem = input
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let stem = input.file_stem().unwrap_or_default().to_string_lossy();
     let stem: String = stem.trim_start_matches('.').chars().take(STEM).collect();
     if stem.is_empty() {
         "media".to_owned()
     } else {
         stem
-    }
-}
-
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
     }
 }

@@ -1,9 +1,8 @@
-//! What the arguments of the tools that use FFmpeg have in common.
+//! Arguments that the tools of this server share.
 
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use super::{
     ffmpeg::{Input, Limits},
@@ -11,24 +10,27 @@ use super::{
 };
 use crate::servers::{
     files::local_path,
-    tool::{Annotations, Effect, Run, ToolError, World},
+    tool::{self, Run, ToolError},
 };
 
-/// What all these tools do to the world.
-pub(super) const ANNOTATIONS: Annotations = Annotations {
-    effect: Effect::Additive,
-    world: World::Closed,
-};
+// Schemas of arguments and answers that the tools share.
 
-/// The arguments as the tool's type of them; they fit its input schema.
-pub(super) fn parsed<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolError> {
-    T::deserialize(Value::Object(arguments.clone())).map_err(|error| ToolError::Argument {
-        argument: "arguments",
-        problem: error.to_string(),
-    })
+pub(super) fn input_uri() -> Value {
+    tool::text("The media file: a file:// URI, or a path of this machine.")
 }
 
-/// The input, opened, and where the output goes.
+pub(super) fn output_path() -> Value {
+    tool::text(
+        "Where to write: a path or file:// URI that does not exist yet. Default: a new file in the \
+         temporary directory.",
+    )
+}
+
+pub(super) fn output_uri() -> Value {
+    json!({ "type": "string", "format": "uri", "pattern": "^file:///" })
+}
+
+/// The input, opened with FFmpeg, and where the output goes.
 pub(super) fn opened<'a>(
     input_uri: &str,
     output_path: Option<&str>,
@@ -48,36 +50,11 @@ pub(super) fn opened_video<'a>(
     let (input, place) = opened(input_uri, output_path, run)?;
     match input.film.video {
         Some(_) => Ok((input, place)),
-        None => Err(lacks("video", input.path())),
+        None => Err(lacks("video", &input.path)),
     }
 }
 
-/// An input without what the tool works on.
+/// The error of an input that lacks what the tool works on.
 pub(super) fn lacks(what: &str, input: &Path) -> ToolError {
-    ToolError::Argument {
-        argument: "input_uri",
-        problem: format!("{} has no {what}", input.display()),
-    }
-}
-
-/// Schemas of arguments.
-pub(super) mod described {
-    use serde_json::{Value, json};
-
-    pub(in super::super) fn input() -> Value {
-        json!({
-            "type": "string",
-            "minLength": 1,
-            "description": "The media file: a file:// URI, or a path of this machine.",
-        })
-    }
-
-    pub(in super::super) fn output() -> Value {
-        json!({
-            "type": "string",
-            "minLength": 1,
-            "description": "Where to write: a path or file:// URI that does not exist yet. Default: a new file in the \
-                            temporary directory.",
-        })
-    }
+    ToolError::argument("input_uri", format!("{} has no {what}", input.display()))
 }

@@ -6,7 +6,7 @@
 
 use std::{
     fs::File,
-    io,
+    io::ErrorKind::UnexpectedEof,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
@@ -19,13 +19,13 @@ use symphonia::core::{
 };
 
 use super::{
-    claims, container,
-    convert::{Block, Signal},
-    decode::{DecodeProblem, Decoder},
-    opus::OpusProblem,
+    container::{self, Marks},
+    decode::{Decoder, READABLE, failed},
+    signal::{Block, Signal},
     window::Window,
 };
 use crate::servers::{
+    files::open_regular,
     media,
     tool::{Run, ToolError},
 };
@@ -33,19 +33,33 @@ use crate::servers::{
 /// Samples by which a track may be shorter than its container says: priming, padding, a last packet.
 const SLACK: u64 = 4096;
 
-/// What can be read, for messages.
-const READABLE: &str = "MP4, MOV, MKV, WebM, MP3, FLAC, OGG and WAV with AAC-LC (mono, stereo), ADPCM, ALAC, FLAC, MP3, Opus, \
-                        PCM or Vorbis audio";
+/// Limits on the claims of a header: a few bytes must not decide how much memory or time is spent on a file.
+/// Samples per second: from below telephony to twice the fastest converters.
+const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
+const MOST_CHANNELS: usize = 64;
+/// Samples per channel in one packet. FLAC's longest have 65 535.
+const LONGEST_PACKET: u64 = 1 << 20;
+/// Nanoseconds at a track's end that are not meant to be heard: less than a packet, in truth.
+const MOST_PADDING: u64 = 10_000_000_000;
 
-/// The audio of one file.
+/// The audio of one file: its track on the way from the file to blocks.
 pub(super) struct Source {
-    packets: Packets,
-    signal: Signal,
-    /// The first block, decoded to learn the signal.
-    first: Option<Block>,
+    reader: Box<dyn FormatReader>,
+    track: u32,
+    decoder: Decoder,
+    window: Window,
+    about: About,
+    /// Samples per channel the container promises, before anything is cut off.
+    promised: Option<u64>,
+    /// Whether the container does not say where it ends. All its elements were found whole.
+    is_open: bool,
+    decoded: u64,
+    /// Of the first block that is heard, and of the last one that was decoded.
+    first: Option<Signal>,
+    last: Option<Signal>,
 }
 
-/// What a source is, for the caller.
+/// Facts about a source that the answer shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct About {
     pub(super) container: &'static str,
@@ -56,91 +70,29 @@ pub(super) struct About {
 
 impl Source {
     /// Opens the file's default audio track and decodes up to its first sound.
-    pub(super) fn open(path: &Path, run: &Run<'_>) -> Result<Self, ToolError> {
-        let mut packets = unbroken(|| Packets::open(path))?;
-        match unbroken(|| packets.next(run))? {
-            Some((first, signal)) => Ok(Self {
-                packets,
-                signal,
-                first: Some(first),
-            }),
-            None => Err(ToolError::Corrupt(format!(
+    pub(super) fn open(path: &Path, run: &Run<'_>) -> Result<(Self, Signal, Block), ToolError> {
+        let mut source = unbroken(|| Self::of(path))?;
+        let first = source.next(run)?;
+        match (first, source.first.clone()) {
+            (Some(first), Some(signal)) => Ok((source, signal, first)),
+            _ => Err(ToolError::Corrupt(format!(
                 "{} has an audio track without a single sample",
                 path.display()
             ))),
         }
     }
 
-    pub(super) fn signal(&self) -> &Signal {
-        &self.signal
-    }
-
-    pub(super) fn about(&self) -> &About {
-        &self.packets.about
-    }
-
-    /// The next block, never empty; `None` at the end of the track.
-    pub(super) fn next(&mut self, run: &Run<'_>) -> Result<Option<Block>, ToolError> {
-        if let Some(first) = self.first.take() {
-            return Ok(Some(first));
-        }
-        let Some((block, signal)) = unbroken(|| self.packets.next(run))? else {
-            return Ok(None);
-        };
-        if signal != self.signal {
-            let (before, after) = (described(&self.signal), described(&signal));
-            let problem = format!(
-                "the audio changes from {before} to {after} on the way, which is not supported"
-            );
-            return Err(ToolError::Failed(problem));
-        }
-        Ok(Some(block))
-    }
-}
-
-/// Does a piece of reading. symphonia's readers panic on some headers no writer makes: the fault is
-/// the file's. Nothing is read from it afterwards.
-fn unbroken<T>(read: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(ToolError::Corrupt(
-            "its header or data cannot be decoded".to_owned(),
-        ))
-    })
-}
-
-fn described(signal: &Signal) -> String {
-    format!(
-        "{} Hz with {} channels",
-        signal.rate,
-        signal.layout.channels()
-    )
-}
-
-/// A track on its way from the file to blocks.
-struct Packets {
-    reader: Box<dyn FormatReader>,
-    track: u32,
-    decoder: Decoder,
-    window: Window,
-    about: About,
-    /// Samples per channel the container promises, before anything is cut off.
-    promised: Option<u64>,
-    decoded: u64,
-    /// That of the last block.
-    signal: Option<Signal>,
-}
-
-impl Packets {
-    fn open(path: &Path) -> Result<Self, ToolError> {
+    fn of(path: &Path) -> Result<Self, ToolError> {
         container::check_whole(open_file(path)?)?;
         let (file, again) = (open_file(path)?, open_file(path)?);
         let reader = probe(file, path)?;
         let name = reader.format_info().short_name;
         let (track, parameters) = audio_track(&*reader, path)?;
-        claims::check_track(parameters)?;
+        check_track(parameters)?;
         let marks = container::marks(name, again, track.id)?;
-        claims::check_marks(&marks)?;
-        let decoder = Decoder::new(parameters).map_err(tool_error)?;
+        check_marks(&marks)?;
+        let is_open = marks.is_open;
+        let decoder = Decoder::new(parameters)?;
         let window = Window::new(marks, track.time_base, decoder.pre_skip());
         let about = About {
             container: media::container_name(name),
@@ -158,34 +110,58 @@ impl Packets {
             window,
             about,
             promised,
+            is_open,
             decoded: 0,
-            signal: None,
+            first: None,
+            last: None,
         })
     }
 
-    /// The next block that is heard, never empty, and its signal.
-    fn next(&mut self, run: &Run<'_>) -> Result<Option<(Block, Signal)>, ToolError> {
+    pub(super) fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The next block that is heard, never empty; `None` at the end of the track.
+    pub(super) fn next(&mut self, run: &Run<'_>) -> Result<Option<Block>, ToolError> {
+        unbroken(|| self.next_block(run))
+    }
+
+    fn next_block(&mut self, run: &Run<'_>) -> Result<Option<Block>, ToolError> {
         while let Some(packet) = self.next_packet(run)? {
-            let (block, signal) = self.decoder.decode(&packet).map_err(tool_error)?;
-            claims::check_signal(&signal)?;
+            let (block, signal) = self.decoder.decode(&packet)?;
+            check_signal(&signal)?;
             self.decoded += block.frames() as u64;
-            let rate = signal.rate;
-            self.signal = Some(signal.clone());
-            if let Some(block) = self.window.pass(block, packet.pts, rate)
-                && block.frames() > 0
-            {
-                return Ok(Some((block, signal)));
+            let block = self.window.pass(block, packet.pts, signal.rate);
+            self.last = Some(signal);
+            if let Some(block) = block.filter(|block| block.frames() > 0) {
+                return self.heard(block);
             }
         }
         self.check_complete()?;
-        while let Some(signal) = &self.signal
-            && let Some(block) = self.window.finish(signal.rate)
+        while let Some(last) = &self.last
+            && let Some(block) = self.window.finish(last.rate)
         {
             if block.frames() > 0 {
-                return Ok(Some((block, signal.clone())));
+                return self.heard(block);
             }
         }
         Ok(None)
+    }
+
+    /// Passes a block on if its signal is that of the first block.
+    fn heard(&mut self, block: Block) -> Result<Option<Block>, ToolError> {
+        if self.first.is_none() {
+            self.first.clone_from(&self.last);
+        }
+        match (&self.first, &self.last) {
+            (Some(first), Some(last)) if first != last => {
+                let (before, after) = (described(first), described(last));
+                Err(ToolError::Failed(format!(
+                    "the audio changes from {before} to {after} on the way, which is not supported"
+                )))
+            }
+            _ => Ok(Some(block)),
+        }
     }
 
     fn next_packet(&mut self, run: &Run<'_>) -> Result<Option<Packet>, ToolError> {
@@ -195,7 +171,10 @@ impl Packets {
                 Ok(Some(packet)) if packet.track_id == self.track => return Ok(Some(packet)),
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(None),
-                Err(error) => return Err(tool_error(error.into())),
+                Err(Error::IoError(error)) if self.is_open && error.kind() == UnexpectedEof => {
+                    return Ok(None);
+                }
+                Err(error) => return Err(failed(error)),
             }
         }
     }
@@ -213,23 +192,31 @@ impl Packets {
     }
 }
 
+/// Runs a reading step. symphonia's readers panic on some headers that no writer makes. A panic is reported as a
+/// corrupt file, from which nothing is read afterwards.
+fn unbroken<T>(read: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(ToolError::Corrupt(
+            "its header or data cannot be decoded".to_owned(),
+        ))
+    })
+}
+
+fn described(signal: &Signal) -> String {
+    format!(
+        "{} Hz with {} channels",
+        signal.rate,
+        signal.layout.channels()
+    )
+}
+
 fn open_file(path: &Path) -> Result<File, ToolError> {
-    let refused = |problem: String| ToolError::Argument {
-        argument: "input_uri",
-        problem,
-    };
-    let file = File::open(path)
-        .map_err(|error| refused(format!("cannot open {}: {error}", path.display())))?;
+    let file = open_regular("input_uri", path)?;
     match file.metadata() {
-        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => {
+        Ok(about) if about.len() == 0 => {
             Err(ToolError::Corrupt(format!("{} is empty", path.display())))
         }
-        Ok(metadata) if metadata.is_file() => Ok(file),
-        Ok(_) => Err(refused(format!("{} is not a regular file", path.display()))),
-        Err(error) => Err(refused(format!(
-            "cannot look at {}: {error}",
-            path.display()
-        ))),
+        _ => Ok(file),
     }
 }
 
@@ -242,7 +229,7 @@ fn probe(file: File, path: &Path) -> Result<Box<dyn FormatReader>, ToolError> {
             "{} is in no format this tool reads; it reads {READABLE}",
             path.display()
         )),
-        error => tool_error(error.into()),
+        error => failed(error),
     })
 }
 
@@ -278,27 +265,109 @@ fn duration(track: &Track, reader: &dyn FormatReader) -> Option<f64> {
         .or_else(|| media::seconds(media.time_base, media.duration))
 }
 
-fn tool_error(problem: DecodeProblem) -> ToolError {
-    match problem {
-        DecodeProblem::Symphonia(Error::IoError(error))
-            if error.kind() != io::ErrorKind::UnexpectedEof =>
-        {
-            ToolError::Failed(format!("the input cannot be read: {error}"))
+/// Checks the container's claims, before a decoder is made.
+fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
+    parameters.sample_rate.map_or(Ok(()), check_rate)?;
+    let named = parameters.channels.as_ref();
+    named.map_or(Ok(()), |named| check_channels(named.count()))?;
+    let frames = parameters.max_frames_per_packet.unwrap_or_default();
+    let possible = (frames <= LONGEST_PACKET).then_some(());
+    possible.ok_or_else(|| {
+        claim(&format!(
+            "packets of {frames} samples; {LONGEST_PACKET} are the most"
+        ))
+    })
+}
+
+/// Checks the codec's claims, for each packet.
+fn check_signal(signal: &Signal) -> Result<(), ToolError> {
+    check_rate(signal.rate)?;
+    check_channels(signal.layout.channels())
+}
+
+/// Checks the padding: that many samples are held back while the file is read.
+fn check_marks(marks: &Marks) -> Result<(), ToolError> {
+    let padding = marks.end_padding;
+    let possible = (padding <= MOST_PADDING).then_some(());
+    possible.ok_or_else(|| {
+        claim(&format!(
+            "{padding} ns of padding at its end; {MOST_PADDING} are the most"
+        ))
+    })
+}
+
+fn check_rate(rate: u32) -> Result<(), ToolError> {
+    let (low, high) = (RATES.start(), RATES.end());
+    let possible = RATES.contains(&rate).then_some(());
+    possible.ok_or_else(|| {
+        claim(&format!(
+            "a sample rate of {rate} Hz; {low} to {high} are possible"
+        ))
+    })
+}
+
+fn check_channels(channels: usize) -> Result<(), ToolError> {
+    let possible = (1..=MOST_CHANNELS).contains(&channels).then_some(());
+    possible.ok_or_else(|| {
+        claim(&format!(
+            "{channels} channels; 1 to {MOST_CHANNELS} are possible"
+        ))
+    })
+}
+
+fn claim(what: &str) -> ToolError {
+    ToolError::Corrupt(format!("its header claims {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use symphonia::core::audio::Channels;
+
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut AudioCodecParameters)) -> Option<String> {
+        let mut parameters = AudioCodecParameters::new();
+        change(&mut parameters);
+        check_track(&parameters)
+            .err()
+            .map(|error| error.to_string())
+    }
+
+    #[test]
+    fn claims_no_audio_can_keep_are_named() {
+        let corrupt = "input is corrupt or incomplete: its header claims ";
+        assert_eq!(
+            refused(|track| track.sample_rate = Some(u32::MAX)),
+            Some(format!(
+                "{corrupt}a sample rate of 4294967295 Hz; 1000 to 768000 are possible"
+            ))
+        );
+        assert_eq!(
+            refused(|track| track.channels = Some(Channels::Discrete(65))),
+            Some(format!("{corrupt}65 channels; 1 to 64 are possible"))
+        );
+        assert_eq!(
+            refused(|track| track.max_frames_per_packet = Some(1 << 32)),
+            Some(format!(
+                "{corrupt}packets of 4294967296 samples; 1048576 are the most"
+            ))
+        );
+        let marks = Marks {
+            end_padding: u64::MAX,
+            ..Marks::default()
+        };
+        assert!(check_marks(&marks).is_err());
+    }
+
+    #[test]
+    fn the_extremes_of_real_audio_pass() {
+        for rate in [1_000, 768_000] {
+            assert_eq!(refused(|track| track.sample_rate = Some(rate)), None);
         }
-        DecodeProblem::Symphonia(Error::IoError(_)) => {
-            ToolError::Corrupt("it ends in the middle of its audio".to_owned())
-        }
-        DecodeProblem::Symphonia(Error::Unsupported(what)) => ToolError::Failed(format!(
-            "the input uses something not supported ({what}); this tool reads {READABLE}"
-        )),
-        DecodeProblem::Symphonia(Error::ResetRequired) => ToolError::Failed(
-            "the input is several streams chained into one, which is not supported".to_owned(),
-        ),
-        problem @ (DecodeProblem::Codec(_)
-        | DecodeProblem::Layout(_)
-        | DecodeProblem::Opus(OpusProblem::Channels(_))) => ToolError::Failed(format!(
-            "the input cannot be decoded: {problem}; this tool reads {READABLE}"
-        )),
-        problem => ToolError::Corrupt(problem.to_string()),
+        assert_eq!(
+            refused(|track| track.channels = Some(Channels::Discrete(64))),
+            None
+        );
+        assert!(check_marks(&Marks::default()).is_ok());
     }
 }

@@ -50,10 +50,10 @@ fn call_tool(name: &str, arguments: &Value) -> Result<Value, ToolError> {
 /// The tool's answer, which fits its output schema.
 fn call_tool_as(name: &str, arguments: &Value, run: &Run<'_>) -> Result<Value, ToolError> {
     let tools = super::tools();
-    let tool = tools.iter().find(|tool| tool.definition().name == name);
+    let tool = tools.iter().find(|tool| tool.name == name);
     let tool = tool.expect("a tool of the server");
-    let answer = tool.call(arguments.as_object().expect("an object"), run)?;
-    let schema = jsonschema::validator_for(&tool.definition().output_schema).expect("a schema");
+    let answer = (tool.call)(arguments.as_object().expect("an object"), run)?;
+    let schema = jsonschema::validator_for(&tool.output).expect("a schema");
     assert!(schema.is_valid(&answer), "{answer}");
     Ok(answer)
 }

@@ -5,17 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{
     bundle::{Member, bundle, timed},
     encoding::{Codec, Container, EVEN, Picture},
     ffmpeg::{self, Film, Input, Output, url, words},
-    request::{self, described},
-    series,
+    request::{input_uri, opened_video, output_path, output_uri},
 };
-use crate::servers::tool::{Definition, Run, Tool, ToolError};
+use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
 
 /// Seconds of a part.
 const LEAST: f64 = 0.1;
@@ -25,25 +24,17 @@ const DEFAULT: f64 = 60.0;
 /// Where ffmpeg notes which part is when.
 const LIST: &str = "list.csv";
 
-pub(super) struct VideoSegmenter;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
+struct Arguments {
     input_uri: String,
     #[serde(default)]
     method: Method,
-    #[serde(default = "default_duration")]
-    segment_duration: f64,
+    segment_duration: Option<f64>,
     output_path: Option<String>,
 }
 
-fn default_duration() -> f64 {
-    DEFAULT
-}
-
-/// How a video is cut.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Method {
     /// To the picture, which takes encoding it anew.
@@ -54,15 +45,6 @@ enum Method {
 }
 
 impl Method {
-    const NAMES: [&str; 2] = ["exact", "keyframe"];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Keyframe => "keyframe",
-        }
-    }
-
     /// What the parts are put into, and what becomes of the pictures.
     fn how(self, film: &Film) -> Result<(Container, Picture), ToolError> {
         match self {
@@ -100,69 +82,78 @@ impl Part {
     }
 }
 
-impl Tool for VideoSegmenter {
-    fn definition(&self) -> Definition {
-        Definition {
-            name: "video_segmenter",
-            title: "Cut a video into segments",
-            description: "Cuts a local video into segments of equal length (the last may be shorter), with FFmpeg, into a \
-                          new zip of videos, each named after its beginning, such as segment_0000060000ms.mp4. At most \
-                          10000 segments. A damaged input is refused, not repaired. Never overwrites a file.",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "input_uri": described::input(),
-                    "method": {
-                        "type": "string",
-                        "enum": Method::NAMES,
-                        "default": "exact",
-                        "description": "exact: to the frame, encoded anew as MP4 (H.264). keyframe: quick, copied as it is; \
-                                        each cut waits for the next keyframe, and sound may lack some frames there.",
-                    },
-                    "segment_duration": {
-                        "type": "number",
-                        "minimum": LEAST,
-                        "maximum": MOST,
-                        "default": DEFAULT,
-                        "description": "Seconds.",
-                    },
-                    "output_path": described::output(),
+pub(super) fn video_segmenter() -> Tool {
+    Tool {
+        name: "video_segmenter",
+        title: "Cut a video into segments",
+        description: "Cuts a local video into segments of equal length (the last may be shorter), with FFmpeg, into a \
+                      new zip of videos, each named after its beginning, such as segment_0000060000ms.mp4. At most \
+                      10000 segments. A damaged input is refused, not repaired. Never overwrites a file.",
+        input: object(
+            &["input_uri"],
+            json!({
+                "input_uri": input_uri(),
+                "method": {
+                    "type": "string",
+                    "enum": ["exact", "keyframe"],
+                    "default": "exact",
+                    "description": "exact: to the frame, encoded anew as MP4 (H.264). keyframe: quick, copied as it is; \
+                                    each cut waits for the next keyframe, and sound may lack some frames there.",
                 },
-                "required": ["input_uri"],
-                "additionalProperties": false,
+                "segment_duration": {
+                    "type": "number",
+                    "minimum": LEAST,
+                    "maximum": MOST,
+                    "default": DEFAULT,
+                    "description": "Seconds.",
+                },
+                "output_path": output_path(),
             }),
-            output_schema: output_schema(),
-            annotations: request::ANNOTATIONS,
-        }
+        ),
+        output: record(json!({
+            "output_uri": output_uri(),
+            "output_format": { "const": "zip" },
+            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the zip." },
+            "method": { "type": "string", "enum": ["exact", "keyframe"] },
+            "segments": {
+                "type": "array",
+                "minItems": 1,
+                "items": record(json!({
+                    "name": { "type": "string", "description": "In the zip." },
+                    "start_seconds": { "type": "number" },
+                    "end_seconds": { "type": "number" },
+                })),
+            },
+        })),
+        effect: Effect::Additive,
+        world: World::Closed,
+        programs: ffmpeg::PROGRAMS,
+        call: tool::call(segment),
     }
+}
 
-    fn needs(&self) -> &'static [&'static str] {
-        ffmpeg::PROGRAMS
-    }
-
-    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
-        let wire: Wire = request::parsed(arguments)?;
-        let (input, place) =
-            request::opened_video(&wire.input_uri, wire.output_path.as_deref(), run)?;
-        series::bounded("segment_duration", wire.segment_duration, &input.film)?;
-        let (zip, segments) = bundle(&place, run, |workshop| {
-            let (parts, ending) = cut(&input, wire.method, wire.segment_duration, workshop)?;
-            series::counted("segment_duration", parts.len())?;
-            let named = parts.into_iter().map(|Part { file, start, end }| {
-                let name = timed("segment", start, ending);
-                let about = json!({"name": name, "start_seconds": start, "end_seconds": end});
-                (Member { file, name }, about)
-            });
-            Ok(named.collect::<(Vec<_>, Vec<_>)>())
-        })?;
-        Ok(json!({
-            "output_uri": zip.uri,
-            "output_format": "zip",
-            "bytes": zip.bytes,
-            "method": wire.method.name(),
-            "segments": segments,
-        }))
-    }
+fn segment(arguments: &Arguments, run: &Run<'_>) -> Result<Value, ToolError> {
+    let path = arguments.output_path.as_deref();
+    let (input, place) = opened_video(&arguments.input_uri, path, run)?;
+    let method = arguments.method;
+    let seconds = arguments.segment_duration.unwrap_or(DEFAULT);
+    let step = ("segment_duration", seconds);
+    let (zip, segments) = bundle(&input, step, &place, run, |workshop| {
+        let (parts, ending) = cut(&input, method, seconds, workshop)?;
+        let named = parts.into_iter().map(|Part { file, start, end }| {
+            let name = timed("segment", start, ending);
+            let about = json!({"name": name, "start_seconds": start, "end_seconds": end});
+            (Member { file, name }, about)
+        });
+        Ok(named.collect::<(Vec<_>, Vec<_>)>())
+    })?;
+    Ok(json!({
+        "output_uri": zip.uri,
+        "output_format": "zip",
+        "bytes": zip.bytes,
+        "method": method,
+        "segments": segments,
+    }))
 }
 
 /// Cuts the input into parts in `directory`, and says what their names end with.
@@ -178,27 +169,15 @@ fn cut(
     if method == Method::Exact {
         // Pictures in the order in which they are seen: otherwise sound at a cut goes to the part
         // whose pictures come first in the file.
-        let every = format!("expr:gte(t,n_forced*{seconds})");
-        how.extend(words(["-bf", "0", "-force_key_frames", &every]));
+        how.extend(words(&format!(
+            "-bf 0 -force_key_frames expr:gte(t,n_forced*{seconds})"
+        )));
     }
     let list = directory.join(LIST);
-    let seconds = seconds.to_string();
-    how.extend(words([
-        "-fflags",
-        "+bitexact",
-        "-avoid_negative_ts",
-        "disabled",
-    ]));
-    how.extend(words([
-        "-f",
-        "segment",
-        "-segment_time",
-        &seconds,
-        "-reset_timestamps",
-        "1",
-    ]));
-    how.extend(words(["-segment_format_options", "fflags=+bitexact"]));
-    how.extend(words(["-segment_list_type", "csv", "-segment_list"]));
+    how.extend(words(&format!(
+        "-fflags +bitexact -avoid_negative_ts disabled -f segment -segment_time {seconds} -reset_timestamps 1 \
+         -segment_format_options fflags=+bitexact -segment_list_type csv -segment_list"
+    )));
     how.push(url(&list));
     let pattern = format!("%06d.{ending}");
     input.make(&how, Output::Series(directory, &pattern))?;
@@ -217,34 +196,6 @@ fn cut(
         Some(parts) if !parts.is_empty() => Ok((parts, ending)),
         _ => Err(failed(format!("{text:?}"))),
     }
-}
-
-fn output_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "output_uri": { "type": "string", "format": "uri", "pattern": "^file:///" },
-            "output_format": { "const": "zip" },
-            "bytes": { "type": "integer", "minimum": 1, "description": "Size of the zip." },
-            "method": { "type": "string", "enum": Method::NAMES },
-            "segments": {
-                "type": "array",
-                "minItems": 1,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "name": { "type": "string", "description": "In the zip." },
-                        "start_seconds": { "type": "number" },
-                        "end_seconds": { "type": "number" },
-                    },
-                    "required": ["name", "start_seconds", "end_seconds"],
-                    "additionalProperties": false,
-                },
-            },
-        },
-        "required": ["output_uri", "output_format", "bytes", "method", "segments"],
-        "additionalProperties": false,
-    })
 }
 
 #[cfg(test)]

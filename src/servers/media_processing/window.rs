@@ -1,20 +1,17 @@
 //! Cuts a track's blocks to the part that is meant to be heard.
 
-use std::{collections::VecDeque, ops::Range};
+use std::collections::VecDeque;
 
 use symphonia::core::units::{TimeBase, Timestamp};
 
-use super::{container::Marks, convert::Block};
+use super::{container::Marks, signal::Block};
 
 /// What is cut off a track while it streams by.
 pub(super) struct Window {
-    /// The parts of the track's timeline that are played, in its time base; empty stands for all.
-    edits: Vec<Range<i64>>,
+    marks: Marks,
     time_base: Option<TimeBase>,
     /// Samples still to be dropped at the start.
     skip: usize,
-    /// Nanoseconds to be dropped at the end.
-    end_padding: u64,
     /// The last blocks, of which the end padding is cut when no more come.
     held: VecDeque<Block>,
 }
@@ -22,12 +19,10 @@ pub(super) struct Window {
 impl Window {
     /// `skip` samples of each channel are dropped at the start, on top of the marks.
     pub(super) fn new(marks: Marks, time_base: Option<TimeBase>, skip: usize) -> Self {
-        let Marks { edits, end_padding } = marks;
         Self {
-            edits,
+            marks,
             time_base,
             skip,
-            end_padding,
             held: VecDeque::new(),
         }
     }
@@ -51,7 +46,7 @@ impl Window {
     /// The next of the last blocks, once no more packets come.
     pub(super) fn finish(&mut self, rate: u32) -> Option<Block> {
         let mut padding = self.padding(rate);
-        self.end_padding = 0;
+        self.marks.end_padding = 0;
         for block in self.held.iter_mut().rev() {
             let cut = padding.min(block.frames());
             padding -= cut;
@@ -62,7 +57,7 @@ impl Window {
 
     fn padding(&self, rate: u32) -> usize {
         let frames =
-            (u128::from(self.end_padding) * u128::from(rate) + 500_000_000) / 1_000_000_000;
+            (u128::from(self.marks.end_padding) * u128::from(rate) + 500_000_000) / 1_000_000_000;
         usize::try_from(frames).unwrap_or(usize::MAX)
     }
 
@@ -70,7 +65,7 @@ impl Window {
     /// a block that begins inside an edit is played to its end, one that touches none not at all.
     fn cut_by_edits(&self, block: &Block, at: Timestamp, rate: u32) -> Option<usize> {
         let time_base = self.time_base?;
-        if self.edits.is_empty() {
+        if self.marks.edits.is_empty() {
             return None;
         }
         let frames_at = |ticks: i64| {
@@ -80,8 +75,8 @@ impl Window {
         };
         let begin = frames_at(at.get());
         let end = begin + block.frames() as i128;
-        let reached = self
-            .edits
+        let edits = &self.marks.edits;
+        let reached = edits
             .iter()
             .find(|edit| frames_at(edit.start) < end && begin < frames_at(edit.end));
         let cut = reached.map_or(end, |edit| frames_at(edit.start)) - begin;
@@ -91,28 +86,32 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     fn block(samples: Range<i16>) -> Block {
-        Block::Integer(vec![samples.collect()])
+        Block(vec![samples.map(f32::from).collect()])
     }
 
     fn window(edit: Option<Range<i64>>, end_padding: u64, skip: usize) -> Window {
         let edits = Vec::from_iter(edit);
         Window::new(
-            Marks { edits, end_padding },
+            Marks {
+                edits,
+                end_padding,
+                ..Marks::default()
+            },
             TimeBase::try_new(1, 1000),
             skip,
         )
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "small whole numbers")]
     /// What is heard of three blocks of four samples at 1 kHz.
     fn heard(mut window: Window) -> Vec<i16> {
         let mut heard = Vec::new();
-        let mut hear = |block| match block {
-            Block::Integer(planes) => heard.extend(planes.concat()),
-            Block::Real(_) => unreachable!(),
-        };
+        let mut hear = |block: Block| heard.extend(block.0.concat());
         for at in [0_i16, 4, 8] {
             window
                 .pass(block(at..at + 4), Timestamp::new(at.into()), 1000)
@@ -121,7 +120,7 @@ mod tests {
         while let Some(block) = window.finish(1000) {
             hear(block);
         }
-        heard
+        heard.into_iter().map(|sample: f32| sample as i16).collect()
     }
 
     #[test]

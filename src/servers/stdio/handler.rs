@@ -25,20 +25,18 @@ use rmcp::{
 use serde_json::{Map, Value};
 use tokio::{
     sync::watch,
-    task::{JoinError, JoinHandle},
+    task::JoinError,
     time::{MissedTickBehavior, interval},
 };
 
-use crate::servers::tool::{
-    Annotations, Definition, Effect, Progress, Run, Tool, ToolError, World,
-};
+use crate::servers::tool::{Effect, Progress, Run, Tool, ToolError, World};
 
 /// The least time between two progress notifications of a call.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
 
 /// The key of a listed tool's `_meta` under which it names the programs it starts: strings, to be
 /// found on the server's `PATH`.
-const NEEDS: &str = "oneact/programs";
+const PROGRAMS: &str = "oneact/programs";
 
 /// Problems of one call's arguments named in the answer, at most.
 const PROBLEMS_SHOWN: usize = 8;
@@ -50,35 +48,20 @@ pub(super) struct Handler {
     client_gone: watch::Receiver<()>,
 }
 
-/// A tool with what is worked out once from its definition.
+/// A tool with what is worked out once.
 struct Served {
-    tool: Arc<dyn Tool>,
+    tool: Arc<Tool>,
     listed: ListedTool,
     arguments: Validator,
 }
 
-/// Why a tool cannot be served: a fault of this program, found when the server starts.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HandlerError {
-    #[error("the {which} schema of tool `{tool}` is not an object")]
-    NotAnObject {
-        tool: &'static str,
-        which: &'static str,
-    },
-    #[error("the input schema of tool `{tool}` does not compile: {source}")]
-    Schema {
-        tool: &'static str,
-        source: Box<jsonschema::ValidationError<'static>>,
-    },
-}
-
 impl Handler {
-    /// `client_gone` closes when the client has.
+    /// `client_gone` closes when the client has. An error is a fault of this program in a tool's definition.
     pub(super) fn new(
         name: &'static str,
-        tools: Vec<Box<dyn Tool>>,
+        tools: Vec<Tool>,
         client_gone: watch::Receiver<()>,
-    ) -> Result<Self, HandlerError> {
+    ) -> Result<Self, String> {
         let tools = tools
             .into_iter()
             .map(Served::new)
@@ -93,13 +76,23 @@ impl Handler {
     /// Runs the tool on a thread of its own, passing on progress and cancellation until it returns.
     async fn run(
         &self,
-        tool: Arc<dyn Tool>,
+        tool: Arc<Tool>,
         arguments: Map<String, Value>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Result<Value, ToolError>, JoinError> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let (latest, progress) = watch::channel(None);
-        let mut work = spawn(tool, arguments, Arc::clone(&cancelled), latest);
+        let flag = Arc::clone(&cancelled);
+        let mut work = tokio::task::spawn_blocking(move || {
+            let report = |progress| {
+                latest.send_replace(Some(progress));
+            };
+            let run = Run {
+                cancelled: &flag,
+                report: &report,
+            };
+            (tool.call)(&arguments, &run)
+        });
         let mut reporter = context.meta.get_progress_token().map(|token| Reporter {
             token,
             peer: &context.peer,
@@ -126,26 +119,6 @@ impl Handler {
             }
         }
     }
-}
-
-fn spawn(
-    tool: Arc<dyn Tool>,
-    arguments: Map<String, Value>,
-    cancelled: Arc<AtomicBool>,
-    latest: watch::Sender<Option<Progress>>,
-) -> JoinHandle<Result<Value, ToolError>> {
-    tokio::task::spawn_blocking(move || {
-        let report = |progress: Progress| {
-            latest.send_replace(Some(progress));
-        };
-        tool.call(
-            &arguments,
-            &Run {
-                cancelled: &cancelled,
-                report: &report,
-            },
-        )
-    })
 }
 
 /// Sends a call's latest progress to whoever asked for it.
@@ -202,16 +175,9 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(served) = self
-            .tools
-            .iter()
-            .find(|each| each.listed.name == request.name)
-        else {
-            let known: Vec<_> = self
-                .tools
-                .iter()
-                .map(|each| each.listed.name.as_ref())
-                .collect();
+        let mut tools = self.tools.iter();
+        let Some(served) = tools.find(|each| each.tool.name == request.name) else {
+            let known: Vec<_> = self.tools.iter().map(|each| each.tool.name).collect();
             let problem = format!(
                 "unknown tool `{}`; this server has: {}",
                 request.name,
@@ -242,34 +208,33 @@ impl ServerHandler for Handler {
 }
 
 impl Served {
-    fn new(tool: Box<dyn Tool>) -> Result<Self, HandlerError> {
-        let Definition {
-            name,
-            title,
-            description,
-            input_schema,
-            output_schema,
-            annotations,
-        } = tool.definition();
-        let arguments =
-            jsonschema::validator_for(&input_schema).map_err(|source| HandlerError::Schema {
-                tool: name,
-                source: Box::new(source),
-            })?;
-        let listed = ListedTool::new(
-            name,
-            description,
-            Arc::new(object(input_schema, name, "input")?),
-        )
-        .with_title(title)
-        .with_raw_output_schema(Arc::new(object(output_schema, name, "output")?))
-        .with_annotations(hints(title, annotations));
-        let listed = match tool.needs() {
-            [] => listed,
-            programs => listed.with_meta(needs(programs)),
+    fn new(tool: Tool) -> Result<Self, String> {
+        let name = tool.name;
+        let arguments = jsonschema::validator_for(&tool.input).map_err(|error| {
+            format!("the input schema of tool `{name}` does not compile: {error}")
+        })?;
+        let object = |schema: &Value, which| match schema {
+            Value::Object(schema) => Ok(Arc::new(schema.clone())),
+            _ => Err(format!(
+                "the {which} schema of tool `{name}` is not an object"
+            )),
         };
+        let hints = ToolAnnotations::with_title(tool.title)
+            .read_only(tool.effect == Effect::ReadOnly)
+            .destructive(tool.effect == Effect::Replacing)
+            .idempotent(true)
+            .open_world(tool.world == World::Open);
+        let mut listed = ListedTool::new(name, tool.description, object(&tool.input, "input")?)
+            .with_title(tool.title)
+            .with_raw_output_schema(object(&tool.output, "output")?)
+            .with_annotations(hints);
+        if !tool.programs.is_empty() {
+            let mut meta = MetaObject::new();
+            meta.0.insert(PROGRAMS.to_owned(), tool.programs.into());
+            listed = listed.with_meta(meta);
+        }
         Ok(Self {
-            tool: tool.into(),
+            tool: Arc::new(tool),
             listed,
             arguments,
         })
@@ -289,32 +254,6 @@ impl Served {
             .collect();
         (!problems.is_empty()).then(|| format!("invalid arguments: {}", problems.join("; ")))
     }
-}
-
-fn object(
-    schema: Value,
-    tool: &'static str,
-    which: &'static str,
-) -> Result<Map<String, Value>, HandlerError> {
-    match schema {
-        Value::Object(schema) => Ok(schema),
-        _ => Err(HandlerError::NotAnObject { tool, which }),
-    }
-}
-
-fn hints(title: &str, Annotations { effect, world }: Annotations) -> ToolAnnotations {
-    ToolAnnotations::with_title(title)
-        .read_only(matches!(effect, Effect::ReadOnly))
-        .destructive(matches!(effect, Effect::Replacing))
-        .idempotent(true)
-        .open_world(matches!(world, World::Open))
-}
-
-/// `_meta` that says which programs a tool starts.
-fn needs(programs: &[&str]) -> MetaObject {
-    let mut meta = MetaObject::new();
-    meta.0.insert(NEEDS.to_owned(), programs.into());
-    meta
 }
 
 fn failure(problem: String) -> CallToolResult {

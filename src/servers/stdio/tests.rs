@@ -11,50 +11,46 @@ use tokio::{
 };
 
 use super::*;
-use crate::servers::tool::{Annotations, Definition, Effect, Run, ToolError, World};
+use crate::servers::tool::{Effect, Run, ToolError, World};
 
-/// Does what its argument `how` says.
-struct Actor;
-
-impl Tool for Actor {
-    fn definition(&self) -> Definition {
-        Definition {
-            name: "act",
-            title: "Act",
-            description: "Does as told",
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "how": { "enum": ["echo", "fail", "panic", "step", "wait"] },
-                    "amount": { "type": "number", "maximum": 1000 },
-                },
-                "required": ["how"],
-                "additionalProperties": false,
-            }),
-            output_schema: json!({ "type": "object" }),
-            annotations: Annotations {
-                effect: Effect::Additive,
-                world: World::Closed,
+/// A tool that does what its argument `how` says.
+fn actor() -> Tool {
+    Tool {
+        name: "act",
+        title: "Act",
+        description: "Does as told",
+        input: json!({
+            "type": "object",
+            "properties": {
+                "how": { "enum": ["echo", "fail", "panic", "step", "wait"] },
+                "amount": { "type": "number", "maximum": 1000 },
             },
-        }
+            "required": ["how"],
+            "additionalProperties": false,
+        }),
+        output: json!({ "type": "object" }),
+        effect: Effect::Additive,
+        world: World::Closed,
+        programs: &[],
+        call: Box::new(act),
     }
+}
 
-    fn call(&self, arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
-        match arguments["how"].as_str() {
-            Some("echo") => Ok(Value::Object(arguments.clone())),
-            Some("fail") => Err(ToolError::Corrupt("half of it is missing".to_owned())),
-            Some("step") => {
-                run.progress(0.5, Some(2.0), "begun");
-                run.progress(1.5, Some(2.0), "nearly");
-                Ok(json!({}))
-            }
-            Some("wait") => loop {
-                run.check_cancelled()?;
-                run.progress(1.0, None, "waiting");
-                thread::sleep(Duration::from_millis(5));
-            },
-            _ => panic!("as told"),
+fn act(arguments: &Map<String, Value>, run: &Run<'_>) -> Result<Value, ToolError> {
+    match arguments["how"].as_str() {
+        Some("echo") => Ok(Value::Object(arguments.clone())),
+        Some("fail") => Err(ToolError::Corrupt("half of it is missing".to_owned())),
+        Some("step") => {
+            run.progress(0.5, Some(2.0), "begun");
+            run.progress(1.5, Some(2.0), "nearly");
+            Ok(json!({}))
         }
+        Some("wait") => loop {
+            run.check_cancelled()?;
+            run.progress(1.0, None, "waiting");
+            thread::sleep(Duration::from_millis(5));
+        },
+        _ => panic!("as told"),
     }
 }
 
@@ -69,7 +65,7 @@ impl Client {
     fn new() -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (read, write) = split(theirs);
-        let server = tokio::spawn(serve_on("acting", vec![Box::new(Actor)], read, write));
+        let server = tokio::spawn(serve_on("acting", vec![actor()], read, write));
         let (read, write) = split(ours);
         Self {
             write,

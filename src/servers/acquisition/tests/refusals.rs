@@ -114,7 +114,7 @@ fn arguments_that_cannot_be_used_are_named() {
             "`format`",
         ),
     ] {
-        let error = Order::parse(arguments.as_object().unwrap()).unwrap_err();
+        let error = Order::parse(&serde_json::from_value(arguments).unwrap()).unwrap_err();
         assert!(error.to_string().contains(argument), "{error}");
     }
 }

@@ -86,7 +86,7 @@ fn sixteen_writers_at_once_all_succeed_on_a_database_none_of_them_found() {
         for number in 0..16 {
             let place = place.clone();
             scope.spawn(move || {
-                let tools = tools_at(place);
+                let tools = tools_at(&place);
                 let run = Run {
                     cancelled: &AtomicBool::new(false),
                     report: &|_| {},
@@ -101,9 +101,7 @@ fn sixteen_writers_at_once_all_succeed_on_a_database_none_of_them_found() {
                         json!({"results_data": {"speech": format!("fox{number} and all")}}),
                     ),
                 ] {
-                    tools[tool]
-                        .call(arguments.as_object().unwrap(), &run)
-                        .unwrap();
+                    (tools[tool].call)(arguments.as_object().unwrap(), &run).unwrap();
                 }
             });
         }

@@ -1,12 +1,11 @@
 //! `DiscardPadding` of Matroska and WebM (RFC 9559, 5.1.3.5.7): samples of a track's last block that
 //! are not meant to be heard.
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
-use super::{Bytes, ContainerProblem, MOST_PARTS, Marks};
+use super::{Marks, check_end};
+use crate::assets::format::{CLUSTER, Element, Flaw, SEGMENT, Source, next_element, number};
 
-const SEGMENT: u32 = 0x1853_8067;
-const CLUSTER: u32 = 0x1F43_B675;
 const BLOCK_GROUP: u32 = 0xA0;
 const BLOCK: u32 = 0xA1;
 const DISCARD_PADDING: u32 = 0x75A2;
@@ -14,123 +13,115 @@ const DISCARD_PADDING: u32 = 0x75A2;
 /// Clusters looked into, from the end. Tracks may end in different ones.
 const CLUSTERS: usize = 2;
 
-/// An element: its id, and where its content lies.
-struct Element {
-    id: u32,
-    body: Range<u64>,
+/// The padding at the end of track `id`. Fails if the segment or an element of it runs over the end of the file. In a
+/// live recording segment and clusters may have no size: the segment then lasts until the end of the file.
+pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
+    let mut marks = Marks::default();
+    let all = 0..source.len();
+    let mut segment = None;
+    each(source, all, |source, element| {
+        if element.id == SEGMENT {
+            marks.is_open = element.end.is_none();
+            segment.get_or_insert(element.body..element.end.unwrap_or(source.len()));
+        }
+        Ok(())
+    })?;
+    let Some(segment) = segment else {
+        return Ok(marks);
+    };
+    check_end(source, "segment", segment.end)?;
+    for cluster in last_clusters(source, segment)? {
+        each(source, cluster, |source, group| {
+            if let (BLOCK_GROUP, Some(end)) = (group.id, group.end) {
+                let padding = padding(source, group.body..end, id)?;
+                marks.end_padding = marks.end_padding.max(padding);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(marks)
 }
 
-/// The padding at the end of track `number`. Fails if the segment runs over the end of the file. A
-/// segment of unknown size, as a live stream has it, is not looked into.
-pub(super) fn marks(bytes: &mut Bytes, number: u32) -> Result<Marks, ContainerProblem> {
-    let Some(segment) = elements(bytes, 0..bytes.length)?
-        .into_iter()
-        .find(|element| element.id == SEGMENT)
-    else {
-        return Ok(Marks::default());
-    };
-    if segment.body.end > bytes.length {
-        let missing = segment.body.end - bytes.length;
-        return Err(ContainerProblem::Truncated {
-            part: "segment",
-            missing,
-        });
-    }
-    let mut end_padding = 0;
-    let top = elements(bytes, segment.body)?;
-    for cluster in top
-        .iter()
-        .rev()
-        .filter(|element| element.id == CLUSTER)
-        .take(CLUSTERS)
-    {
-        for group in elements(bytes, cluster.body.clone())? {
-            if group.id == BLOCK_GROUP {
-                end_padding = end_padding.max(padding(bytes, group.body, number)?);
+/// Where the content of the last clusters lies. A cluster of no size lasts until the next element of the
+/// segment: those have ids of four bytes, and those in a cluster have shorter ones.
+fn last_clusters(source: &mut Source, segment: Range<u64>) -> Result<VecDeque<Range<u64>>, Flaw> {
+    let mut last = VecDeque::new();
+    let end = segment.end;
+    let mut at = segment.start;
+    while at < end {
+        source.seek(at, "a segment")?;
+        let element = next_element(source)?;
+        if element.id >= 1 << 24
+            && let Some(open) = last.back_mut()
+        {
+            close(open, at);
+        }
+        if element.id == CLUSTER {
+            last.push_back(element.body..element.end.unwrap_or(end));
+            if last.len() > CLUSTERS {
+                last.pop_front();
             }
         }
+        at = match element.end {
+            Some(next) => {
+                check_end(source, "last element", next)?;
+                next
+            }
+            None if element.id == CLUSTER => element.body,
+            None => break,
+        };
     }
-    Ok(Marks {
-        edits: Vec::new(),
-        end_padding,
-    })
+    Ok(last)
 }
 
-/// The padding of one block group in nanoseconds, if it is of track `number`.
-fn padding(bytes: &mut Bytes, group: Range<u64>, number: u32) -> Result<u64, ContainerProblem> {
+/// Ends a cluster where the next element of the segment begins.
+fn close(cluster: &mut Range<u64>, at: u64) {
+    cluster.end = cluster.end.min(at);
+}
+
+/// The padding of one block group in nanoseconds, if it is of track `id`.
+fn padding(source: &mut Source, group: Range<u64>, id: u32) -> Result<u64, Flaw> {
     let mut ours = false;
     let mut padding = 0;
-    for element in elements(bytes, group)? {
-        bytes.seek(element.body.start)?;
-        match element.id {
-            BLOCK => ours = vint(bytes)? == Some(number.into()),
+    each(source, group, |source, element| {
+        match (element.id, element.end) {
+            (BLOCK, _) => ours = number(source)?.0 == u64::from(id),
             // Negative padding would be at the block's start.
-            DISCARD_PADDING => padding = signed(bytes, element.body)?.try_into().unwrap_or(0),
+            (DISCARD_PADDING, Some(end)) => {
+                let bytes = source.bytes((end - element.body).min(8), "a padding")?;
+                padding = signed(&bytes).try_into().unwrap_or(0);
+            }
             _ => {}
         }
-    }
+        Ok(())
+    })?;
     Ok(if ours { padding } else { 0 })
 }
 
-/// The elements in `range`, without what is in them, up to one of unknown size.
-fn elements(bytes: &mut Bytes, range: Range<u64>) -> Result<Vec<Element>, ContainerProblem> {
-    let mut elements = Vec::new();
+/// Calls `see` for each element in `range`, but not for its children. Stops after an element without a size.
+fn each(
+    source: &mut Source,
+    range: Range<u64>,
+    mut see: impl FnMut(&mut Source, &Element) -> Result<(), Flaw>,
+) -> Result<(), Flaw> {
     let mut at = range.start;
-    while at < range.end {
-        if elements.len() >= MOST_PARTS {
-            return Err(ContainerProblem::Malformed("element structure"));
+    while at < range.end && at < source.len() {
+        source.seek(at, "an element")?;
+        let element = next_element(source)?;
+        see(source, &element)?;
+        match element.end {
+            Some(end) => at = end,
+            None => break,
         }
-        bytes.seek(at)?;
-        let id = element_id(bytes)?;
-        let Some(size) = vint(bytes)? else {
-            break;
-        };
-        let body = bytes.at..bytes.at.saturating_add(size);
-        at = body.end;
-        elements.push(Element { id, body });
     }
-    Ok(elements)
+    Ok(())
 }
 
-/// An id keeps the bits that give its length.
-fn element_id(bytes: &mut Bytes) -> Result<u32, ContainerProblem> {
-    let [first] = bytes.read()?;
-    if first < 0x10 {
-        return Err(ContainerProblem::Malformed("element structure"));
-    }
-    let mut id = u32::from(first);
-    for _ in 0..first.leading_zeros() {
-        let [next] = bytes.read()?;
-        id = id << 8 | u32::from(next);
-    }
-    Ok(id)
-}
-
-/// A number of variable length; `None` if all its bits are set, which stands for "unknown".
-fn vint(bytes: &mut Bytes) -> Result<Option<u64>, ContainerProblem> {
-    let [first] = bytes.read()?;
-    if first == 0 {
-        return Err(ContainerProblem::Malformed("element structure"));
-    }
-    let more = first.leading_zeros();
-    let mut value = u64::from(first) & (0x7F >> more);
-    for _ in 0..more {
-        let [next] = bytes.read()?;
-        value = value << 8 | u64::from(next);
-    }
-    let unknown = (1 << (7 * (more + 1))) - 1;
-    Ok((value != unknown).then_some(value))
-}
-
-fn signed(bytes: &mut Bytes, body: Range<u64>) -> Result<i64, ContainerProblem> {
-    let mut value = 0_i64;
-    for at in body.start..body.end.min(body.start + 8) {
-        let [next] = bytes.read()?;
-        value = if at == body.start {
-            i64::from(next.cast_signed())
-        } else {
-            value << 8 | i64::from(next)
-        };
-    }
-    Ok(value)
+fn signed(bytes: &[u8]) -> i64 {
+    let sign = bytes
+        .first()
+        .map_or(0, |first| i64::from(first.cast_signed() >> 7));
+    bytes
+        .iter()
+        .fold(sign, |value, byte| value << 8 | i64::from(*byte))
 }

@@ -3,16 +3,14 @@
 
 use std::ops::Range;
 
-use super::{Bytes, ContainerProblem, MOST_PARTS, Marks};
+use super::{Marks, check_end};
+use crate::assets::format::{BoxHeader, Flaw, Source, broken, next_box};
+
+/// Boxes looked at side by side. A day of fragments has 50 000.
+const MOST_PARTS: usize = 1_000_000;
 
 /// More edits than any film has.
 const MOST_EDITS: u32 = 100_000;
-
-/// A box: its type, and where its content lies.
-struct Atom {
-    kind: [u8; 4],
-    body: Range<u64>,
-}
 
 /// One entry of an edit list. The duration counts in the movie's time scale, the start in the track's.
 struct Edit {
@@ -21,35 +19,31 @@ struct Edit {
 }
 
 /// The edits of track `id`. Fails if a box runs over the end of the file.
-pub(super) fn marks(bytes: &mut Bytes, id: u32) -> Result<Marks, ContainerProblem> {
-    let top = atoms(bytes, 0..bytes.length)?;
-    if let Some(cut) = top.iter().find(|atom| atom.body.end > bytes.length) {
-        let part = if cut.kind == *b"mdat" {
-            "media data"
-        } else {
-            "last box"
+pub(super) fn marks(source: &mut Source, id: u32) -> Result<Marks, Flaw> {
+    let all = 0..source.len();
+    let top = boxes(source, all)?;
+    for each in &top {
+        let part = match &each.kind {
+            b"mdat" => "media data",
+            _ => "last box",
         };
-        return Err(ContainerProblem::Truncated {
-            part,
-            missing: cut.body.end - bytes.length,
-        });
+        check_end(source, part, each.end)?;
     }
-    let moov = find(&top, *b"moov").ok_or(ContainerProblem::Missing("movie header"))?;
-    let moov = atoms(bytes, moov.body.clone())?;
-    let movie_scale = match find(&moov, *b"mvhd") {
-        Some(mvhd) => time_scale(bytes, mvhd)?,
-        None => return Err(ContainerProblem::Missing("movie header")),
+    let moov = match find(&top, *b"moov") {
+        Some(moov) => inside(source, moov)?,
+        None => Vec::new(),
     };
-    for trak in moov.iter().filter(|atom| atom.kind == *b"trak") {
-        let trak = atoms(bytes, trak.body.clone())?;
-        let is_ours = match find(&trak, *b"tkhd") {
-            Some(tkhd) => track_id(bytes, tkhd)? == id,
-            None => false,
-        };
-        if is_ours {
+    let Some(mvhd) = find(&moov, *b"mvhd") else {
+        return broken("it has no movie header");
+    };
+    let movie_scale = field(source, mvhd)?;
+    for trak in moov.iter().filter(|each| each.kind == *b"trak") {
+        let trak = inside(source, trak)?;
+        let track = find(&trak, *b"tkhd").map(|tkhd| field(source, tkhd));
+        if track.transpose()? == Some(id) {
             return Ok(Marks {
-                edits: edits(bytes, &trak, movie_scale)?,
-                end_padding: 0,
+                edits: edits(source, &trak, movie_scale)?,
+                ..Marks::default()
             });
         }
     }
@@ -58,21 +52,18 @@ pub(super) fn marks(bytes: &mut Bytes, id: u32) -> Result<Marks, ContainerProble
 
 /// The played ranges, in the track's time scale.
 fn edits(
-    bytes: &mut Bytes,
-    trak: &[Atom],
+    source: &mut Source,
+    trak: &[BoxHeader],
     movie_scale: u32,
-) -> Result<Vec<Range<i64>>, ContainerProblem> {
+) -> Result<Vec<Range<i64>>, Flaw> {
     let (Some(edts), Some(mdia)) = (find(trak, *b"edts"), find(trak, *b"mdia")) else {
         return Ok(Vec::new());
     };
-    let (edts, mdia) = (
-        atoms(bytes, edts.body.clone())?,
-        atoms(bytes, mdia.body.clone())?,
-    );
+    let (edts, mdia) = (inside(source, edts)?, inside(source, mdia)?);
     let (Some(elst), Some(mdhd)) = (find(&edts, *b"elst"), find(&mdia, *b"mdhd")) else {
         return Ok(Vec::new());
     };
-    let track_scale = time_scale(bytes, mdhd)?;
+    let track_scale = field(source, mdhd)?;
     let played = |Edit { duration, start }: Edit| {
         // In a fragmented file the duration is 0: to the end.
         let length = match duration {
@@ -82,36 +73,36 @@ fn edits(
         start..start.saturating_add(length)
     };
     // A start of −1 is an empty edit: silence before the track, which ffmpeg does not write either.
-    Ok(entries(bytes, elst)?
+    Ok(entries(source, elst)?
         .into_iter()
         .filter(|edit| edit.start >= 0)
         .map(played)
         .collect())
 }
 
-fn entries(bytes: &mut Bytes, elst: &Atom) -> Result<Vec<Edit>, ContainerProblem> {
-    bytes.seek(elst.body.start)?;
-    let [version, ..] = bytes.read::<4>()?;
-    let count = u32::from_be_bytes(bytes.read()?);
+fn entries(source: &mut Source, elst: &BoxHeader) -> Result<Vec<Edit>, Flaw> {
+    const PART: &str = "an edit list";
+    let version = version(source, elst)?;
+    let count = u32::from_be_bytes(source.exact(PART)?);
     let size = if version == 1 { 20 } else { 12 };
-    if count > MOST_EDITS || u64::from(count) * size + 8 > elst.body.end - elst.body.start {
-        return Err(ContainerProblem::Malformed("edit list"));
+    if count > MOST_EDITS || u64::from(count) * size + 8 > elst.end - elst.body {
+        return broken("its edit list is malformed");
     }
     let mut edits = Vec::new();
     for _ in 0..count {
         edits.push(if version == 1 {
             Edit {
-                duration: u64::from_be_bytes(bytes.read()?),
-                start: i64::from_be_bytes(bytes.read()?),
+                duration: u64::from_be_bytes(source.exact(PART)?),
+                start: i64::from_be_bytes(source.exact(PART)?),
             }
         } else {
-            let duration = u32::from_be_bytes(bytes.read()?).into();
             Edit {
-                duration,
-                start: i32::from_be_bytes(bytes.read()?).into(),
+                duration: u32::from_be_bytes(source.exact(PART)?).into(),
+                start: i32::from_be_bytes(source.exact(PART)?).into(),
             }
         });
-        let _rate = bytes.read::<4>()?;
+        // The rate.
+        source.skip(4, PART)?;
     }
     Ok(edits)
 }
@@ -122,50 +113,41 @@ fn rescaled(time: u64, from: u32, to: u32) -> i64 {
     i64::try_from((u128::from(time) * to + from / 2) / from).unwrap_or(i64::MAX)
 }
 
-/// The time scale of an `mvhd` or `mdhd`, units per second.
-fn time_scale(bytes: &mut Bytes, header: &Atom) -> Result<u32, ContainerProblem> {
-    bytes.seek(header.body.start)?;
-    let [version, ..] = bytes.read::<4>()?;
-    bytes.seek(header.body.start + if version == 1 { 20 } else { 12 })?;
-    Ok(u32::from_be_bytes(bytes.read()?))
+/// The field after the two times of a header: the time scale of an `mvhd` or `mdhd`, in units per second, or the
+/// track id of a `tkhd`.
+fn field(source: &mut Source, header: &BoxHeader) -> Result<u32, Flaw> {
+    let times = if version(source, header)? == 1 { 16 } else { 8 };
+    source.skip(times, "a header")?;
+    Ok(u32::from_be_bytes(source.exact("a header")?))
 }
 
-fn track_id(bytes: &mut Bytes, tkhd: &Atom) -> Result<u32, ContainerProblem> {
-    bytes.seek(tkhd.body.start)?;
-    let [version, ..] = bytes.read::<4>()?;
-    bytes.seek(tkhd.body.start + if version == 1 { 20 } else { 12 })?;
-    Ok(u32::from_be_bytes(bytes.read()?))
+/// The version of a box. It precedes the content, together with 24 flags.
+fn version(source: &mut Source, header: &BoxHeader) -> Result<u8, Flaw> {
+    source.seek(header.body, "a box")?;
+    let [version, _, _, _] = source.exact("a box")?;
+    Ok(version)
 }
 
-fn find(atoms: &[Atom], kind: [u8; 4]) -> Option<&Atom> {
-    atoms.iter().find(|atom| atom.kind == kind)
+fn find(boxes: &[BoxHeader], kind: [u8; 4]) -> Option<&BoxHeader> {
+    boxes.iter().find(|each| each.kind == kind)
+}
+
+fn inside(source: &mut Source, outer: &BoxHeader) -> Result<Vec<BoxHeader>, Flaw> {
+    boxes(source, outer.body..outer.end)
 }
 
 /// The boxes in `range`, without what is in them.
-fn atoms(bytes: &mut Bytes, range: Range<u64>) -> Result<Vec<Atom>, ContainerProblem> {
-    let mut atoms = Vec::new();
+fn boxes(source: &mut Source, range: Range<u64>) -> Result<Vec<BoxHeader>, Flaw> {
+    let mut boxes = Vec::new();
     let mut at = range.start;
     while at.saturating_add(8) <= range.end {
-        if atoms.len() >= MOST_PARTS {
-            return Err(ContainerProblem::Malformed("box structure"));
+        if boxes.len() >= MOST_PARTS {
+            return broken("its box structure is malformed");
         }
-        bytes.seek(at)?;
-        let size = u32::from_be_bytes(bytes.read()?);
-        let kind = bytes.read()?;
-        let (header, size) = match size {
-            0 => (8, range.end - at),
-            1 => (16, u64::from_be_bytes(bytes.read()?)),
-            size => (8, size.into()),
-        };
-        if size < header {
-            return Err(ContainerProblem::Malformed("box structure"));
-        }
-        let end = at.saturating_add(size);
-        atoms.push(Atom {
-            kind,
-            body: at + header..end,
-        });
-        at = end;
+        source.seek(at, "a box")?;
+        let next = next_box(source, range.end)?;
+        at = next.end;
+        boxes.push(next);
     }
-    Ok(atoms)
+    Ok(boxes)
 }

@@ -1,21 +1,20 @@
 //! What `ffprobe` finds in a media file, as far as the tools need it.
 
-use std::{ffi::OsString, path::Path};
+use std::path::Path;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{
-    DEMUXERS, FFPROBE, FORMATS, INPUT, Limits, corrupt,
+    DEMUXERS, FFPROBE, FORMATS, INPUT, Limits, corrupt, is_foreign,
     process::{Ended, Program},
-    words::{Cause, cause, is_foreign},
+    unclear, words,
 };
 use crate::servers::{
     files::open_regular,
     tool::{Run, ToolError},
 };
 
-/// A media file.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Film {
     /// In seconds, where it is known.
@@ -26,8 +25,7 @@ pub(in super::super) struct Film {
     pub(in super::super) audio: Vec<String>,
 }
 
-/// A video track.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(in super::super) struct Video {
     /// FFmpeg's name.
     pub(in super::super) codec: String,
@@ -36,54 +34,12 @@ pub(in super::super) struct Video {
     pub(in super::super) height: u32,
 }
 
-#[derive(Deserialize)]
-struct Probed {
-    #[serde(default)]
-    streams: Vec<Stream>,
-    format: Option<Format>,
-}
-
-#[derive(Deserialize)]
-struct Format {
-    /// A decimal number.
-    duration: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Stream {
-    codec_type: Option<String>,
-    codec_name: Option<String>,
-    width: Option<u32>,
-    height: Option<u32>,
-    #[serde(default)]
-    disposition: Disposition,
-}
-
-#[derive(Deserialize, Default)]
-struct Disposition {
-    #[serde(default)]
-    attached_pic: u8,
-}
-
 impl Film {
-    /// Asks ffprobe.
     pub(super) fn look(path: &Path, limits: Limits, run: &Run<'_>) -> Result<Self, ToolError> {
-        let arguments = [
-            "-hide_banner",
-            "-v",
-            "error",
-            "-protocol_whitelist",
-            "file",
-            "-format_whitelist",
-            DEMUXERS,
-            "-of",
-            "json",
-            "-show_entries",
-            "format=duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic",
-            "-i",
-            INPUT,
-        ]
-        .map(OsString::from);
+        let arguments = words(&format!(
+            "-hide_banner -v error -protocol_whitelist file -format_whitelist {DEMUXERS} -of json -show_entries \
+             format=duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic -i {INPUT}"
+        ));
         let ended = Program {
             name: FFPROBE,
             arguments: &arguments,
@@ -102,60 +58,56 @@ impl Film {
     }
 
     fn parse(json: &str) -> Result<Self, serde_json::Error> {
-        let probed: Probed = serde_json::from_str(json)?;
-        let duration = probed.format.and_then(|format| format.duration);
-        let (mut video, mut audio) = (None, Vec::new());
-        for stream in probed.streams {
-            let codec = stream.codec_name.unwrap_or_else(|| "unknown".to_owned());
-            match stream.codec_type.as_deref() {
-                Some("video") if stream.disposition.attached_pic == 0 && video.is_none() => {
-                    video = Some(Video {
-                        codec,
-                        width: stream.width.unwrap_or_default(),
-                        height: stream.height.unwrap_or_default(),
-                    });
-                }
-                Some("audio") => audio.push(codec),
-                _ => {}
-            }
-        }
-        Ok(Self {
+        let probed: Value = serde_json::from_str(json)?;
+        let duration = probed.pointer("/format/duration").and_then(Value::as_str);
+        let mut film = Self {
             duration: duration
                 .and_then(|seconds| seconds.parse().ok())
                 .filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0),
-            video,
-            audio,
-        })
-    }
-
-    /// The parts of a tool's answer that tell of a film.
-    pub(in super::super) fn to_json(&self) -> Value {
-        let video = self.video.as_ref().map(
-            |video| json!({"codec": video.codec, "width": video.width, "height": video.height}),
-        );
-        json!({"duration_seconds": self.duration, "video": video, "audio": self.audio})
+            video: None,
+            audio: Vec::new(),
+        };
+        let streams = probed.get("streams").and_then(Value::as_array);
+        for stream in streams.into_iter().flatten() {
+            let text = |name: &str| stream.get(name).and_then(Value::as_str);
+            let number = |pointer: &str| {
+                let number = stream.pointer(pointer).and_then(Value::as_u64);
+                number
+                    .and_then(|number| number.try_into().ok())
+                    .unwrap_or(0)
+            };
+            let codec = text("codec_name").unwrap_or("unknown").to_owned();
+            let is_cover = number("/disposition/attached_pic") > 0;
+            match text("codec_type") {
+                Some("video") if !is_cover && film.video.is_none() => {
+                    film.video = Some(Video {
+                        codec,
+                        width: number("/width"),
+                        height: number("/height"),
+                    });
+                }
+                Some("audio") => film.audio.push(codec),
+                _ => {}
+            }
+        }
+        Ok(film)
     }
 }
 
-/// Why a file is not read.
+/// Makes the error of a file that ffprobe does not read.
 fn refused(path: &Path, ended: &Ended) -> ToolError {
-    let refused = |problem: String| ToolError::Argument {
-        argument: "input_uri",
-        problem: format!("{} {problem}", path.display()),
-    };
     if is_foreign(&ended.stderr) {
-        return refused(format!(
-            "is in no format this tool reads; it reads {FORMATS}"
-        ));
+        let path = path.display();
+        let problem = format!("{path} is in no format this tool reads; it reads {FORMATS}");
+        return ToolError::argument("input_uri", problem);
     }
-    match cause(FFPROBE, ended) {
-        Cause::Known(error) => error,
-        Cause::Input(line) | Cause::Unclear(line) => corrupt(path, &line),
-    }
+    unclear(FFPROBE, path, ended).map_or_else(|error| error, |line| corrupt(path, &line))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -20,21 +20,20 @@ use crate::{
     servers::tool::{Run, ToolError},
 };
 
-/// How often a running program is looked after.
+/// The interval at which a running program is checked.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// How often its output is measured: there may be thousands of files.
+/// The interval at which its output is measured: there may be thousands of files.
 const MEASURED_EVERY: Duration = Duration::from_millis(500);
 
-/// Of stdout and of the end of stderr, what is kept. All of both is read: a program that reports its
+/// Bytes of stdout, and of the end of stderr, that are kept. Both are read to their ends: a program that reports its
 /// progress for hours must not meet a closed pipe.
 const STDOUT_KEPT: usize = 4 << 20;
 const STDERR_KEPT: usize = 16 << 10;
 
-/// A longer line of stdout is taken for several.
+/// A longer line of stdout is treated as several lines.
 const LINE: u64 = 64 << 10;
 
-/// A program to be run.
 pub(super) struct Program<'a> {
     pub(super) name: &'static str,
     pub(super) arguments: &'a [OsString],
@@ -66,7 +65,30 @@ impl Program<'_> {
         run.check_cancelled()?;
         let (name, output, limits) = (self.name, self.output, self.limits);
         let (mut running, stdout, stderr) = self.start()?;
-        let mut watch = Watch::begin(name, output, limits);
+        let begun = Instant::now();
+        let mut measured = begun;
+        let check_size = || match output {
+            Some(output) if size(output) > limits.bytes => {
+                let most = limits.bytes;
+                Err(ToolError::Failed(format!(
+                    "{name} was ended: its output is larger than {most} bytes, the most that is made"
+                )))
+            }
+            _ => Ok(()),
+        };
+        let mut check = || {
+            if begun.elapsed() > limits.time {
+                let longest = limits.time;
+                return Err(ToolError::Failed(format!(
+                    "{name} was ended: it timed out after {longest:?}"
+                )));
+            }
+            if measured.elapsed() < MEASURED_EVERY {
+                return Ok(());
+            }
+            measured = Instant::now();
+            check_size()
+        };
         let (send, lines) = mpsc::channel();
         thread::scope(|scope| {
             let tail = scope.spawn(move || tail(stderr));
@@ -83,12 +105,12 @@ impl Program<'_> {
                 match lines.recv_timeout(HEARTBEAT) {
                     Ok(line) => take(&line, &mut text, report),
                     Err(RecvTimeoutError::Timeout) => {}
-                    // It has closed its stdout and is about to end.
+                    // The program has closed its stdout and is about to end.
                     Err(RecvTimeoutError::Disconnected) => thread::sleep(HEARTBEAT / 10),
                 }
-                let checked = run.check_cancelled().and_then(|()| watch.check());
+                let checked = run.check_cancelled().and_then(|()| check());
                 if let Err(error) = checked {
-                    // The error says more than how it ended.
+                    // The error says more than the exit status.
                     drop(running);
                     return Err(error);
                 }
@@ -97,7 +119,7 @@ impl Program<'_> {
             for line in lines {
                 take(&line, &mut text, report);
             }
-            watch.check_size()?;
+            check_size()?;
             let stderr = tail.join().unwrap_or_default();
             let status = status.map_err(|error| {
                 ToolError::Failed(format!("cannot tell how {name} ended: {error}"))
@@ -118,7 +140,7 @@ impl Program<'_> {
         let mut command = Command::new(name);
         command
             .args(arguments)
-            // Would make it write a log into its working directory.
+            // This variable makes FFmpeg write a log into its working directory.
             .env_remove("FFREPORT")
             .stdin(self.input)
             .stdout(Stdio::piped())
@@ -133,53 +155,6 @@ impl Program<'_> {
             (Some(stdout), Some(stderr)) => Ok((running, stdout, stderr)),
             _ => Err(ToolError::Failed(format!("{name} has no pipes"))),
         }
-    }
-}
-
-/// Holds a program to its limits.
-struct Watch<'a> {
-    name: &'static str,
-    output: Option<&'a Path>,
-    limits: Limits,
-    begun: Instant,
-    measured: Instant,
-}
-
-impl<'a> Watch<'a> {
-    fn begin(name: &'static str, output: Option<&'a Path>, limits: Limits) -> Self {
-        let begun = Instant::now();
-        Self {
-            name,
-            output,
-            limits,
-            begun,
-            measured: begun,
-        }
-    }
-
-    /// Fails beyond a limit.
-    fn check(&mut self) -> Result<(), ToolError> {
-        let (name, longest) = (self.name, self.limits.time);
-        if self.begun.elapsed() > longest {
-            return Err(ToolError::Failed(format!(
-                "{name} was ended: it timed out after {longest:?}"
-            )));
-        }
-        if self.measured.elapsed() < MEASURED_EVERY {
-            return Ok(());
-        }
-        self.measured = Instant::now();
-        self.check_size()
-    }
-
-    fn check_size(&self) -> Result<(), ToolError> {
-        let (name, most) = (self.name, self.limits.bytes);
-        if self.output.is_some_and(|output| size(output) > most) {
-            return Err(ToolError::Failed(format!(
-                "{name} was ended: its output is larger than {most} bytes, the most that is made"
-            )));
-        }
-        Ok(())
     }
 }
 
@@ -209,7 +184,6 @@ fn next_line(stream: &mut impl BufRead) -> Option<String> {
     }
 }
 
-/// The last of a stream.
 fn tail(mut stream: impl Read) -> String {
     let (mut kept, mut block) = (Vec::new(), [0; 4096]);
     loop {
@@ -240,7 +214,7 @@ struct Running {
 }
 
 impl Running {
-    /// Looks without reaping, so that the id, which is also the group's, stays its own.
+    /// Checks without reaping, so that the id, which is also the group's, is not used again.
     fn has_ended(&self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(self.pid()), look), Ok(None))
@@ -249,7 +223,7 @@ impl Running {
     /// Kills what is left of the group, and reaps the program. What it made is scratch: there is
     /// nothing to end gracefully for.
     fn end(&mut self) -> io::Result<std::process::ExitStatus> {
-        // It fails only if nobody is left.
+        // This fails only if the group is empty.
         let _ = kill_process_group(self.pid(), Signal::KILL);
         self.child.wait()
     }
@@ -261,7 +235,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Once it is reaped, its id may be somebody else's.
+        // After reaping, the id may belong to another process.
         if let Ok(None) = self.child.try_wait() {
             let _ = self.end();
         }

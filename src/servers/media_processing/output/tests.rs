@@ -5,6 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
+use crate::servers::files::local_path;
 
 fn names(directory: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("readable");
@@ -35,7 +36,7 @@ fn a_file_appears_at_its_place_only_when_finished() {
         (names(&scratch), written.bytes),
         (vec!["out.wav".to_owned()], 50)
     );
-    let bytes = fs::read(&written.path).expect("readable");
+    let bytes = fs::read(scratch.path().join("out.wav")).expect("readable");
     assert_eq!(bytes[..12], *b"RIFF\x2a\0\0\0WAVE");
     assert_eq!(bytes[36..], *b"data\x06\0\0\0\x01\0\xfe\xff\x03\0");
 }
@@ -57,10 +58,11 @@ fn a_file_that_came_into_being_meanwhile_is_not_overwritten() {
     let output =
         Output::create(&Place::At(path.clone()), Format::Wav, 8000, Width::Mono).expect("created");
     fs::write(&path, "theirs").expect("written");
-    assert!(matches!(
-        output.finish(),
-        Err(OutputProblem::Place(PlaceError::Exists(_)))
-    ));
+    let refused = output.finish().expect_err("taken").to_string();
+    assert!(
+        refused.contains("exists already, and is not overwritten"),
+        "{refused}"
+    );
     assert_eq!(fs::read(&path).expect("readable"), b"theirs");
     assert_eq!(names(&scratch), ["out.wav"]);
 }
@@ -74,7 +76,8 @@ fn new_files_in_a_directory_have_names_of_their_own() {
     };
     let finished = || {
         let output = Output::create(&place, Format::Flac, 8000, Width::Stereo).expect("created");
-        output.finish().expect("finished").path
+        let uri = output.finish().expect("finished").uri;
+        local_path("output_uri", &uri).expect("a file")
     };
     let (first, second) = (finished(), finished());
     assert_ne!(first, second);
@@ -108,6 +111,10 @@ fn a_rate_no_header_can_hold_is_refused() {
     let scratch = TempDir::new().expect("a directory");
     let place = Place::At(scratch.path().join("out.wav"));
     let refused = Output::create(&place, Format::Wav, u32::MAX, Width::Stereo);
-    assert!(matches!(refused, Err(OutputProblem::Rate(u32::MAX))));
+    let refused = refused.err().expect("refused").to_string();
+    assert!(
+        refused.contains("cannot hold 4294967295 samples per second"),
+        "{refused}"
+    );
     assert!(names(&scratch).is_empty());
 }

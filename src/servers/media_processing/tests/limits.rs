@@ -174,16 +174,7 @@ fn an_existing_file_is_not_overwritten() {
 
 /// A film that takes far longer to make than any test waits: its source has no end.
 fn endless(input: &Input<'_>, output: &Path) -> Result<(), ToolError> {
-    let how = [
-        "-filter_complex",
-        "testsrc=size=640x480:rate=25[v]",
-        "-map",
-        "[v]",
-        "-c:v",
-        "libx264",
-        "-f",
-        "matroska",
-    ];
+    let how = "-filter_complex testsrc=size=640x480:rate=25[v] -map [v] -c:v libx264 -f matroska";
     input.make(&words(how), Output::File(output))
 }
 

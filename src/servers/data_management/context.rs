@@ -1,0 +1,154 @@
+//! JSON values under keys, each until it expires: `context_cacher` (CAP-DAT-003) and `context_reader`.
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{
+    OptionalExtension,
+    TransactionBehavior::{Deferred, Immediate},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Place, database::Database, document};
+use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
+
+/// Seconds a value is kept where nothing is said, and at most: an hour, 30 days.
+const DEFAULT_TTL: i64 = 3600;
+const MAX_TTL: i64 = 30 * 24 * 3600;
+
+/// The largest value that is kept, as JSON: 16 MiB.
+const MOST_BYTES: usize = 16 << 20;
+
+#[derive(Deserialize)]
+struct Cached {
+    context_data: Value,
+    cache_key: String,
+    ttl: Option<Value>,
+}
+
+/// `context_cacher`: keeps a value.
+pub(super) fn context_cacher(place: Place) -> Tool {
+    Tool {
+        name: "context_cacher",
+        title: "Cache context",
+        description: "Keep a JSON value under a key for some time, in place of what the key had. context_reader \
+            gives it back. At most 16 MiB; an hour unless `ttl` says otherwise, 30 days at most.",
+        input: object(
+            &["context_data", "cache_key"],
+            json!({
+                "context_data": {
+                    "description": "any JSON value; a string that is a file:// URI or begins with /, ./ or ../ \
+                        is a file whose content is kept: JSON, or else UTF-8 text"
+                },
+                "cache_key": {"type": "string", "minLength": 1, "maxLength": 512},
+                "ttl": {
+                    "type": "integer", "minimum": 1, "maximum": MAX_TTL, "default": DEFAULT_TTL,
+                    "description": "seconds"
+                }
+            }),
+        ),
+        output: record(json!({
+            "cached": {"const": true},
+            "cache_key": {"type": "string"},
+            "expires_at": {"type": "string", "format": "date-time"},
+            "replaced": {"type": "boolean", "description": "whether the key had a value"}
+        })),
+        effect: Effect::Replacing,
+        world: World::Closed,
+        programs: &[],
+        call: tool::call(move |arguments, run: &Run<'_>| cache(&place, arguments, run)),
+    }
+}
+
+/// `context_reader`: gives back a value.
+pub(super) fn context_reader(place: Place) -> Tool {
+    Tool {
+        name: "context_reader",
+        title: "Read cached context",
+        description: "Give back the JSON value that context_cacher keeps under a key. A key that has none, or \
+            whose value has expired, is an answer (found: false), not an error.",
+        input: record(json!({"cache_key": {"type": "string", "minLength": 1, "maxLength": 512}})),
+        output: record(json!({
+            "found": {"type": "boolean"},
+            "context_data": {"description": "null where nothing was found"},
+            "expires_at": {"type": ["string", "null"], "format": "date-time"}
+        })),
+        effect: Effect::ReadOnly,
+        world: World::Closed,
+        programs: &[],
+        call: tool::call(move |wanted: &Wanted, _: &Run<'_>| read(&place, &wanted.cache_key)),
+    }
+}
+
+fn cache(place: &Place, arguments: &Cached, run: &Run<'_>) -> Result<Value, ToolError> {
+    let key = &arguments.cache_key;
+    let data = document::by_value_or_explicit_file("context_data", &arguments.context_data)?;
+    let data = data.to_string();
+    if data.len() > MOST_BYTES {
+        let bytes = data.len();
+        let problem = format!("it has {bytes} bytes as JSON, at most {MOST_BYTES} are kept");
+        return Err(ToolError::argument("context_data", problem));
+    }
+    let now = place.clock.timestamp();
+    let expires = expiry(now, arguments.ttl.as_ref())?;
+    run.check_cancelled()?;
+    let replaced =
+        Database::open(&place.database)?.within("cache in", Immediate, |transaction| {
+            transaction.execute("DELETE FROM context WHERE expires <= ?", [now.as_second()])?;
+            let replaced = transaction.execute("DELETE FROM context WHERE key = ?", [key])?;
+            transaction.execute(
+                "INSERT INTO context (key, data, expires) VALUES (?, ?, ?)",
+                (key, &data, expires.as_second()),
+            )?;
+            Ok(replaced > 0)
+        })?;
+    Ok(json!({
+        "cached": true, "cache_key": key, "expires_at": expires.to_string(), "replaced": replaced
+    }))
+}
+
+/// When a value that is cached now expires, in whole seconds.
+fn expiry(now: Timestamp, ttl: Option<&Value>) -> Result<Timestamp, ToolError> {
+    let seconds = match ttl {
+        None => DEFAULT_TTL,
+        Some(ttl) => ttl
+            .as_i64()
+            .filter(|seconds| (1..=MAX_TTL).contains(seconds))
+            .ok_or_else(|| {
+                let problem = format!("{ttl} is not a number of seconds from 1 to {MAX_TTL}");
+                ToolError::argument("ttl", problem)
+            })?,
+    };
+    Timestamp::from_second(now.as_second())
+        .and_then(|now| now.checked_add(SignedDuration::from_secs(seconds)))
+        .map_err(|error| ToolError::argument("ttl", error.to_string()))
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    cache_key: String,
+}
+
+fn read(place: &Place, key: &str) -> Result<Value, ToolError> {
+    let now = place.clock.timestamp().as_second();
+    let found = match Database::find(&place.database)? {
+        None => None,
+        Some(mut database) => database.within("read", Deferred, |transaction| {
+            transaction
+                .query_row(
+                    "SELECT data, expires FROM context WHERE key = ? AND expires > ?",
+                    (key, now),
+                    |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)),
+                )
+                .optional()
+        })?,
+    };
+    let Some((data, expires)) = found else {
+        return Ok(json!({"found": false, "context_data": null, "expires_at": null}));
+    };
+    let data: Value = serde_json::from_str(&data)
+        .map_err(|error| ToolError::Corrupt(format!("the cached value is not JSON: {error}")))?;
+    let expires = Timestamp::from_second(expires)
+        .ok()
+        .map(|at| at.to_string());
+    Ok(json!({"found": true, "context_data": data, "expires_at": expires}))
+}

@@ -1,0 +1,214 @@
+//! The full-text index: `result_indexer` (CAP-DAT-001) puts documents into it, `result_searcher` finds them.
+//!
+//! The index cuts words at spaces, and Chinese has none: its characters are indexed one by one,
+//! with an invisible space between them, and found again as a phrase.
+
+use rusqlite::{
+    Row,
+    TransactionBehavior::{Deferred, Immediate},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Place, database::Database, document};
+use crate::servers::tool::{self, Effect, Run, Tool, ToolError, World, object, record};
+
+const DEFAULT_LIMIT: i64 = 10;
+const MOST: i64 = 100;
+
+/// BM25 is better the smaller it is. Snippets are counted in tokens.
+const HITS: &str = "
+SELECT document.id, -bm25(leaf), snippet(leaf, 1, '', '', '…', 24), document.metadata
+FROM leaf JOIN document ON document.id = leaf.id
+WHERE leaf MATCH ?1 ORDER BY bm25(leaf), document.id LIMIT ?2";
+
+#[derive(Deserialize)]
+struct Entry {
+    results_data: Value,
+    #[serde(default)]
+    metadata: Value,
+}
+
+/// `result_indexer`: puts a document where `result_searcher` finds it.
+pub(super) fn result_indexer(place: Place) -> Tool {
+    Tool {
+        name: "result_indexer",
+        title: "Index results",
+        description: "Put a JSON document into the full-text index, with metadata of your own. All its strings \
+            can be found by result_searcher. The same document with the same metadata is indexed once, and has \
+            the same index_id every time.",
+        input: object(
+            &["results_data"],
+            json!({
+                "results_data": {
+                    "description": "any JSON value; a string is the path or file:// URI of a JSON file (64 MiB)"
+                },
+                "metadata": {"type": "object", "description": "comes back with every hit"}
+            }),
+        ),
+        output: record(json!({
+            "index_id": {"type": "string", "pattern": "^idx_[0-9a-f]{32}$"},
+            "indexed": {"const": true},
+            "entries": {"type": "integer", "minimum": 0, "description": "strings that can be found"},
+            "duplicate": {"type": "boolean", "description": "whether it was indexed before"}
+        })),
+        effect: Effect::Additive,
+        world: World::Closed,
+        programs: &[],
+        call: tool::call(move |entry, run: &Run<'_>| index(&place, entry, run)),
+    }
+}
+
+#[derive(Deserialize)]
+struct Search {
+    query: String,
+    limit: Option<i64>,
+}
+
+/// `result_searcher`: finds documents by their words.
+pub(super) fn result_searcher(place: Place) -> Tool {
+    Tool {
+        name: "result_searcher",
+        title: "Search indexed results",
+        description: "Find indexed documents that hold all the words given, best first. Case and accents do not \
+            matter; a word is found only whole. Words are taken literally: there are no operators.",
+        input: object(
+            &["query"],
+            json!({
+                "query": {"type": "string", "minLength": 1, "maxLength": 2000},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT}
+            }),
+        ),
+        output: record(json!({
+            "hits": {"type": "array", "items": record(json!({
+                "index_id": {"type": "string"},
+                "score": {"type": "number", "description": "BM25: more is better, within one answer"},
+                "snippet": {"type": "string"},
+                "metadata": {"type": ["object", "null"]}
+            }))},
+            "total": {"type": "integer", "minimum": 0, "description": "documents found, shown or not"}
+        })),
+        effect: Effect::ReadOnly,
+        world: World::Closed,
+        programs: &[],
+        call: tool::call(move |arguments, _: &Run<'_>| search(&place, arguments)),
+    }
+}
+
+fn index(place: &Place, entry: &Entry, run: &Run<'_>) -> Result<Value, ToolError> {
+    let content = document::by_value_or_file("results_data", &entry.results_data)?;
+    let id = document::id(&content, &entry.metadata);
+    let strings = document::strings(&content);
+    let text = seamed(&strings.join("\n"));
+    let entries = strings.len().cast_signed();
+    let now = place.clock.timestamp().to_string();
+    run.check_cancelled()?;
+    let added = Database::open(&place.database)?.within("index into", Immediate, |transaction| {
+        let added = transaction.execute(
+            "INSERT OR IGNORE INTO document (id, content, metadata, entries, indexed) VALUES (?, ?, ?, ?, ?)",
+            (&id, content.to_string(), entry.metadata.to_string(), entries, now),
+        )?;
+        if added > 0 {
+            transaction.execute("INSERT INTO leaf (id, text) VALUES (?, ?)", (&id, text))?;
+        }
+        Ok(added)
+    })?;
+    Ok(json!({"index_id": id, "indexed": true, "entries": entries, "duplicate": added == 0}))
+}
+
+fn search(place: &Place, search: &Search) -> Result<Value, ToolError> {
+    let limit = search.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST);
+    let query = query(&search.query);
+    let (Some(query), Some(mut database)) = (query, Database::find(&place.database)?) else {
+        return Ok(json!({"hits": [], "total": 0}));
+    };
+    let (hits, total) = database.within("search", Deferred, |transaction| {
+        let total: i64 = transaction.query_row(
+            "SELECT count(*) FROM leaf WHERE leaf MATCH ?",
+            [&query],
+            |row| row.get(0),
+        )?;
+        let mut statement = transaction.prepare(HITS)?;
+        let hits = statement.query_map((&query, limit), hit)?;
+        Ok((hits.collect::<Result<Vec<_>, _>>()?, total))
+    })?;
+    Ok(json!({"hits": hits, "total": total}))
+}
+
+fn hit(row: &Row<'_>) -> rusqlite::Result<Value> {
+    let (id, score, snippet, metadata): (String, f64, String, String) =
+        (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+    Ok(json!({
+        "index_id": id,
+        "score": score,
+        "snippet": unseamed(&snippet),
+        // Written by the indexer: always JSON.
+        "metadata": serde_json::from_str::<Value>(&metadata).unwrap_or_default(),
+    }))
+}
+
+/// A space of no width: the index cuts there, and nobody sees it.
+const SEAM: char = '\u{200B}';
+
+/// Words of a query that are looked for, at most.
+const MOST_WORDS: usize = 64;
+
+/// The text with a seam after each ideograph.
+fn seamed(text: &str) -> String {
+    let mut seamed = String::with_capacity(text.len());
+    for character in text.chars().filter(|character| *character != SEAM) {
+        if is_ideograph(character) {
+            seamed.extend([SEAM, character, SEAM]);
+        } else {
+            seamed.push(character);
+        }
+    }
+    seamed
+}
+
+/// The text as it was before.
+fn unseamed(text: &str) -> String {
+    text.replace(SEAM, "")
+}
+
+/// An FTS5 query for texts that hold all words of `text`. Each word is a quoted phrase, so that
+/// nothing in it is an operator; `None` if it has no letter and no digit.
+fn query(text: &str) -> Option<String> {
+    let words: Vec<String> = text
+        .split(|character: char| character.is_whitespace() || character.is_control())
+        .filter(|word| word.contains(char::is_alphanumeric))
+        .take(MOST_WORDS)
+        .map(|word| format!("\"{}\"", seamed(word).replace('"', "\"\"")))
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Han, Hiragana and Katakana: scripts that are written without spaces.
+fn is_ideograph(character: char) -> bool {
+    matches!(character,
+        '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{3FFFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_quoted_whatever_it_holds() {
+        assert_eq!(
+            query("fox NOT dog"),
+            Some(r#""fox" "NOT" "dog""#.to_owned())
+        );
+        assert_eq!(query(r#"a" OR "b"#), Some(r#""a""" "OR" """b""#.to_owned()));
+        assert_eq!(query("nul\0l"), Some(r#""nul" "l""#.to_owned()));
+        assert_eq!(query(" * - \" () "), None);
+    }
+
+    #[test]
+    fn seams_are_taken_out_again() {
+        let text = "机器 learning 学习。";
+        assert_ne!(seamed(text), text);
+        assert_eq!(unseamed(&seamed(text)), text);
+    }
+}
