@@ -157,19 +157,27 @@ fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
 fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<ExitCode, Stop> {
     let mut desk = opened?;
     let row = desk.find(id)?;
+    let whole = desk.reading.whole_of(row)?;
+    let row = &whole.step.row;
     let host = &desk.host;
     let settings = Settings {
         reuse: Reuse::Off,
         ..Settings::of(desk.project.clone())
     };
-    let repeated = repeat(&row, &desk.project, host, |task| {
+    let run = |task| {
         let arrived = Arrived::read(Ok(task), host.moment(), host);
         let answer = perform(&arrived, &settings, host, &Course::default(), &|_| ());
         Ran {
             outcome: answer.into_outcome(),
             operation: arrived.operation,
         }
-    });
+    };
+    let repeated = if whole.sealed {
+        repeat(row, &desk.project, host, run)
+    } else {
+        let why = "no link of the ledger seals it as it is; see `oneact verify`";
+        Repeated::Refused(why.to_owned())
+    };
     host.interrupts().stand_down();
     let code = match &repeated {
         Repeated::Refused(_) => 2,
@@ -177,9 +185,9 @@ fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<Ex
         Repeated::Compared(found) => u8::from(!found.differs.is_empty()),
     };
     Ok(if args.look.json {
-        printed(json::line(&document(&row, &repeated)), code)
+        printed(json::line(&document(row, &repeated)), code)
     } else {
-        printed(outcome(&row, &repeated), code)
+        printed(outcome(row, &repeated), code)
     })
 }
 

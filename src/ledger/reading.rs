@@ -8,11 +8,13 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     Place,
     begin::lock_of,
+    canonical::sha256,
     decision::Decision,
     naming::{Alone, Name, RecordError, find, last_session},
     past::linked,
     record::{Claim, ClaimState, Effects, Event, Link, Row, RowState, Session},
     store::{Store, StoreError, Tx, Which, Wish, read},
+    validity::sealed,
 };
 
 /// A ledger that is only looked at.
@@ -63,6 +65,8 @@ pub(crate) enum How {
 pub(crate) struct Whole {
     pub(crate) step: Step,
     pub(crate) decision: Decision,
+    /// Whether its link seals it, with its request and its answer.
+    pub(crate) sealed: bool,
     /// Its own links and those about it, in their order.
     pub(crate) links: Vec<Link>,
     /// The steps that repeated its answer.
@@ -236,7 +240,15 @@ impl Whole {
     fn of(tx: &mut Tx<'_>, links: &Links, step: Step) -> Result<Self, StoreError> {
         let mut again = tx.steps(&Which::reuses_of(&step.row.id), usize::MAX)?;
         again.sort_unstable();
+        let row = &step.row;
+        let own = match row.seq {
+            Some(seq) => tx.stored_link(seq)?,
+            None => None,
+        };
+        let request = row.request.as_ref().map(sha256);
+        let as_sent = request.is_none_or(|request| request == row.request_sha256);
         Ok(Self {
+            sealed: as_sent && own.is_some_and(|link| sealed(row, &link)),
             decision: Decision::of(tx, &step.row)?,
             links: links.about(&step.row),
             again,

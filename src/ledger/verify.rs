@@ -207,8 +207,6 @@ pub(crate) enum Part {
 pub(crate) enum Signers<'a> {
     /// No public key is known.
     Nobody,
-    /// Signatures are checked where there are any.
-    Known(&'a [PublicKey]),
     /// Signatures are checked, and the head must be signed.
     Demanded(&'a [PublicKey]),
 }
@@ -252,7 +250,8 @@ impl Ledger<'_> {
         self.store.place().clone_into(&mut verdict.place);
         verdict.head = head_says(written, signers);
         let unsigned = match (signers, &verdict.head) {
-            (Signers::Nobody | Signers::Known(_), _) | (_, HeadSays::Signed { .. }) => None,
+            (Signers::Nobody, _) | (_, HeadSays::Signed { .. }) => None,
+            (Signers::Demanded(_), HeadSays::Nothing) if verdict.links == 0 => None,
             (Signers::Demanded(_), _) => Some(Damage::NotSigned {
                 whose: Whose::HeadFile,
             }),
@@ -271,7 +270,7 @@ impl<'a> Signers<'a> {
     fn keys(self) -> Option<&'a [PublicKey]> {
         match self {
             Self::Nobody => None,
-            Self::Known(keys) | Self::Demanded(keys) => Some(keys),
+            Self::Demanded(keys) => Some(keys),
         }
     }
 }

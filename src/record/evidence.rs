@@ -22,14 +22,11 @@ pub(crate) fn verify<'h>(
     let anchors = anchors.map(read_anchors).transpose()?;
     let asked = signers.map(read_signers).transpose()?;
     let (mut ledger, key) = project.open(Wish::Read, host)?;
-    let own = match (&asked, key) {
-        (None, Some(key)) => public(&key),
-        _ => None,
-    };
-    let signers = match (&asked, &own) {
-        (Some(keys), _) => Signers::Demanded(keys),
-        (None, Some(keys)) => Signers::Known(keys),
-        (None, None) => Signers::Nobody,
+    let own = || key.and_then(|key| public(&key));
+    let keys = asked.or_else(own);
+    let signers = match &keys {
+        Some(keys) => Signers::Demanded(keys),
+        None => Signers::Nobody,
     };
     let verdict = ledger.verify(anchors.unwrap_or_default(), signers)?;
     Ok((ledger, verdict))

@@ -117,7 +117,7 @@ fn section(whole: &Whole, desk: &Desk, room: &mut Room) -> String {
         about(row, answer.as_ref(), desk),
         asked(row),
         decided(whole),
-        answered(row, answer.as_ref(), desk, room),
+        answered(whole, answer.as_ref(), desk, room),
         n = row.step_index,
     )
 }
@@ -225,7 +225,8 @@ fn decided(whole: &Whole) -> String {
     )
 }
 
-fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room) -> String {
+fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room) -> String {
+    let row = &whole.step.row;
     let mut parts = Vec::new();
     if let Some(failure) = answer.and_then(|answer| answer.failure.as_ref()) {
         let again = if failure.recoverable {
@@ -239,7 +240,15 @@ fn answered(row: &Row, answer: Option<&OldAnswer>, desk: &Desk, room: &mut Room)
             escaped(&failure.message)
         ));
     }
-    parts.extend(row.made().iter().map(|made| figure(made, desk, room)));
+    // Whoever can write to the ledger could name any file of the person who makes the page.
+    if whole.sealed {
+        parts.extend(row.made().iter().map(|made| figure(made, desk, room)));
+    } else if row.output_ids.is_some() {
+        parts.push(
+            "<p class=\"soft\">No link seals this answer, so its outputs are not shown.</p>\n"
+                .to_owned(),
+        );
+    }
     if let Some(data) = answer.and_then(|answer| answer.result_data.as_ref()) {
         parts.push(block(&pretty(data)));
     }
