@@ -15,9 +15,10 @@ use crate::{
 
 use super::{
     folder::{self, Folder},
-    journal::{Account, Entry, Journal, Origin, State},
+    journal::{Account, Entry, Journal, Origin, State, Way},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
+    unrecorded::in_doubt,
 };
 
 /// What became of a plan that was found unfinished.
@@ -111,14 +112,16 @@ fn settle(
 ) -> Result<End, FileError> {
     let (mut journal, account) = match Journal::open(folder.dir()) {
         Ok(opened) => opened,
-        Err(error) if error.errno == Errno::NOENT => return nothing_changed(folder),
+        Err(error) if error.errno == Errno::NOENT => return unrecorded(folder),
         Err(error) => return Err(error),
     };
     let Account { state, origin, .. } = account;
-    if state == State::Empty {
-        // No record says anything: only what this program names is cleared away.
-        return nothing_changed(folder);
-    }
+    let state = match state {
+        State::Empty => return unrecorded(folder),
+        // The record of the first change may have been cut off: the disk knows.
+        State::Ready(entries) if !is_unmade(folder, &entries)? => State::Applying(entries),
+        state => state,
+    };
     if let (Believe::WrittenHere, Origin::Unproven) = (&believe, origin) {
         return Ok(End::Unproven);
     }
@@ -183,6 +186,52 @@ fn would_undo(entry: &Entry) -> String {
         Entry::Rename { path, to, .. } => format!("rename {to} back to {path}"),
         Entry::RemoveDir { path, .. } => format!("make the directory {path} again"),
     }
+}
+
+/// No record says anything: what was kept goes only where the tree is certainly as before.
+fn unrecorded(folder: &Folder<'_>) -> Result<End, FileError> {
+    let doubts = in_doubt(folder)?;
+    if doubts.is_empty() {
+        return nothing_changed(folder);
+    }
+    Ok(End::Stuck(vec![format!(
+        "{0} has no journal that says what was changed, and the tree does not agree with what is kept there of {1}. Nothing was removed. Put back from {0}/backups/ what you want to have back, or, if you want the files as they are, remove {0}",
+        folder.path(),
+        doubts.join(", ")
+    )]))
+}
+
+/// Whether none of these changes was made, or all of them are taken back.
+fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> {
+    let root = folder.root();
+    let ino = |path: &RelPath| -> Result<Option<u64>, FileError> {
+        Ok(root.look(path)?.map(|facts| facts.ino))
+    };
+    for entry in entries {
+        let unmade = match entry {
+            Entry::MakeDir { slot, ino: new, .. } => ino(slot)? == Some(*new),
+            Entry::Modify {
+                path,
+                pre,
+                way: Way::InPlace,
+                ..
+            } => root
+                .look(path)?
+                .is_some_and(|now| now.same_later(&pre.facts)),
+            Entry::Create { path, slot, post }
+            | Entry::Modify {
+                path, slot, post, ..
+            } => ino(slot)? == Some(post.ino) && ino(path)? != Some(post.ino),
+            Entry::Delete { path, pre, .. } | Entry::Rename { path, pre, .. } => {
+                ino(path)? == Some(pre.facts.ino)
+            }
+            Entry::RemoveDir { slot, .. } => root.look(slot)?.is_none(),
+        };
+        if !unmade {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn nothing_changed(folder: &Folder<'_>) -> Result<End, FileError> {

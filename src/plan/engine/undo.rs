@@ -421,7 +421,7 @@ pub(super) fn give_back(
 }
 
 /// The SHA-256 of a file, in lower-case hexadecimal.
-fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
+pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     let (mut file, _) = dir.open(name)?;
     let mut hash = Sha256::new();
     let mut block = vec![0; BLOCK];
