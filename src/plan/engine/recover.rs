@@ -4,6 +4,7 @@
 //! of a plan.
 
 use rustix::io::Errno;
+use serde_json::Value;
 
 use crate::{
     plan::{
@@ -15,7 +16,7 @@ use crate::{
 
 use super::{
     folder::{self, Folder},
-    journal::{Account, Entry, Journal, Origin, State, Way},
+    journal::{Account, Entry, Event, JOURNAL, Journal, Origin, State, Way},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
     unrecorded::in_doubt,
@@ -134,7 +135,12 @@ fn settle(
         return Ok(End::Declined);
     }
     match state {
-        State::Empty | State::Ready(_) => nothing_changed(folder),
+        State::Empty => unrecorded(folder),
+        State::Ready(_) => {
+            folder.clear(&[])?;
+            nothing_left(folder, &mut journal);
+            Ok(End::NothingChanged)
+        }
         State::Applying(entries) => Ok(
             match take_back(folder, &entries, &mut journal, settling.threads) {
                 UndoEnd::NothingChanged => End::NothingChanged,
@@ -192,7 +198,11 @@ fn would_undo(entry: &Entry) -> String {
 fn unrecorded(folder: &Folder<'_>) -> Result<End, FileError> {
     let doubts = in_doubt(folder)?;
     if doubts.is_empty() {
-        return nothing_changed(folder);
+        folder.clear(&[])?;
+        if let Ok(mut journal) = begun_anew(folder) {
+            nothing_left(folder, &mut journal);
+        }
+        return Ok(End::NothingChanged);
     }
     Ok(End::Stuck(vec![format!(
         "{0} has no journal that says what was changed, and the tree does not agree with what is kept there of {1}. Nothing was removed. Put back from {0}/backups/ what you want to have back, or, if you want the files as they are, remove {0}",
@@ -234,9 +244,22 @@ fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> 
     Ok(true)
 }
 
-fn nothing_changed(folder: &Folder<'_>) -> Result<End, FileError> {
-    folder.clear(&[])?;
-    Ok(End::NothingChanged)
+/// The journal of a plan that had changed nothing and had none yet, for whoever asks what became of it. The note of the
+/// plan names its run.
+fn begun_anew(folder: &Folder<'_>) -> Result<Journal, FileError> {
+    let mark = folder::mark_of(folder.root(), folder.path().name())?;
+    let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
+    let operation = mark.get("operation_id").and_then(Value::as_str);
+    folder.dir().remove(JOURNAL)?;
+    Journal::begin(folder.dir(), &[], operation.unwrap_or_default())
+}
+
+/// Says that nothing of a plan is left. Where it cannot be said, nobody knows it later, and a person is asked.
+fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
+    let event = Event::RolledBack { spared: Vec::new() };
+    if let Err(error) = journal.record(folder.dir(), &event) {
+        tracing::debug!("{error}");
+    }
 }
 
 /// Whether a journal names only what a plan may change, and slots and backups of its own report directory.
