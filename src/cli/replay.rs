@@ -172,7 +172,7 @@ fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<Ex
             operation: arrived.operation,
         }
     };
-    let repeated = if whole.sealed {
+    let repeated = if whole.sealed || row.state.is_none() {
         repeat(row, &desk.project, host, run)
     } else {
         let why = "no link of the ledger seals it as it is; see `oneact verify`";

@@ -151,7 +151,8 @@ fn directory_of<'p>(path: &'p str, root: &Root) -> Option<&'p str> {
 }
 
 /// What became of a plan whose run died before it could answer. The journal says it, after every interrupted
-/// plan was settled.
+/// plan was settled. A journal that was never begun looks like one that was removed or cut, so only a journal that
+/// says how the plan ended is an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     Made {
@@ -159,7 +160,7 @@ pub(crate) enum Fate {
         directory: String,
         changed: Vec<RelPath>,
     },
-    /// Nothing of it was made, or nothing is left.
+    /// Nothing of it is left.
     NotMade,
     Unknown,
 }
@@ -179,8 +180,7 @@ pub(crate) fn fate(desk: Desk<'_>, operation_id: &str) -> Fate {
             return fate_by(&folder, account);
         }
     }
-    // A journal is there before anything is changed.
-    Fate::NotMade
+    Fate::Unknown
 }
 
 /// A journal that was not written here tells nothing.
@@ -190,10 +190,9 @@ fn fate_by(folder: &Folder<'_>, account: Account) -> Fate {
             directory: folder.path().to_string(),
             changed: entries.iter().flat_map(changed_by).collect(),
         },
-        (Origin::Here, State::Empty | State::Ready(_) | State::RolledBack(_)) => Fate::NotMade,
-        (Origin::Here, State::Applying(_) | State::Foreign) | (Origin::Unproven, _) => {
-            Fate::Unknown
-        }
+        // What others had changed meanwhile was left alone, as it stands: some of it may be the plan's.
+        (Origin::Here, State::RolledBack(spared)) if spared.is_empty() => Fate::NotMade,
+        (Origin::Here | Origin::Unproven, _) => Fate::Unknown,
     }
 }
 

@@ -7,6 +7,7 @@ mod recover;
 mod stage;
 mod transaction;
 mod undo;
+mod unrecorded;
 
 pub(crate) use folder::{
     Folder, REPORTS, finished, interrupted, mark_of, never_planned, unfinished,

@@ -37,11 +37,17 @@ fn forge(root: &Utf8Path, entries: &Value, first: &Value, elsewhere: &str) -> Ut
     folder
 }
 
+/// What stands in the slot of the first of those below.
+const SCRIPT: &str = "#!/bin/sh\n";
+
+/// Of that.
+const SCRIPT_SHA256: &str = "a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf";
+
 /// A deletion, so that undoing it puts the slot's file there.
 fn deleted(path: &str, slot: &str) -> Value {
-    let facts = json!({"kind": "file", "dev": 1, "ino": 1, "bytes": 1, "mtime": 1, "mode": 493, "uid": 0, "gid": 0, "nlink": 1});
+    let facts = json!({"kind": "file", "dev": 1, "ino": 1, "bytes": SCRIPT.len(), "mtime": 1, "mode": 493, "uid": 0, "gid": 0, "nlink": 1});
     let backup = format!("{REPORTS}/{NAME}/backups/{path}.bak");
-    json!({"delete": {"path": path, "slot": slot, "pre": {"facts": facts, "sha256": "00", "backup": backup}}})
+    json!({"delete": {"path": path, "slot": slot, "pre": {"facts": facts, "sha256": SCRIPT_SHA256, "backup": backup}}})
 }
 
 fn slot(number: u32) -> String {
@@ -78,7 +84,7 @@ fn a_journal_that_a_repository_carries_changes_nothing() {
         fs::write(root.path.join("precious"), "x").unwrap();
         let entries = json!([deleted("planted.txt", &slot(0))]);
         let folder = forge(&root.path, &entries, &birth, "precious\n");
-        fs::write(folder.join("staged/0"), "#!/bin/sh\n").unwrap();
+        fs::write(folder.join("staged/0"), SCRIPT).unwrap();
         let refused = root.run(&plan(&create("unrelated.txt")));
         assert_eq!(
             refused.fault(),

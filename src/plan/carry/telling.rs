@@ -56,6 +56,7 @@ impl<'a> Teller<'a> {
         let mark = json!({
             "plan_id": self.story.run.plan_id,
             "task_id": self.story.run.task_id,
+            "operation_id": self.desk.operation_id,
             "pid": rustix::process::getpid().as_raw_nonzero().get(),
             "began": self.story.run.began.timestamp().to_string(),
         });

@@ -14,7 +14,7 @@ use super::journal::JOURNAL;
 use crate::{
     plan::{
         files::{Dir, Facts, FileError, Inherited, Kind, Root, there},
-        report::SCRIPT,
+        report::{MANIFEST, SCRIPT},
     },
     task::RelPath,
 };
@@ -162,9 +162,14 @@ impl<'a> Folder<'a> {
         })
     }
 
+    /// The directory of the backups.
+    pub(super) fn backups(&self) -> Result<RelPath, FileError> {
+        self.below(BACKUPS)
+    }
+
     /// Whether it is the path of a backup of this folder.
     pub(crate) fn is_backup(&self, path: &RelPath) -> bool {
-        let backups = self.below(BACKUPS).ok();
+        let backups = self.backups().ok();
         path.as_path().extension() == Some("bak")
             && path.ancestors().any(|dir| Some(dir) == backups)
     }
@@ -256,8 +261,9 @@ impl<'a> Folder<'a> {
         marks.sync()
     }
 
-    /// The same directory for another try: nothing of the last one is left but its journal.
+    /// The same directory for another try: nothing of the last one is left but its manifest and its journal.
     pub(crate) fn again(self) -> Result<Self, FileError> {
+        self.dir.remove(MANIFEST)?;
         self.dir.remove(JOURNAL)?;
         Ok(self)
     }

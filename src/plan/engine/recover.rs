@@ -4,6 +4,7 @@
 //! of a plan.
 
 use rustix::io::Errno;
+use serde_json::Value;
 
 use crate::{
     plan::{
@@ -15,9 +16,10 @@ use crate::{
 
 use super::{
     folder::{self, Folder},
-    journal::{Account, Entry, Journal, Origin, State},
+    journal::{Account, Entry, Event, JOURNAL, Journal, Origin, State, Way},
     transaction::{UndoEnd, take_back, tidy},
     undo::Conflict,
+    unrecorded::in_doubt,
 };
 
 /// What became of a plan that was found unfinished.
@@ -103,14 +105,16 @@ fn settle(
 ) -> Result<End, FileError> {
     let (mut journal, account) = match Journal::open(folder.dir()) {
         Ok(opened) => opened,
-        Err(error) if error.errno == Errno::NOENT => return nothing_changed(folder),
+        Err(error) if error.errno == Errno::NOENT => return unrecorded(folder),
         Err(error) => return Err(error),
     };
     let Account { state, origin, .. } = account;
-    if state == State::Empty {
-        // No record says anything: only what this program names is cleared away.
-        return nothing_changed(folder);
-    }
+    let state = match state {
+        State::Empty => return unrecorded(folder),
+        // The record of the first change may have been cut off: the disk knows.
+        State::Ready(entries) if !is_unmade(folder, &entries)? => State::Applying(entries),
+        state => state,
+    };
     if ask.is_none() && origin == Origin::Unproven {
         return Ok(End::Unproven);
     }
@@ -123,7 +127,12 @@ fn settle(
         return Ok(End::Declined);
     }
     match state {
-        State::Empty | State::Ready(_) => nothing_changed(folder),
+        State::Empty => unrecorded(folder),
+        State::Ready(_) => {
+            folder.clear(&[])?;
+            nothing_left(folder, &mut journal);
+            Ok(End::NothingChanged)
+        }
         State::Applying(entries) => Ok(match take_back(folder, &entries, &mut journal, threads) {
             UndoEnd::NothingChanged => End::NothingChanged,
             UndoEnd::RolledBack(conflicts) => End::RolledBack(conflicts),
@@ -175,9 +184,72 @@ fn would_undo(entry: &Entry) -> String {
     }
 }
 
-fn nothing_changed(folder: &Folder<'_>) -> Result<End, FileError> {
-    folder.clear(&[])?;
-    Ok(End::NothingChanged)
+/// No record says anything: what was kept goes only where the tree is certainly as before.
+fn unrecorded(folder: &Folder<'_>) -> Result<End, FileError> {
+    let doubts = in_doubt(folder)?;
+    if doubts.is_empty() {
+        folder.clear(&[])?;
+        if let Ok(mut journal) = begun_anew(folder) {
+            nothing_left(folder, &mut journal);
+        }
+        return Ok(End::NothingChanged);
+    }
+    Ok(End::Stuck(vec![format!(
+        "{0} has no journal that says what was changed, and the tree does not agree with what is kept there of {1}. Nothing was removed. Put back from {0}/backups/ what you want to have back, or, if you want the files as they are, remove {0}",
+        folder.path(),
+        doubts.join(", ")
+    )]))
+}
+
+/// Whether none of these changes was made, or all of them are taken back.
+fn is_unmade(folder: &Folder<'_>, entries: &[Entry]) -> Result<bool, FileError> {
+    let root = folder.root();
+    let ino = |path: &RelPath| -> Result<Option<u64>, FileError> {
+        Ok(root.look(path)?.map(|facts| facts.ino))
+    };
+    for entry in entries {
+        let unmade = match entry {
+            Entry::MakeDir { slot, ino: new, .. } => ino(slot)? == Some(*new),
+            Entry::Modify {
+                path,
+                pre,
+                way: Way::InPlace,
+                ..
+            } => root
+                .look(path)?
+                .is_some_and(|now| now.same_later(&pre.facts)),
+            Entry::Create { path, slot, post }
+            | Entry::Modify {
+                path, slot, post, ..
+            } => ino(slot)? == Some(post.ino) && ino(path)? != Some(post.ino),
+            Entry::Delete { path, pre, .. } | Entry::Rename { path, pre, .. } => {
+                ino(path)? == Some(pre.facts.ino)
+            }
+            Entry::RemoveDir { slot, .. } => root.look(slot)?.is_none(),
+        };
+        if !unmade {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The journal of a plan that had changed nothing and had none yet, for whoever asks what became of it. The note of the
+/// plan names its run.
+fn begun_anew(folder: &Folder<'_>) -> Result<Journal, FileError> {
+    let mark = folder::mark_of(folder.root(), folder.path().name())?;
+    let mark: Value = serde_json::from_slice(&mark).unwrap_or_default();
+    let operation = mark.get("operation_id").and_then(Value::as_str);
+    folder.dir().remove(JOURNAL)?;
+    Journal::begin(folder.dir(), &[], operation.unwrap_or_default())
+}
+
+/// Says that nothing of a plan is left. Where it cannot be said, nobody knows it later, and a person is asked.
+fn nothing_left(folder: &Folder<'_>, journal: &mut Journal) {
+    let event = Event::RolledBack { spared: Vec::new() };
+    if let Err(error) = journal.record(folder.dir(), &event) {
+        tracing::debug!("{error}");
+    }
 }
 
 /// Whether a journal names only what a plan may change, and slots and backups of its own report directory.

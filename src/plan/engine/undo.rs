@@ -1,7 +1,7 @@
 //! One change taken back, by what is on the disk alone: so it can be tried again after any crash.
 //!
 //! Somebody else's work is never destroyed: where a file is not as the plan left it, it stays, and the
-//! answer says so.
+//! answer says so. Nothing but the original is put back: a regular file with its content, to the byte.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ use rustix::{fs::RenameFlags, io::Errno};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    plan::files::{Dir, Facts, FileError, Root, there},
+    plan::files::{Dir, Facts, FileError, Kind, Root, there},
     task::{Bounds, RelPath, hexadecimal},
 };
 
@@ -67,23 +67,23 @@ pub(crate) fn undo(root: &Root, entry: &Entry) -> Result<Undone, FileError> {
 }
 
 fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Undone, FileError> {
-    if root.look(slot)?.is_some() {
+    if root.look(slot)?.is_some_and(|facts| facts.ino == ino) {
         return Ok(None);
     }
     match root.look(path)? {
         Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
             Ok(()) => Ok(None),
-            Err(error) if error.errno == Errno::NOTEMPTY => Ok(Some(conflict(
+            Err(error) if error.errno == Errno::NOTEMPTY => Ok(conflict(
                 path,
                 "the directory holds files of others; it stays",
-            ))),
+            )),
             Err(error) => Err(error),
         },
         None => Ok(None),
-        Some(_) => Ok(Some(conflict(
+        Some(_) => Ok(conflict(
             path,
             "another directory or file stands there; it stays",
-        ))),
+        )),
     }
 }
 
@@ -93,15 +93,23 @@ fn undo_create(
     slot: &RelPath,
     post: &Post,
 ) -> Result<Undone, FileError> {
-    if root.look(slot)?.is_some() || root.look(path)?.is_none() {
+    let staged = root.look(slot)?;
+    if root.look(path)?.is_none() {
         return Ok(None);
     }
     let Some(ours) = ours(root, path, post)? else {
-        return Ok(Some(conflict(
+        if staged.is_some_and(|facts| facts.ino == post.ino) {
+            return Ok(None);
+        }
+        return Ok(conflict(
             path,
             "the created file was changed since; it stays",
-        )));
+        ));
     };
+    if staged.is_some() {
+        let what = format!("the created file stays: somebody put something else at {slot}");
+        return Ok(conflict(path, what));
+    }
     let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
     dir.move_to(path.name(), &aside, slot.name())?;
     // Whoever wrote to it since it was looked at has written to what was moved aside.
@@ -109,10 +117,10 @@ fn undo_create(
         return Ok(None);
     }
     aside.move_to(slot.name(), &dir, path.name())?;
-    Ok(Some(conflict(
+    Ok(conflict(
         path,
         "the created file was exchanged meanwhile; it stays",
-    )))
+    ))
 }
 
 fn undo_modify(
@@ -122,45 +130,52 @@ fn undo_modify(
     pre: &Pre,
     post: &Post,
 ) -> Result<Undone, FileError> {
-    let again = || {
-        Some(conflict(
+    let (staged, now) = (root.look(slot)?, root.look(path)?);
+    let is = |facts: Option<Facts>, ino: u64| facts.is_some_and(|facts| facts.ino == ino);
+    // Never made, or taken back already. A second name of the new content in the slot does not say so.
+    if is(staged, post.ino) && !is(now, post.ino) || staged.is_none() && is(now, pre.facts.ino) {
+        return Ok(None);
+    }
+    let Some(ours) = ours(root, path, post)? else {
+        return Ok(conflict(
             path,
             "the changed file was changed again since; it stays",
-        ))
+        ));
     };
-    match root.look(slot)? {
-        Some(aside) if aside.ino == post.ino => Ok(None),
-        Some(original) => {
-            let Some(ours) = ours(root, path, post)? else {
-                return Ok(again());
-            };
-            let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
-            aside.exchange(slot.name(), &dir, path.name())?;
-            let out = |facts: &Facts| -> Result<bool, FileError> {
-                Ok(aside.look(slot.name())?.is_some_and(|now| now.same(facts)))
-            };
-            if out(&ours)? {
+    let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
+    let kept = kept(root, slot, pre)?;
+    match kept {
+        Original::InSlot => {}
+        Original::InBackup => {
+            let from = root.parent(&pre.backup)?;
+            if staged.is_none() {
+                // Made by a rename over it: the original is in its backup alone.
+                from.link(pre.backup.name(), &aside, slot.name())?;
+                aside.rename(slot.name(), &dir, path.name(), RenameFlags::empty())?;
                 return Ok(None);
             }
-            give_back(&aside, slot.name(), &dir, path.name(), || out(&original))?;
-            Ok(Some(conflict(
-                path,
-                "the changed file was exchanged meanwhile; it stays",
-            )))
+            from.exchange(pre.backup.name(), &aside, slot.name())?;
         }
-        // Made by a rename over it: the original is in its backup alone.
-        None => match root.look(path)? {
-            Some(_) if ours(root, path, post)?.is_some() => {
-                let (from, aside) = (root.parent(&pre.backup)?, root.parent(slot)?);
-                from.link(pre.backup.name(), &aside, slot.name())?;
-                let dir = root.parent(path)?;
-                aside.rename(slot.name(), &dir, path.name(), RenameFlags::empty())?;
-                Ok(None)
-            }
-            Some(facts) if facts.ino == pre.facts.ino => Ok(None),
-            _ => Ok(again()),
-        },
+        Original::Gone => return Ok(gone(path, slot, pre)),
     }
+    let original = aside.look(slot.name())?;
+    aside.exchange(slot.name(), &dir, path.name())?;
+    let out = |facts: &Facts| -> Result<bool, FileError> {
+        Ok(aside.look(slot.name())?.is_some_and(|now| now.same(facts)))
+    };
+    if !out(&ours)? {
+        give_back(&aside, slot.name(), &dir, path.name(), || {
+            original.as_ref().map_or(Ok(false), &out)
+        })?;
+        return Ok(conflict(
+            path,
+            "the changed file was exchanged meanwhile; it stays",
+        ));
+    }
+    Ok(match kept {
+        Original::InBackup => instead(path, &pre.backup),
+        Original::InSlot | Original::Gone => None,
+    })
 }
 
 /// Half of it may be written: then, and where all of it is, the backup is put over it. As old as it was,
@@ -171,17 +186,11 @@ fn undo_in_place(
     slot: &RelPath,
     pre: &Pre,
 ) -> Result<Undone, FileError> {
-    let theirs = || {
-        Some(conflict(
-            path,
-            "the file was changed by somebody else; it stays",
-        ))
-    };
     let dir = root.parent(path)?;
     match dir.look(path.name())? {
         Some(facts) if facts.same(&pre.facts) => return Ok(None),
         Some(facts) if facts.ino == pre.facts.ino => {}
-        _ => return Ok(Some(conflict(path, "another file stands there; it stays"))),
+        _ => return Ok(conflict(path, "another file stands there; it stays")),
     }
     let whole = |path: &RelPath| -> Result<Vec<u8>, FileError> {
         let (bytes, _) = root
@@ -191,14 +200,24 @@ fn undo_in_place(
     };
     let now = match whole(path) {
         Err(error) if error.errno == Errno::FBIG => {
-            return Ok(theirs());
+            return Ok(conflict(
+                path,
+                "the file was changed by somebody else; it stays",
+            ));
         }
         other => other?,
     };
-    let (old, new) = (whole(&pre.backup)?, whole(slot)?);
-    if now != old {
+    if hexadecimal(&Sha256::digest(&now)) != pre.sha256 {
+        let (old, new) = (whole(&pre.backup)?, whole(slot)?);
+        if hexadecimal(&Sha256::digest(&old)) != pre.sha256 {
+            let what = format!("its backup {} is not its original; both stay", pre.backup);
+            return Ok(conflict(path, what));
+        }
         if !is_between(&now, &old, &new) {
-            return Ok(theirs());
+            return Ok(conflict(
+                path,
+                "the file was changed by somebody else; it stays",
+            ));
         }
         dir.overwrite(path.name(), &old)?;
     }
@@ -226,24 +245,32 @@ fn undo_delete(
     slot: &RelPath,
     pre: &Pre,
 ) -> Result<Undone, FileError> {
-    if root.look(slot)?.is_none() {
-        return Ok(match root.look(path)? {
-            Some(_) => None,
-            None => Some(conflict(
-                path,
-                "it was deleted, and what was kept of it is gone; see the backup",
-            )),
-        });
+    let (staged, now) = (root.look(slot)?, root.look(path)?);
+    let never = now.is_some_and(|facts| facts.ino == pre.facts.ino);
+    if never || staged.is_none() && now.is_some() {
+        return Ok(None);
     }
-    if there(root.parent(path))?.is_none() {
-        return Ok(Some(conflict(
+    let Some(dir) = there(root.parent(path))? else {
+        return Ok(conflict(
             path,
             "its directory is gone; the file is kept in its backup",
-        )));
+        ));
+    };
+    let backup = &pre.backup;
+    let taken = format!("another file was put there; the deleted one is kept as {backup}");
+    match kept(root, slot, pre)? {
+        Original::InSlot => move_back(root, slot, path, taken),
+        Original::InBackup if now.is_some() => Ok(conflict(path, taken)),
+        Original::InBackup => {
+            let from = root.parent(backup)?;
+            from.link(backup.name(), &dir, path.name())?;
+            Ok(match staged {
+                Some(_) => instead(path, slot),
+                None => None,
+            })
+        }
+        Original::Gone => Ok(gone(path, slot, pre)),
     }
-    let kept = &pre.backup;
-    let taken = format!("another file was put there; the deleted one is kept as {kept}");
-    move_back(root, slot, path, taken)
 }
 
 fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<Undone, FileError> {
@@ -258,21 +285,25 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
         // It was never made: somebody else has exchanged the file before.
         return Ok(None);
     }
-    if there.is_none_or(|facts| facts.ino != pre.facts.ino) {
-        return Ok(Some(conflict(
+    if there.is_none_or(|facts| facts.kind != Kind::File || facts.ino != pre.facts.ino) {
+        return Ok(conflict(
             to,
             "the renamed file was exchanged since; it stays",
-        )));
+        ));
     }
     let taken = format!("another file was put there; the renamed one stays as {to}");
     move_back(root, to, path, taken)
 }
 
 fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone, FileError> {
-    if root.look(slot)?.is_none() {
-        return Ok(None);
+    match root.look(slot)?.map(|facts| facts.kind) {
+        None => Ok(None),
+        Some(Kind::Dir) => move_back(root, slot, path, "something else was put there; it stays"),
+        Some(_) => Ok(conflict(
+            path,
+            format!("the directory is gone; what is at {slot} is no directory"),
+        )),
     }
-    move_back(root, slot, path, "something else was put there; it stays")
 }
 
 /// Moves what is at `from` back to its path. Where others have put something there, that stays: `taken`
@@ -286,9 +317,56 @@ fn move_back(
     let (aside, dir) = (root.parent(from)?, root.parent(path)?);
     match aside.move_to(from.name(), &dir, path.name()) {
         Ok(()) => Ok(None),
-        Err(error) if error.errno == Errno::EXIST => Ok(Some(conflict(path, taken))),
+        Err(error) if error.errno == Errno::EXIST => Ok(conflict(path, taken)),
         Err(error) => Err(error),
     }
+}
+
+/// Where the original of a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Original {
+    InSlot,
+    InBackup,
+    /// What is in their places is something else.
+    Gone,
+}
+
+fn kept(root: &Root, slot: &RelPath, pre: &Pre) -> Result<Original, FileError> {
+    Ok(if is_original(root, slot, pre)? {
+        Original::InSlot
+    } else if is_original(root, &pre.backup, pre)? {
+        Original::InBackup
+    } else {
+        Original::Gone
+    })
+}
+
+/// Whether a regular file is there that has the content of the original. Inode and time alone do not say
+/// so: whoever writes to a file can set its time.
+fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError> {
+    let Some(dir) = there(root.parent(path))? else {
+        return Ok(false);
+    };
+    match dir.look(path.name())? {
+        Some(facts) if (facts.kind, facts.bytes) == (Kind::File, pre.facts.bytes) => {
+            Ok(sha256(&dir, path.name())? == pre.sha256)
+        }
+        _ => Ok(false),
+    }
+}
+
+fn gone(path: &RelPath, slot: &RelPath, pre: &Pre) -> Undone {
+    let backup = &pre.backup;
+    let what = format!("neither {slot} nor {backup} is its original; nothing was put back");
+    conflict(path, what)
+}
+
+/// The backup was put back. What somebody had put in the place of the original is kept.
+fn instead(path: &RelPath, other: &RelPath) -> Undone {
+    let what = format!(
+        "it was put back from its backup; what others made of the original is kept as {other}"
+    );
+    conflict(path, what)
 }
 
 /// What is at a path, if it is what the plan put there, to the byte.
@@ -338,7 +416,7 @@ pub(super) fn give_back(
 }
 
 /// The SHA-256 of a file, in lower-case hexadecimal.
-fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
+pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     let (mut file, _) = dir.open(name)?;
     let mut hash = Sha256::new();
     let mut block = vec![0; BLOCK];
@@ -352,9 +430,9 @@ fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     }
 }
 
-fn conflict(path: &RelPath, what: impl Into<String>) -> Conflict {
-    Conflict {
+fn conflict(path: &RelPath, what: impl Into<String>) -> Undone {
+    Some(Conflict {
         path: path.clone(),
         what: what.into(),
-    }
+    })
 }

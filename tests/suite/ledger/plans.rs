@@ -47,35 +47,85 @@ fn a_plan_is_done_once_and_again_after_it_was_undone() {
     );
 }
 
+/// A root in which the run of a plan was killed, and that plan; none where it came through.
+fn killed(faults: &str) -> Option<(Root, Value)> {
+    let root = Root::with_catalog(CATALOG);
+    fs::write(root.path.join("a.txt"), "one\n").unwrap();
+    let plan = json!({
+        "task_plan": {"plan_id": "p", "action_plan": [{
+            "action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
+            "operation": {"type": "line_insert", "line_number": 1, "content": "zero"},
+        }]},
+        "protocol_validation": true, "task_id": "t", "metadata": {"session_id": "s", "request_id": "r"},
+    });
+    let mut command = root.command();
+    command.env("ONEACT_FAULTS", faults);
+    let mut child = command.spawn().unwrap();
+    feed(&mut child, &plan);
+    (child.wait().unwrap().signal() == Some(9)).then_some((root, plan))
+}
+
+fn text(root: &Root) -> String {
+    fs::read_to_string(root.path.join("a.txt")).unwrap()
+}
+
 #[test]
 fn the_journal_of_a_plan_tells_what_became_of_it_when_its_run_died() {
-    // Before it was begun nothing is left of it; after it was made, its answer is.
-    for (point, wanted) in [("dispatched", Value::Null), ("done", json!("taken_over"))] {
-        let root = Root::with_catalog(CATALOG);
-        fs::write(root.path.join("a.txt"), "one\n").unwrap();
-        let plan = json!({
-            "task_plan": {"plan_id": "p", "action_plan": [{
-                "action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",
-                "operation": {"type": "line_insert", "line_number": 1, "content": "zero"},
-            }]},
-            "protocol_validation": true, "task_id": "t", "metadata": {"session_id": "s", "request_id": "r"},
-        });
-        let mut command = root.command();
-        command.env("ONEACT_FAULTS", format!("ledger:{point}"));
-        let mut child = command.spawn().unwrap();
-        feed(&mut child, &plan);
-        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    let (root, plan) = killed("ledger:done").unwrap();
+    let next = root.run(&plan);
+    assert_eq!((state(&next), why(&next)), ("done", "taken_over"));
+    assert_eq!(text(&root), "zero\none\n");
+    assert_eq!(state(&root.run(&plan)), "replayed");
+    // Nothing is left of a plan that was killed before.
+    let mut again = 0;
+    for at in (12..).step_by(5) {
+        let Some((root, plan)) = killed(&format!("each-barrier,kill@{at}")) else {
+            break;
+        };
         let next = root.run(&plan);
-        let why = next.envelope.pointer("/output/content/oneact/reuse/why");
-        assert_eq!(
-            (state(&next), why.unwrap_or(&Value::Null)),
-            ("done", &wanted),
-            "{point}: {}",
-            next.envelope
-        );
-        let text = fs::read_to_string(root.path.join("a.txt")).unwrap();
-        assert_eq!(text, "zero\none\n", "{point}");
-        assert_eq!(state(&root.run(&plan)), "replayed");
+        assert_eq!(state(&next), "done", "kill@{at}: {}", next.envelope);
+        assert_eq!(text(&root), "zero\none\n", "kill@{at}");
+        again += 1;
+    }
+    assert!(again > 3, "{again}");
+}
+
+#[test]
+fn a_plan_of_which_no_journal_tells_how_it_ended_is_not_applied_again() {
+    let cut = |journal: &camino::Utf8Path, length: u64| {
+        let opened = fs::OpenOptions::new().write(true).open(journal).unwrap();
+        opened.set_len(length).unwrap();
+    };
+    for (point, harm) in [
+        ("dispatched", "none"),
+        ("done", "moved"),
+        ("done", "removed"),
+        ("done", "emptied"),
+        ("done", "cut"),
+    ] {
+        let (root, plan) = killed(&format!("ledger:{point}")).unwrap();
+        let before = text(&root);
+        if point == "done" {
+            assert_eq!(before, "zero\none\n");
+            let reports = root.path.join("agent_outputs/reports");
+            let mut all = reports.read_dir_utf8().unwrap().map(|entry| entry.unwrap());
+            let report = all.find(|entry| !entry.file_name().starts_with('.'));
+            let report = report.unwrap().path().to_owned();
+            let journal = report.join("journal");
+            let bytes = fs::read(&journal).unwrap();
+            match harm {
+                "moved" => fs::rename(&report, root.path.join("away")).unwrap(),
+                "removed" => fs::remove_file(&journal).unwrap(),
+                "emptied" => cut(&journal, 0),
+                _ => {
+                    let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+                    cut(&journal, first as u64);
+                }
+            }
+        }
+        let next = root.run(&plan);
+        assert_eq!(fault(&next), "outcome_unknown", "{point}, {harm}");
+        assert_eq!(text(&root), before, "{point}, {harm}");
     }
 }
 

@@ -209,6 +209,77 @@ fn whatever_call_fails_the_tree_is_as_before_or_as_asked_and_the_answer_says_whi
     println!("{points} points: {found:?}");
 }
 
+/// Stopped after the first of two changes was made.
+fn half() -> Lab {
+    let stopped = |at: u64| {
+        let lab = Lab::new(&[("a.txt", "one\n"), ("b.txt", "two\n")]);
+        let both = [
+            replace("a001", "a.txt", "one", "eins"),
+            replace("a002", "b.txt", "two", "zwei"),
+        ];
+        let faults = Arc::new(Faults::parse(&format!("stop@{at}")));
+        lab.run_with(plan(json!(both)), &faults);
+        (lab.read("a.txt") == "eins\n" && lab.read("b.txt") == "two\n").then_some(lab)
+    };
+    (1..200).find_map(stopped).unwrap()
+}
+
+#[test]
+fn where_the_journal_says_nothing_no_original_is_removed_and_a_person_can_settle_it() {
+    for (length, without_backups) in [
+        (None, false),
+        (Some(0), false),
+        (Some(60), false),
+        (None, true),
+    ] {
+        let lab = half();
+        let report = lab.reports().remove(0);
+        let journal = report.join("journal");
+        match length {
+            None => fs::remove_file(journal).unwrap(),
+            Some(length) => {
+                let opened = fs::OpenOptions::new().write(true).open(journal).unwrap();
+                opened.set_len(length).unwrap();
+            }
+        }
+        if without_backups {
+            fs::remove_dir_all(report.join("backups")).unwrap();
+        }
+        let told = format!("{length:?}");
+        let stuck = recovered(&lab, &Arc::new(Faults::default())).unwrap_err();
+        assert!(
+            stuck.contains("no journal that says what was changed") && stuck.contains("a.txt"),
+            "{told}: {stuck}"
+        );
+        let slot = report.join("staged/0");
+        assert_eq!(fs::read_to_string(&slot).unwrap(), "one\n", "{told}");
+        assert_eq!(lab.read("a.txt"), "eins\n", "{told}");
+        if !without_backups {
+            let backup = report.join("backups/a.txt.bak");
+            assert_eq!(fs::read_to_string(backup).unwrap(), "one\n", "{told}");
+        }
+        fs::copy(slot, lab.root.join("a.txt")).unwrap();
+        settle(&lab, &told);
+        no_trace(&lab, &told);
+    }
+}
+
+#[test]
+fn a_journal_that_was_cut_after_its_first_record_hides_no_change() {
+    let lab = half();
+    let journal = lab.reports().remove(0).join("journal");
+    let text = fs::read(&journal).unwrap();
+    let first = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let opened = fs::OpenOptions::new().write(true).open(journal).unwrap();
+    opened.set_len(first as u64).unwrap();
+    settle(&lab, "cut");
+    assert_eq!(
+        (lab.read("a.txt").as_str(), lab.read("b.txt").as_str()),
+        ("one\n", "two\n")
+    );
+    no_trace(&lab, "cut");
+}
+
 /// The note is renamed to its place when it is whole: a crash before that leaves it under another name.
 #[test]
 fn a_note_that_was_never_finished_is_cleared_away_with_its_directory() {
