@@ -20,7 +20,9 @@ use tokio::{
 use super::{
     bounds,
     lines::Lines,
-    message::{self, Body, CALL, Inbound, Outbound, Request, Response, is_greeting, is_number},
+    message::{
+        self, Body, CALL, Inbound, Notified, Outbound, Request, Response, is_greeting, is_number,
+    },
     questions,
     raw::{Answer, Raw, place},
     report::Noise,
@@ -59,6 +61,7 @@ pub(super) struct Wire {
     /// Why nothing more will come, if that is so.
     pub(super) end: Option<End>,
     pub(super) call: CallLine,
+    notified: Notified,
     pub(super) heard: Heard,
     noise: u64,
     sample: Vec<u8>,
@@ -83,6 +86,8 @@ pub(super) enum CallLine {
     Unsent,
     /// The whole line is in the pipe: the server may act on it.
     Delivered,
+    /// And an answer came that names it.
+    Answered,
 }
 
 /// Why nothing more will come.
@@ -124,6 +129,7 @@ impl Wire {
     }
 
     pub(super) fn notify(&mut self, method: &str, params: Map<String, Value>) {
+        self.notified = Notified::Yes;
         self.write(None, method, params);
     }
 
@@ -203,7 +209,10 @@ impl Wire {
     fn sent(&mut self, count: usize) {
         self.outgoing.drain(..count);
         self.unsent = self.unsent.saturating_sub(count);
-        if self.unsent == 0 && matches!(self.awaited, Some((_, CALL))) {
+        if self.unsent == 0
+            && self.call == CallLine::Unsent
+            && matches!(self.awaited, Some((_, CALL)))
+        {
             self.call = CallLine::Delivered;
         }
     }
@@ -230,6 +239,9 @@ impl Wire {
             }
             Inbound::Response(response) if !self.awaits(&response)? => {}
             Inbound::Response(Response { id, body }) => {
+                if id.is_some() && matches!(self.awaited, Some((_, CALL))) {
+                    self.call = CallLine::Answered;
+                }
                 drop(id);
                 if matches!(self.awaited, Some((_, method)) if is_greeting(method)) {
                     bounded(line.len(), "its greeting", bounds::GREETING_BYTES)?;
@@ -268,8 +280,9 @@ impl Wire {
             // Cut off before its id, and no other request is open.
             (None, Body::Malformed(_)) => true,
             (None, Body::Error(error)) => {
-                let delivered = self.call == CallLine::Delivered;
-                is_greeting(method) || (delivered && error.is_about_an_unread_request())
+                let delivered = self.call != CallLine::Unsent;
+                is_greeting(method)
+                    || (delivered && error.is_about_an_unread_request(self.notified))
             }
         })
     }
