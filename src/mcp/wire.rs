@@ -84,7 +84,7 @@ pub(crate) enum Heard {
 pub(super) enum CallLine {
     #[default]
     Unsent,
-    /// The whole line is in the pipe: the server may act on it.
+    /// The server may act on it: all of it is in the pipe, but perhaps for its newline.
     Delivered,
     /// And an answer came that names it.
     Answered,
@@ -209,7 +209,7 @@ impl Wire {
     fn sent(&mut self, count: usize) {
         self.outgoing.drain(..count);
         self.unsent = self.unsent.saturating_sub(count);
-        if self.unsent == 0
+        if self.unsent <= 1
             && self.call == CallLine::Unsent
             && matches!(self.awaited, Some((_, CALL)))
         {
@@ -415,6 +415,16 @@ pub(crate) fn overhear(stdout: &[u8], secret: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_lacks_its_newline_alone_can_be_acted_upon() {
+        let mut wire = Wire::new(Pipes::default(), &Secrets::default(), usize::MAX);
+        wire.send(1, CALL, Map::new());
+        wire.sent(wire.unsent - 2);
+        assert_eq!(wire.call, CallLine::Unsent);
+        wire.sent(1);
+        assert_eq!(wire.call, CallLine::Delivered);
+    }
 
     #[test]
     fn the_requests_of_a_server_are_bounded_by_number_and_by_bytes() {
