@@ -7,7 +7,7 @@ use crate::{
     catalog::{Entry, Process, Step},
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Ai, Checks, Effect, Failure, Input, Invocation, InvocationStatus, Phase, Repeatable,
+        Ai, Checks, Effect, Failure, Fault, Input, Invocation, InvocationStatus, Phase, Repeatable,
         Response, ServerReport, Stat, Waiting, WaitingFor, decided,
     },
 };
@@ -154,6 +154,12 @@ pub(super) fn run(
                 .map_err(|failure| hidden.failure(&failure))
         }
         Err(judged) => {
+            // Somebody behind the server gave no answer: as good as none from the server itself.
+            if (end.effect, judged.failure.fault) == (Effect::Done, Fault::ToolTimeout)
+                && entry.repeatable == Repeatable::Once
+            {
+                end.effect = Effect::Unknown;
+            }
             let failure = match &seen.asked {
                 Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
                 None => judged.failure,
@@ -316,7 +322,7 @@ fn failed_call(
 fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     if effect == Effect::Unknown && entry.repeatable == Repeatable::Once && failure.recoverable {
         tracing::info!(
-            "{} is not declared `idempotent` or `read_only`: an unanswered call is not repeated.",
+            "{} is not declared `idempotent` or `read_only`: a call of unknown outcome is not repeated.",
             entry.id
         );
         failure.recoverable = false;

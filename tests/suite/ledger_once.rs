@@ -97,10 +97,15 @@ fn what_happened_and_is_not_good_is_nobodys_to_repeat_until_a_person_has_spoken(
     }
 }
 
-/// An answer that cannot be read.
+/// An answer that cannot be read, and a time-out that somebody behind the server reports: by the tool, and as a
+/// gateway does.
 #[test]
 fn an_answer_that_leaves_open_what_happened_is_nobodys_to_repeat() {
-    for (what, fault) in [("mean", "tool_error")] {
+    for (what, fault) in [
+        ("mean", "tool_error"),
+        ("late", "timeout"),
+        ("gateway", "timeout"),
+    ] {
         let root = Root::with_catalog(CATALOG);
         let asked = |task: &str| {
             let mut asked = request(&["sent"], task, 1);
