@@ -37,7 +37,8 @@
 //! 5. Every failure has a `Fault`. Exit code and envelope are functions of it.
 //! 6. Secrets appear in no envelope, ledger row, report or log. Secrets are values passed on from the
 //!    environment and values at `secret` pointers. Signatures in links appear only in a result that is
-//!    itself a link. The echo of the task is the caller's own and is returned as received.
+//!    itself a link. The echo of the task is the caller's own and is returned as received. So are its
+//!    ids.
 //! 7. A child process, and its process group, never outlives the run.
 //! 8. Recovery and rollback change nothing that a plan of this user could not change. On their own they
 //!    act only on journals that were written where they are.

@@ -141,10 +141,14 @@ fn called(
         host,
         progress,
     ));
-    let asked = matches!(result, Err(CallError::InputRequired { .. }));
-    let effect = match session.wire.call {
-        _ if course.answered && !asked => Effect::Done,
-        CallLine::Delivered => Effect::Unknown,
+    // An answer that asks, or that cannot be read, does not tell what the call came to.
+    let told = match &result {
+        Ok(_) => true,
+        Err(error) => error.is_an_answer(),
+    };
+    let effect = match course.call {
+        CallLine::Answered if told => Effect::Done,
+        CallLine::Answered | CallLine::Delivered => Effect::Unknown,
         CallLine::Unsent => Effect::None,
     };
     let mut closing = Closing::new(runtime, session);
@@ -163,7 +167,7 @@ fn called(
 
 struct Course {
     phase: Phase,
-    answered: bool,
+    call: CallLine,
     elapsed: Duration,
     drift: Option<Drift>,
     output: OutputCheck,
@@ -173,7 +177,7 @@ impl Course {
     fn new(phase: Phase) -> Self {
         Self {
             phase,
-            answered: false,
+            call: CallLine::Unsent,
             elapsed: Duration::ZERO,
             drift: None,
             output: OutputCheck::None,
@@ -252,18 +256,19 @@ async fn converse(
     if session.standing != Standing::Remembered {
         return Err(error);
     }
-    if !course.answered {
-        if matches!(error, CallError::Died { .. } | CallError::TimedOut { .. })
-            && let Some(memory) = Memory::of(server)
-        {
+    if matches!(error, CallError::Died { .. } | CallError::TimedOut { .. }) {
+        if let Some(memory) = Memory::of(server) {
             memory.forget();
         }
         return Err(error);
     }
     // An error that a modern server may answer too, and that is then the tool's own.
     let at = Setting::new(server, host, end);
-    if era::shows_another_era(&error) && era::turned_legacy(session, &at).await {
-        course.answered = false;
+    if course.call != CallLine::Unsent
+        && era::shows_another_era(&error)
+        && era::turned_legacy(session, &at).await
+    {
+        course.call = CallLine::Unsent;
         return attempt(session, course, call, None, (host, end), progress).await;
     }
     Err(error)
@@ -330,8 +335,8 @@ async fn attempt(
     };
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
+    course.call = session.wire.call;
     let answer = answer.map_err(|halt| session.error(halt, CALL))?;
-    course.answered = true;
     let answer = answer::read(session, &call.tool, answer)?;
     course.output = check::output(session, call, tool, &answer).await;
     Ok(answer)

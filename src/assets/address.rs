@@ -75,7 +75,7 @@ impl Policy {
         let Some(Host::Domain(name)) = url.host() else {
             return Ok(());
         };
-        let Ok(uri) = format!("http://{name}/").parse::<Uri>() else {
+        let Ok(uri) = looked_up(name).parse::<Uri>() else {
             return Ok(());
         };
         let timeout = NextTimeout {
@@ -101,6 +101,11 @@ impl Policy {
             _ => Ok(()),
         }
     }
+}
+
+/// What is looked up here for a name: without a last dot, with which no name of the hosts file is found.
+fn looked_up(name: &str) -> String {
+    format!("http://{}/", name.trim_end_matches('.'))
 }
 
 /// The system's resolver behind the policy.

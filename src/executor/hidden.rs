@@ -137,15 +137,14 @@ impl Hidden {
 fn collect(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),
-        // Without its sign, which another spelling leaves out, and without its point.
+        // Without its sign, which another spelling leaves out, and without its exponent and its point.
         Value::Number(number) => {
             let text = number.to_string();
-            let (digits, _) = text.split_once(['e', 'E']).unwrap_or((&text, ""));
-            let digits = digits.trim_start_matches('-');
-            into.push(digits.to_owned());
-            if digits.contains('.') {
-                into.push(digits.replace('.', ""));
-            }
+            let text = text.trim_start_matches('-');
+            let (digits, _) = text.split_once(['e', 'E']).unwrap_or((text, ""));
+            let mut spellings = vec![text.to_owned(), digits.to_owned(), digits.replace('.', "")];
+            spellings.dedup();
+            into.append(&mut spellings);
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
         Value::Object(object) => object.values().for_each(|item| collect(item, into)),

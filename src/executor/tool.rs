@@ -5,8 +5,8 @@ use crate::{
     catalog::{Entry, Process, Step},
     mcp::{self, After, CallEnd, CallError, Caller, Resumption, ServerSpec, ToolAnswer, ToolCall},
     task::{
-        Effect, Failure, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable, Response,
-        ServerReport, Stat, State, Waiting, WaitingFor, decided,
+        Effect, Failure, Fault, Input, Invocation, InvocationStatus, Outcome, Phase, Repeatable,
+        Response, ServerReport, Stat, State, Waiting, WaitingFor, decided,
     },
 };
 
@@ -125,6 +125,12 @@ pub(super) fn run(
             }
         }
         Err(judged) => {
+            // Somebody behind the server gave no answer: as good as none from the server itself.
+            if (outcome.effect, judged.failure.fault) == (Effect::Done, Fault::ToolTimeout)
+                && entry.repeatable == Repeatable::Once
+            {
+                outcome.effect = Effect::Unknown;
+            }
             let failure = match &seen.asked {
                 Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
                 None => judged.failure,
@@ -292,7 +298,7 @@ fn failed_call(
 fn once_only(entry: &Entry, effect: Effect, mut failure: Failure) -> Failure {
     if effect == Effect::Unknown && entry.repeatable == Repeatable::Once && failure.recoverable {
         tracing::info!(
-            "{} is not declared `idempotent` or `read_only`: an unanswered call is not repeated.",
+            "{} is not declared `idempotent` or `read_only`: a call of unknown outcome is not repeated.",
             entry.id
         );
         failure.recoverable = false;

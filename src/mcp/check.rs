@@ -4,7 +4,7 @@
 //! The schema is the server's: a few hundred bytes of it can mean years of work. It is worked on
 //! by a thread of its own, which is left behind when the time is up.
 
-use std::{error::Error, thread, time::Duration};
+use std::{error::Error, io, thread, time::Duration};
 
 use jsonschema::{PatternOptions, Retrieve, Uri};
 use serde_json::Value;
@@ -17,6 +17,7 @@ use crate::task::OutputSchema;
 
 use super::{
     answer::{Part, ToolAnswer},
+    child::failed,
     error::{CallError, Misfit},
     message::LIST,
     session::Session,
@@ -129,7 +130,11 @@ pub(super) async fn output(
     };
     // The answer is in: the limits of the call are no limits of this.
     let limits = Limits::within(2 * PATIENCE);
-    let work = misfits(schema, structured);
+    let Ok(answered) = begin(schema, structured) else {
+        let reason = "no thread can be started to check against it".to_owned();
+        return OutputCheck::Unusable(reason);
+    };
+    let work = misfits(answered);
     match session.unless_stopped(limits, work).await {
         // A signal: the caller sees it as well.
         Err(_) => OutputCheck::None,
@@ -160,7 +165,8 @@ async fn judged(
     unusable: impl FnOnce(String) -> CallError,
 ) -> Result<Vec<Misfit>, CallError> {
     let begun = Instant::now();
-    let work = misfits(schema, value);
+    let answered = begin(schema, value).map_err(failed(&session.spec, "start a thread"))?;
+    let work = misfits(answered);
     match session.unless_stopped(session.limits, work).await {
         Ok(judged) => judged.map_err(unusable),
         Err(Halt::Late(_, total)) if begun.elapsed() * 2 > total => Err(unusable(format!(
@@ -170,9 +176,10 @@ async fn judged(
     }
 }
 
-/// What of a value does not fit; an error says why the schema cannot be used. Not a task of the
-/// runtime: that one would wait for it at its own end.
-async fn misfits(schema: Value, value: Value) -> Result<Vec<Misfit>, String> {
+type Judged = Result<Vec<Misfit>, String>;
+
+/// Not a task of the runtime: that one would wait for it at its own end. An error is this machine's.
+fn begin(schema: Value, value: Value) -> io::Result<oneshot::Receiver<Judged>> {
     let (answer, answered) = oneshot::channel();
     thread::Builder::new()
         .name("schema".to_owned())
@@ -180,8 +187,12 @@ async fn misfits(schema: Value, value: Value) -> Result<Vec<Misfit>, String> {
         .spawn(move || {
             // If the time is up there is no receiver.
             let _ = answer.send(judge(&schema, &value));
-        })
-        .map_err(|error| format!("no thread can be started to check it: {error}"))?;
+        })?;
+    Ok(answered)
+}
+
+/// What of a value does not fit; an error says why the schema cannot be used.
+async fn misfits(answered: oneshot::Receiver<Judged>) -> Judged {
     match timeout(PATIENCE, answered).await {
         Ok(Ok(judged)) => judged,
         Ok(Err(_)) => Err("its check broke down".to_owned()),
@@ -200,7 +211,7 @@ impl Retrieve for Nowhere {
 
 /// JSON Schema 2020-12 unless the schema says otherwise. References to anywhere else are errors:
 /// nothing is ever fetched (MCP 2026-07-28, Tools).
-fn judge(schema: &Value, value: &Value) -> Result<Vec<Misfit>, String> {
+fn judge(schema: &Value, value: &Value) -> Judged {
     let patterns = PatternOptions::fancy_regex()
         .size_limit(PATTERN_BYTES)
         .dfa_size_limit(PATTERN_BYTES);

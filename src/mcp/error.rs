@@ -256,6 +256,14 @@ impl CallError {
         *heard == Heard::Nothing && matches!(ended, Some(ExitDescription::Code(1..)))
     }
 
+    /// Whether it is an answer to the call, which the server has refused or failed.
+    pub(super) fn is_an_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Rpc { .. } | Self::CapabilityMissing { .. } | Self::ProtocolMismatch { .. }
+        )
+    }
+
     /// Whether the server still follows the protocol and may end at its leisure.
     pub(super) fn leaves_server_sound(&self) -> bool {
         matches!(

@@ -112,10 +112,22 @@ pub(super) struct RpcError {
     pub(super) data: Option<Value>,
 }
 
+/// Whether the server was sent a notification.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Notified {
+    #[default]
+    No,
+    Yes,
+}
+
 impl RpcError {
-    /// The server could not read a request of ours, and so could not say which.
-    pub(super) fn is_about_an_unread_request(&self) -> bool {
-        matches!(self.code, -32700 | -32600)
+    /// Whether it can be about the request, which the server could not read and so could not name. An invalid
+    /// request can also be a notification, which some servers answer (-32600: it has no id).
+    pub(super) fn is_about_an_unread_request(&self, notified: Notified) -> bool {
+        match notified {
+            Notified::No => matches!(self.code, -32700 | -32600),
+            Notified::Yes => self.code == -32700,
+        }
     }
 
     /// The versions that the server supports, if it refused the version of the request.

@@ -20,7 +20,9 @@ use tokio::{
 use super::{
     bounds,
     lines::Lines,
-    message::{self, Body, CALL, Inbound, Outbound, Request, Response, is_greeting, is_number},
+    message::{
+        self, Body, CALL, Inbound, Notified, Outbound, Request, Response, is_greeting, is_number,
+    },
     questions,
     raw::{Answer, Raw, place},
     report::Noise,
@@ -59,6 +61,7 @@ pub(super) struct Wire {
     /// Why nothing more will come, if that is so.
     pub(super) end: Option<End>,
     pub(super) call: CallLine,
+    notified: Notified,
     pub(super) heard: Heard,
     noise: u64,
     sample: Vec<u8>,
@@ -81,8 +84,10 @@ pub(crate) enum Heard {
 pub(super) enum CallLine {
     #[default]
     Unsent,
-    /// The whole line is in the pipe: the server may act on it.
+    /// The server may act on it: all of it is in the pipe, but perhaps for its newline.
     Delivered,
+    /// And an answer came that names it.
+    Answered,
 }
 
 /// Why nothing more will come.
@@ -125,6 +130,9 @@ impl Wire {
 
     /// Has a message written; without an id it is a notification.
     pub(super) fn write(&mut self, id: Option<i64>, method: &str, params: Map<String, Value>) {
+        if id.is_none() {
+            self.notified = Notified::Yes;
+        }
         let message = Outbound {
             jsonrpc: "2.0",
             id,
@@ -206,7 +214,10 @@ impl Wire {
             self.outgoing = VecDeque::new();
         }
         self.unsent = self.unsent.saturating_sub(count);
-        if self.unsent == 0 && matches!(self.awaited, Some((_, CALL))) {
+        if self.unsent <= 1
+            && self.call == CallLine::Unsent
+            && matches!(self.awaited, Some((_, CALL)))
+        {
             self.call = CallLine::Delivered;
         }
     }
@@ -233,6 +244,9 @@ impl Wire {
             }
             Inbound::Response(response) if !self.awaits(&response)? => {}
             Inbound::Response(Response { id, body }) => {
+                if id.is_some() && matches!(self.awaited, Some((_, CALL))) {
+                    self.call = CallLine::Answered;
+                }
                 drop(id);
                 if self.awaited.is_some_and(|(_, method)| is_greeting(method)) {
                     bounded(line.len(), "its greeting", bounds::GREETING_BYTES)?;
@@ -272,8 +286,9 @@ impl Wire {
             // Cut off before its id, and no other request is open.
             (None, Body::Malformed(_)) => true,
             (None, Body::Error(error)) => {
-                let delivered = self.call == CallLine::Delivered;
-                is_greeting(method) || (delivered && error.is_about_an_unread_request())
+                let delivered = self.call != CallLine::Unsent;
+                is_greeting(method)
+                    || (delivered && error.is_about_an_unread_request(self.notified))
             }
         })
     }
@@ -406,6 +421,16 @@ pub(crate) fn overhear(stdout: &[u8], secret: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_lacks_its_newline_alone_can_be_acted_upon() {
+        let mut wire = Wire::new(Pipes::default(), &Secrets::default(), usize::MAX);
+        wire.send(1, CALL, Map::new());
+        wire.sent(wire.unsent - 2);
+        assert_eq!(wire.call, CallLine::Unsent);
+        wire.sent(1);
+        assert_eq!(wire.call, CallLine::Delivered);
+    }
 
     #[test]
     fn the_requests_of_a_server_are_bounded_by_number_and_by_bytes() {

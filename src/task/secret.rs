@@ -9,6 +9,7 @@ mod credentials;
 mod decoded;
 mod forms;
 mod links;
+mod numeral;
 mod table;
 mod values;
 

@@ -34,6 +34,10 @@ def answer(request):
         time.sleep(given.get("seconds", 0))
         if given.get("what", "").startswith("fails"):
             return {"content": [{"type": "text", "text": "HTTP 429 Too Many Requests"}], "isError": True}
+        if given.get("what") == "late":
+            return {"content": [{"type": "text", "text": "upstream timed out"}], "isError": True}
+        if given.get("what") == "mean":
+            return {"content": [], "structuredContent": {"mean": float("nan")}}
         return {"content": [], "structuredContent": {"happened": given.get("what", "")}}
     return None
 
@@ -43,6 +47,10 @@ for line in sys.stdin:
     if "id" not in request:
         continue
     result = answer(request)
+    if request["method"] == "tools/call" and request["params"]["arguments"].get("what") == "gateway":
+        error = {"code": -32001, "message": "Request timed out"}
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}), flush=True)
+        continue
     reply = {"jsonrpc": "2.0", "id": request["id"]}
     reply.update({"result": result} if result is not None else {"error": {"code": -32601, "message": "no such method"}})
     print(json.dumps(reply), flush=True)

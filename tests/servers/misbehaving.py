@@ -183,6 +183,9 @@ def tools_call(request):
             send({"id": stranger, "result": text(f"for {stranger}")})
             send({"id": stranger, "error": {"code": -32603, "message": f"for {stranger}"}})
         answer(request, text("ours"))
+    elif MODE == "answers_notifications":
+        send({"id": None, "error": {"code": -32600, "message": "Invalid Request: no id"}})
+        answer(request, text("done"))
     elif MODE == "notifies":
         chatter()
         answer(request, text("done"))

@@ -292,6 +292,30 @@ fn any_limit_of_open_files_is_answered() {
 }
 
 #[test]
+fn a_schema_that_this_machine_has_no_room_to_check_is_worth_another_try() {
+    let root = Root::new();
+    let task = json!({
+        "dispatch": {
+            "task_id": "task_1", "action": "", "capability_ids": ["CAP-DAT-002"], "attempt": 1,
+            "parameters": {"target_path": "/data/report"},
+        },
+        "metadata": {"session_id": "sess-1"},
+    });
+    // The stack of the thread that checks it is as large, in KiB.
+    let limited = shell(&root, "ulimit -v 262144 && exec \"$0\"");
+    let answer = run(limited, task.to_string().as_bytes());
+    let expected = (75, &json!("server_unreachable"));
+    assert_eq!(
+        (answer.exit, answer.fault()),
+        expected,
+        "{}",
+        answer.envelope
+    );
+    let message = answer.at("/error/error_message").to_string();
+    assert!(message.contains("cannot start a thread"), "{message}");
+}
+
+#[test]
 fn five_thousand_inherited_files_are_neither_used_nor_handed_on() {
     let root = Root::new();
     let line = "import os, resource, sys

@@ -97,6 +97,32 @@ fn what_happened_and_is_not_good_is_nobodys_to_repeat_until_a_person_has_spoken(
     }
 }
 
+/// An answer that cannot be read, and a time-out that somebody behind the server reports: by the tool, and as a
+/// gateway does.
+#[test]
+fn an_answer_that_leaves_open_what_happened_is_nobodys_to_repeat() {
+    for (what, fault) in [
+        ("mean", "tool_error"),
+        ("late", "timeout"),
+        ("gateway", "timeout"),
+    ] {
+        let root = Root::with_catalog(CATALOG);
+        let asked = |task: &str| {
+            let mut asked = request(&["sent"], task, 1);
+            asked["dispatch"]["parameters"] = json!({"what": what});
+            root.run(&asked)
+        };
+        let first = asked("t1");
+        valid(&first);
+        assert_eq!((first.exit, first.fault()), (1, &json!(fault)), "{what}");
+        let effect = first.at("/output/content/oneact/effect");
+        assert_eq!(effect, &json!("unknown"), "{what}");
+        let next = asked("t2");
+        assert_eq!((next.exit, next.fault()), (1, &json!("outcome_unknown")));
+        assert_eq!(happened(&root), [what]);
+    }
+}
+
 #[test]
 fn a_check_that_fails_is_worth_another_attempt_where_the_entry_says_nothing_r_000_102() {
     let root = Root::with_catalog(CATALOG);

@@ -287,10 +287,10 @@ rows! { MODES:
     notifies_in_megabytes: done();
     asks_with_a_megabyte: wrong(CALLED, "unknown", "a request of its own has 1048");
     asks_in_pages: failed(CALLED, 1, "input_required", "done", "yyy");
-    wants_a_megabyte_of_input: wrong(CALLED, "done", "its `input_required` has");
-    answers_in_too_many_blocks: wrong(CALLED, "done", "more than 10000 content blocks");
+    wants_a_megabyte_of_input: wrong(CALLED, "unknown", "its `input_required` has");
+    answers_in_too_many_blocks: wrong(CALLED, "unknown", "more than 10000 content blocks");
     answers_in_large_blocks_of_no_kind: done();
-    answers_two_results_of_megabytes: wrong(CALLED, "done", "duplicate field `result`");
+    answers_two_results_of_megabytes: wrong(CALLED, "unknown", "duplicate field `result`");
 
     // No answer.
     never_answers: late("unknown", "idle limit of 0.4 s");
@@ -314,20 +314,20 @@ rows! { MODES:
     prints_one_endless_line: wrong(CALLED, "unknown", "a line of more than 67108864 bytes");
 
     // Odd answers.
-    answers_nan: wrong(CALLED, "done", "NaN is no JSON");
-    answers_in_latin_1: wrong(CALLED, "done", "it is not UTF-8");
-    answers_half_a_surrogate_pair: wrong(CALLED, "done", "its `result` is no tool result");
-    answers_half_a_pair_in_text: wrong(CALLED, "done", "its `result` is no tool result");
-    answers_null: wrong(CALLED, "done", "its `result` is null");
-    answers_a_list: wrong(CALLED, "done", "its `result` is not an object");
-    answers_nothing: wrong(CALLED, "done", "neither `result` nor `error`");
+    answers_nan: wrong(CALLED, "unknown", "NaN is no JSON");
+    answers_in_latin_1: wrong(CALLED, "unknown", "it is not UTF-8");
+    answers_half_a_surrogate_pair: wrong(CALLED, "unknown", "its `result` is no tool result");
+    answers_half_a_pair_in_text: wrong(CALLED, "unknown", "its `result` is no tool result");
+    answers_null: wrong(CALLED, "unknown", "its `result` is null");
+    answers_a_list: wrong(CALLED, "unknown", "its `result` is not an object");
+    answers_nothing: wrong(CALLED, "unknown", "neither `result` nor `error`");
     answers_an_empty_object: failed(CALLED, 75, "output_missing", "done", "holds no result");
-    answers_content_that_is_text: wrong(CALLED, "done", "its `result` is no tool result");
-    answers_with_a_word_as_its_error: wrong(CALLED, "done", "its `error` is not one");
-    answers_with_a_word_as_its_code: wrong(CALLED, "done", "its `error` is not one");
-    answers_two_results: wrong(CALLED, "done", "duplicate field `result`");
-    answers_too_deep: wrong(CALLED, "done", "recursion limit exceeded");
-    makes_a_task_of_it: wrong(CALLED, "done", "`task` is no kind of result");
+    answers_content_that_is_text: wrong(CALLED, "unknown", "its `result` is no tool result");
+    answers_with_a_word_as_its_error: wrong(CALLED, "unknown", "its `error` is not one");
+    answers_with_a_word_as_its_code: wrong(CALLED, "unknown", "its `error` is not one");
+    answers_two_results: wrong(CALLED, "unknown", "duplicate field `result`");
+    answers_too_deep: wrong(CALLED, "unknown", "recursion limit exceeded");
+    makes_a_task_of_it: wrong(CALLED, "unknown", "`task` is no kind of result");
     asks_for_input_unbidden: failed(CALLED, 3, "input_required", "unknown", "Your name?");
     asks_while_it_is_called: failed(CALLED, 1, "input_required", "done", "Your name?");
     fails_and_says_so: wrong(CALLED, "done", "cannot open the file");

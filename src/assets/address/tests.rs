@@ -20,6 +20,13 @@ fn public_addresses_are_let_through() {
 }
 
 #[test]
+fn a_name_with_a_last_dot_is_looked_up_as_the_hosts_file_has_it() {
+    for name in ["db.example.com", "db.example.com."] {
+        assert_eq!(looked_up(name), "http://db.example.com/");
+    }
+}
+
+#[test]
 fn private_addresses_are_refused_unless_allowed_in_every_spelling() {
     let private = [
         "127.0.0.1",

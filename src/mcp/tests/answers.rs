@@ -161,8 +161,8 @@ fn odd_answers_that_cannot_end_the_call_at_once() {
         );
         assert_eq!(
             (end.effect, end.phase),
-            (Effect::Done, Phase::Call),
-            "{mode}"
+            (Effect::Unknown, Phase::Call),
+            "{mode}: what the tool did cannot be read"
         );
     }
 }
@@ -175,6 +175,24 @@ fn an_error_that_could_not_name_its_request_is_taken_for_ours() {
         "{:?}",
         end.result
     );
+    assert_eq!(end.effect, Effect::Unknown);
+}
+
+#[test]
+fn an_error_without_an_id_is_about_a_notification_if_one_was_sent() {
+    let answered = Stage::new("answers_notifications").run();
+    assert_eq!(only_text(&answered), "done");
+    assert_eq!(answered.effect, Effect::Done);
+
+    let unread = Stage::new("answers_notifications")
+        .speaking(Protocol::Modern)
+        .run();
+    assert!(
+        matches!(unread.result, Err(CallError::Rpc { code: -32600, .. })),
+        "{:?}",
+        unread.result
+    );
+    assert_eq!(unread.effect, Effect::Unknown);
 }
 
 #[test]

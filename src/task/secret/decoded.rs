@@ -208,7 +208,7 @@ fn unit(text: &[u8], lead: &[u8]) -> Option<(Meant, usize)> {
     Some((Meant::Letter(letter), 12))
 }
 
-/// The most digits of a reference in HTML, leading zeros included.
+/// The most digits of a reference in HTML behind its leading zeros.
 const LONGEST_NUMBER: usize = 8;
 
 /// A numeric reference of HTML behind its `&#`: its semicolon may be missing.
@@ -219,11 +219,9 @@ fn numbered(text: &[u8]) -> Option<(Meant, usize)> {
     };
     let digits = text.get(digits_from..)?;
     let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
-    let count = digits
-        .iter()
-        .take(LONGEST_NUMBER)
-        .take_while(is_digit)
-        .count();
+    let zeros = digits.iter().take_while(|byte| **byte == b'0').count();
+    let others = digits.iter().skip(zeros).take(LONGEST_NUMBER);
+    let count = zeros + others.take_while(is_digit).count();
     let number = std::str::from_utf8(digits.get(..count)?).ok()?;
     let letter = char::from_u32(u32::from_str_radix(number, radix).ok()?)?;
     let closed = usize::from(digits.get(count) == Some(&b';'));
@@ -332,6 +330,7 @@ mod tests {
             ),
             ("%41%2d%C3%A9%2541", "A-é%41"),
             ("&amp;&lt;&#61;&#x3D;&#61 &#x1F511;&equals;", "&<=== 🔑="),
+            ("&#000000090;&#x0000000005a;&#000000000000", "ZZ\0"),
             (
                 "&lcub;&rcub;&vert;&VerticalLine;&DiacriticalGrave;&eacute;&nbsp;&yuml;",
                 "{}||`é\u{a0}ÿ",

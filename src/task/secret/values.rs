@@ -11,6 +11,7 @@ use serde_json::{Number, Value};
 use super::{
     CUT, decoded,
     forms::{Forms, MANY, SHORTEST},
+    numeral::{self, Numeral},
     object, redact_presigned, without,
 };
 
@@ -33,6 +34,8 @@ impl PartialEq for Secrets {
 
 struct Known {
     values: Vec<String>,
+    /// Those that are numbers.
+    numbers: Vec<Numeral>,
     /// None where it could not be built: then nothing is shown.
     forms: OnceLock<Option<Forms>>,
 }
@@ -47,8 +50,15 @@ impl Secrets {
     pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
         let long = |value: &String| value.trim().len() >= SHORTEST;
         let values: Vec<String> = values.into_iter().filter(long).collect();
-        let forms = OnceLock::new();
-        Self((!values.is_empty()).then(|| Arc::new(Known { values, forms })))
+        let known = Known {
+            numbers: values
+                .iter()
+                .filter_map(|value| Numeral::read(value))
+                .collect(),
+            values,
+            forms: OnceLock::new(),
+        };
+        Self((!known.values.is_empty()).then(|| Arc::new(known)))
     }
 
     /// Those of several calls: what one is given, another may be told.
@@ -125,6 +135,9 @@ impl Secrets {
     fn stand_in(&self, number: &Number) -> bool {
         let text = number.to_string();
         let text = text.trim_start_matches('-');
+        if Numeral::read(text).is_some_and(|number| self.tell(&number)) {
+            return true;
+        }
         let (decimal, _) = text.split_once(['e', 'E']).unwrap_or((text, ""));
         let whole = match decimal.split_once('.') {
             Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
@@ -138,13 +151,25 @@ impl Secrets {
         })
     }
 
+    /// Whether a number is one of them in another spelling.
+    fn tell(&self, number: &Numeral) -> bool {
+        let numbers = self.0.as_ref().map_or(&[][..], |known| &known.numbers);
+        numbers.iter().any(|known| known.tells(number))
+    }
+
     /// Where they stand, in order, overlaps joined.
     fn found(&self, text: &[u8]) -> Vec<Range<usize>> {
         let Some(known) = &self.0 else {
             return Vec::new();
         };
         match known.forms.get_or_init(|| Forms::of(&known.values)) {
-            Some(forms) => decoded::find(text, |text, found| forms.find(text, found)),
+            Some(forms) => decoded::find(text, |text, found| {
+                forms.find(text, found);
+                if !known.numbers.is_empty() {
+                    let told = numeral::with_exponent(text).filter(|(_, number)| self.tell(number));
+                    found.extend(told.map(|(place, _)| place));
+                }
+            }),
             None => iter::once(0..text.len()).collect(),
         }
     }

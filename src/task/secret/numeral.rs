@@ -1,0 +1,57 @@
+//! Numbers by their value: `4821`, `4821.0` and `4.821e+03` are one.
+
+use std::ops::Range;
+
+use super::forms::SHORTEST;
+
+/// A decimal number without its sign: its digits without zeros at either end, and the power of ten of the last.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Numeral {
+    digits: String,
+    power: i64,
+}
+
+impl Numeral {
+    /// The number that a whole text is; none if it is zero or no number.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let text = text.trim().trim_start_matches(['-', '+']);
+        let (decimal, power) = match text.split_once(['e', 'E']) {
+            Some((decimal, power)) => (decimal, i64::from(power.parse::<i32>().ok()?)),
+            None => (text, 0),
+        };
+        let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
+        let all = format!("{whole}{fraction}");
+        if !all.bytes().all(|digit| digit.is_ascii_digit()) {
+            return None;
+        }
+        let kept = all.trim_end_matches('0');
+        let digits = kept.trim_start_matches('0').to_owned();
+        let last =
+            i64::try_from(fraction.len() + kept.len()).ok()? - i64::try_from(all.len()).ok()?;
+        (!digits.is_empty()).then_some(Self {
+            digits,
+            power: power - last,
+        })
+    }
+
+    /// Whether one tells the other: it has the same value or, if there are enough of them, the same digits.
+    pub(super) fn tells(&self, other: &Self) -> bool {
+        self.digits == other.digits && (self.power == other.power || self.digits.len() >= SHORTEST)
+    }
+}
+
+/// Where numbers with an exponent stand in a text.
+pub(super) fn with_exponent(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Numeral)> {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b".eE+-".contains(byte);
+    let runs = text.chunk_by(move |a, b| is_part(a) == is_part(b));
+    let places = runs.scan(0, |end, run| {
+        let start = *end;
+        *end += run.len();
+        Some((start, run))
+    });
+    places.filter_map(|(start, run)| {
+        let run = str::from_utf8(run).ok()?.trim_end_matches(['.', '-', '+']);
+        let number = Numeral::read(run).filter(|_| run.contains(['e', 'E']))?;
+        Some((start..start + run.len(), number))
+    })
+}
