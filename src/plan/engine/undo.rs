@@ -73,17 +73,17 @@ fn undo_dir(root: &Root, path: &RelPath, slot: &RelPath, ino: u64) -> Result<Und
     match root.look(path)? {
         Some(facts) if facts.ino == ino => match root.parent(path)?.remove_dir(path.name()) {
             Ok(()) => Ok(None),
-            Err(error) if error.errno == Errno::NOTEMPTY => Ok(conflict(
+            Err(error) if error.errno == Errno::NOTEMPTY => Ok(Some(conflict(
                 path,
                 "the directory holds files of others; it stays",
-            )),
+            ))),
             Err(error) => Err(error),
         },
         None => Ok(None),
-        Some(_) => Ok(conflict(
+        Some(_) => Ok(Some(conflict(
             path,
             "another directory or file stands there; it stays",
-        )),
+        ))),
     }
 }
 
@@ -101,14 +101,14 @@ fn undo_create(
         if staged.is_some_and(|facts| facts.ino == post.ino) {
             return Ok(None);
         }
-        return Ok(conflict(
+        return Ok(Some(conflict(
             path,
             "the created file was changed since; it stays",
-        ));
+        )));
     };
     if staged.is_some() {
         let what = format!("the created file stays: somebody put something else at {slot}");
-        return Ok(conflict(path, what));
+        return Ok(Some(conflict(path, what)));
     }
     let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
     dir.move_to(path.name(), &aside, slot.name())?;
@@ -117,10 +117,10 @@ fn undo_create(
         return Ok(None);
     }
     aside.move_to(slot.name(), &dir, path.name())?;
-    Ok(conflict(
+    Ok(Some(conflict(
         path,
         "the created file was exchanged meanwhile; it stays",
-    ))
+    )))
 }
 
 fn undo_modify(
@@ -137,10 +137,10 @@ fn undo_modify(
         return Ok(None);
     }
     let Some(ours) = ours(root, path, post)? else {
-        return Ok(conflict(
+        return Ok(Some(conflict(
             path,
             "the changed file was changed again since; it stays",
-        ));
+        )));
     };
     let (dir, aside) = (root.parent(path)?, root.parent(slot)?);
     let kept = kept(root, slot, pre)?;
@@ -156,7 +156,7 @@ fn undo_modify(
             }
             from.exchange(pre.backup.name(), &aside, slot.name())?;
         }
-        Original::Gone => return Ok(gone(path, slot, pre)),
+        Original::Gone => return Ok(Some(gone(path, slot, pre))),
     }
     let original = aside.look(slot.name())?;
     aside.exchange(slot.name(), &dir, path.name())?;
@@ -167,13 +167,13 @@ fn undo_modify(
         give_back(&aside, slot.name(), &dir, path.name(), || {
             original.as_ref().map_or(Ok(false), &out)
         })?;
-        return Ok(conflict(
+        return Ok(Some(conflict(
             path,
             "the changed file was exchanged meanwhile; it stays",
-        ));
+        )));
     }
     Ok(match kept {
-        Original::InBackup => instead(path, &pre.backup),
+        Original::InBackup => Some(instead(path, &pre.backup)),
         Original::InSlot | Original::Gone => None,
     })
 }
@@ -190,7 +190,7 @@ fn undo_in_place(
     match dir.look(path.name())? {
         Some(facts) if facts.same(&pre.facts) => return Ok(None),
         Some(facts) if facts.ino == pre.facts.ino => {}
-        _ => return Ok(conflict(path, "another file stands there; it stays")),
+        _ => return Ok(Some(conflict(path, "another file stands there; it stays"))),
     }
     let whole = |path: &RelPath| -> Result<Vec<u8>, FileError> {
         let (bytes, _) = root
@@ -200,10 +200,10 @@ fn undo_in_place(
     };
     let now = match whole(path) {
         Err(error) if error.errno == Errno::FBIG => {
-            return Ok(conflict(
+            return Ok(Some(conflict(
                 path,
                 "the file was changed by somebody else; it stays",
-            ));
+            )));
         }
         other => other?,
     };
@@ -211,13 +211,13 @@ fn undo_in_place(
         let (old, new) = (whole(&pre.backup)?, whole(slot)?);
         if hexadecimal(&Sha256::digest(&old)) != pre.sha256 {
             let what = format!("its backup {} is not its original; both stay", pre.backup);
-            return Ok(conflict(path, what));
+            return Ok(Some(conflict(path, what)));
         }
         if !is_between(&now, &old, &new) {
-            return Ok(conflict(
+            return Ok(Some(conflict(
                 path,
                 "the file was changed by somebody else; it stays",
-            ));
+            )));
         }
         dir.overwrite(path.name(), &old)?;
     }
@@ -251,25 +251,25 @@ fn undo_delete(
         return Ok(None);
     }
     let Some(dir) = there(root.parent(path))? else {
-        return Ok(conflict(
+        return Ok(Some(conflict(
             path,
             "its directory is gone; the file is kept in its backup",
-        ));
+        )));
     };
     let backup = &pre.backup;
     let taken = format!("another file was put there; the deleted one is kept as {backup}");
     match kept(root, slot, pre)? {
         Original::InSlot => move_back(root, slot, path, taken),
-        Original::InBackup if now.is_some() => Ok(conflict(path, taken)),
+        Original::InBackup if now.is_some() => Ok(Some(conflict(path, taken))),
         Original::InBackup => {
             let from = root.parent(backup)?;
             from.link(backup.name(), &dir, path.name())?;
             Ok(match staged {
-                Some(_) => instead(path, slot),
+                Some(_) => Some(instead(path, slot)),
                 None => None,
             })
         }
-        Original::Gone => Ok(gone(path, slot, pre)),
+        Original::Gone => Ok(Some(gone(path, slot, pre))),
     }
 }
 
@@ -286,10 +286,10 @@ fn undo_rename(root: &Root, path: &RelPath, to: &RelPath, pre: &Pre) -> Result<U
         return Ok(None);
     }
     if there.is_none_or(|facts| facts.kind != Kind::File || facts.ino != pre.facts.ino) {
-        return Ok(conflict(
+        return Ok(Some(conflict(
             to,
             "the renamed file was exchanged since; it stays",
-        ));
+        )));
     }
     let taken = format!("another file was put there; the renamed one stays as {to}");
     move_back(root, to, path, taken)
@@ -299,10 +299,10 @@ fn undo_remove_dir(root: &Root, path: &RelPath, slot: &RelPath) -> Result<Undone
     match root.look(slot)?.map(|facts| facts.kind) {
         None => Ok(None),
         Some(Kind::Dir) => move_back(root, slot, path, "something else was put there; it stays"),
-        Some(_) => Ok(conflict(
+        Some(_) => Ok(Some(conflict(
             path,
             format!("the directory is gone; what is at {slot} is no directory"),
-        )),
+        ))),
     }
 }
 
@@ -317,7 +317,7 @@ fn move_back(
     let (aside, dir) = (root.parent(from)?, root.parent(path)?);
     match aside.move_to(from.name(), &dir, path.name()) {
         Ok(()) => Ok(None),
-        Err(error) if error.errno == Errno::EXIST => Ok(conflict(path, taken)),
+        Err(error) if error.errno == Errno::EXIST => Ok(Some(conflict(path, taken))),
         Err(error) => Err(error),
     }
 }
@@ -355,14 +355,14 @@ fn is_original(root: &Root, path: &RelPath, pre: &Pre) -> Result<bool, FileError
     }
 }
 
-fn gone(path: &RelPath, slot: &RelPath, pre: &Pre) -> Undone {
+fn gone(path: &RelPath, slot: &RelPath, pre: &Pre) -> Conflict {
     let backup = &pre.backup;
     let what = format!("neither {slot} nor {backup} is its original; nothing was put back");
     conflict(path, what)
 }
 
 /// The backup was put back. What somebody had put in the place of the original is kept.
-fn instead(path: &RelPath, other: &RelPath) -> Undone {
+fn instead(path: &RelPath, other: &RelPath) -> Conflict {
     let what = format!(
         "it was put back from its backup; what others made of the original is kept as {other}"
     );
@@ -430,9 +430,9 @@ pub(super) fn sha256(dir: &Dir<'_>, name: &str) -> Result<String, FileError> {
     }
 }
 
-fn conflict(path: &RelPath, what: impl Into<String>) -> Undone {
-    Some(Conflict {
+fn conflict(path: &RelPath, what: impl Into<String>) -> Conflict {
+    Conflict {
         path: path.clone(),
         what: what.into(),
-    })
+    }
 }
