@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     canonical::{canonical, exact, sha256},
-    record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Seq, Session},
+    record::{Event, Head, Link, MOST_BODY, NOTHING, Row, Seq, Session, name, word},
     store::{Record as _, Sealed, StoreError, Tx},
 };
 
@@ -136,7 +136,7 @@ fn add(
         seq,
         operation_id: stamp.operation_id.to_owned(),
         session_id: stamp.session_id.to_owned(),
-        event: event.name().to_owned(),
+        event: name(&event),
         at: instant(stamp.at),
         actor: stamp.actor.to_owned(),
         body: body.text(),
@@ -184,7 +184,7 @@ impl Link {
     }
 
     pub(crate) fn is(&self, event: Event) -> bool {
-        self.event == event.name()
+        word(&self.event) == Some(event)
     }
 
     pub(crate) fn takes_back(&self, row_id: &str) -> bool {
@@ -192,12 +192,20 @@ impl Link {
         self.is(Event::Revoked) && about.as_deref() == Some(row_id)
     }
 
+    /// Whether it only records a repeated answer.
+    pub(crate) fn repeats(&self) -> bool {
+        let event = word(&self.event);
+        matches!(
+            event,
+            Some(Event::Replayed | Event::Reused | Event::Suppressed)
+        )
+    }
+
     /// Whether it is about that request, and not only the record of a repeated answer.
     pub(crate) fn tells_of(&self, request_hash: &str) -> bool {
-        let again = [Event::Replayed, Event::Reused, Event::Suppressed];
         // Most links are about other requests, and searching their text is faster than parsing it.
         self.body.contains(request_hash)
-            && !again.iter().any(|event| self.is(*event))
+            && !self.repeats()
             && self.body().and_then(|body| body.request_hash).as_deref() == Some(request_hash)
     }
 

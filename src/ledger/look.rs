@@ -7,6 +7,7 @@ use super::{
     past::{FEW, Past, Success, claim_key},
     record::{
         Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowOutcome, RowState, Seq, Session,
+        name,
     },
     request::Hashes,
     row::{self, Beside},
@@ -344,7 +345,7 @@ impl Look<'_, '_, '_> {
             claim: before.as_ref().map(|claim| claim.seq),
             about: before.map(|claim| claim.operation_id),
             claimed: (key.request_hash != *request_hash).then(|| key.request_hash.clone()),
-            effects: Some(self.ask.effects.name().to_owned()),
+            effects: Some(name(&self.ask.effects)),
             action: Some(row::action_type(&self.ask.asked)),
             home: self.ask.home.clone(),
             session,

@@ -12,7 +12,7 @@ use super::{
     decision::Decision,
     naming::{Alone, Name, RecordError, find, last_session},
     past::linked,
-    record::{Claim, ClaimState, Effects, Event, Link, Row, RowState, Session},
+    record::{Claim, ClaimState, Effects, Link, Row, RowState, Session},
     store::{Store, StoreError, Tx, Which, Wish, read},
     validity::sealed,
 };
@@ -302,11 +302,10 @@ struct Links {
 impl Links {
     fn of(all: Vec<Link>) -> Self {
         let mut of: HashMap<String, Vec<usize>> = HashMap::new();
-        let given_again = [Event::Replayed, Event::Reused, Event::Suppressed].map(Event::name);
         for (at, link) in all.iter().enumerate() {
             of.entry(link.operation_id.clone()).or_default().push(at);
             // A link that records a repeated answer belongs to the new answer.
-            if !given_again.contains(&link.event.as_str())
+            if !link.repeats()
                 && let Some(about) = link.body().and_then(|body| body.about)
             {
                 of.entry(about).or_default().push(at);

@@ -7,6 +7,7 @@ use serde::{
         value::{Error, StrDeserializer},
     },
 };
+use serde_json::Value;
 
 use crate::task::{Print, Produced};
 
@@ -49,7 +50,7 @@ pub(crate) struct Head {
 }
 
 /// The kinds of link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
     /// The first link of every chain.
@@ -79,33 +80,6 @@ pub(crate) enum Event {
     Pruned,
     /// The key for hashes of secrets was made.
     Keyed,
-}
-
-impl Event {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Genesis => "genesis",
-            Self::Rejected => "rejected",
-            Self::Pending => "pending",
-            Self::Reserved => "reserved",
-            Self::Dispatched => "dispatched",
-            Self::TakenOver => "taken_over",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::RolledBack => "rolled_back",
-            Self::Cancelled => "cancelled",
-            Self::Unknown => "unknown",
-            Self::Resolved => "resolved",
-            Self::Replayed => "replayed",
-            Self::Reused => "reused",
-            Self::Suppressed => "suppressed",
-            Self::Late => "late",
-            Self::Reviewed => "reviewed",
-            Self::Revoked => "revoked",
-            Self::Pruned => "pruned",
-            Self::Keyed => "keyed",
-        }
-    }
 }
 
 /// A row of `agent_actions`: one answer. The first thirteen columns are those of specification 004. Only rows from
@@ -244,7 +218,7 @@ pub(crate) struct ClaimKey {
 }
 
 /// How far the owner of a claim has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClaimState {
     /// Nothing has happened yet.
@@ -256,18 +230,8 @@ pub(crate) enum ClaimState {
     Unknown,
 }
 
-impl ClaimState {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Reserved => "reserved",
-            Self::Dispatched => "dispatched",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 /// What doing it twice would mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Effects {
     /// It changes nothing.
@@ -277,16 +241,6 @@ pub(crate) enum Effects {
     /// It must not happen twice.
     #[default]
     Once,
-}
-
-impl Effects {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Idempotent => "idempotent",
-            Self::Once => "once",
-        }
-    }
 }
 
 /// A session. Its opener fixes who may use it, never a payload (R-004-03).
@@ -354,6 +308,14 @@ impl Made {
 
     pub(crate) fn is_asset(&self) -> bool {
         self.ref_id != self.storage_uri
+    }
+}
+
+/// The stored name of a variant.
+pub(super) fn name(word: &impl Serialize) -> String {
+    match serde_json::to_value(word) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
     }
 }
 

@@ -137,20 +137,16 @@ impl SigningKey {
         pair.map(Self).map_err(|_| none())
     }
 
-    fn public(&self) -> PublicKey {
-        let bytes = self.0.public_key().as_ref();
-        PublicKey(bytes.try_into().unwrap_or_default())
-    }
-
     /// The signature of a message: `-----BEGIN SSH SIGNATURE-----` and so on.
     pub(super) fn sign(&self, message: &str) -> String {
+        let public = PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default());
         let mut signature = Vec::new();
         put(&mut signature, KIND.as_bytes());
         put(&mut signature, self.0.sign(&to_be_signed(message)).as_ref());
         let mut blob = SIGNATURE_MAGIC.to_vec();
         blob.extend(SIGNATURE_VERSION.to_be_bytes());
         for part in [
-            &self.public().blob(),
+            &public.blob(),
             NAMESPACE.as_bytes(),
             b"",
             HASH.as_bytes(),

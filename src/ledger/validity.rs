@@ -86,11 +86,12 @@ fn good(
     holds(row.tool_pin == ask.tool_pin, Miss::ToolChanged)?;
     holds(row.oneact_version.ends_with(RULES), Miss::OneactChanged)?;
     holds(ttl.is_none_or(|ttl| young(row, ttl, world)), Miss::Expired)?;
-    let strangers = match (ground, ttl) {
-        (Ground::Declared, Some(_)) => Strangers::Believed,
-        _ => Strangers::Refused,
+    // Inputs that cannot be examined count as unchanged for the time that the entry names.
+    let unknown = match (ground, ttl) {
+        (Ground::Declared, Some(_)) => Ok(()),
+        _ => Err(Miss::InputUnknown),
     };
-    inputs(row, strangers, world)?;
+    inputs(row, unknown, world)?;
     outputs(row, ask, world)?;
     holds(!has_cut_links(row), Miss::OutputExpiring)?;
     let attempt = ask.who.attempt.unwrap_or(1);
@@ -121,15 +122,7 @@ fn young(row: &Row, ttl: Duration, world: &dyn World) -> bool {
     Duration::try_from(age).is_ok_and(|age| age < ttl)
 }
 
-/// What inputs mean that cannot be examined.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Strangers {
-    /// They count as unchanged for the time that the entry names.
-    Believed,
-    Refused,
-}
-
-fn inputs(row: &Row, strangers: Strangers, world: &dyn World) -> Result<(), Miss> {
+fn inputs(row: &Row, unknown: Result<(), Miss>, world: &dyn World) -> Result<(), Miss> {
     for SeenInput {
         print,
         changed_meanwhile,
@@ -138,7 +131,7 @@ fn inputs(row: &Row, strangers: Strangers, world: &dyn World) -> Result<(), Miss
         match world.still(&print.uri, &print, Links::Followed) {
             Still::Same => {}
             Still::Other | Still::Gone => return Err(Miss::InputChanged),
-            Still::Unknown => holds(strangers == Strangers::Believed, Miss::InputUnknown)?,
+            Still::Unknown => unknown?,
         }
         holds(!changed_meanwhile, Miss::InputChangedDuringRun)?;
     }

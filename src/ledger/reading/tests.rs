@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     ledger::{
         Fact,
-        record::RowOutcome,
+        record::{Event, RowOutcome},
         store::{
             tests::InFile,
             tests::given::{SESSION, full, history, link, open_session, session, written},

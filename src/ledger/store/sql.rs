@@ -1,7 +1,7 @@
 //! What the steps of a transaction need of a database: statements, values, and the fields of records that hold the
 //! values.
 
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::StoreError;
 use crate::ledger::record::{self, ClaimState, Effects, RowOutcome, RowState};
@@ -219,25 +219,20 @@ impl Field for Option<RowState> {
     }
 }
 
-impl Field for ClaimState {
+/// A field with a word of a list.
+trait Word: Serialize + DeserializeOwned {}
+
+impl Word for ClaimState {}
+impl Word for Effects {}
+
+impl<T: Word> Field for T {
     fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
         *self = word(value)?;
         Ok(())
     }
 
     fn take(&mut self) -> Value {
-        self.name().into()
-    }
-}
-
-impl Field for Effects {
-    fn put(&mut self, value: Value, _: Writer) -> Result<(), String> {
-        *self = word(value)?;
-        Ok(())
-    }
-
-    fn take(&mut self) -> Value {
-        self.name().into()
+        Value::Text(record::name(self))
     }
 }
 

@@ -131,6 +131,6 @@ fn session(id: &str) -> Session {
 }
 
 /// The rows that a question finds.
-fn ask(store: &mut PostgresStore, which: super::super::Which) -> Vec<Row> {
-    seen(store, |tx| tx.rows(&which, 100))
+fn ask(store: &mut PostgresStore, which: &super::super::Which) -> Vec<Row> {
+    seen(store, |tx| tx.rows(which, 100))
 }

@@ -108,7 +108,7 @@ fn rows_of_the_current_schema_stay_as_history() {
         })
     })
     .unwrap();
-    let [old, new] = <[Row; 2]>::try_from(ask(&mut store, Which::session(SESSION))).unwrap();
+    let [old, new] = <[Row; 2]>::try_from(ask(&mut store, &Which::session(SESSION))).unwrap();
     assert_eq!((old.step_index, new.step_index, new.seq), (0, 1, Some(0)));
     assert_eq!(
         (
@@ -126,8 +126,8 @@ fn rows_of_the_current_schema_stay_as_history() {
     );
     // Also by its hash it is never found.
     let asked = Which::success(SESSION, "CAP-1", "", 999);
-    assert_eq!(ask(&mut store, asked), []);
-    assert_eq!(ask(&mut store, Which::id("11111111-")), [old]);
+    assert_eq!(ask(&mut store, &asked), []);
+    assert_eq!(ask(&mut store, &Which::id("11111111-")), [old]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn input_and_input_hash_become_request_and_request_hash() {
         "INSERT INTO agent_actions (input, input_hash) VALUES ('{\"a\": 1}', 'abc')",
     );
     let mut store = open(&name);
-    let old = ask(&mut store, Which::newest()).remove(0);
+    let old = ask(&mut store, &Which::newest()).remove(0);
     assert_eq!(
         (old.request.as_deref(), old.request_hash.as_str()),
         (Some(r#"{"a": 1}"#), "abc")
@@ -203,7 +203,7 @@ fn a_ledger_of_a_newer_program_can_be_read_and_not_written() {
     let refused = PostgresStore::open(&uri, Wish::Decide).err().unwrap();
     assert_eq!(refused.trouble, Trouble::Newer, "{refused}");
     let mut store = PostgresStore::open(&uri, Wish::Read).unwrap();
-    assert_eq!(ask(&mut store, Which::newest()), []);
+    assert_eq!(ask(&mut store, &Which::newest()), []);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn recorded(change: impl Fn(&mut Row)) -> (PostgresStore, String, Row) {
 #[test]
 fn a_row_comes_back_byte_for_byte() {
     let (mut store, _, row) = recorded(|_| ());
-    assert_eq!(ask(&mut store, Which::link(0)), [row]);
+    assert_eq!(ask(&mut store, &Which::link(0)), [row]);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_row_whose_texts_hold_nul_comes_back_byte_for_byte_and_its_json_can_be_asked
         row.response = Some(r#"{"success":true,"n":"\u0000\u0000|\\u0000|\\\u0000"}"#.to_owned());
     });
     let task = Which::task("s\0", "a\0b");
-    assert_eq!(ask(&mut store, task), [row]);
+    assert_eq!(ask(&mut store, &task), [row]);
     let seen = Cluster::shared().sql(&name, "SELECT response->>'n' FROM agent_actions");
     assert_eq!(seen, "\u{fffd}\u{fffd}|\\u0000|\\\u{fffd}");
 }
@@ -44,7 +44,7 @@ fn json_that_jsonb_cannot_hold_is_kept_as_text_alone() {
         row.request = Some(r#"{"lone":"\ud800"}"#.to_owned());
         row.response = Some(r#"{"n":1e999999}"#.to_owned());
     });
-    assert_eq!(ask(&mut store, Which::newest()), [row]);
+    assert_eq!(ask(&mut store, &Which::newest()), [row]);
     let seen = "SELECT request IS NULL, response IS NULL FROM agent_actions";
     assert_eq!(Cluster::shared().sql(&name, seen), "t|t");
 }
@@ -77,7 +77,7 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
         Which::since(0),
     ] {
         assert_eq!(
-            ask(&mut store, found.clone()),
+            ask(&mut store, &found),
             std::slice::from_ref(&row),
             "{found:?}"
         );
@@ -92,7 +92,7 @@ fn a_row_is_found_by_the_beginnings_of_its_ids_and_by_nothing_like_a_pattern() {
         Which::session("sess"),
         Which::since(1),
     ] {
-        assert_eq!(ask(&mut store, absent.clone()), [], "{absent:?}");
+        assert_eq!(ask(&mut store, &absent), [], "{absent:?}");
     }
 }
 
@@ -144,7 +144,7 @@ fn a_row_is_pruned_and_revoked_once_and_for_all() {
         revoked_by: Some(1),
         ..row
     };
-    assert_eq!(ask(&mut store, Which::newest()), [left]);
+    assert_eq!(ask(&mut store, &Which::newest()), [left]);
     for change in [
         "UPDATE agent_actions SET revoked_by = NULL",
         "UPDATE agent_actions SET request = '{}', request_text = '{}'",
