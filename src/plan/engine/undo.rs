@@ -264,10 +264,7 @@ fn undo_delete(
         Original::InBackup => {
             let from = root.parent(backup)?;
             from.link(backup.name(), &dir, path.name())?;
-            Ok(match staged {
-                Some(_) => Some(instead(path, slot)),
-                None => None,
-            })
+            Ok(staged.map(|_| instead(path, slot)))
         }
         Original::Gone => Ok(Some(gone(path, slot, pre))),
     }
