@@ -37,8 +37,8 @@ use settings::{RunArgs, TaskArgs};
 
 /// Perform one agent action: one JSON task on stdin, one JSON result on stdout.
 ///
-/// The task names a capability. oneact looks it up in catalog.toml, calls the tool it maps to on a
-/// stdio MCP server, checks and stores what the tool made, and prints one envelope.
+/// The task names a capability. oneact looks it up in catalog.toml, calls the tool of that capability on an MCP
+/// server over stdio, checks and stores the result, and prints one envelope.
 #[derive(Debug, Default, Parser)]
 #[command(name = "oneact", version, disable_help_subcommand = true)]
 #[command(after_help = EXIT_CODES)]
@@ -55,54 +55,54 @@ const EXIT_CODES: &str = "\
 Exit codes of a run:
   0    complete
   1    failed; do not retry
-  2    rejected: nothing ran, fix the request or the catalog
-  3    pending: the tool asks for input, another run can answer (oneact.waiting)
-  75   failed, worth retrying (error.recoverable is true)
+  2    rejected: nothing ran; fix the request or the catalog
+  3    pending: the tool asks for input (oneact.waiting), or another run is performing the same request
+  75   failed; a retry may help (error.recoverable is true)
   128 + n   cancelled by signal n (SIGHUP: 129, SIGINT: 130, SIGTERM: 143);
-       what had begun is undone";
+       work that had begun is undone";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Perform the task on stdin, or in FILE (the default)
+    /// Perform the task on stdin or in FILE (the default verb)
     Run(TaskArgs),
-    /// Undo a finished file plan, wholly or partly
+    /// Undo a finished file plan, completely or in part
     #[command(after_help = rollback::EXIT_CODES)]
     Rollback(rollback::RollbackArgs),
-    /// Settle file plans that a crash interrupted (every run does it first)
+    /// Settle file plans that a crash interrupted (every run does this first)
     #[command(after_help = recover::EXIT_CODES)]
     Recover(recover::RecoverArgs),
-    /// Print what was done in a session, and why a step was done or not
+    /// List the steps of a session, or state why one of them ran or not
     History(history::HistoryArgs),
-    /// Print everything about one answer
+    /// Print one answer with its parameters, outputs and checks
     Show(show::ShowArgs),
-    /// Print a recorded session or answer; write it as a web page; do a step again and compare
+    /// Print a recorded session or answer, write the session as a page, or perform a step again and compare
     #[command(after_help = replay::EXIT_CODES)]
     Replay(replay::ReplayArgs),
-    /// Examine the record: is it what it was?
+    /// Check that the ledger is unchanged
     #[command(after_help = verify::EXIT_CODES)]
     Verify(verify::VerifyArgs),
-    /// Say whether an operation happened that nobody knows the end of
+    /// Settle an operation whose outcome is unknown
     #[command(after_help = decide::EXIT_CODES)]
     Resolve(decide::ResolveArgs),
-    /// Take an answer back: it is never given again
+    /// Revoke an answer, so that it is never returned again
     #[command(after_help = decide::EXIT_CODES)]
     Revoke(decide::RevokeArgs),
-    /// Record what a person found of an answer
+    /// Record a person's judgement of an answer
     #[command(after_help = decide::EXIT_CODES)]
     Review(decide::ReviewArgs),
-    /// Remove old requests and responses from the record; the chain stays
+    /// Remove old requests and responses from the ledger; the chain stays
     #[command(after_help = decide::EXIT_CODES)]
     Prune(decide::PruneArgs),
-    /// Be a built-in tool server on stdio, for any MCP client
+    /// Run a built-in tool server on stdio, for any MCP client
     Serve(serve::ServeArgs),
-    /// Print the JSON Schema of a document that goes in or out
+    /// Print the JSON Schema of a document that oneact reads or prints
     Schema(manual::SchemaArgs),
-    /// Write a catalog to begin with
+    /// Write a starter catalog
     Init(init::InitArgs),
-    /// Examine the setup: the catalog, the storage, and every tool server, started for real
+    /// Check the setup: the catalog, the asset store and every tool server, which is started
     #[command(after_help = doctor::EXIT_CODES)]
     Doctor(doctor::DoctorArgs),
-    /// Try whether file plans are all or nothing on a file system
+    /// Test on a file system that file plans are all or nothing
     #[command(after_help = selftest::EXIT_CODES)]
     Selftest(selftest::SelftestArgs),
     /// Print a completion script for a shell
@@ -126,7 +126,9 @@ pub fn main() -> ExitCode {
             logs::start(cli.logs);
             tracing::debug!("started");
             if let Some(why) = stdout_is_unusable() {
-                tracing::error!("stdout is {why}: nobody would get the answer; nothing was done");
+                tracing::error!(
+                    "stdout is {why}, so nobody can receive the answer; nothing was done"
+                );
                 return ExitCode::from(2);
             }
             let on_stdin = TaskArgs {
@@ -203,7 +205,7 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         let ids = matches.ids().map(clap::Id::as_str).filter(argument);
         if let Some(stray) = ids.filter(|id| !anywhere.contains(id)).find(typed) {
             let message = format!(
-                "--{} stands before `{verb}`; put it behind",
+                "--{} is given before `{verb}`; give it after",
                 stray.replace('_', "-")
             );
             return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
@@ -291,7 +293,7 @@ fn print_unless(
     let text = std::str::from_utf8(bytes).map(visible_json);
     let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
     streams::write(bytes, taken, stop).inspect_err(|error| {
-        tracing::error!(%error, "cannot write to stdout; nobody reads it, or its disk is full");
+        tracing::error!(%error, "cannot write to stdout: the reader is gone, or the disk is full");
     })
 }
 

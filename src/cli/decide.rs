@@ -20,12 +20,12 @@ use super::{
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  2    refused, or there is no ledger that can be used: nothing was changed";
+  2    refused, or there is no usable ledger; nothing was changed";
 
 /// The answer that is meant.
 #[derive(Debug, Args)]
 struct NameArgs {
-    /// An operation or a row, or the beginning of its id; or a step, with --session
+    /// A prefix of the id of an operation or a row; or the number of a step, with --session
     #[arg(value_name = "STEP|ID")]
     name: String,
     /// The session of the answer
@@ -36,7 +36,7 @@ struct NameArgs {
 /// What every decision is given with.
 #[derive(Debug, Args)]
 struct DecisionArgs {
-    /// Why, or how that is known
+    /// The reason for the decision
     #[arg(short, long, value_name = "WHY")]
     message: Option<String>,
     /// Print one JSON document instead of text
@@ -49,7 +49,7 @@ struct DecisionArgs {
 /// Which operation, and what was found out.
 #[derive(Debug, Args)]
 pub(super) struct ResolveArgs {
-    /// The operation, or the beginning of its id
+    /// The id of the operation, or a prefix of it
     #[arg(value_name = "OPERATION")]
     operation: String,
     #[command(flatten)]
@@ -62,10 +62,10 @@ pub(super) struct ResolveArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Choice {
-    /// It happened: it is recorded as done, and will not be done again
+    /// The call happened: record it as done; the request is not performed again
     #[arg(long)]
     happened: bool,
-    /// It did not: the next run of the same may do it
+    /// The call did not happen: the next run of the same request performs it
     #[arg(long)]
     did_not: bool,
 }
@@ -75,7 +75,7 @@ struct Choice {
 pub(super) struct RevokeArgs {
     #[command(flatten)]
     answer: NameArgs,
-    /// Take back what was answered from it as well
+    /// Also revoke the answers that were returned from it
     #[arg(long)]
     dependants: bool,
     #[command(flatten)]
@@ -87,10 +87,10 @@ pub(super) struct RevokeArgs {
 pub(super) struct ReviewArgs {
     #[command(flatten)]
     answer: NameArgs,
-    /// It is good
+    /// The answer is good
     #[arg(long, conflicts_with = "reject", required_unless_present = "reject")]
     accept: bool,
-    /// It is not: it is taken back as well
+    /// The answer is not good; it is also revoked
     #[arg(long)]
     reject: bool,
     #[command(flatten)]
@@ -100,11 +100,11 @@ pub(super) struct ReviewArgs {
 /// What is old.
 #[derive(Debug, Args)]
 pub(super) struct PruneArgs {
-    /// Answers older than this, e.g. 90d, 12w, 36h; what was answered within the last day stays.
-    /// An answer that could still be reused goes as well: the next such request is done again
+    /// Prune answers older than this, e.g. 90d, 12w, 36h. Answers of the last day are kept. Answers that could
+    /// still be reused are pruned, too: the next such request is performed again
     #[arg(long, value_name = "AGE", value_parser = age)]
     older: Duration,
-    /// Say what would be removed, and remove nothing
+    /// Report what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON document instead of text

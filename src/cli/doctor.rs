@@ -22,7 +22,7 @@ use super::{
 /// What to examine, and for whom.
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
-    /// Examine these capabilities and what they need [default: all of the catalog]
+    /// Check only these capabilities and what they need [default: the whole catalog]
     #[arg(value_name = "CAPABILITY")]
     capabilities: Vec<String>,
     /// Print one JSON document (`oneact schema doctor`) instead of text
@@ -37,8 +37,8 @@ Servers are started one after the other, greeted, asked for their tools, and end
 No tool is called.
 
 Exit codes:
-  0    all is well; warnings may have been given
-  1    something is wrong: some tasks are bound to fail
+  0    everything is in order; there may be warnings
+  1    there is a problem: some tasks will fail
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
 /// Examines the setup and prints each finding and the verdict.

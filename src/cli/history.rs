@@ -18,13 +18,14 @@ use super::{
 /// Which steps.
 #[derive(Debug, Args)]
 pub(super) struct HistoryArgs {
-    /// The newest N steps; 0: all
+    /// Show the newest N steps; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
-    /// Only steps that hold this word in their request, their answer or their names
+    /// Show only steps that contain this word in their request, answer or names
     #[arg(long, value_name = "WORD")]
     grep: Option<String>,
-    /// Why that task or step was done although its request was there, or was answered from the record
+    /// State why this task or step ran although its request was recorded, or why it was answered from the
+    /// ledger
     #[arg(long, value_name = "TASK|STEP", conflicts_with_all = ["grep", "limit"])]
     why: Option<String>,
     #[command(flatten)]

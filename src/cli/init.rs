@@ -16,8 +16,8 @@ use super::{Stop, owner, printed, settings, stop};
 /// Where to begin.
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
-    /// The directory to begin in; made if it is not there [default: `$ONEACT_ROOT`, else the
-    /// current one]
+    /// The directory for the catalog; created if it does not exist [default: `$ONEACT_ROOT`, or the working
+    /// directory]
     #[arg(long, value_name = "DIR")]
     root: Option<Utf8PathBuf>,
 }
@@ -52,7 +52,7 @@ fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
     let opened = OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = opened.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => stop(2)(format!(
-            "{path} is there already and stays as it is; edit it, or give another --root"
+            "{path} exists already and was not changed; edit it, or give another --root"
         )),
         _ => failed("create", &path, &error),
     })?;
@@ -75,15 +75,15 @@ fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
         format!("  cd '{root}'\n")
     };
     format!(
-        r#"Wrote {path}: two capabilities, and servers that are built in.
+        r#"Wrote {path} with two capabilities and built-in servers.
 
-Check that everything works, then perform a first action:
+Check the setup, then perform a first task:
 {enter}  oneact doctor
   echo '{{"task_id": "t1", "capability_ids": ["CAP-ACQ-001"],
          "input_refs_resolved": [{{"ref_id": "src_1", "status": "reference",
          "storage_uri": "https://example.com/video"}}]}}' | oneact
 
-catalog.toml explains itself; at its end is a server of your own, to be completed.
+Comments in catalog.toml explain its keys. At its end is an example of a server of your own.
 "#
     )
 }

@@ -29,20 +29,20 @@ use crate::task::{Failure, cut_links, redact_presigned, visible};
 /// How much is said on stderr, and how.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct LogArgs {
-    /// Say more on stderr: -v each decision and why, -vv each stage too
+    /// Report more on stderr: -v reports each decision and its reason, -vv also each phase
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
-    /// Say nothing on stderr, not even why a run has failed
+    /// Print nothing on stderr, not even the reason of a failure
     #[arg(short, long, conflicts_with = "verbose", global = true)]
     quiet: bool,
-    /// The form of what is said on stderr
+    /// The format of messages on stderr
     #[arg(long, value_enum, default_value_t = LogForm::Text, value_name = "FORM", global = true)]
     log: LogForm,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum LogForm {
-    /// Lines for people
+    /// Text lines
     #[default]
     Text,
     /// One JSON object per line

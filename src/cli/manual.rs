@@ -12,7 +12,7 @@ use super::{Stop, printed, stop};
 /// Which schema to print.
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
-    /// The schema to print; without a name, the names are listed
+    /// The schema to print [default: a list of the schemas]
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(SCHEMAS.map(|(name, _, _)| name)))]
     name: Option<String>,
 }
@@ -31,7 +31,7 @@ const SCHEMAS: [(&str, &str, &str); 5] = [
     ),
     (
         "catalog",
-        "what may be done: catalog.toml, as JSON",
+        "the catalog: catalog.toml, as JSON",
         include_str!("../../schemas/catalog.schema.json"),
     ),
     (
@@ -65,7 +65,8 @@ pub(super) fn schema(args: &SchemaArgs) -> ExitCode {
 /// For which shell.
 #[derive(Debug, Args)]
 pub(super) struct CompletionArgs {
-    /// The shell; load its script as its manual says, e.g. bash: source <(oneact completions bash)
+    /// The shell. Load the script as the manual of the shell says, e.g. for bash: source <(oneact completions
+    /// bash)
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -80,7 +81,7 @@ pub(super) fn completions(args: &CompletionArgs, mut cli: Command) -> ExitCode {
 /// Which page.
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// The verb whose page is wanted [default: the page of oneact itself]
+    /// The verb whose page is printed [default: the page of oneact itself]
     verb: Option<String>,
 }
 

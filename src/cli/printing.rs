@@ -26,7 +26,7 @@ pub(super) struct LookArgs {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(super) json: bool,
-    /// Times in UTC instead of the local time zone
+    /// Print times in UTC instead of the local time zone
     #[arg(long)]
     pub(super) utc: bool,
     #[command(flatten)]

@@ -20,11 +20,11 @@ use super::{Stop, printed, rollback::below, settings::PlaceArgs};
 /// Where, and for whom.
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {
-    /// Settle the plan of this report directory, also if its journal was not written where it lies: what
-    /// would change is shown first
+    /// Settle the plan of this report directory, even if its journal was not written at its present place. The
+    /// changes are shown first
     #[arg(value_name = "REPORT_DIR")]
     plan: Option<Utf8PathBuf>,
-    /// Do what was shown without asking
+    /// Make the changes without asking
     #[arg(long, requires = "plan")]
     yes: bool,
     /// Print one JSON document, `{"settled": […]}`, instead of text
@@ -36,8 +36,8 @@ pub(super) struct RecoverArgs {
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    nothing is unfinished any more
-  1    a plan is still unfinished; the text says why
+  0    no plan is unfinished
+  1    a plan is still unfinished; the output states the reason
   2    the command line cannot be used
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 

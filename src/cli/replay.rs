@@ -31,14 +31,14 @@ use super::{
 /// What is replayed.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
-    /// Print that stored answer, byte for byte: the number of a step, or the beginning of an id
-    /// [default: the whole session, as one JSON document]
+    /// The answer to print, byte for byte: the number of a step, or a prefix of an id [default: the whole
+    /// session, as one JSON document]
     #[arg(value_name = "STEP|ID")]
     id: Option<String>,
-    /// Do the step again in a session of its own, and compare; never what happens in the world
+    /// Perform the step again in a new session, and compare. Only for steps that are read-only or idempotent
     #[arg(long, requires = "id")]
     execute: bool,
-    /// Write the session as one web page that needs nothing else; /dev/stdout prints it
+    /// Write the session to FILE as one self-contained page; /dev/stdout prints it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "execute"])]
     html: Option<Utf8PathBuf>,
     #[command(flatten)]
@@ -47,8 +47,8 @@ pub(super) struct ReplayArgs {
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    printed; with --execute: it came out the same
-  1    nothing to print; with --execute: it came out otherwise
+  0    printed; with --execute: the results are the same
+  1    nothing to print; with --execute: the results differ
   2    with --execute: refused, or there is no such step; nothing ran
   128 + n   with --execute: cancelled by signal n; nothing was compared";
 

@@ -20,11 +20,11 @@ pub(super) struct RollbackArgs {
     /// The plan's report directory, or the manifest in it
     #[arg(value_name = "REPORT_DIR|MANIFEST")]
     plan: Utf8PathBuf,
-    /// Undo this checkpoint alone, with what was built on it; may be given several times
+    /// Undo only this checkpoint and the changes that depend on it; can be given several times
     #[arg(long = "checkpoint", value_name = "ID")]
     checkpoints: Vec<String>,
-    /// Undo it also if its journal was not written here: if the report directory was copied, cloned or
-    /// unpacked
+    /// Undo the plan even if its journal was not written at its present place, because the report directory was
+    /// copied, cloned or unpacked
     #[arg(long)]
     yes: bool,
     /// Print the envelope instead of text
@@ -39,7 +39,7 @@ Exit codes:
   0    undone
   1    failed; do not retry
   2    rejected: nothing was changed
-  75   failed, worth retrying
+  75   failed; a retry may help
   128 + n   cancelled by signal n; the tree is as it was before";
 
 /// Undoes the plan and prints what came of it.

@@ -15,7 +15,7 @@ use super::{Stop, print, printed, printing::json::line};
 /// Where, and for whom.
 #[derive(Debug, Args)]
 pub(super) struct SelftestArgs {
-    /// A directory on the file system in question; what is made in it is removed
+    /// A directory on the file system to test; the files of the test are removed
     #[arg(long, value_name = "PATH")]
     crash: Utf8PathBuf,
     /// Print one JSON document instead of text
@@ -28,8 +28,8 @@ A plan on a small tree is killed, and its calls fail, at hundreds of points; aft
 start recovers, and the tree must be as before or as asked. A power cut is not among them.
 
 Exit codes:
-  0    so it was, every time
-  1    it was not, or could not be tried
+  0    the tree was correct each time
+  1    the tree was wrong, or the test could not run
   128 + n   interrupted by signal n";
 
 /// Runs the test and prints each sweep and the verdict.

@@ -11,10 +11,10 @@ use crate::{host::Clock, servers};
 /// Which server to be.
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// The server's name, as catalogs use it
+    /// The name of the server
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(servers::names().map(|(name, _)| name)))]
     name: String,
-    /// Let the server's clock stand still at this moment, as for a run
+    /// Use this time as the server's clock, as `--clock` of a run does
     #[arg(long, value_name = "RFC9557", value_parser = moment)]
     clock: Option<Zoned>,
 }

@@ -18,8 +18,8 @@ use super::{Stop, owner, stop};
 /// Where everything is.
 #[derive(Debug, Default, Args)]
 pub(super) struct PlaceArgs {
-    /// Where relative paths start and outputs go [default: `$ONEACT_ROOT`, else the nearest
-    /// directory upwards that holds catalog.toml, else the current one]
+    /// The directory for relative paths and outputs [default: `$ONEACT_ROOT`, or the nearest directory upwards
+    /// that contains catalog.toml, or the working directory]
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<Utf8PathBuf>,
     /// The catalog [default: ROOT/catalog.toml]
@@ -30,7 +30,7 @@ pub(super) struct PlaceArgs {
 /// What is behind `run`.
 #[derive(Debug, Default, Args)]
 pub(super) struct TaskArgs {
-    /// The task [default: from stdin, as with `-`]
+    /// The file with the task [default: stdin, as with `-`]
     #[arg(value_name = "FILE")]
     pub(super) file: Option<Utf8PathBuf>,
     #[command(flatten)]
@@ -42,29 +42,29 @@ pub(super) struct TaskArgs {
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) places: PlaceArgs,
-    /// Resolve and check everything, print what would be done, start nothing
+    /// Resolve and check everything, print what a run would do, and start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Carry a file plan out only if it does exactly what `--dry-run` showed under this hash
+    /// Apply a file plan only if it makes exactly the change that `--dry-run` showed with this hash
     #[arg(long, value_name = "HASH", conflicts_with = "dry_run", value_parser = preview_hash)]
     pub(super) expect: Option<String>,
-    /// What is printed
+    /// The form of the answer
     #[arg(long, value_enum, default_value_t = Reply::Adl, value_name = "FORM")]
     pub(super) reply: Reply,
-    /// Do it, also where the ledger has a good answer from before
+    /// Perform the request even if the ledger has a valid answer
     #[arg(long)]
     pub(super) no_reuse: bool,
-    /// Who calls: a [profile.NAME] of the catalog
+    /// The calling context: a [profile.NAME] of the catalog
     #[arg(long, value_name = "NAME")]
     pub(super) profile: Option<String>,
-    /// The longest the run may take: 90s, 500ms, 2m, or a number of seconds
+    /// The longest duration of the run: 90s, 500ms, 2m, or a number of seconds
     #[arg(long, value_name = "DURATION", value_parser = duration_or_seconds)]
     pub(super) timeout: Option<Duration>,
-    /// Let the clock stand still at this moment (RFC 9557, e.g.
-    /// 2026-02-24T10:00:00+08:00[Asia/Singapore]): durations are 0, output is reproducible
+    /// Report this time (RFC 9557, e.g. 2026-02-24T10:00:00+08:00[Asia/Singapore]) and durations of 0, for
+    /// reproducible output. Timeouts use the real clock
     #[arg(long, value_name = "RFC9557", value_parser = moment)]
     pub(super) clock: Option<Zoned>,
-    /// Make all ids from this number: with --clock, every byte of output is reproducible
+    /// Derive all ids from this number; with --clock, every byte of the output is reproducible
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
 }

@@ -21,14 +21,14 @@ use super::{
 /// Beside what it is held.
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
-    /// What was kept of it elsewhere: lines of --anchor-out, envelopes, or both
+    /// A file with anchors: lines of --anchor-out, envelopes, or both
     #[arg(long, value_name = "FILE")]
     anchor: Option<Utf8PathBuf>,
-    /// Print the last link as one line of JSON, to be kept elsewhere (git, mail, a log)
+    /// Print the last link as one line of JSON, as an anchor that you keep elsewhere (git, mail, a log)
     #[arg(long, conflicts_with = "json")]
     anchor_out: bool,
-    /// The head must be signed by one of these: an allowed-signers file (man ssh-keygen), or a public key
-    /// [default: `SIGN_KEY.pub`, where the catalog has `[ledger] sign_key`]
+    /// An allowed-signers file (man ssh-keygen) or a public key. The head must be signed by one of these keys
+    /// [default: `SIGN_KEY.pub`, if the catalog has `[ledger] sign_key`]
     #[arg(long, value_name = "FILE")]
     signers: Option<Utf8PathBuf>,
     /// Print one JSON document instead of text
@@ -40,9 +40,9 @@ pub(super) struct VerifyArgs {
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    whole, as far as it can be known
+  0    unchanged, as far as oneact can know
   1    broken
-  2    there is no ledger that can be read, or an anchor or a key cannot be";
+  2    there is no ledger, or the ledger, an anchor or a key cannot be read";
 
 /// Examines the record and prints the verdict.
 pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {

@@ -88,7 +88,7 @@ fn init_never_touches_a_catalog_that_is_there() {
     let output = verb(&root, &["init"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(output.stdout, b"");
-    assert!(text(&*output.stderr).contains("catalog.toml is there already"));
+    assert!(text(&*output.stderr).contains("catalog.toml exists already"));
     let kept = fs::read_to_string(root.path.join("catalog.toml")).unwrap();
     assert_eq!(kept, "mine");
 }
