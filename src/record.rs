@@ -84,14 +84,17 @@ impl Project {
         place.usable().map_err(|error| error.to_string())
     }
 
-    /// The files and directories that oneact keeps for itself: no plan may touch them. A catalog that cannot be
-    /// read names none: then nothing is recorded either.
+    /// The files and directories that oneact keeps for itself: no plan and no built-in server may touch
+    /// them. A catalog that cannot be read names none: then nothing is recorded either.
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
-        let rule = self.rule().unwrap_or_default();
+        self.own_files_by(&self.rule().unwrap_or_default())
+    }
+
+    fn own_files_by(&self, rule: &LedgerRule) -> Vec<Utf8PathBuf> {
         let mut own = Place::kept_in(&self.state_dir);
         own.push(self.state_dir.clone());
-        own.extend(self.sign_key(&rule));
-        if let Ok(place) = self.place(&rule) {
+        own.extend(self.sign_key(rule));
+        if let Ok(place) = self.place(rule) {
             own.extend(place.files());
         }
         // A catalog of the usual name may be changed with an approval.

@@ -26,6 +26,9 @@ use super::{
 };
 use crate::task::{Stat, Uri};
 
+/// The place below a root that the catalog names if it names no other.
+const USUAL: &str = "agent_outputs/assets";
+
 /// A handle on the place where assets are kept; cheap to clone. S3 comes behind the same handle.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
@@ -52,6 +55,13 @@ impl Store {
             return Err(StoreError::Unsupported(uri.redacted().into_owned()));
         };
         let dir = camino::absolute_utf8(&dir).map_err(StoreError::io("find", &dir))?;
+        // A checkout can carry a link under the usual name; who wants one names the place it leads to.
+        if dir == root.join(USUAL) {
+            let mut way = dir.ancestors().take(2);
+            if let Some(link) = way.find(|path| path.is_symlink()) {
+                return Err(StoreError::Symlink(link.to_owned()));
+            }
+        }
         Ok(Self { dir: dir.into() })
     }
 

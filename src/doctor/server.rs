@@ -108,7 +108,7 @@ impl Doctor<'_> {
         if !unset.is_empty() {
             return None;
         }
-        let spec = match executor::launch(server, &self.setup.project.root, scratch) {
+        let spec = match executor::launch(server, &self.setup.project.root, scratch, &[]) {
             Ok(spec) => spec,
             Err(failure) => {
                 let kind = Kind::EntryUnusable;

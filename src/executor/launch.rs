@@ -1,6 +1,7 @@
 //! From a server's entry to a process that can be started: argv, directory, environment.
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::json;
 
 use crate::{
     catalog::{PrivateNetwork, Server},
@@ -26,11 +27,13 @@ const BASE: [&str; 12] = [
 ];
 
 /// Resolves the server: its command and its variables, with `{self}` and `{root}`, and its directory.
-/// `scratch` becomes its `TMPDIR`, so that what it leaves there is cleared away with this run.
+/// `scratch` becomes its `TMPDIR`, so that what it leaves there is cleared away with this run. `protected`
+/// are the files and directories of oneact, which the built-in servers do not write.
 pub(crate) fn launch(
     server: &Server,
     root: &Utf8Path,
     scratch: &Utf8Path,
+    protected: &[Utf8PathBuf],
 ) -> Result<ServerSpec, Failure> {
     let own = host::own_path();
     let filled = |text: &String| {
@@ -46,6 +49,8 @@ pub(crate) fn launch(
         .filter_map(|name| Some(((*name).to_owned(), host::variable(name)?)))
         .collect();
     env.push(("TMPDIR".to_owned(), scratch.to_string()));
+    let protected: Vec<&str> = protected.iter().map(|path| path.as_str()).collect();
+    env.push(("ONEACT_PROTECTED".to_owned(), json!(protected).to_string()));
     if server.private_network == PrivateNetwork::Allowed {
         env.push(("ONEACT_ALLOW_PRIVATE".to_owned(), "1".to_owned()));
     }

@@ -1,7 +1,7 @@
 //! From what arrived to what can be done: everything that can be found wrong before anything is started
 //! is found here (000 §Step 2 … 4, R-000-53, R-000-58).
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -88,7 +88,10 @@ fn capabilities<'h>(
     };
     let (job, book) = resolved().map_err(Rejection::at(Phase::Catalog))?;
     let work = match job {
-        Job::Tools(job) => tools(job, task, settings, host, scratch)?,
+        Job::Tools(job) => {
+            let places = (scratch, book.own_files());
+            tools(job, task, settings, host, places)?
+        }
         Job::Plan(job) => {
             let order = order(job.plan, root).map_err(Rejection::at(Phase::Inputs))?;
             plan(order, job.entry, job.reasoning, settings)
@@ -102,7 +105,7 @@ fn tools(
     task: &CapabilityTask,
     settings: &Settings,
     host: &Host,
-    scratch: &Utf8Path,
+    (scratch, own): (&Utf8Path, Vec<Utf8PathBuf>),
 ) -> Result<Work, Rejection> {
     let root = &settings.project.root;
     only_of_plans(settings)?;
@@ -113,7 +116,7 @@ fn tools(
     let look = look(&job, settings);
     let notes = inputs::check(task, look, root, host).map_err(Rejection::at(Phase::Inputs))?;
 
-    let launch = |server| executor::launch(server, root, scratch);
+    let launch = |server| executor::launch(server, root, scratch, &own);
     let launches = job.steps.iter().map(|step| launch(&step.server));
     let launches = launches.collect::<Result<_, _>>();
     Ok(Work::Tools(Ready {

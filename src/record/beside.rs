@@ -1,5 +1,7 @@
 //! The ledger beside a run: asked before anything is done, and told how it ended (R-004-50, R-004-51).
 
+use camino::Utf8PathBuf;
+
 use crate::{
     assets::Contact,
     catalog::{CatalogTables, LedgerRule, Need, ledger_rule, profile},
@@ -80,6 +82,11 @@ impl<'h> Book<'h> {
             ids: Ids::of(received),
             open: None,
         })
+    }
+
+    /// The files and directories that oneact keeps for itself.
+    pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
+        self.project.own_files_by(&self.rule)
     }
 
     fn connect(&self, host: &'h Host) -> Result<Ledger<'h>, LedgerError> {

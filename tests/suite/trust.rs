@@ -251,6 +251,69 @@ fn what_oneact_keeps_is_no_plans_target_wherever_settings_put_it() {
     }
 }
 
+/// The tools of the built-in servers take any path here: no entry binds it.
+const WRITERS: &str = r#"
+catalog = 1
+[ledger]
+uri = "sqlite:data/ledger.sqlite"
+[server.data]
+command = ["{self}", "serve", "data-management"]
+[server.outputs]
+command = ["{self}", "serve", "data-management"]
+cwd = "agent_outputs"
+[server.acquisition]
+command = ["{self}", "serve", "acquisition"]
+[server.media]
+command = ["{self}", "serve", "media-processing"]
+[capability.STORE]
+effects = { idempotent = true }
+mcp = { server = "data", tool = "file_storer" }
+[capability.STORE-THERE]
+effects = { idempotent = true }
+mcp = { server = "outputs", tool = "file_storer" }
+[capability.REGISTER]
+effects = { idempotent = true }
+mcp = { server = "acquisition", tool = "upload_registrar" }
+[capability.EXTRACT]
+effects = { idempotent = true }
+mcp = { server = "media", tool = "audio_extractor" }
+"#;
+
+#[test]
+fn what_oneact_keeps_is_no_built_in_tools_target_wherever_settings_put_it() {
+    let root = Root::with_catalog(WRITERS);
+    let media = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/media/fox.mp4");
+    fs::create_dir_all(root.path.join("agent_outputs/reports")).unwrap();
+    fs::create_dir_all(root.path.join("data")).unwrap();
+    let answer = |capability: &str, target: &str| {
+        let (from, to) = match capability {
+            "REGISTER" => ("file_path", "output_path"),
+            "EXTRACT" => ("input_uri", "output_path"),
+            _ => ("file_data", "target_path"),
+        };
+        let task = json!({"task_id": "t", "capability_ids": [capability], "parameters": {from: media, to: target}});
+        let mut command = root.command();
+        command.env("ONEACT_STATE_DIR", "var/state");
+        run(command, task.to_string().as_bytes())
+    };
+    for capability in ["STORE", "REGISTER", "EXTRACT"] {
+        assert_eq!(answer(capability, &format!("data/{capability}")).exit, 0);
+        for target in [
+            "var/state/outbox/x.json",
+            "var/state/x",
+            "data/ledger.head",
+            "agent_outputs/reports/x",
+        ] {
+            let refused = answer(capability, target);
+            let told = refused.at("/error/error_message").as_str().unwrap();
+            assert!(told.contains("no tool may write"), "{target}: {told}");
+        }
+    }
+    assert_eq!(answer("STORE-THERE", "notes/x").exit, 0);
+    assert_ne!(answer("STORE-THERE", "reports/x").exit, 0);
+    assert!(!root.path.join("agent_outputs/reports/x").exists());
+}
+
 /// Of a run that was not told where its catalog is.
 fn found(dir: &Utf8Path, set: impl Fn(&mut Command)) -> (i32, String) {
     let mut command = Command::new(ONEACT);

@@ -48,6 +48,21 @@ impl Store {
 }
 
 #[test]
+fn the_usual_place_is_no_link_and_a_named_one_may_be() {
+    for link in ["agent_outputs", "agent_outputs/assets"] {
+        let place = place();
+        let (elsewhere, link) = (place.root.join("elsewhere"), place.root.join(link));
+        fs::create_dir_all(&elsewhere).unwrap();
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(&elsewhere, &link).unwrap();
+        let usual = Store::open(USUAL, &place.root);
+        assert!(matches!(usual, Err(StoreError::Symlink(_))), "{link}");
+        symlink(&elsewhere, place.root.join("named")).unwrap();
+        assert!(Store::open("named", &place.root).is_ok());
+    }
+}
+
+#[test]
 fn a_file_that_is_only_prepared_leaves_its_place_as_it_was() {
     let place = place();
     place.store.place("s", "f", &place.staged("old")).unwrap();

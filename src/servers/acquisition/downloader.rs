@@ -15,6 +15,7 @@ use super::{
 };
 use crate::servers::{
     files::{absolute, file_uri, local_path, temporary_directory},
+    protected::check_unprotected,
     tool::{self, Effect, Run, Tool, ToolError, World, object, record, sha256},
 };
 
@@ -142,6 +143,7 @@ fn target(text: &str) -> Result<PathBuf, ToolError> {
         let problem = format!("{} names no file", path.display());
         return Err(ToolError::argument("output_path", problem));
     }
+    check_unprotected("output_path", &path)?;
     Ok(path)
 }
 

@@ -254,8 +254,9 @@ fn add(told: &mut BTreeMap<String, String>, from: &MetadataContainer) {
         }
         told.entry(name.to_owned())
             .and_modify(|known| {
-                if !known.split("; ").any(|each| each == value) {
-                    *known = format!("{known}; {value}");
+                let room = MOST_CHARACTERS.saturating_sub(known.chars().count());
+                if room > 0 && !known.split("; ").any(|each| each == value) {
+                    known.extend("; ".chars().chain(value.chars()).take(room));
                 }
             })
             .or_insert(value);

@@ -14,10 +14,13 @@ use sha2::{Digest, Sha256};
 
 use super::content::HEAD;
 use crate::servers::{
-    files::{BLOCK, rename_new},
+    files::{BLOCK, parent, rename_new},
     tool::{Run, ToolError},
 };
 use crate::task::hexadecimal;
+
+/// Bytes of a note that are read, at most: it holds one URL.
+const LONGEST_NOTE: u64 = 1 << 20;
 
 /// An unfinished file, locked against other downloads of the same target.
 #[derive(Debug)]
@@ -86,7 +89,7 @@ impl Part {
             .map_err(ToolError::io("open", &path))?;
         lock(&file, &path)?;
         let bytes = file.metadata().map_err(ToolError::io("read", &path))?.len();
-        let origin = match fs::read(&note) {
+        let origin = match read_note(&note) {
             // A torn note is ours all the same; the part then begins anew.
             Ok(text) => serde_json::from_slice(&text)
                 .ok()
@@ -140,7 +143,7 @@ impl Part {
         self.seen = Seen::default();
         serde_json::to_vec(&origin)
             .map_err(io::Error::from)
-            .and_then(|note| fs::write(&self.note, note))
+            .and_then(|note| write_note(&self.note, &note))
             .map_err(ToolError::io("write", &self.note))?;
         self.origin = Some(origin);
         Ok(())
@@ -245,6 +248,28 @@ fn busy(part: &Path) -> ToolError {
         part,
         "is being written by another download of the same target: wait for it, or name another",
     )
+}
+
+/// Not through a link, and without waiting for a pipe: what has this name need not be a note of ours.
+fn read_note(path: &Path) -> io::Result<Vec<u8>> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut text = Vec::new();
+    file.take(LONGEST_NOTE).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// A new file takes the place of what has this name, so that nothing is written through a link.
+fn write_note(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::with_prefix_in(".oneact-", parent(path))?;
+    file.write_all(text)?;
+    file.persist(path)?;
+    Ok(())
 }
 
 fn beside(target: &Path, ending: &str) -> PathBuf {

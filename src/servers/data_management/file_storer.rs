@@ -21,20 +21,9 @@ use serde_json::{Value, json};
 use super::Place;
 use crate::servers::{
     files::{Measured, local_path, measure, open_regular, rename_new},
+    protected::check_unprotected,
     tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
 };
-
-/// Folders that belong to tools, at whatever depth.
-const RESERVED: [&str; 2] = [".oneact", ".git"];
-
-/// Folders of oneact's reports and logs, at whatever depth: no plan may touch them either.
-const REPORTS: [[&str; 2]; 2] = [["agent_outputs", "reports"], ["agent_logs", "executor"]];
-
-/// A catalog says what may be done at all, and is found from every folder below it.
-const CATALOG: &str = "catalog.toml";
-
-/// Files that SQLite keeps beside a database, and believes.
-const BESIDE_A_DATABASE: [&str; 3] = ["-journal", "-wal", "-shm"];
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -172,12 +161,8 @@ impl Target {
             let problem = match component {
                 Component::CurDir => continue,
                 Component::Normal(name) => {
-                    let name = name.to_string_lossy().into_owned();
-                    if !RESERVED.iter().any(|own| name.eq_ignore_ascii_case(own)) {
-                        folders.push(name);
-                        continue;
-                    }
-                    "lies in a folder that is not for stored files"
+                    folders.push(name.to_string_lossy().into_owned());
+                    continue;
                 }
                 Component::ParentDir => "leads upwards",
                 Component::RootDir | Component::Prefix(_) => {
@@ -189,28 +174,12 @@ impl Target {
         let Some(name) = folders.pop() else {
             return Err(refused(text, "names no file"));
         };
-        if name.eq_ignore_ascii_case(CATALOG) {
-            return Err(refused(text, "is a catalog, which no tool may write"));
-        }
-        let lower = name.to_ascii_lowercase();
-        if BESIDE_A_DATABASE.iter().any(|end| lower.ends_with(end)) {
-            let problem = "is a file that SQLite keeps beside a database";
-            return Err(refused(text, problem));
-        }
-        let is = |pair: &[String], own: &[&str; 2]| {
-            pair.iter()
-                .zip(own)
-                .all(|(name, own)| name.eq_ignore_ascii_case(own))
-        };
-        let mut pairs = folders.windows(2);
-        if pairs.any(|pair| REPORTS.iter().any(|own| is(pair, own))) {
-            return Err(refused(text, "lies among oneact's reports or logs"));
-        }
         Ok(Self { folders, name })
     }
 
     /// Opens the target's folder below `directory`, making the folders that are not there.
     fn open(self, directory: &Path) -> Result<Folder, ToolError> {
+        check_unprotected("target_path", &directory.join(self.path()))?;
         const FOLDER: OFlags = OFlags::DIRECTORY
             .union(OFlags::RDONLY)
             .union(OFlags::CLOEXEC);

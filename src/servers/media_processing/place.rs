@@ -12,6 +12,7 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::servers::{
     files::{absolute, file_uri, local_path, parent, temporary_directory},
+    protected::check_unprotected,
     tool::ToolError,
 };
 
@@ -49,7 +50,11 @@ impl Place {
     /// after the input.
     pub(super) fn of(output_path: Option<&str>, input: &Path) -> Result<Self, ToolError> {
         Ok(match output_path {
-            Some(path) => Self::At(local_path("output_path", path)?),
+            Some(path) => {
+                let path = local_path("output_path", path)?;
+                check_unprotected("output_path", &path)?;
+                Self::At(path)
+            }
             None => Self::In {
                 directory: temporary_directory(),
                 stem: stem(input),

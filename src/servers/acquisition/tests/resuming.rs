@@ -186,6 +186,25 @@ fn a_strangers_part_file_is_left_alone() {
 }
 
 #[test]
+fn a_note_is_no_way_to_another_file_nor_a_pipe_to_wait_for() {
+    let server = Server::start(|_| Reply::content(&film()));
+    let (folder, target) = folder();
+    let (note, precious) = (
+        folder.path().join("a b.mp4.part.json"),
+        folder.path().join("precious"),
+    );
+    fs::write(&precious, "mine").unwrap();
+    std::os::unix::fs::symlink(&precious, &note).unwrap();
+    fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(fs::read(&precious).unwrap(), b"mine");
+    fs::remove_file(&target).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&note).status();
+    assert!(made.unwrap().success());
+    fetch(&server.url("/"), &target).unwrap();
+    assert_eq!(names(&folder), ["a b.mp4", "precious"]);
+}
+
+#[test]
 fn two_downloads_of_one_target_exclude_each_other() {
     let server = Server::start(|_| Reply::content(&film()));
     let (_folder, target) = folder();

@@ -24,6 +24,15 @@ fn written(scratch: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
 }
 
 #[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let scratch = TempDir::new().expect("a directory");
+    let pipe = scratch.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("run").success());
+    assert!(refusal(&pipe).contains("is not a regular file"));
+}
+
+#[test]
 fn files_cut_in_half_are_corrupt_or_incomplete() {
     let scratch = TempDir::new().expect("a directory");
     let faststart = made(
