@@ -179,10 +179,10 @@ impl Target {
 
     /// Opens the target's folder below `directory`, making the folders that are not there.
     fn open(self, directory: &Path) -> Result<Folder, ToolError> {
-        check_unprotected("target_path", &directory.join(self.path()))?;
         const FOLDER: OFlags = OFlags::DIRECTORY
             .union(OFlags::RDONLY)
             .union(OFlags::CLOEXEC);
+        check_unprotected("target_path", &directory.join(self.path()))?;
         let mut at = rustix::fs::open(directory, FOLDER, Mode::empty())
             .map_err(|errno| failed("open", directory, errno))?;
         let mut so_far = PathBuf::new();
