@@ -135,7 +135,7 @@ pub(super) fn run(
                 Some(asked) => failure::after_a_question(judged.failure, &hidden.text(asked)),
                 None => judged.failure,
             };
-            Err(once_only(entry, effect, failure))
+            Err(once_only(entry, outcome.effect, failure))
         }
     };
     let closing = if result.is_ok() {
