@@ -12,6 +12,7 @@ mod pruning;
 mod questions;
 mod shared;
 mod tampering;
+mod vouched;
 
 use std::{cell::RefCell, collections::HashMap, time::Duration};
 

@@ -1,6 +1,9 @@
 //! The messages of the protocol, one a line (JSON-RPC 2.0). A line from a server is read no further than its head:
 //! the parts that say what it is. Everything below stays the bytes that came.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -405,120 +408,4 @@ fn string(text: &str) -> usize {
         ends
     });
     end.map_or(text.len(), |(at, _)| at + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_comes_back_as_a_number_a_float_or_a_string() {
-        for json in ["1", "1.0", "\"1\""] {
-            assert!(is_number(json, 1), "{json}");
-        }
-        for json in ["10", "null", "\"x\"", "1.5"] {
-            assert!(!is_number(json, 1), "{json}");
-        }
-    }
-
-    #[test]
-    fn a_torn_answer_is_one_and_a_torn_log_line_is_none() {
-        for (line, named, said) in [
-            (
-                r#"{"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}"#,
-                Some("1"),
-                "NaN is no JSON",
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"#,
-                Some("1"),
-                "it is no JSON: EOF",
-            ),
-            (
-                r#"{"jsonrpc":"2.0","result":{},"#,
-                None,
-                "it is no JSON: EOF",
-            ),
-        ] {
-            let line = format!("{line}\n");
-            let ([], Inbound::Response(response)) = read(line.as_bytes()) else {
-                panic!("{line}")
-            };
-            assert_eq!(response.id.as_deref(), named);
-            assert!(
-                matches!(&response.body, Body::Malformed(reason) if reason.starts_with(said)),
-                "{:?}",
-                response.body
-            );
-        }
-        for line in [
-            r#"{"level":"info","loss":NaN}"#,
-            r#"{"level":"info","id":1,"sent":{"jsonrpc":"2.0"},"loss":NaN}"#,
-            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":NaN}}"#,
-            r#"sent {"jsonrpc":"2.0","id":1,"result":{}} in 2 ms"#,
-            r#"{"jsonrpc":"2.0","id":1,"result":{"a server died he"#,
-            "{",
-        ] {
-            assert!(matches!(read(line.as_bytes()).1, Inbound::Noise), "{line}");
-        }
-    }
-
-    #[test]
-    fn an_answer_with_a_reserved_key_is_refused_where_it_would_be_misread() {
-        for line in [
-            r#"{"jsonrpc":"2.0","id":1,"result":{"a":{"$serde_json::private::RawValue":"{}lue"}}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"result":{"\u0024serde_json::private::Number":"12"}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"","data":{"$serde_json::private::Number":"x"}}}"#,
-        ] {
-            let ([], Inbound::Response(response)) = read(line.as_bytes()) else {
-                panic!("{line}")
-            };
-            assert!(
-                matches!(&response.body, Body::Malformed(reason) if reason.contains("reserved")),
-                "{:?}",
-                response.body
-            );
-        }
-    }
-
-    #[test]
-    fn only_an_object_that_says_jsonrpc_2_is_a_message() {
-        for line in [
-            "",
-            "text",
-            "[]",
-            "42",
-            "{}",
-            r#"{"id":1,"result":{}}"#,
-            r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
-        ] {
-            assert!(matches!(read(line.as_bytes()).1, Inbound::Noise), "{line}");
-        }
-        let line = br#" {"jsonrpc":"2.0","method":"notifications/message","params":{}} "#;
-        assert!(matches!(read(line), ([], Inbound::Notification)));
-    }
-
-    #[test]
-    fn only_the_outermost_members_count() {
-        let text = r#"{"jsonrpc" : "2.0", "result":{"id":9,"x":[NaN, "method"]},"id":"7\""#;
-        assert_eq!(
-            Torn::skim(text),
-            Torn {
-                version: Some(r#""2.0""#),
-                id: Some(r#""7\""#),
-                method: None,
-                odd: Some("NaN"),
-            }
-        );
-    }
-
-    #[test]
-    fn a_word_inside_a_string_is_not_odd_and_an_end_anywhere_is_an_end() {
-        let text = r#"{"jsonrpc":"2.0","method":"NaN","id":1"#;
-        for end in 0..=text.len() {
-            assert_eq!(Torn::skim(&text[..end]).odd, None);
-        }
-        assert_eq!(Torn::skim(text).method, Some(r#""NaN""#));
-        assert_eq!(Torn::skim(text).id, Some("1"));
-    }
 }

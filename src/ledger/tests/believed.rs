@@ -5,7 +5,7 @@ use super::{
     tampering::{InFile, broken, other, record},
     *,
 };
-use crate::ledger::{Happened, Review, verify::Damage};
+use crate::ledger::{Happened, verify::Damage};
 
 /// Asks for what [`InFile::filled`] did as `op_3`: once, whatever happened to its row.
 pub(super) fn asked_again(file: &InFile) -> Result<Begun, LedgerError> {
@@ -20,7 +20,7 @@ pub(super) fn delivered_again(file: &InFile) -> Result<Begun, LedgerError> {
 }
 
 /// Adds a row like the first one, but for these columns.
-fn forged(file: &InFile, columns: &str) {
+pub(super) fn forged(file: &InFile, columns: &str) {
     file.change(&format!(
         "CREATE TEMP TABLE forged AS SELECT * FROM agent_actions LIMIT 1;
          UPDATE forged SET id = 'forged', {columns};
@@ -417,35 +417,6 @@ fn a_link_that_was_changed_opens_no_session_and_takes_nothing_back() {
 }
 
 #[test]
-fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
-    let file = InFile::new();
-    let dead = other(once("op_1"), 1);
-    let mut ledger = file.open();
-    record(&mut ledger, &other(once("op_0"), 5), &ended());
-    let running = running(begin(&mut ledger, &dead, &Around::default()));
-    ledger.dispatch(&dead, &running).unwrap();
-    drop(ledger);
-    let never = other(once("op_2"), 2);
-    let hash = never.asked.hashes(&[0; 32]).request_hash;
-    let row = format!("operation_id = 'op_1', task_id = 'op_2', request_hash = '{hash}'");
-    forged(
-        &file,
-        &format!("{row}, step_index = 9, seq = NULL, state = NULL"),
-    );
-    let yes = |_: &_| "{}".to_owned();
-    let happened = Happened::Yes(&yes);
-    file.open().resolve("op_1", happened, None).unwrap();
-    let again = begin(
-        &mut file.open(),
-        &other(once("op_9"), 1),
-        &Around::default(),
-    );
-    assert_eq!(said(again), Err(Again::Suppressed));
-    let begun = begin(&mut file.open(), &never, &Around::default());
-    assert_eq!(said(begun), Ok(Why::New));
-}
-
-#[test]
 fn a_step_number_that_somebody_took_stops_no_record() {
     let file = InFile::filled();
     forged(
@@ -459,28 +430,4 @@ fn a_step_number_that_somebody_took_stops_no_record() {
         &Around::default(),
     );
     assert_eq!(said(begun), Err(Again::Suppressed));
-}
-
-#[test]
-fn an_answer_is_revoked_whatever_its_row_says() {
-    let name = |text| Name {
-        text,
-        session: None,
-        alone: Alone::Refused,
-    };
-    for review in [false, true] {
-        let file = InFile::filled();
-        file.change("UPDATE agent_actions SET revoked_by = 1 WHERE seq = 7");
-        let mut ledger = file.open();
-        if review {
-            let reviewed = ledger.review(name("op_3"), Review::Reject, None).unwrap();
-            assert!(reviewed.revoked.is_some());
-        } else {
-            ledger
-                .revoke(name("op_3"), Dependants::Listed, None)
-                .unwrap();
-        }
-        drop(ledger);
-        assert_eq!(said(asked_again(&file)), Ok(Why::Miss(Miss::Revoked)));
-    }
 }
