@@ -105,6 +105,11 @@ impl Staging {
         &self.dir
     }
 
+    /// Whether the directory is still at its path. A tool may have replaced it, for example with a link.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.held.is_at(&self.dir)
+    }
+
     /// The path of a file in the directory; creates nothing.
     pub(crate) fn file(&self, name: &str) -> Result<Utf8PathBuf, StoreError> {
         Ok(self.dir.join(component("file name", name)?))

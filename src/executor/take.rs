@@ -37,6 +37,11 @@ pub(super) struct Taker<'a> {
 impl Taker<'_> {
     /// Takes it from the first of the entry's places that has it.
     pub(super) fn take(&self, answer: &ToolAnswer, data: Option<&Document>) -> Result<(), Failure> {
+        let tool = &self.step.entry.tool;
+        if !self.staging.is_in_place() {
+            let message = format!("{tool} replaced its TMPDIR: nothing was taken from there");
+            return Err(Failure::new(Fault::OutputMissing, message));
+        }
         let places = &self.step.entry.result.take;
         for place in places {
             let what = describe(place);
@@ -49,8 +54,7 @@ impl Taker<'_> {
         }
         let places: Vec<String> = places.iter().map(describe).collect();
         let message = format!(
-            "{} reported success, but gave no asset for {}: looked for {}",
-            self.step.entry.tool,
+            "{tool} reported success, but gave no asset for {}: looked for {}",
             self.output.ref_id,
             places.join(", ")
         );

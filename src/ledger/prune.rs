@@ -52,13 +52,13 @@ impl Ledger<'_> {
         let mut batch = Vec::new();
         let mut from = 0;
         loop {
-            let rows = read(&mut *self.store, |tx| tx.rows(&Which::since(from), ROWS))?;
-            let last = rows.last().and_then(|row| row.seq);
-            for row in rows {
-                if bytes(&row) == 0 || !is_older(&row, older, now) {
+            let rows = read(&mut *self.store, |tx| aged(tx, from, now))?;
+            let last = rows.last().and_then(|(row, _)| row.seq);
+            for (row, age) in rows {
+                if bytes(&row) == 0 || age < older {
                     continue;
                 }
-                if open.contains(&row.operation_id) || !is_older(&row, YOUNGEST, now) {
+                if open.contains(&row.operation_id) || age < YOUNGEST {
                     pruned.kept += 1;
                     continue;
                 }
@@ -110,11 +110,15 @@ fn bytes(row: &Row) -> u64 {
     u64::try_from(length(&row.request) + length(&row.response)).unwrap_or(u64::MAX)
 }
 
-/// Whether a row is that old. A row without a readable time is not.
-fn is_older(row: &Row, than: Duration, now: Timestamp) -> bool {
-    let Ok(answered) = row.timestamp.parse::<Timestamp>() else {
-        return false;
-    };
-    let age = Duration::try_from(now.duration_since(answered));
-    age.is_ok_and(|age| age >= than)
+/// The rows of that link and of later ones, with their ages. The time in a row is not used, because only the time in
+/// its link is covered by a hash. What is dated in the future has no age.
+fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<(Row, Duration)>, StoreError> {
+    let mut all = Vec::new();
+    for row in tx.rows(&Which::since(from), ROWS)? {
+        let link = row.seq.map(|seq| tx.link(seq)).transpose()?.flatten();
+        let at = link.and_then(|link| link.at.parse::<Timestamp>().ok());
+        let age = at.and_then(|at| Duration::try_from(now.duration_since(at)).ok());
+        all.push((row, age.unwrap_or_default()));
+    }
+    Ok(all)
 }

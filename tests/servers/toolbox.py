@@ -10,6 +10,7 @@ Python 3 standard library only.
 import base64
 import json
 import os
+import shutil
 import signal
 import struct
 import sys
@@ -112,6 +113,10 @@ def frame_extractor(word, given):
 
 def video_segmenter(word, given):
     path = os.path.join(os.environ["TMPDIR"], "segment.mp4")
+    if word == "replaced":  # TMPDIR becomes a link to a directory of others
+        shutil.rmtree(os.environ["TMPDIR"])
+        os.makedirs("theirs", exist_ok=True)
+        os.symlink(os.path.abspath("theirs"), os.environ["TMPDIR"])
     write(path, word, media("fox.mp4"))
     return {"content": [{"type": "resource_link", "uri": "file://" + path, "name": "segment.mp4"}]}
 

@@ -9,7 +9,7 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::{
-    fs::{FileType, Mode, OFlags, RawDir, SeekFrom, fstat, openat, seek},
+    fs::{FileType, Mode, OFlags, RawDir, SeekFrom, fstat, lstat, openat, seek},
     io::Errno,
 };
 
@@ -77,6 +77,14 @@ impl Held {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &path)(error)),
         }
+    }
+
+    /// Whether the directory at that path is this one, and no link to it.
+    pub(super) fn is_at(&self, path: &Utf8Path) -> bool {
+        let (held, found) = (fstat(&self.dir), lstat(path.as_std_path()));
+        held.is_ok_and(|held| {
+            found.is_ok_and(|found| (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino))
+        })
     }
 
     /// Whether there is a file to be cleared away with it.

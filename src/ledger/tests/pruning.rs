@@ -74,6 +74,16 @@ fn what_is_younger_than_asked_stays() {
 }
 
 #[test]
+fn the_time_in_a_row_is_not_believed() {
+    let file = InFile::new();
+    record(&mut file.open(), &ask("op_1"), &ended());
+    let set = "UPDATE agent_actions SET timestamp = '2020-01-01T00:00:00.000Z'";
+    assert_eq!(file.database().execute(set, []).unwrap(), 1);
+    let pruned = file.open().prune(DAY * 90, PruneWish::Prune).unwrap();
+    assert_eq!((pruned.rows, pruned.kept), (0, 0));
+}
+
+#[test]
 fn answers_of_the_last_day_stay_whatever_is_asked() {
     let place = Place::new();
     done(&place, &ask("op_1"), &ended());

@@ -205,8 +205,10 @@ pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     }
     let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version != VERSION {
-        // The schema of a later version is not known.
-        return Ok(None);
+        return Ok(Some(format!(
+            "it has schema version {version}, and this program knows the tables of {VERSION}: run `verify` of the \
+             program that migrated it"
+        )));
     }
     let (there, made) = (parts(conn)?, parts(&fresh()?)?);
     let added = there
