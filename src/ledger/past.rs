@@ -163,7 +163,7 @@ impl Past {
 
 /// The numbers of those of the newest links that are about a request. Before something that must not happen twice,
 /// each of the newest links is examined, whatever it is about: it must be whole and follow the one before. A link that
-/// was changed or removed may have been about the request.
+/// was changed or removed may have been about the request. A session that has links must have its row.
 pub(super) fn examined(
     tx: &mut Tx<'_>,
     session_id: &str,
@@ -191,8 +191,14 @@ pub(super) fn examined(
     if last != Some((head.seq, &head.entry_hash)) {
         return Err(tx.damaged(format!("link {} is missing", head.seq)));
     }
-    let of_it = |link: &&Link| link.session_id == session_id && link.tells_of(request_hash);
-    Ok(links.iter().filter(of_it).map(|link| link.seq).collect())
+    let mut of_session = links;
+    of_session.retain(|link| link.session_id == session_id);
+    let begins = |link: &Link| link.is(Event::Genesis) || link.is(Event::Keyed);
+    if !of_session.iter().all(begins) && tx.session(session_id)?.is_none() {
+        return Err(tx.damaged(format!("the session `{session_id}` is gone")));
+    }
+    let of_it = of_session.iter().filter(|link| link.tells_of(request_hash));
+    Ok(of_it.map(|link| link.seq).collect())
 }
 
 /// A claim as the links record it; none where it is not open by the links.

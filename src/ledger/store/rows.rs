@@ -306,9 +306,10 @@ impl Tx<'_> {
     /// Marks a row as revoked by that link.
     pub(crate) fn revoke(&mut self, row_id: &str, by: Seq) -> Result<(), StoreError> {
         let set = "revoked_by = ?2";
-        // What somebody wrote there without a link that revokes does not stay.
+        // A mark that no link about this row supports does not stay. PostgreSQL has a trigger that refuses such marks.
         let condition = self.engine.choose([
-            "(revoked_by = ?2 OR NOT EXISTS (SELECT 1 FROM ledger_events WHERE seq = revoked_by AND event = 'revoked'))",
+            "(revoked_by = ?2 OR NOT EXISTS (SELECT 1 FROM ledger_events \
+              WHERE seq = revoked_by AND event = 'revoked' AND body ->> '$.about' = ?1))",
             "COALESCE(revoked_by, ?2) = ?2",
         ]);
         self.change(row_id, set, condition, &[row_id.into(), by.into()])

@@ -182,16 +182,21 @@ fn whether_an_answer_was_taken_back_the_links_say() {
     assert_eq!(said(delivered_again(&file)), Err(Again::Replayed));
     // Somebody did.
     let file = InFile::filled();
-    let name = Name {
-        text: "op_3",
-        session: None,
-        alone: Alone::Refused,
+    let revoke = |text| {
+        let name = Name {
+            text,
+            session: None,
+            alone: Alone::Refused,
+        };
+        file.open().revoke(name, Dependants::Listed, None).unwrap()
     };
-    let revoked = file.open().revoke(name, Dependants::Listed, None);
-    revoked.unwrap();
+    revoke("op_3");
     file.change("UPDATE agent_actions SET revoked_by = NULL WHERE seq = 7");
     assert_eq!(said(asked_again(&file)), Ok(Why::Miss(Miss::Revoked)));
     assert!(file.verdict().broken.is_some());
+    // The link that revokes one answer is named by another, which can still be revoked.
+    file.change("UPDATE agent_actions SET revoked_by = 11 WHERE seq = 3");
+    assert_eq!(revoke("op_1").link.seq, 13);
 }
 
 #[test]

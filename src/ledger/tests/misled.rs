@@ -105,6 +105,18 @@ fn the_link_of_another_session_answers_nothing() {
 }
 
 #[test]
+fn a_session_that_lost_its_row_and_its_index_is_not_opened_again_for_a_once_only_call() {
+    let file = InFile::filled();
+    emptied(&file, "ledger_events_session");
+    file.change("DELETE FROM sessions");
+    let mut wanted = other(once("op_9"), 9);
+    wanted.who.context = "USER_INVOCATION";
+    let begun = begin(&mut file.open(), &wanted, &Around::default());
+    is_refused(begun, "session");
+    assert!(matches!(broken(&file).what, Damage::SessionGone { .. }));
+}
+
+#[test]
 fn the_row_of_another_delivery_answers_nothing() {
     let file = InFile::filled();
     let hash_of_op_3 = other(once("op_9"), 3);
