@@ -99,7 +99,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
     outcome
 }
 
-/// Fails: the old answer cannot be repeated.
+/// Makes the outcome a failure: the old answer cannot be repeated.
 fn give_up(outcome: &mut Outcome, why: &str) {
     outcome.state = State::Failed;
     outcome.produced.clear();
