@@ -68,7 +68,7 @@ impl Doctor<'_> {
         if matches!(inspection.result, Err(CallError::Cancelled { .. })) {
             return;
         }
-        if let Some((spoken, better)) = self.otherwise(&spec, &inspection) {
+        if let Some((spoken, better)) = self.in_other_era(&spec, &inspection) {
             let declared = spec.protocol.name();
             self.note(Finding::problem(
                 &about,
@@ -145,7 +145,7 @@ impl Doctor<'_> {
     }
 
     /// Tries every era with a server that failed in the era of its entry. Returns the version that it speaks.
-    fn otherwise(&self, spec: &ServerSpec, failed: &Inspection) -> Option<(String, Inspection)> {
+    fn in_other_era(&self, spec: &ServerSpec, failed: &Inspection) -> Option<(String, Inspection)> {
         let started = !matches!(
             failed.result,
             Ok(_) | Err(CallError::NotFound { .. } | CallError::SpawnFailed { .. })

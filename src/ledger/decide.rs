@@ -98,7 +98,7 @@ impl Ledger<'_> {
             if let Some(by) = revoked_by(tx, &row)? {
                 return Err(RecordError::RevokedBefore { row: row.id, by });
             }
-            let link = take_back(tx, &row, person)?;
+            let link = revoke_row(tx, &row, person)?;
             let mut head = link.clone();
             let mut reuses = Vec::new();
             for reuse in tx.rows(&Which::reuses_of(&row.id), usize::MAX)? {
@@ -111,7 +111,7 @@ impl Ledger<'_> {
                 Dependants::Listed => (told, Vec::new()),
                 Dependants::Revoked => {
                     for reuse in &reuses {
-                        head = take_back(tx, reuse, person)?;
+                        head = revoke_row(tx, reuse, person)?;
                     }
                     (Vec::new(), told)
                 }
@@ -143,7 +143,7 @@ impl Ledger<'_> {
             };
             let link = about(tx, Event::Reviewed, &row, person, Some(reason))?;
             let taken = match (review, revoked_by(tx, &row)?) {
-                (Review::Reject, None) => Some(take_back(tx, &row, person)?),
+                (Review::Reject, None) => Some(revoke_row(tx, &row, person)?),
                 (Review::Accept | Review::Reject, _) => None,
             };
             let reviewed = Reviewed {
@@ -270,7 +270,7 @@ fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
         .map(|link| link.seq))
 }
 
-fn take_back(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, RecordError> {
+fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, RecordError> {
     let link = about(tx, Event::Revoked, row, person, None)?;
     tx.revoke(&row.id, link.seq)?;
     Ok(link)

@@ -95,14 +95,14 @@ pub(crate) fn repeat(
 }
 
 /// The task of a replay.
-struct Once {
+struct Replay {
     task: Value,
     session_id: String,
     effects: Effects,
 }
 
 /// The task of a row in a new session, or why the step must not or cannot be performed again.
-fn again(row: &Row, project: &Project, host: &Host) -> Result<Once, String> {
+fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let action = row.action_type.as_deref().unwrap_or_default();
     if row.state.is_none() {
         return Err("it was recorded before oneact, and how it was done is not known".to_owned());
@@ -148,7 +148,7 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Once, String> {
     if let Some(dispatch) = task.get_mut("dispatch").and_then(Value::as_object_mut) {
         dispatch.extend(words.map(|words| ("action".to_owned(), words)));
     }
-    Ok(Once {
+    Ok(Replay {
         task,
         session_id,
         effects,

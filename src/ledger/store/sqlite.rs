@@ -75,7 +75,7 @@ impl SqliteStore {
             files,
         };
         if wish != Wish::Read && store.written_ahead() > LONG {
-            store.move_ahead("RESTART");
+            store.checkpoint("RESTART");
         }
         Ok(store)
     }
@@ -118,7 +118,7 @@ impl SqliteStore {
 
     /// Checkpoints the write-ahead file in the mode `way` of SQLite. If another process prevents this, the next
     /// run does it.
-    fn move_ahead(&mut self, way: &str) {
+    fn checkpoint(&mut self, way: &str) {
         if self.journal == Journal::Other || self.set_for(Durability::Disk).is_err() {
             return;
         }
@@ -145,7 +145,7 @@ impl Store for SqliteStore {
             Access::Read => TransactionBehavior::Deferred,
             Access::Write(durability) => {
                 if self.files.write_ahead_length() > TOO_LONG {
-                    self.move_ahead("TRUNCATE");
+                    self.checkpoint("TRUNCATE");
                 }
                 self.set_for(durability)?;
                 TransactionBehavior::Immediate

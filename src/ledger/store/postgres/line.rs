@@ -231,13 +231,13 @@ impl Failure {
         match (self, self.told()) {
             (Self::Silent(time), _) => format!("no answer within {} s", time.as_secs()),
             (_, Some(told)) => told.message().to_owned(),
-            (Self::Told(error), None) => chain(error),
+            (Self::Told(error), None) => with_causes(error),
         }
     }
 }
 
 /// The message of an error and those of its causes, each once.
-fn chain(error: &Error) -> String {
+fn with_causes(error: &Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
