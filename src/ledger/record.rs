@@ -118,9 +118,9 @@ pub(crate) struct Row {
     pub(crate) oneact_version: String,
     /// Specification 004's own hash of the inputs alone.
     pub(crate) inputs_hash: Option<String>,
-    /// [`Print`](super::Print)s of the inputs, as JSON text.
+    /// The [`Print`]s of the inputs, as JSON text.
     pub(crate) input_ids: Option<String>,
-    /// [`Made`](super::Made) assets or files, as JSON text.
+    /// The [`Made`] assets or files, as JSON text.
     pub(crate) output_ids: Option<String>,
     /// What a retry changed, as JSON text.
     pub(crate) adjusted: Option<String>,

@@ -37,7 +37,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) home: Option<String>,
     /// The longest wait for another run of the same request.
     pub(crate) patience: Duration,
-    /// The longest time that it may take. An output must be usable for twice that time.
+    /// The time limit. An output must be usable for twice that time.
     pub(crate) timeout: Duration,
 }
 
@@ -111,13 +111,13 @@ pub(crate) enum Why {
     Retry,
     /// The catalog says that duplicates are repeated.
     Repeat,
-    /// An old answer is not good any more.
+    /// An old answer is no longer good.
     Miss(Miss),
     /// The run that had the claim died.
     TakenOver,
 }
 
-/// Why an old answer is not good any more. Of several reasons, the first one counts.
+/// Why an old answer is no longer good. Of several reasons, the first one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Miss {
@@ -187,7 +187,6 @@ impl Miss {
 }
 
 impl Why {
-    /// The name, as it is stored and printed, and a sentence for people.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::New => ("new", "nothing like it had been done in this session"),
@@ -218,7 +217,6 @@ impl Why {
 }
 
 impl Again {
-    /// The name, as it is stored and printed, and a sentence for people.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Replayed => ("replayed", "the same delivery had been answered before"),

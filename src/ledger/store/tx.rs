@@ -194,7 +194,7 @@ impl<'a> Tx<'a> {
         Ok(self.session.clone())
     }
 
-    /// Opens a session. It is refused where the session is open already.
+    /// Opens a session. It is refused if the session is open already.
     pub(crate) fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
         self.insert_record(session)?;
         self.session = Some(session.clone());
@@ -212,12 +212,10 @@ impl<'a> Tx<'a> {
 
     // --- the database ---
 
-    /// The name of the ledger, for people.
     pub(crate) fn place(&self) -> &str {
         self.place
     }
 
-    /// The first difference from a database that this program makes, if it can be found.
     pub(crate) fn flaw(&mut self) -> Result<Option<String>, StoreError> {
         self.db.flaw()
     }

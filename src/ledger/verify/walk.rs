@@ -47,7 +47,7 @@ pub(super) struct Walk {
     confirmed: Option<Seq>,
     /// The rows that links record as pruned.
     pruned: HashSet<String>,
-    /// Rows without request or response, for which no link about pruning was met yet.
+    /// Rows without request or response, and so far without a link that prunes them.
     bare: HashMap<String, (Seq, Part)>,
     opened: Opened,
     /// SHA-256 of the key for secrets, as its link states it. The key is made once.
@@ -84,7 +84,7 @@ impl Walk {
     pub(super) fn page(&mut self, tx: &mut Tx<'_>) -> Result<ControlFlow<()>, Stop> {
         let mut links = tx.links(self.next, LINKS)?;
         let rows = tx.rows(&Which::since(self.next), ROWS)?;
-        // These links cannot have opened more.
+        // These links cannot have opened more sessions.
         let sessions = tx.sessions(self.next, LINKS)?;
         let ended = links.is_empty();
         if rows.len() == ROWS {
@@ -276,7 +276,7 @@ impl Walk {
         self.here(Damage::RevokedByNobody { row })
     }
 
-    /// Checks that nothing is left over.
+    /// Checks what remains after the last link.
     fn end(
         &mut self,
         tx: &mut Tx<'_>,

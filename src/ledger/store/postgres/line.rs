@@ -1,4 +1,4 @@
-//! A connection: how it is opened and asked, how values are sent and received, and what its errors mean. No error
+//! A connection: how it is opened and used, how values are sent and received, and what its errors mean. No error
 //! message contains a part of a password.
 
 use std::{borrow::Cow, error::Error as StdError, future::Future, io, time::Duration};
@@ -126,7 +126,7 @@ async fn connect(
     Ok(client)
 }
 
-/// Whether to try again without TLS: `prefer` uses TLS only where the server has it.
+/// Whether to try again without TLS: `prefer` uses TLS only if the server supports it.
 fn worth_trying_plain(target: &Target, error: &Error) -> bool {
     target.config.get_ssl_mode() == SslMode::Prefer
         && match error.as_db_error() {

@@ -289,7 +289,7 @@ pub(super) fn connector(trust: &Trust) -> Result<MakeRustlsConnect, String> {
 #[derive(Debug)]
 struct Judge {
     check: Check,
-    /// None where nothing is checked.
+    /// None if nothing is checked.
     inner: Option<Arc<dyn ServerCertVerifier>>,
     /// The certificates of the file, if there is one.
     roots: Vec<CertificateDer<'static>>,

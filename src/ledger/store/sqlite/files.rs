@@ -65,7 +65,6 @@ impl Files {
         Ok(())
     }
 
-    /// The name of the ledger, for people.
     pub(super) fn place(&self) -> &str {
         self.database.as_str()
     }
