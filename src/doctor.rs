@@ -1,7 +1,7 @@
-//! Whether what a run needs is there: the catalog, the places it writes to, and every tool server,
-//! started for real. Never calls a tool, and leaves no process behind.
+//! Checks that everything a run needs is there: the catalog, the places that runs write to, and every tool server,
+//! which is started. No tool is called, and no process is left behind.
 //!
-//! The look of findings is `cli`'s matter.
+//! `cli` prints the findings.
 
 mod command;
 mod finding;
@@ -20,25 +20,25 @@ use finding::{About, Kind, Subject, count};
 pub(crate) use finding::{Finding, Level};
 pub(crate) use server::ServerFacts;
 
-/// Less than this is gone with a video or two.
+/// The free bytes in the asset store below which the doctor warns: about two videos.
 const NEARLY_FULL: u64 = 256 * 1024 * 1024;
 
-/// Nobody but the owner: what tools write there may be anything.
+/// The mode of the state directory: only its owner has access, because tools may write anything there.
 const PRIVATE: u32 = 0o700;
 
-/// What is to be examined.
+/// What is examined.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) project: Project,
-    /// Only these; empty for all there are.
+    /// The ids to examine; empty for all capabilities.
     pub(crate) capabilities: Vec<String>,
 }
 
-/// What has been found.
+/// The result of an examination.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnosis {
     pub(crate) findings: Vec<Finding>,
-    /// What was asked about.
+    /// The capabilities that were examined.
     capabilities: Vec<Capability>,
     /// The servers that were started.
     pub(crate) servers: Vec<ServerFacts>,
@@ -49,14 +49,13 @@ pub(crate) struct Diagnosis {
 #[derive(Debug)]
 struct Capability {
     id: String,
-    /// None where its entry is of no use, or it needs none.
+    /// None if the entry is unusable, or the capability needs no server.
     server: Option<String>,
 }
 
-/// Takes each finding as soon as it is made.
+/// Called with each finding as soon as it is made.
 pub(crate) type Watch<'a> = &'a mut dyn FnMut(&Finding);
 
-/// Examines everything, one thing after the other.
 pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis {
     let mut doctor = Doctor {
         setup,
@@ -74,25 +73,24 @@ pub(crate) fn examine(setup: &Setup, host: &Host, watch: Watch<'_>) -> Diagnosis
     doctor.diagnosis
 }
 
-/// The examination under way.
 struct Doctor<'a> {
     setup: &'a Setup,
     host: &'a Host,
     watch: Watch<'a>,
-    /// What the server that is examined was given.
+    /// The secrets that were passed to the server under examination.
     secrets: Secrets,
     diagnosis: Diagnosis,
 }
 
 impl Doctor<'_> {
-    /// Notes a finding.
+    /// Reports a finding, without secrets.
     fn note(&mut self, finding: Finding) {
         let finding = finding.without(&self.secrets);
         (self.watch)(&finding);
         self.diagnosis.findings.push(finding);
     }
 
-    /// Reads all of the catalog; what cannot be used of it is left out.
+    /// Reads the whole catalog, and leaves out its unusable entries.
     fn catalog(&mut self) -> Checked {
         let path = &self.setup.project.catalog;
         let about = Subject::of(About::Catalog);
@@ -140,7 +138,8 @@ impl Doctor<'_> {
         checked
     }
 
-    /// What runs record in. Where that is, the catalog says: beside a broken one nobody knows.
+    /// Checks the ledger. If it fails and the catalog is unusable, nothing is reported, because the catalog may
+    /// name another ledger.
     fn ledger(&mut self) {
         let about = Subject::of(About::Ledger);
         let unknown = |finding: &Finding| finding.kind == Kind::CatalogUnusable;
@@ -161,7 +160,7 @@ impl Doctor<'_> {
         self.note(finding);
     }
 
-    /// Where assets go. `uri` is none where the catalog does not tell.
+    /// Checks the asset store. `uri` is none if the catalog could not be read.
     fn store(&mut self, uri: Option<&str>) {
         let Some(uri) = uri else {
             return;
@@ -190,7 +189,8 @@ impl Doctor<'_> {
         });
     }
 
-    /// Where runs work: looked at first, then used as a run does.
+    /// Checks the state directory: looks for directories of killed runs, then opens a scratch directory as a run
+    /// does.
     fn scratch(&mut self) -> Option<Staging> {
         let dir = &self.setup.project.state_dir;
         let about = Subject::of(About::Scratch);
@@ -283,12 +283,12 @@ fn named(checked: &Checked) -> Vec<Capability> {
 }
 
 impl Diagnosis {
-    /// How many capabilities were asked about.
+    /// The number of capabilities that were examined.
     pub(crate) fn capabilities(&self) -> usize {
         self.capabilities.len()
     }
 
-    /// The ids of those whose tasks are bound to fail.
+    /// The ids of the capabilities whose tasks cannot succeed.
     pub(crate) fn not_ready(&self) -> Vec<&str> {
         let problems = self.findings.iter();
         let problems = problems.filter(|finding| finding.level == Level::Problem);
@@ -311,7 +311,7 @@ impl Diagnosis {
     }
 }
 
-/// What to do about an entry.
+/// The remedy for an unusable entry.
 const CORRECT: &str = "correct it there; tasks that do not name it run all the same";
 
 fn bytes(number: u64) -> String {

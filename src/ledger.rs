@@ -1,12 +1,11 @@
-//! What was done: the record of every answer (specification 004).
+//! The ledger: a record of every answer (specification 004).
 //!
-//! Before something is done, the record is asked three questions ([`begin`]): is it the same delivery, is it the same
-//! request, and is the old answer still good ([`validity`])? What is to be done is claimed, so that nobody else does it
-//! at the same time. How it ended is recorded ([`finish`]) as a row of `agent_actions` and a link of the [`chain`]. Only
-//! the [`store`] knows the database.
+//! Three questions come before a request is performed ([`begin`]): is it the same delivery, is it the same
+//! request, and is the old answer still good ([`validity`])? Then the request is claimed, so that no other run
+//! performs it at the same time. Its end is recorded ([`finish`]) as a row of `agent_actions` and a link of the
+//! [`chain`]. Only the [`store`] accesses the database.
 //!
-//! Nothing but `record` calls it: executors have no handle to it
-//! (R-004-49, R-004-50).
+//! Only `record` calls it. Executors have no handle to it (R-004-49, R-004-50).
 
 mod anchor;
 mod begin;
@@ -58,10 +57,10 @@ use store::Store;
 
 pub(crate) struct Ledger<'a> {
     store: Box<dyn Store>,
-    /// The directory in which answers wait that could not be recorded.
+    /// The directory of answers that could not be recorded yet.
     outbox: Utf8PathBuf,
     head: HeadFile,
-    /// Who writes: `uid:1000`.
+    /// The writer: `uid:1000`.
     actor: String,
     host: &'a Host,
 }

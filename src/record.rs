@@ -1,5 +1,5 @@
-//! What was done: asked before a run and told after it; and for people, looked at, examined, decided about
-//! and done again.
+//! The use of the ledger: by a run, which asks before a task is performed and records its end; and by people, who
+//! read, verify, decide and replay.
 
 mod ask;
 mod beside;
@@ -31,18 +31,18 @@ pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 
 use crate::ledger::{AnchorError, KeyError, LedgerError, Place, RecordError};
 
-/// Where everything of a project is.
+/// The places of a project.
 #[derive(Debug, Clone)]
 pub struct Project {
     pub root: Utf8PathBuf,
     pub catalog: Utf8PathBuf,
-    /// Scratch and locks: `.oneact` below the root, unless moved.
+    /// The state directory: `.oneact` below the root, unless moved.
     pub state_dir: Utf8PathBuf,
-    /// Where the ledger is, where `$ONEACT_LEDGER` says so.
+    /// The value of `$ONEACT_LEDGER`, if it is set.
     pub ledger: Option<String>,
 }
 
-/// Why the record of a project cannot be opened or examined.
+/// Why the ledger of a project cannot be opened or verified.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     #[error("{}", .0.message)]
@@ -58,7 +58,7 @@ pub(crate) enum OpenError {
 }
 
 impl Project {
-    /// Opens the ledger to look at it, where there is one.
+    /// Opens the ledger for reading, if there is one.
     pub(crate) fn look(&self) -> Result<Reading, OpenError> {
         let (place, _) = self.found().map_err(OpenError::Place)?;
         let reading = Reading::open(&place)?;
@@ -66,7 +66,7 @@ impl Project {
         Ok(reading)
     }
 
-    /// Opens the ledger that runs record in, if there is one; with it the key that signs its head.
+    /// Opens the ledger for `wish`. Returns it with the key that signs its head.
     pub(crate) fn open<'h>(
         &self,
         wish: Wish,
@@ -78,14 +78,14 @@ impl Project {
         Ok((ledger.signed_by(key.clone()), key))
     }
 
-    /// Whether runs can record: in which ledger, or why not; none where there is nothing to look at yet.
+    /// The ledger in which runs record, or why they cannot; none if there is none yet, or it is switched off.
     pub(crate) fn recordable(&self) -> Result<Option<String>, String> {
         let (place, _) = self.found().map_err(|failure| failure.message)?;
         place.usable().map_err(|error| error.to_string())
     }
 
-    /// The files and directories that oneact keeps for itself: no plan and no built-in server may touch
-    /// them. A catalog that cannot be read names none: then nothing is recorded either.
+    /// The files and directories that oneact keeps for itself: no plan and no built-in server may touch them. An
+    /// unreadable catalog adds none: then nothing is recorded either.
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
         self.own_files_by(&self.rule().unwrap_or_default())
     }
@@ -104,10 +104,10 @@ impl Project {
         own
     }
 
-    /// Where the ledger is, with or without a catalog, and what else the catalog says of it.
+    /// Where the ledger is, and the catalog's rules for it.
     fn found(&self) -> Result<(Place, LedgerRule), Failure> {
         let rule = match (&self.ledger, self.rule()) {
-            // The environment takes precedence over the catalog, also over a broken one.
+            // The environment takes precedence over the catalog, even over a broken one.
             (Some(_), Err(error)) => {
                 tracing::warn!("What the catalog says of the ledger is not known: {error}");
                 LedgerRule::default()
@@ -137,14 +137,14 @@ impl Project {
         })
     }
 
-    /// The key by which the ledger's head is signed.
+    /// The key that signs the ledger's head.
     fn sign_key(&self, rule: &LedgerRule) -> Option<Utf8PathBuf> {
         rule.sign_key.as_ref().map(|path| self.root.join(path))
     }
 }
 
 impl Row {
-    /// What was made.
+    /// The assets and files that were made.
     pub(crate) fn made(&self) -> Vec<Made> {
         let read = |text: &str| serde_json::from_str(text).ok();
         let made = self.output_ids.as_deref().and_then(read);

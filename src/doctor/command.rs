@@ -1,4 +1,4 @@
-//! Whether a server's command names a program, looked up as its start will look it up.
+//! Looks up the program of a server's command, as the start of the server does.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -9,7 +9,7 @@ use super::{Finding, Kind, Subject};
 /// Programs that look for a package, or fetch it, at each start.
 const RUNNERS: [&str; 5] = ["npx", "uvx", "bunx", "pnpx", "pipx"];
 
-/// The program's file; or why there is none.
+/// The path of the program, or a finding that says why there is none.
 pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
     let program = spec.argv.first().map_or("", String::as_str);
     let (mut found, shown) = if program.contains('/') {
@@ -49,13 +49,13 @@ pub(super) fn find(spec: &ServerSpec) -> Result<Utf8PathBuf, Finding> {
     })
 }
 
-/// Where the server looks for programs.
+/// The server's `PATH`; empty if it has none.
 pub(super) fn search_path(spec: &ServerSpec) -> &str {
     let path = spec.env.iter().find(|(name, _)| name == "PATH");
     path.map_or("", |(_, value)| value.as_str())
 }
 
-/// The files that a program's name can mean to the server, in the order of trial.
+/// The paths that `PATH` gives for a program's name, in the order of the search.
 fn candidates(spec: &ServerSpec, program: &str) -> impl Iterator<Item = Utf8PathBuf> {
     let dirs = search_path(spec).split(':');
     dirs.map(move |dir| spec.cwd.join(dir).join(program))
@@ -72,13 +72,13 @@ pub(super) fn runner(spec: &ServerSpec) -> Option<String> {
     RUNNERS.contains(&program).then(|| program.to_owned())
 }
 
-/// A line for a shell that starts the server as oneact does, but for its environment.
+/// A shell command that starts the server as oneact does, except for the environment.
 pub(super) fn by_hand(spec: &ServerSpec) -> String {
     let words: Vec<String> = spec.argv.iter().map(|word| quoted(word)).collect();
     format!("cd {} && {}", quoted(spec.cwd.as_str()), words.join(" "))
 }
 
-/// A word as a POSIX shell reads it.
+/// A word, quoted for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

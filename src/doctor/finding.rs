@@ -1,4 +1,4 @@
-//! What an examination can find: a closed list, each with its weight, its words and what to do about it.
+//! The findings of an examination: a closed list of kinds. Each finding has a level, a text and a remedy.
 
 use std::{fmt, time::Duration};
 
@@ -6,76 +6,73 @@ use serde::Serialize;
 
 use crate::task::Secrets;
 
-/// One thing that was looked at, and what was seen.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) level: Level,
     #[serde(rename = "finding")]
     pub(super) kind: Kind,
     pub(crate) subject: Subject,
-    /// What was seen, without the subject.
+    /// The text, without the subject.
     pub(crate) what: String,
-    /// What to do about it; nothing where all is well.
+    /// What the user can do; none at [`Level::Good`].
     pub(crate) remedy: Option<String>,
-    /// Lines from elsewhere that help to understand it.
+    /// Lines that help to understand it, such as the server's stderr.
     pub(crate) detail: Vec<String>,
 }
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {
     /// As it should be.
     Good,
-    /// Runs will do, though not as well as they could, or not always.
+    /// Runs work, but not always or not as well as they could.
     Warning,
-    /// Some runs are bound to fail.
+    /// Some runs cannot succeed.
     Problem,
 }
 
-/// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Subject {
     pub(super) kind: About,
-    /// Of a server its name in the catalog, of a capability its id.
+    /// The name of a server in the catalog, or the id of a capability.
     pub(super) name: Option<String>,
 }
 
-/// The kind of thing that a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum About {
     Catalog,
-    /// What runs record in.
     Ledger,
-    /// Where assets are kept.
+    /// The asset store.
     Storage,
-    /// Where runs work: the state directory.
+    /// The state directory.
     Scratch,
     Server,
     Capability,
 }
 
-/// What was seen, for machines.
+/// The kind of a finding, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
     CatalogGood,
-    /// Not there, unreadable, or no catalog at all.
+    /// The file is missing, unreadable, or not a catalog.
     CatalogUnusable,
-    /// One entry, with its place in the file.
+    /// One entry is invalid. The text names its place in the file.
     EntryUnusable,
-    /// Asked for, and not in the catalog.
+    /// An id from the command line is not in the catalog.
     CapabilityUnknown,
     LedgerGood,
-    /// Another program's, damaged, of a newer oneact, out of reach, or not to be written.
+    /// The ledger is foreign, damaged, of a newer version, unreachable, or read-only.
     LedgerUnusable,
     StoreGood,
     StoreUnusable,
     StoreNearlyFull,
     ScratchGood,
     ScratchUnusable,
-    /// Others can look in.
+    /// Other users have access.
     ScratchOpen,
     /// Directories of runs that were killed.
     ScratchLeftOver,
@@ -83,29 +80,29 @@ pub(super) enum Kind {
     DirectoryMissing,
     CommandMissing,
     CommandNotExecutable,
-    /// It may fetch its package at each start.
+    /// The command may fetch its package at each start.
     ColdStart,
     ServerGood,
     ServerFailed,
-    /// It does not speak what its entry says, but something else that is known here.
+    /// The server does not speak the protocol of its entry, but another one that oneact supports.
     ProtocolWrong,
     Slow,
     Noise,
-    /// The end of stdin does not end it.
+    /// The server does not exit when its stdin is closed.
     EndIgnored,
     LeftBehind,
     ToolGood,
     ToolMissing,
-    /// What it is now; as pinned, if it is.
+    /// The tool's pin. It matches the entry's pin, if there is one.
     ToolPin,
-    /// It is not as the entry pins it.
+    /// The tool does not match the entry's pin.
     ToolChanged,
-    /// Its input schema cannot be used, and the entry has none of its own.
+    /// The tool's input schema is unusable, and the entry has no schema.
     ToolSchemaUnusable,
     ParameterUnknown,
     ParameterMissing,
     EffectsBetter,
-    /// The tool says that it starts this one.
+    /// The server's `PATH` lacks a program that the tool declares.
     ProgramMissing,
 }
 
@@ -193,7 +190,7 @@ impl Finding {
         Self { detail, ..self }
     }
 
-    /// Without what the server that it is about was given in secret.
+    /// The finding without secrets in its texts.
     pub(super) fn without(self, secrets: &Secrets) -> Self {
         let shown = |text: String| secrets.shown(&text);
         Self {

@@ -1,4 +1,4 @@
-//! A server, looked at from outside and then started for real.
+//! Checks a server: first its entry and its command, then by a start.
 
 use camino::Utf8Path;
 use serde::Serialize;
@@ -13,24 +13,24 @@ use crate::{
 
 use super::{CORRECT, Doctor, Finding, Kind, Subject, command, count, finding::time};
 
-/// What is known of a server that was started: what it says of itself, and the words that start it, without
-/// what grants access in links.
+/// The facts of a server that was started: its argv, and what it reports about itself. Signatures and credentials
+/// in links are cut.
 #[derive(Debug, Serialize)]
 pub(crate) struct ServerFacts {
     name: String,
     command: Vec<String>,
     /// The file that `command` names.
     program: String,
-    /// None if it never was.
+    /// None if the server never became ready.
     ready_after_ms: Option<u128>,
-    /// Negotiated, such as `2025-11-25`.
+    /// The negotiated version of MCP, such as `2025-11-25`.
     protocol: Option<String>,
     /// `legacy` (with `initialize`) or `modern`; none before the handshake.
     era: Option<&'static str>,
     server_name: Option<String>,
     server_version: Option<String>,
     tools: Vec<ToolFacts>,
-    /// Such as `exit code 0`.
+    /// The exit status, such as `exit code 0`.
     ended: Option<String>,
     stderr_bytes: u64,
     noise_lines: u64,
@@ -40,11 +40,11 @@ pub(crate) struct ServerFacts {
 #[derive(Debug, Serialize)]
 struct ToolFacts {
     name: String,
-    /// Every keyword of it, but no secret.
+    /// The complete JSON Schema, without secrets.
     input_schema: Option<Value>,
 }
 
-/// The era of a version; versions are dates, and compare as such.
+/// The era of a version of MCP. Versions are ISO dates, so their texts compare as dates.
 fn era(version: &str) -> &'static str {
     if version < "2026-07-28" {
         "legacy"
@@ -53,11 +53,11 @@ fn era(version: &str) -> &'static str {
     }
 }
 
-/// The last lines of stderr that are shown, and the first of noise.
+/// The number of lines that are shown: the last ones of stderr, the first ones of noise.
 const LINES: usize = 5;
 
 impl Doctor<'_> {
-    /// Looks at a server, starts it, and compares its tools with the entries that use it.
+    /// Checks a server's entry, starts the server, and compares its tools with the entries that use it.
     pub(super) fn server(&mut self, server: &Server, users: &[&Entry], scratch: &Utf8Path) {
         let about = Subject::server(&server.name);
         let Some((spec, program)) = self.launch(server, &about, scratch) else {
@@ -68,7 +68,7 @@ impl Doctor<'_> {
         if matches!(inspection.result, Err(CallError::Cancelled { .. })) {
             return;
         }
-        if let Some((spoken, better)) = self.otherwise(&spec, &inspection) {
+        if let Some((spoken, better)) = self.in_other_era(&spec, &inspection) {
             let declared = spec.protocol.name();
             self.note(Finding::problem(
                 &about,
@@ -87,7 +87,7 @@ impl Doctor<'_> {
         }
     }
 
-    /// What can be told without a start; nothing if it cannot be started.
+    /// Checks the entry and the command without a start; none if the server cannot be started.
     fn launch(
         &mut self,
         server: &Server,
@@ -144,8 +144,8 @@ impl Doctor<'_> {
         }
     }
 
-    /// A server that failed in the era its entry names, tried in any: what it speaks then.
-    fn otherwise(&self, spec: &ServerSpec, failed: &Inspection) -> Option<(String, Inspection)> {
+    /// Tries every era with a server that failed in the era of its entry. Returns the version that it speaks.
+    fn in_other_era(&self, spec: &ServerSpec, failed: &Inspection) -> Option<(String, Inspection)> {
         let started = !matches!(
             failed.result,
             Ok(_) | Err(CallError::NotFound { .. } | CallError::SpawnFailed { .. })
@@ -164,7 +164,7 @@ impl Doctor<'_> {
             .map(|spoken| (spoken, again))
     }
 
-    /// How it started, talked and ended.
+    /// Reports how the server started, communicated and ended.
     fn course(&mut self, about: &Subject, spec: &ServerSpec, seen: &Inspection) {
         let entry = format!("[server.{}]", spec.name);
         let report = &seen.report;
@@ -280,7 +280,7 @@ impl Doctor<'_> {
     }
 }
 
-/// A text about a server that begins with its name, which the subject says already.
+/// A text about a server, without the server's name at its beginning: the subject has the name.
 fn of_it(text: &str, name: &str) -> String {
     let rest = text.strip_prefix(&format!("server `{name}`"));
     match rest.map(|rest| (rest, rest.strip_prefix(": "))) {
@@ -290,7 +290,7 @@ fn of_it(text: &str, name: &str) -> String {
     }
 }
 
-/// The last lines that say something.
+/// The last lines that are not blank.
 fn last(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text
         .lines()

@@ -1,5 +1,5 @@
-//! An entry against the tool that its server lists: is it there, does it take what it will be
-//! given, do both say the same of its effects, and are the programs there that it starts.
+//! Compares an entry with the tool that its server lists: whether the tool exists, takes the entry's parameters
+//! and declares the same effects, and whether the programs that it starts are installed.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use crate::{
 
 use super::{Doctor, Finding, Kind, Level, Subject, command};
 
-/// An entry beside the tool that its server lists.
+/// An entry that is compared with a tool.
 struct Pair<'a> {
     entry: &'a Entry,
     about: Subject,
-    /// Where the entry is in the catalog.
+    /// The entry's table: `[capability.ID]`.
     at: String,
 }
 
 impl Doctor<'_> {
-    /// Compares an entry with what its server lists.
+    /// Compares an entry with the tools that its server lists.
     pub(super) fn capability(&mut self, entry: &Entry, tools: &[ToolListing], spec: &ServerSpec) {
         let pair = Pair {
             entry,
@@ -68,7 +68,7 @@ impl Pair<'_> {
         Finding::problem(&self.about, Kind::ToolMissing, what, remedy)
     }
 
-    /// The tool against its pin. Where there is none, what it would be.
+    /// Compares the tool with the entry's pin. If there is none, the finding states the tool's pin.
     fn pin(&self, tool: &ToolListing) -> Finding {
         let (name, pin) = (&self.entry.tool, tool.pin());
         let Some(pinned) = &self.entry.pinned else {
@@ -96,7 +96,7 @@ impl Pair<'_> {
         }
     }
 
-    /// The entry's parameters against the tool's input schema.
+    /// Compares the entry's parameters with the tool's input schema.
     fn parameters(&self, schema: Option<&Value>) -> Vec<Finding> {
         let unusable = match schema.map(jsonschema::validator_for) {
             None => Some("it has none".to_owned()),
@@ -108,7 +108,7 @@ impl Pair<'_> {
             findings.extend(self.missing(schema));
             return findings;
         }
-        // A schema of the entry's own is all that a run asks for.
+        // If the entry has a schema, a run does not need the tool's.
         let reason = unusable.filter(|_| self.entry.schema.is_none());
         let finding = reason.map(|reason| {
             Finding::problem(
@@ -127,9 +127,9 @@ impl Pair<'_> {
         finding.into_iter().collect()
     }
 
-    /// What the entry can send and the tool does not know.
+    /// Finds parameters that the entry can send and the tool's schema does not list.
     fn unknown(&self, schema: &Value) -> Vec<Finding> {
-        // What these allow cannot be read off a list of names.
+        // With these keywords, the allowed names cannot be listed.
         let elsewhere = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"];
         if elsewhere.iter().any(|key| schema.get(key).is_some()) {
             return Vec::new();
@@ -169,9 +169,9 @@ impl Pair<'_> {
             .collect()
     }
 
-    /// What the tool requires and the entry does not see to.
+    /// Finds parameters that the tool requires and the entry does not ensure.
     fn missing(&self, schema: &Value) -> Vec<Finding> {
-        // Without a schema of its own, the tool's is checked before each call: a task learns of it.
+        // If the entry has no schema, each call is checked against the tool's, and the task gets the error.
         let (entry, at) = (self.entry, &self.at);
         let Some(own) = &entry.schema else {
             return Vec::new();
@@ -208,7 +208,7 @@ impl Pair<'_> {
             .collect()
     }
 
-    /// The programs that the tool says it starts, and its server does not find.
+    /// Finds programs that the tool declares and the server's `PATH` lacks.
     fn programs(&self, tool: &ToolListing, spec: &ServerSpec) -> Vec<Finding> {
         let missing = tool.programs().filter(|name| !command::finds(spec, name));
         let finding = |program: &str| {
@@ -230,14 +230,14 @@ impl Pair<'_> {
         missing.map(finding).collect()
     }
 
-    /// Where the entry promises more than the server does. A hint that is not given says nothing.
+    /// Finds effects that the entry declares as safer than the server does. A missing hint says nothing.
     fn effects(&self, hints: Hints) -> Vec<Finding> {
         let said = self.entry.effects;
         let mut pairs = vec![
             ("read_only", said.read_only, hints.read_only, true),
             ("open_world", said.open_world, hints.open_world, false),
         ];
-        // These two mean something only for tools that change something (MCP, ToolAnnotations).
+        // MCP defines these two only for tools that are not read-only (ToolAnnotations).
         if hints.read_only != Some(true) {
             pairs.push(("destructive", said.destructive, hints.destructive, false));
             pairs.push(("idempotent", said.idempotent, hints.idempotent, true));
@@ -263,7 +263,7 @@ impl Pair<'_> {
     }
 }
 
-/// Every parameter that a call of this entry can have, as far as the entry says.
+/// All parameters that a call of this entry can have, as far as the entry declares them.
 fn sendable(entry: &Entry) -> BTreeSet<String> {
     let declared = entry.schema.iter().flat_map(Schema::properties);
     let captured = entry

@@ -1,5 +1,5 @@
-//! What is kept of the chain outside the ledger: the head file, and notes elsewhere. A chain that was cut short or
-//! computed again is consistent in itself; only a note of a link that it does not hold shows the change.
+//! Copies of links outside the ledger: the head file, and anchors. A chain that was cut short or computed anew is
+//! consistent in itself. Only a copy of a link that the chain does not contain shows the change.
 
 use std::{
     error::Error,
@@ -25,7 +25,7 @@ use super::{
     store::{Trouble, Tx, read},
 };
 
-/// A note of a link: one line of JSON.
+/// A copy of a link's number and hash: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     pub(crate) seq: Seq,
@@ -60,14 +60,14 @@ pub(super) struct HeadFile {
 /// The size of a disk's atomic write, in bytes.
 const SECTOR: usize = 512;
 
-/// A head file is shorter, in bytes.
+/// The size limit of a head file, in bytes.
 const LONGEST: u64 = 64 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Written {
     Note(Note),
     Nothing,
-    /// Empty or all zeros, as after a power failure: writing it does not wait for the disk.
+    /// Empty or all zeros, as after a power failure: the file is written without a sync.
     Blank,
     /// Why it cannot be read.
     Unreadable(String),
@@ -83,7 +83,7 @@ impl Note {
         canonical(&value)
     }
 
-    /// The key whose signature it has; none without a signature.
+    /// The key that signed it, or why the signature is refused; none without a signature.
     pub(super) fn signer(
         &self,
         signers: &[PublicKey],
@@ -150,11 +150,11 @@ impl HeadFile {
         )
     }
 
-    /// Refuses a ledger that does not hold the link which the file names.
+    /// Refuses a ledger that does not contain the link in the file.
     pub(super) fn agrees_with(&self, tx: &mut Tx<'_>) -> Result<(), LedgerError> {
         let (place, head) = (tx.place().to_owned(), self.path.to_string());
         let mut written = self.read();
-        // Another run may be writing the file, so its content counts when it was read twice.
+        // Another run may be writing the file, so a mismatch counts only if two reads return the same.
         loop {
             match &written {
                 Written::Nothing => return Ok(()),
@@ -184,12 +184,12 @@ impl HeadFile {
         }
     }
 
-    /// Writes the file, whole or not at all. This does not wait for the disk: an older head file names an older link,
-    /// which the ledger holds as well.
+    /// Writes the file atomically, without a sync: an older head file names an older link, which the ledger
+    /// contains too.
     fn write(&self, note: &Note) -> io::Result<()> {
         let mut line = serde_json::to_vec(note)?;
         line.push(b'\n');
-        // A line of the same length within one sector is exchanged by one write.
+        // One write replaces a line of the same length within a sector.
         if let Ok(file) = host::open_plain(&self.path, File::options().write(true))
             && line.len() <= SECTOR
             && file.metadata()?.len() == line.len() as u64
@@ -205,13 +205,14 @@ impl HeadFile {
 }
 
 impl Ledger<'_> {
-    /// Signs the head with that key from now on.
+    /// Sets the key that signs the head.
     pub(crate) fn signed_by(mut self, sign_key: Option<Utf8PathBuf>) -> Self {
         self.head.sign_key = sign_key;
         self
     }
 
-    /// Writes the head file, for a link that is on the disk. The ledger works without it, so a failure is only logged.
+    /// Writes the head file, for a link that is on the disk. The ledger works without it, so a failure is only
+    /// logged.
     pub(super) fn publish(&mut self, head: &Head) {
         if let Err(why) = self.try_publish(head) {
             tracing::warn!("{} was not brought up to date: {why}", self.head.path());
@@ -259,7 +260,7 @@ impl Ledger<'_> {
         Ok(note)
     }
 
-    /// The last link, for others to keep; none where nothing is recorded yet.
+    /// A copy of the last link, to be kept elsewhere; none if the ledger is empty.
     pub(crate) fn anchor(&mut self) -> Result<Option<Result<Note, KeyError>>, LedgerError> {
         let head = read(&mut *self.store, Tx::head)?;
         Ok(head.map(|head| self.note(&head)))

@@ -1,5 +1,6 @@
-//! Before something is done, three questions in one transaction. Is it the same delivery? The same request? Is the old
-//! answer still good? If not, the request is claimed, so that nobody else does it (R-004-35 … R-004-40, R-004-58).
+//! Asks three questions in one transaction. Is it the same delivery? Is it the same request? Is the old answer
+//! still good? Without a good answer, the request is claimed, so that no other run performs it (R-004-35 …
+//! R-004-40, R-004-58).
 
 use std::{thread, time::Duration};
 
@@ -20,13 +21,13 @@ use super::{
     words::{Ask, Begun, LedgerError, Running},
 };
 
-/// The pauses between two looks at a claim of another run.
+/// The shortest and the longest pause between two checks of another run's claim.
 const SHORTEST: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_millis(250);
 
 impl Ledger<'_> {
-    /// Decides whether something is to be done, and claims it if so. While another run does the same, this one waits;
-    /// `go_on` ends that.
+    /// Returns an old answer, or claims the request. While another run performs the same request, this one waits
+    /// for at most `ask.patience`, or until `go_on` fails.
     pub(crate) fn begin(
         &mut self,
         ask: &Ask<'_>,
@@ -35,7 +36,7 @@ impl Ledger<'_> {
     ) -> Result<Begun, LedgerError> {
         self.absorb_outbox();
         let hashes = ask.asked.hashes(&self.key(ask)?);
-        // Before something that must not happen twice, the newest links are examined. Others can write meanwhile.
+        // Before a once-only call, the newest links are examined. Other runs can write meanwhile.
         let examined = match ask.effects {
             Effects::None | Effects::Idempotent => Vec::new(),
             Effects::Once => read(&mut *self.store, |tx| {
@@ -79,7 +80,8 @@ impl Ledger<'_> {
                 }
                 Step::Unknown { operation } => return Err(LedgerError::Unknown { operation }),
                 Step::Claimed(claim) => {
-                    // We hold the lock of our own number. With a fixed seed, a run that died had the same number.
+                    // This run holds the lock of its own id. With a fixed seed, a dead run may have had the same
+                    // id.
                     let own = claim.operation_id == ask.who.operation_id;
                     if own || !self.store.held(lock_of(&claim.operation_id))? {
                         // The dead owner may have left its answer in the outbox.
@@ -107,7 +109,7 @@ impl Ledger<'_> {
 
     fn look(&mut self, ask: &Ask<'_>, hashes: &Hashes, known: &Known) -> Result<Step, LedgerError> {
         let (head, actor, now) = (&self.head, &self.actor, self.host.timestamp());
-        // This decision is needed only while this machine runs: nothing has happened yet.
+        // Nothing has been performed yet, so this need not survive a power failure.
         write(&mut *self.store, Durability::Process, |tx| {
             if ask.effects != Effects::None {
                 head.agrees_with(tx)?;
@@ -131,7 +133,7 @@ impl Ledger<'_> {
         })
     }
 
-    /// The key for hashes of secrets, which is made when it is needed first. Without secrets it is all zeros.
+    /// The key for hashes of secrets, which the first request with secrets makes. Without secrets it is all zeros.
     pub(super) fn key(&mut self, ask: &Ask<'_>) -> Result<[u8; 32], LedgerError> {
         if !ask.asked.has_secrets() {
             return Ok([0; 32]);
@@ -151,7 +153,7 @@ impl Ledger<'_> {
                 *to = from;
             }
             tx.put_secret_key(&key)?;
-            // The key belongs to the ledger: its link stays, also where this request is refused after all.
+            // The key belongs to the ledger, so its link stays even if this request is refused.
             let body = Body {
                 key: Some(sha256(key)),
                 ..Body::default()
@@ -176,7 +178,7 @@ impl Ledger<'_> {
     }
 }
 
-/// The key for hashes of secrets. With another key, every request that holds a secret would be done again.
+/// The stored key for hashes of secrets. With another key, each request with a secret would be performed again.
 fn kept_key(tx: &mut Tx<'_>) -> Result<Option<[u8; 32]>, StoreError> {
     let (key, keyed) = (tx.secret_key()?, tx.keyed()?);
     let said = keyed

@@ -11,8 +11,8 @@ const MOST_EXACT: u128 = (1 << 53) - 1;
 /// The keys of objects that stand for values which canonical JSON cannot hold.
 const MARKS: [&str; 3] = ["int", "number", "mac"];
 
-/// A value as it is hashed. Integers outside ±(2^53−1) become `{"$int": "…"}`, and other numbers that are no double
-/// `{"$number": "…"}`. Keys that look like these get one more `$`.
+/// A value as it is hashed. Integers outside ±(2^53−1) become `{"$int": "…"}`, and other numbers that are no
+/// double `{"$number": "…"}`. Keys that look like these get one more `$`.
 pub(crate) fn exact(mut value: Value) -> Value {
     make_exact(&mut value);
     value
@@ -77,7 +77,7 @@ pub(crate) fn canonical(value: &Value) -> String {
     task::canonical(value).unwrap_or_else(|_| value.to_string())
 }
 
-/// Whether two values are the same JSON, however they are written.
+/// Whether two values are the same JSON, in any notation.
 pub(crate) fn same_json(one: &Value, other: &Value) -> bool {
     canonical(&exact(one.clone())) == canonical(&exact(other.clone()))
 }

@@ -1,4 +1,5 @@
-//! The chain: every link holds the hash of the one before, so no link can be changed without all that follow.
+//! The hash chain: every link contains the hash of the previous one, so whoever changes a link must also change
+//! all later ones.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,32 +11,32 @@ use super::{
     store::{Record as _, Sealed, StoreError, Tx},
 };
 
-/// What a link says beside who, what and when: hashes and names, never parameters. It has at most 4 KiB. The members
-/// are in the order of RFC 8785 and hold only texts and small numbers, so their JSON is canonical.
+/// The body of a link: hashes and names, never parameters, in at most 4 KiB. The members are in the order of RFC
+/// 8785 and hold only texts and small numbers, so their JSON is canonical.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Body {
     /// The other operation or row that this link is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) about: Option<String>,
-    /// The catalog entries of a claim, as in its row. If the owner dies, there is no row.
+    /// The catalog entries of a claim. If the owner dies, there is no row with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) action: Option<String>,
-    /// Whether it may change what a later read sees: `state`.
+    /// `state` if the request may change what later reads return.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) changes: Option<String>,
-    /// The number of the claim that this link settles, or moves on.
+    /// The number of the claim that this link settles or advances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Seq>,
-    /// What a claim claims, if that is not the request.
+    /// The key of a claim, if that is not the request's hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claimed: Option<String>,
-    /// What doing it twice would mean, for a claim.
+    /// Of a claim: the name of its [`Effects`](super::Effects).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effects: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) entry_digest: Option<String>,
-    /// The root in which a claimed plan is carried out.
+    /// The root in which a claimed plan is performed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) home: Option<String>,
     /// SHA-256 of the key for secrets that was made.
@@ -44,7 +45,7 @@ pub(crate) struct Body {
     /// The reason that a person gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
-    /// The name of the reason why it ran or did not.
+    /// The name of the reason why the request was performed, or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +61,7 @@ pub(crate) struct Body {
     pub(crate) task: Option<String>,
 }
 
-/// Whether it may change what a later read sees.
+/// Whether a request may change what later reads return.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Change {
@@ -84,11 +85,11 @@ pub(crate) struct RowSeal {
     pub(crate) id: String,
     pub(crate) request_sha256: String,
     pub(crate) response_sha256: String,
-    /// Of every column but request, response and `revoked_by`.
+    /// The hash of all columns except request, response and `revoked_by`.
     pub(crate) row_sha256: String,
 }
 
-/// The facts of the session that a link opens, in the order of RFC 8785. Opener and time are the link's own.
+/// The facts of the session that a link opens, in the order of RFC 8785. The link has the opener and the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionSeal {
@@ -105,7 +106,7 @@ pub(crate) struct Stamp<'a> {
     pub(crate) actor: &'a str,
 }
 
-/// Adds a link, after a first one where there is none.
+/// Appends a link. An empty chain gets its first link before.
 pub(crate) fn append(
     tx: &mut Tx<'_>,
     event: Event,
@@ -157,7 +158,7 @@ pub(crate) fn instant(at: Timestamp) -> String {
 }
 
 impl Link {
-    /// The right `entry_hash`: SHA-256 over the canonical JSON of everything else.
+    /// Computes `entry_hash`: SHA-256 over the canonical JSON of all other fields.
     pub(crate) fn hash(&self) -> String {
         /// In the order of RFC 8785.
         #[derive(Serialize)]
@@ -192,7 +193,7 @@ impl Link {
         self.is(Event::Revoked) && about.as_deref() == Some(row_id)
     }
 
-    /// Whether it only records a repeated answer.
+    /// Whether the link only records a repeated answer.
     pub(crate) fn repeats(&self) -> bool {
         let event = word(&self.event);
         matches!(
@@ -201,9 +202,9 @@ impl Link {
         )
     }
 
-    /// Whether it is about that request, and not only the record of a repeated answer.
+    /// Whether the link is about that request, and does not only record a repeated answer.
     pub(crate) fn tells_of(&self, request_hash: &str) -> bool {
-        // Most links are about other requests, and searching their text is faster than parsing it.
+        // Most links are about other requests, and a search of their text is faster than parsing.
         self.body.contains(request_hash)
             && !self.repeats()
             && self.body().and_then(|body| body.request_hash).as_deref() == Some(request_hash)
@@ -221,7 +222,7 @@ impl Link {
         })
     }
 
-    /// What it says; none where this program does not write so.
+    /// The body; none if this program does not write such a body.
     pub(crate) fn body(&self) -> Option<Body> {
         serde_json::from_str(&self.body).ok()
     }
@@ -233,7 +234,7 @@ impl Body {
         if whole.len() <= MOST_BODY {
             return whole;
         }
-        // Only names and a person's words can be that long.
+        // Only names and the note of a person can be that long.
         let cut = |note: &String| note.chars().take(500).collect();
         written(&Self {
             note: self.note.as_ref().map(cut),
@@ -246,7 +247,7 @@ impl Body {
 
 /// The JSON of a value whose members are in canonical order.
 fn written(value: &impl Serialize) -> String {
-    // Texts and numbers alone: it cannot fail.
+    // Serializing texts and numbers cannot fail.
     serde_json::to_string(value).unwrap_or_default()
 }
 

@@ -1,5 +1,5 @@
-//! What only a person can decide: whether something happened, whether an answer is good. Each decision is a link that
-//! says who made it, when and why.
+//! Decisions of a person: whether an operation happened, and whether an answer is good. The link of each one says
+//! who decided, when and why.
 
 use jiff::Timestamp;
 
@@ -14,31 +14,30 @@ use super::{
     store::{Durability, StoreError, Tx, Which, read, write},
 };
 
-/// What was taken back.
 #[derive(Debug)]
 pub(crate) struct Revoked {
     pub(crate) row: Told,
     pub(crate) link: Head,
-    /// Answers that were given from it, and are not taken back.
+    /// Answers that repeat it and are not revoked.
     pub(crate) left: Vec<Told>,
-    /// Answers that were given from it, and were taken back with it.
+    /// Answers that repeated it and were revoked with it.
     pub(crate) along: Vec<Told>,
-    /// The row whose answer it is itself.
+    /// The row whose answer it repeats.
     pub(crate) source: Option<String>,
 }
 
-/// What becomes of answers that were given from one that is taken back.
+/// What happens to the answers that repeat a revoked one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dependants {
     Listed,
     Revoked,
 }
 
-/// What a person found of an answer.
+/// A person's verdict on an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Review {
     Accept,
-    /// It is taken back as well.
+    /// The answer is revoked as well.
     Reject,
 }
 
@@ -46,19 +45,19 @@ pub(crate) enum Review {
 pub(crate) struct Reviewed {
     pub(crate) row: Told,
     pub(crate) link: Head,
-    /// The link that took the answer back; none if it stands, or was taken back before.
+    /// The link that revoked the answer; none if it was accepted, or revoked before.
     pub(crate) revoked: Option<Seq>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Happened<'a> {
-    /// It happened. The answer that is given from now on, made from what is known of it.
+    /// It happened. The function makes the answer that repetitions get.
     Yes(&'a dyn Fn(&Case) -> String),
-    /// It did not: it may be done.
+    /// It did not happen, so it may be performed.
     No,
 }
 
-/// What is known of the operation.
+/// The facts of an operation that a person settles.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) operation_id: String,
@@ -66,7 +65,7 @@ pub(crate) struct Case {
     pub(crate) task_id: Option<String>,
     pub(crate) action: Option<String>,
     pub(crate) claimed_at: String,
-    /// Who says it: `uid:1000`
+    /// The person: `uid:1000`.
     pub(crate) by: String,
 }
 
@@ -74,7 +73,7 @@ pub(crate) struct Case {
 pub(crate) struct Resolved {
     pub(crate) case: Case,
     pub(crate) link: Head,
-    /// The step that the answer became.
+    /// The answer's number in its session; none if nothing happened.
     pub(crate) step_index: Option<u64>,
 }
 
@@ -82,12 +81,12 @@ struct Found {
     claim: Claim,
     case: Case,
     body: Body,
-    /// What its owner recorded, where it lived.
+    /// The row that the owner of the claim recorded, if there is one.
     row: Option<Row>,
 }
 
 impl Ledger<'_> {
-    /// Takes an answer back: it is neither reused nor replayed any more.
+    /// Revokes an answer, so that it is neither reused nor replayed.
     pub(crate) fn revoke(
         &mut self,
         name: Name<'_>,
@@ -99,7 +98,7 @@ impl Ledger<'_> {
             if let Some(by) = revoked_by(tx, &row)? {
                 return Err(RecordError::RevokedBefore { row: row.id, by });
             }
-            let link = take_back(tx, &row, person)?;
+            let link = revoke_row(tx, &row, person)?;
             let mut head = link.clone();
             let mut reuses = Vec::new();
             for reuse in tx.rows(&Which::reuses_of(&row.id), usize::MAX)? {
@@ -112,7 +111,7 @@ impl Ledger<'_> {
                 Dependants::Listed => (told, Vec::new()),
                 Dependants::Revoked => {
                     for reuse in &reuses {
-                        head = take_back(tx, reuse, person)?;
+                        head = revoke_row(tx, reuse, person)?;
                     }
                     (Vec::new(), told)
                 }
@@ -130,7 +129,6 @@ impl Ledger<'_> {
         Ok(revoked)
     }
 
-    /// Records what a person found out about an answer.
     pub(crate) fn review(
         &mut self,
         name: Name<'_>,
@@ -145,7 +143,7 @@ impl Ledger<'_> {
             };
             let link = about(tx, Event::Reviewed, &row, person, Some(reason))?;
             let taken = match (review, revoked_by(tx, &row)?) {
-                (Review::Reject, None) => Some(take_back(tx, &row, person)?),
+                (Review::Reject, None) => Some(revoke_row(tx, &row, person)?),
                 (Review::Accept | Review::Reject, _) => None,
             };
             let reviewed = Reviewed {
@@ -213,7 +211,6 @@ impl Ledger<'_> {
         })
     }
 
-    /// Runs the transaction of a decision.
     fn decide<T>(
         &mut self,
         note: Option<&str>,
@@ -227,7 +224,7 @@ impl Ledger<'_> {
         write(&mut *self.store, Durability::Disk, |tx| work(tx, person))
     }
 
-    /// Refuses unless the operation may have happened, must not happen twice, and its owner is dead.
+    /// Fails unless the owner is dead, and the operation may have happened and must not happen twice.
     fn must_be_open(&mut self, claim: &Claim) -> Result<(), RecordError> {
         let operation = claim.operation_id.clone();
         if claim.state == ClaimState::Unknown {
@@ -244,7 +241,7 @@ impl Ledger<'_> {
     }
 }
 
-/// Who decides, when, and with which words.
+/// Who decides, when, and with which note.
 #[derive(Clone, Copy)]
 struct Person<'a> {
     actor: &'a str,
@@ -273,7 +270,7 @@ fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
         .map(|link| link.seq))
 }
 
-fn take_back(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, RecordError> {
+fn revoke_row(tx: &mut Tx<'_>, row: &Row, person: Person<'_>) -> Result<Head, RecordError> {
     let link = about(tx, Event::Revoked, row, person, None)?;
     tx.revoke(&row.id, link.seq)?;
     Ok(link)
@@ -289,7 +286,7 @@ fn about(
     let Some(seq) = row.seq else {
         return Err(RecordError::History(row.id.clone()));
     };
-    // The row may have been changed, so its link says to which operation and request it belongs.
+    // The row may have been changed, so its link states the operation and the request.
     let link = tx.link(seq)?.and_then(|link| Some((link.body()?, link)));
     let ours = link.filter(|(body, _)| body.row.as_ref().is_some_and(|seal| seal.id == row.id));
     let (operation_id, session_id, request_hash) = match &ours {
@@ -311,7 +308,7 @@ fn about(
 fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, RecordError> {
     let mut claims = tx.claims()?;
     claims.retain(|claim| claim.operation_id.starts_with(name));
-    // Operations that ended count as well: an id is shown as a beginning that no other id has.
+    // Ended operations count, too: a shown short id is unique among all ids.
     let open = claims.iter().map(|claim| claim.operation_id.clone());
     let mut operations: Vec<String> = open.collect();
     if !name.is_empty() {
@@ -364,8 +361,7 @@ fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, RecordError> 
     })
 }
 
-/// The row of an answer that a person vouches for. Where its owner died before it could record anything, it has what
-/// the chain knows.
+/// The row of an answer that a person vouches for. If the owner recorded no row, the chain has the facts.
 fn vouched(found: &Found, answer: &str, at: Timestamp) -> Row {
     let hash = &found.body.request_hash;
     let known = || Row {

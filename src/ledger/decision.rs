@@ -1,4 +1,4 @@
-//! Why a repeated request was done again, or why it was answered from the record: read back from the record.
+//! Reads from the ledger why a request was performed, or why an old answer was given.
 
 use super::{
     record::{Made, Row, RowState, SeenInput},
@@ -8,34 +8,33 @@ use super::{
 };
 use crate::task::Sight;
 
-/// What was decided on a request.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// It was done.
+    /// It was performed.
     Ran {
         why: Why,
-        /// The answer that did not do: none where there was none.
+        /// The old answer that could not be given, if there was one.
         although: Option<Box<Row>>,
         differences: Vec<Difference>,
     },
-    /// It was answered from the record.
+    /// It was answered from the ledger.
     Answered {
         how: Again,
         original: Option<Box<Row>>,
     },
-    /// Of before oneact: nothing was decided.
+    /// The row is from before oneact: nothing was decided.
     History,
     /// A reason that this program does not know.
     Other(String),
 }
 
-/// What was not as before.
+/// A difference between the old run and the new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// A URI, or what else differs.
+    /// A URI, or the name of what differs.
     pub(crate) what: String,
     pub(crate) then: Fact,
-    /// What was found when it was done again; none where that is not recorded.
+    /// The fact in the new run; none if it is not recorded.
     pub(crate) now: Option<Fact>,
 }
 
@@ -95,7 +94,7 @@ fn before(tx: &mut Tx<'_>, row: &Row, why: Why) -> Result<Option<Row>, StoreErro
     tx.row(&which)
 }
 
-/// What had changed since the old answer, as far as it was recorded.
+/// The recorded differences since the old answer.
 fn differences(miss: Miss, before: &Row, row: &Row) -> Vec<Difference> {
     let said = |what: &str, then: &Option<String>, now: &Option<String>| {
         let fact = |text: &Option<String>| Fact::Said(text.clone().unwrap_or("none".to_owned()));
@@ -155,7 +154,7 @@ fn outputs(row: &Row) -> Vec<(String, Sight)> {
         .collect()
 }
 
-/// Those that differ; all of them where none is known to differ.
+/// The URIs that differ; all of them if none is known to differ.
 fn changed(then: Vec<(String, Sight)>, now: &[(String, Sight)]) -> Vec<Difference> {
     let all = then.into_iter().map(|(uri, sight)| {
         let now = now.iter().find(|(other, _)| *other == uri);

@@ -1,5 +1,4 @@
-//! Settling the claim and recording the answer, also where the database has become unusable by then (R-004-41,
-//! R-004-50, C-37).
+//! Settles the claim and records the answer, even if the database has become unusable (R-004-41, R-004-50, C-37).
 
 use std::{error::Error, fs, io};
 
@@ -20,7 +19,7 @@ use super::{
     words::{Ask, Ended, LedgerError, Recorded, Running, Why},
 };
 
-/// The longest letter that is recorded, in bytes.
+/// The size limit of a letter, in bytes.
 const LONGEST: u64 = 256 << 20;
 
 /// An answer that is not recorded yet: a file of the outbox.
@@ -39,8 +38,8 @@ struct Letter {
 }
 
 impl Ledger<'_> {
-    /// Records, before anything can happen, that it may happen from here on. What changes nothing needs no such
-    /// record.
+    /// Records that the request may happen from here on, before anything can happen. A request without effects
+    /// needs no such record.
     pub(crate) fn dispatch(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
         if ask.effects == Effects::None {
             return Ok(());
@@ -70,8 +69,8 @@ impl Ledger<'_> {
         })
     }
 
-    /// Records how it ended. Where the ledger cannot be written any more, the answer waits in the outbox for the next
-    /// run. Where that cannot be written either, the claim stays, and its outcome is unknown.
+    /// Records the end. If the ledger cannot be written, the answer waits in the outbox for the next run. If the
+    /// outbox cannot be written either, the claim stays, and its outcome is unknown.
     pub(crate) fn finish(&mut self, ask: &Ask<'_>, mut running: Running, ended: Ended) -> Recorded {
         let mut letter = Letter {
             ledger: String::new(),
@@ -119,8 +118,8 @@ impl Ledger<'_> {
         Ok(claims.into_iter().find(left))
     }
 
-    /// Takes over what a dead owner left unknown, where there is evidence of how it ended. The caller records the end
-    /// with [`Ledger::finish`], or with [`Ledger::undone`] that nothing came of it.
+    /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. The caller
+    /// records the answer with [`Ledger::finish`], or with [`Ledger::undone`] that no change remains.
     pub(crate) fn take_up(
         &mut self,
         ask: &Ask<'_>,
@@ -137,7 +136,7 @@ impl Ledger<'_> {
         }))
     }
 
-    /// Records that nothing came of it, so that it may be done again.
+    /// Records that no change remains, so that the request may be performed again.
     pub(crate) fn undone(&mut self, ask: &Ask<'_>, running: &Running) -> Result<(), LedgerError> {
         let request = &running.hashes.request_hash;
         let key = claim_key(ask, request);
@@ -157,7 +156,8 @@ impl Ledger<'_> {
         })
     }
 
-    /// The name of this ledger in letters: relative to the state directory, if it is inside. Both may be moved together.
+    /// The name of this ledger in letters: relative to the state directory, if it is inside. Both may be moved
+    /// together.
     fn called(&self) -> String {
         let place = self.store.place();
         let state_dir = self.outbox.parent().map(Utf8Path::canonicalize_utf8);
@@ -168,7 +168,7 @@ impl Ledger<'_> {
         within.map_or(place, Utf8Path::as_str).to_owned()
     }
 
-    /// Records what earlier runs could not record. A letter that cannot be recorded stays and is logged.
+    /// Records the letters of earlier runs. A letter that cannot be recorded stays and is logged.
     pub(super) fn absorb_outbox(&mut self) {
         // A symbolic link may lead to another user's letters.
         if self.outbox.is_symlink() {
@@ -193,7 +193,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Records a letter and removes it. Returns the other ledger that it belongs to, if it does.
+    /// Records a letter and removes it. Returns the name of its ledger if that is another one.
     fn absorb(&mut self, path: &Utf8Path) -> Result<Option<String>, Box<dyn Error>> {
         let bytes = match host::read_plain(path, LONGEST) {
             // Another run was faster.
@@ -220,8 +220,8 @@ impl Ledger<'_> {
 }
 
 impl Letter {
-    /// Whether this answer is recorded already. Other answers of its operation do not count: a person may have given
-    /// one.
+    /// Whether this answer is recorded already. Other answers of its operation do not count: a person may have
+    /// given one.
     fn is_in(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
         let row = &self.row;
         let same = |other: &Row| {
@@ -244,7 +244,7 @@ impl Letter {
         let ours = settle(tx, &key, &row.request_hash, self.claim)?;
         let claim = ours.as_ref().map(|claim| claim.seq);
         let event = if let Some(claim) = ours {
-            // The outcome is unknown, or the result is not good: it is not done again until a person has decided.
+            // The outcome is unknown, or the result is not good: a person decides before it is performed again.
             if row.state == Some(RowState::Unknown) {
                 tx.put_claim(&Claim {
                     state: ClaimState::Unknown,
@@ -271,7 +271,7 @@ impl Letter {
     }
 }
 
-/// Writes a letter, whole or not at all.
+/// Writes a letter atomically, with a sync.
 fn keep(outbox: &Utf8Path, letter: &Letter) -> io::Result<()> {
     fs::create_dir_all(outbox)?;
     if outbox.is_symlink() {

@@ -1,4 +1,4 @@
-//! One look at the record, inside a transaction: the three questions, and the claim.
+//! One transaction of [`begin`](super::begin): the three questions, and the claim.
 
 use std::ops::ControlFlow;
 
@@ -16,25 +16,24 @@ use super::{
 };
 use crate::task::{Ground, OnDuplicate, Unless};
 
-/// The result of one look at the record.
+/// The result of one transaction.
 pub(super) enum Step {
     Run(Running),
     Answered(Box<Answered>),
-    /// An old answer. It is judged outside the transaction, because that may mean reading files.
+    /// An old answer, to be judged outside the transaction, because that may mean reading files.
     Judge(Box<Row>),
-    /// Somebody has claimed the request. Whether the owner is alive is found out outside the transaction.
+    /// Another run has claimed the request. The caller checks whether that run is alive.
     Claimed(Claim),
-    /// The owner died when it may have happened.
+    /// The owner died after the request may have happened.
     Unknown {
         operation: String,
     },
 }
 
-/// What was found out between two looks.
+/// What was found out between two transactions.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The old answers that were judged, as they were then. The answer to the same delivery need not be the answer
-    /// to the same request.
+    /// The judged old answers, as they were then. Those to the same delivery and to the same request may differ.
     pub(super) judged: Vec<(Row, Result<(), Miss>)>,
     pub(super) dead: Option<Seq>,
     /// Those of the newest links that are about the request.
@@ -51,11 +50,11 @@ pub(super) struct Look<'t, 'd, 'a> {
     pub(super) stamp: chain::Stamp<'t>,
 }
 
-/// An end of the look, or the reason for which the request is done; without a reason there is no old answer.
+/// The result of the transaction, or the reason to perform the request. Without a reason, there is no old answer.
 type Decided = ControlFlow<Step, Option<Why>>;
 
 impl Look<'_, '_, '_> {
-    /// Asks the three questions; claims the request where none has an answer.
+    /// Asks the three questions, and claims the request if none gives an answer.
     pub(super) fn decide(mut self) -> Result<Step, LedgerError> {
         if !self.is_open()? {
             return self.claim_first();
@@ -140,7 +139,7 @@ impl Look<'_, '_, '_> {
         self.again(Again::Replayed, row).map(Some)
     }
 
-    /// Questions 2 and 3. Was the same request done in this session, by the links, and is its answer still good?
+    /// Questions 2 and 3. Do the links record a success of the same request, and is its answer still good?
     fn same_request(&mut self) -> Result<Decided, LedgerError> {
         let ask = self.ask;
         if ask.on_duplicate == OnDuplicate::Repeat {
@@ -169,8 +168,8 @@ impl Look<'_, '_, '_> {
         }
     }
 
-    /// Whether the session began or ended anything that may change what the old answer read, since the run of that
-    /// answer began. The last reuse of the answer examined everything before it.
+    /// Whether an operation of the session that may change what later reads return has begun or ended since the
+    /// old run began. The search starts at the last reuse of the answer, which examined everything before.
     fn may_have_changed_since(&mut self, row: &Row) -> Result<bool, LedgerError> {
         let answered = row.seq.unwrap_or_default();
         let link = self.tx.link(answered)?;
@@ -186,7 +185,7 @@ impl Look<'_, '_, '_> {
         Ok(changed.is_some())
     }
 
-    /// What the catalog has repeated is still done once for each delivery.
+    /// If the catalog allows repetition, a request is still performed once per delivery.
     fn repeated(&mut self) -> Result<Decided, LedgerError> {
         let who = &self.ask.who;
         let key = claim_key(self.ask, &self.hashes.request_hash);
@@ -203,7 +202,7 @@ impl Look<'_, '_, '_> {
         Ok(ControlFlow::Continue(before.map(|_| Why::Repeat)))
     }
 
-    /// The row of the newest success, or the success whose row is not what its link says.
+    /// The row of the newest success; or that success, if its row does not match its link.
     fn newest_success(&mut self) -> Result<Option<Result<Row, Success>>, LedgerError> {
         let successes: Vec<Success> = self.past.successes().cloned().collect();
         for success in successes {
@@ -217,14 +216,14 @@ impl Look<'_, '_, '_> {
         Ok(None)
     }
 
-    /// The row of a success, if it is what its link says.
+    /// The row of a success, if it matches its link.
     fn row_of(&mut self, success: &Success) -> Result<Option<Row>, LedgerError> {
         let mut rows = self.tx.rows(&Which::link(success.link.seq), 1)?;
         rows.retain(|row| row.id == success.row_id);
         Ok(self.past.first_believed(self.tx, rows)?)
     }
 
-    /// Decides about a success whose row is not what its link says.
+    /// Decides about a success whose row does not match its link.
     fn damaged(&self, success: &Success) -> Result<Decided, LedgerError> {
         let miss = if self.past.revoked_by(&success.row_id).is_some() {
             Miss::Revoked
@@ -245,7 +244,7 @@ impl Look<'_, '_, '_> {
         Ok(self.past.first_believed(self.tx, rows)?)
     }
 
-    /// How that old answer was judged, if it was. An answer that was revoked or pruned since is judged again.
+    /// The verdict on an old answer, if it was judged. An answer that was revoked or pruned since is judged again.
     fn verdict(&self, row: &Row) -> Option<Result<(), Miss>> {
         let facts = |row: &Row| (row.id.clone(), row.revoked_by, row.response.is_some());
         let mut judged = self.known.judged.iter();
@@ -253,7 +252,7 @@ impl Look<'_, '_, '_> {
         Some(*verdict)
     }
 
-    /// Gives an old answer again, in a row of its own, with the answer byte for byte (R-004-38, R-004-39, C-38).
+    /// Gives an old answer again, byte for byte, in a new row (R-004-38, R-004-39, C-38).
     fn again(&mut self, how: Again, original: Row) -> Result<Step, LedgerError> {
         let (event, state) = match how {
             Again::Replayed => (Event::Replayed, RowState::Replayed),
@@ -270,7 +269,7 @@ impl Look<'_, '_, '_> {
         })))
     }
 
-    /// Opens the session and claims the request. No one else can have claimed it in a new session.
+    /// Opens the session and claims the request. In a new session, no other run can have claimed it.
     fn claim_first(&mut self) -> Result<Step, LedgerError> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let (who, attempt) = (&self.ask.who, self.attempt(None));
@@ -290,7 +289,7 @@ impl Look<'_, '_, '_> {
         Ok(Step::Run(running))
     }
 
-    /// Claims the request, if nobody has. Without a reason it has no old answer.
+    /// Claims the request, unless another run has it. Without a reason, there is no old answer.
     fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let Some(theirs) = self.past.holder(self.tx, &key)? else {
@@ -369,8 +368,8 @@ impl Look<'_, '_, '_> {
         })
     }
 
-    /// Why the request is done, and as which attempt: the caller's number, or the one after the last answer for the
-    /// task.
+    /// Why the request is performed, and as which attempt: the caller's number, or the one after the last answer
+    /// for the task.
     fn turn(&mut self, why: Option<Why>) -> Result<(Why, u32), LedgerError> {
         let who = &self.ask.who;
         let last = match (why, who.attempt, who.task_id) {

@@ -1,5 +1,5 @@
-//! Which answer a person means: by the id of an operation, the id of a row, or the step of a session; and why the
-//! record has no answer to a person's question or takes no decision.
+//! Finds the answer that a person names: by the id of an operation, the id of a row, or the step of a session.
+//! Also the errors of questions and decisions.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{
 pub(crate) struct Name<'a> {
     /// An id or its beginning; or the number of a step, with or without `#`.
     pub(crate) text: &'a str,
-    /// The session it is of.
+    /// The session of the answer, if the person names it.
     pub(crate) session: Option<&'a str>,
     pub(crate) alone: Alone,
 }
@@ -20,13 +20,13 @@ pub(crate) struct Name<'a> {
 /// What the number of a step means without a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alone {
-    /// Nothing: what nobody meant must not be taken back.
+    /// An error, so that no answer is revoked by mistake.
     Refused,
     /// The step of the session that was used last.
     LastSession,
 }
 
-/// Why the record shows nothing, or a decision about it is not taken.
+/// Why the ledger shows nothing, or refuses a decision.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecordError {
     #[error(transparent)]
@@ -97,7 +97,7 @@ fn steps(last: Option<u64>) -> String {
     }
 }
 
-/// An answer, as a person knows it.
+/// What a person is shown of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) id: String,
@@ -111,7 +111,7 @@ pub(crate) struct Told {
 /// The number of candidates that are listed of each kind of id.
 pub(super) const CANDIDATES: usize = 10;
 
-/// The beginning of the names of sessions that only replay an answer, to compare it.
+/// The prefix of the sessions in which `oneact replay` repeats a step.
 pub(crate) const SCRATCH: &str = "replay-";
 
 impl Told {
@@ -143,7 +143,7 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> 
     let mut rows = tx.rows(&operations, CANDIDATES)?;
     rows.extend(tx.rows(&Which::id(text).within(name.session), CANDIDATES)?);
     let called = |row: &Row| {
-        // The whole id of a row means that row, also where the id of an operation begins so.
+        // The whole id of a row means that row, even if the id of an operation begins with it.
         let name = match row.operation_id.as_str() {
             operation if operation.starts_with(text) && row.id != text => operation,
             _ => &row.id,
@@ -153,13 +153,13 @@ pub(super) fn find(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> 
     only(text, name.session, rows, called)
 }
 
-/// The number of a step as it is shown. With a leading zero it is the beginning of an id.
+/// The number of a step. A text with a leading zero is the beginning of an id.
 fn number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
-/// The session of the newest answer, except for sessions that only replay others; else the session that was opened
+/// The session of the newest answer, preferably not of a replay. Without answers, the session that was opened
 /// last.
 pub(super) fn last_session(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError> {
     let mut newest = None;

@@ -1,7 +1,7 @@
-//! What the links say about a request: who is at work on it, how it ended, what was revoked.
+//! What the links say about a request: which run performs it, how it ended, what was revoked.
 //!
-//! Rows and claims are copies that are found quickly. Where they differ from the links, the links decide: a row alone
-//! is never enough to give an answer, or to do something that must not happen twice.
+//! Rows and claims are copies for fast searches. If they differ from the links, the links decide: a row alone is
+//! never enough to give an answer or to perform a once-only call.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,18 +28,18 @@ pub(super) struct Past {
     links: usize,
 }
 
-/// An answer of something that was done, as a link seals it.
+/// A successful answer, as a link seals it.
 #[derive(Debug, Clone)]
 pub(super) struct Success {
     pub(super) link: Link,
     pub(super) row_id: String,
-    /// What its claim claimed.
+    /// The key of its claim.
     claimed: Option<String>,
 }
 
 impl Past {
-    /// Reads what a run has to know about a request. For what must not happen twice these are all links about it, and
-    /// the links that [`examined`] found must be among them.
+    /// Reads the links about a request: all of them for a once-only call, else the newest. The links that
+    /// [`examined`] found must be among them.
     pub(super) fn of(
         tx: &mut Tx<'_>,
         session_id: &str,
@@ -140,7 +140,7 @@ impl Past {
         Ok(None)
     }
 
-    /// The row, if it is what its link says. Whether it was revoked is decided by the links as well.
+    /// The row, if it matches its link. The links also decide whether it was revoked.
     fn believed(&self, tx: &mut Tx<'_>, row: Row) -> Result<Option<Row>, StoreError> {
         let link = match row.seq {
             Some(seq) => tx.link(seq)?,
@@ -161,9 +161,9 @@ impl Past {
     }
 }
 
-/// The numbers of those of the newest links that are about a request. Before something that must not happen twice,
-/// each of the newest links is examined, whatever it is about: it must be whole and follow the one before. A link that
-/// was changed or removed may have been about the request. A session that has links must have its row.
+/// Examines the newest links before a once-only call, and returns the numbers of those about the request. Each
+/// link must have its hash and follow the one before: a link that was changed or removed may have been about the
+/// request. A session that has links must have its row.
 pub(super) fn examined(
     tx: &mut Tx<'_>,
     session_id: &str,
@@ -201,7 +201,7 @@ pub(super) fn examined(
     Ok(of_it.map(|link| link.seq).collect())
 }
 
-/// A claim as the links record it; none where it is not open by the links.
+/// A claim as the links record it; none if it is not open by the links.
 pub(super) fn linked(tx: &mut Tx<'_>, said: &Claim) -> Result<Option<Claim>, StoreError> {
     let link = tx.link(said.seq)?;
     match link.and_then(|link| Some((link.body()?.request_hash?, link.session_id))) {
@@ -210,7 +210,7 @@ pub(super) fn linked(tx: &mut Tx<'_>, said: &Claim) -> Result<Option<Claim>, Sto
     }
 }
 
-/// The claim that link `seq` made, as the links from there on record it; none where it is not open by the links.
+/// The claim that link `seq` made, as the later links record it; none if it is not open by the links.
 pub(super) fn open(
     tx: &mut Tx<'_>,
     session_id: &str,
@@ -221,7 +221,7 @@ pub(super) fn open(
     Ok(Past::from(tx, links)?.opened.remove(&seq))
 }
 
-/// Ends our claim and returns it; none where it was taken over.
+/// Settles this run's claim and returns it; none if it was taken over.
 pub(super) fn settle(
     tx: &mut Tx<'_>,
     key: &ClaimKey,
@@ -260,15 +260,15 @@ pub(super) fn follow(opened: &mut Opened, link: &Link, body: &Body) {
             operation_id: link.operation_id.clone(),
             seq: link.seq,
             state: ClaimState::Reserved,
-            // Without a readable word, this is the worst.
+            // An unreadable word counts as `Once`, the strictest.
             effects: body.effects.as_deref().and_then(word).unwrap_or_default(),
         };
         opened.insert(link.seq, claim);
     }
 }
 
-/// What a run claims: the request; where the catalog has duplicates repeated, the delivery, or the operation where
-/// the caller names no delivery.
+/// The key that a run claims: the request. If duplicates are repeated, it is the delivery, or the operation if the
+/// caller names no delivery.
 pub(super) fn claim_key(ask: &Ask<'_>, request_hash: &str) -> ClaimKey {
     let who = &ask.who;
     let claimed = match ask.on_duplicate {
@@ -293,11 +293,11 @@ fn delivery(named: &Value) -> String {
     format!("delivery:{}", sha256(canonical(named)))
 }
 
-/// The number of newest links that are examined before something that must not happen twice.
+/// The number of newest links that are examined before a once-only call.
 const NEWEST: Seq = 512;
 
-/// The number of newest links about a request that are read where it may be repeated. If all of these are failures,
-/// it is done once more.
+/// The number of newest links that are read about a request that may be repeated. If all of them are failures, it
+/// is performed once more.
 const RECENT: usize = 64;
 
 /// The number of rows that are read where one is wanted: other programs may have added newer ones.

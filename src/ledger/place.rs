@@ -1,5 +1,5 @@
-//! Where the record is and how it is opened; and the name of the root in which a plan is carried out. If the run of a
-//! plan dies, only the journals of that root know about it, also where several roots share one ledger.
+//! Where the ledger is and how it is opened; and the name of the root in which a plan is performed. Several roots
+//! may share a ledger, but only the journals of one root show how an interrupted plan ended.
 
 use std::{
     any::Any,
@@ -20,7 +20,7 @@ use super::{
     store::{PostgresStore, SqliteStore, Store, StoreError, Trouble, Tx, Wish, read, real},
 };
 
-/// Where the record is.
+/// Where the ledger is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A SQLite file.
@@ -35,13 +35,13 @@ const FILE: &str = "ledger.db";
 const OUTBOX: &str = "outbox";
 /// The extension of the file that names the last link.
 const HEAD: &str = "head";
-/// The file in the state directory whose content tells it from all others.
+/// The file whose content identifies the state directory.
 const MARK: &str = "home";
-/// A mark is shorter, in bytes.
+/// The size limit of a mark, in bytes.
 const LONGEST_MARK: u64 = 1024;
 
 impl Place {
-    /// What `[ledger] uri` or `$ONEACT_LEDGER` says; a relative path is taken from `root`.
+    /// Parses `[ledger] uri` or `$ONEACT_LEDGER`. A relative path starts at `root`.
     pub(crate) fn parse(text: &str, root: &Utf8Path) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self::Nowhere);
@@ -64,12 +64,12 @@ impl Place {
         Ok(Self::File(root.join(path)))
     }
 
-    /// The file in the state directory.
+    /// The default: a file in the state directory.
     pub(crate) fn default_in(state_dir: &Utf8Path) -> Self {
         Self::File(state_dir.join(FILE))
     }
 
-    /// The files that belong to the record.
+    /// The files that belong to the ledger.
     pub(crate) fn files(&self) -> Vec<Utf8PathBuf> {
         match self {
             Self::File(path) => {
@@ -89,7 +89,7 @@ impl Place {
         files
     }
 
-    /// Opens the record. Only [`Wish::Write`] makes what is not there.
+    /// Opens the ledger. Only [`Wish::Write`] creates a missing one.
     pub(super) fn store(&self, wish: Wish) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::File(path) if wish != Wish::Write && !path.exists() => {
@@ -105,8 +105,8 @@ impl Place {
         })
     }
 
-    /// The name of the record for people, if a run could use it; none where there is none yet, or is to be none.
-    /// Nothing is made.
+    /// The name of the ledger for people, if a run could use it; none if there is none yet, or it is switched off.
+    /// Nothing is created.
     pub(crate) fn usable(&self) -> Result<Option<String>, StoreError> {
         if *self == Self::Nowhere {
             return Ok(None);
@@ -121,12 +121,12 @@ impl Place {
 }
 
 impl<'a> Ledger<'a> {
-    /// What has to be dropped at the end of the process to close the record.
+    /// The value that closes the ledger when it is dropped at the end of the process.
     pub(crate) fn closing(self) -> Box<dyn Any> {
         self.store.closing()
     }
 
-    /// Opens the record. Answers that cannot be recorded wait in `state_dir`.
+    /// Opens the ledger. Answers that cannot be recorded wait in `state_dir`.
     pub(crate) fn open(
         place: &Place,
         state_dir: &Utf8Path,
@@ -155,7 +155,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// The root in which an operation with an unknown outcome was at work, if that is recorded.
+    /// The name of the root in which an operation with an unknown outcome ran, if that is recorded.
     pub(crate) fn home_of(&mut self, operation_id: &str) -> Result<Option<String>, LedgerError> {
         let Some(claim) = self.left_unknown(operation_id)? else {
             return Ok(None);
@@ -165,7 +165,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// The name of a root, made from the mark of its state directory and its path. None where it cannot have one.
+/// The name of a root: a hash of its path and the mark of its state directory. None if one cannot be read.
 pub(crate) fn home(state_dir: &Utf8Path, root: &Utf8Path) -> Option<String> {
     let path = root.canonicalize_utf8().ok()?;
     match mark(state_dir) {

@@ -1,4 +1,4 @@
-//! Removing old payloads (`oneact prune`). Their hashes stay.
+//! Removes old payloads (`oneact prune`). Their hashes stay.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -13,16 +13,15 @@ use super::{
     store::{Durability, StoreError, Tx, Which, read, write},
 };
 
-/// Younger answers are kept, because a catalog may let them be reused: no `ttl` is longer.
+/// Younger answers are kept, because they may be reused: no `ttl` is longer.
 const YOUNGEST: Duration = Duration::from_hours(24);
 
-/// Rows that are read in one transaction. They may be large.
+/// The number of rows, which may be large, that one transaction reads.
 const ROWS: usize = 32;
 
-/// Ids that one link names. Its body holds 4,096 bytes.
+/// The number of ids that fit into the body of a link: 4,096 bytes.
 const IDS: usize = 90;
 
-/// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Prune,
@@ -30,11 +29,11 @@ pub(crate) enum Wish {
     Look,
 }
 
-/// What was done, or would be.
+/// What was pruned, or would be.
 #[derive(Debug, Default)]
 pub(crate) struct Pruned {
     pub(crate) rows: u64,
-    /// Of requests and responses.
+    /// The bytes of requests and responses.
     pub(crate) bytes: u64,
     /// Rows that are old enough but belong to an open operation or to the last day.
     pub(crate) kept: u64,

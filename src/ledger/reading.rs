@@ -1,4 +1,4 @@
-//! Reading the record: sessions, their steps, and why each was done or not. Nothing is made or changed.
+//! Reads the ledger: sessions, their steps, and why each was performed or not. Nothing is created or changed.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use super::{
     validity::sealed,
 };
 
-/// A ledger that is only looked at.
+/// A ledger that is open for reading.
 pub(crate) struct Reading {
     store: Box<dyn Store>,
 }
@@ -26,13 +26,13 @@ pub(crate) struct Reading {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) session_id: String,
-    /// None of sessions from before oneact.
+    /// None for a session from before oneact.
     pub(crate) opened: Option<Session>,
     /// Ascending.
     pub(crate) steps: Vec<Step>,
     /// The number of answers of the whole session.
     pub(crate) count: u64,
-    /// What is being done, or was being done when its owner died.
+    /// The operations that are at work, or whose owner died.
     pub(crate) open: Vec<Open>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Step {
     pub(crate) from: Option<u64>,
 }
 
-/// Something without an answer yet.
+/// An operation without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Open {
     pub(crate) operation_id: String,
@@ -51,13 +51,13 @@ pub(crate) struct Open {
     pub(crate) how: How,
 }
 
-/// The state of something that has no answer yet.
+/// The state of an operation without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     AtWork,
     /// Its owner died before anything could happen.
     Died,
-    /// Its owner died when it may have happened.
+    /// Its owner died after it may have happened.
     Unknown,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Whole {
     pub(crate) again: Vec<u64>,
 }
 
-/// How many answers of a session.
+/// How many answers of a session are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Most {
     All,
@@ -82,7 +82,7 @@ pub(crate) enum Most {
 }
 
 impl Reading {
-    /// Opens a ledger that is there.
+    /// Opens an existing ledger.
     pub(crate) fn open(place: &Place) -> Result<Self, RecordError> {
         match place {
             Place::File(path) if !path.exists() => Err(RecordError::Missing {
@@ -100,7 +100,7 @@ impl Reading {
         Self { store }
     }
 
-    /// The ledger, for people.
+    /// The name of the ledger, for people.
     pub(crate) fn place(&self) -> &str {
         self.store.place()
     }
@@ -149,7 +149,7 @@ impl Reading {
             Ok((page, open(tx, session_id)?))
         })?;
         for (claim, since) in claims {
-            // Where it cannot be known, the owner counts as alive.
+            // If this is not known, the owner counts as alive.
             let mut alive = || {
                 let held = self.store.held(lock_of(&claim.operation_id));
                 held.unwrap_or(true)
@@ -212,7 +212,7 @@ impl Reading {
         Ok(whole?)
     }
 
-    /// Who opened a session, and for what; none of sessions from before oneact.
+    /// Who opened a session, and for what; none for a session from before oneact.
     pub(crate) fn opened(&mut self, session_id: &str) -> Result<Option<Session>, RecordError> {
         Ok(read(&mut *self.store, |tx| tx.session(session_id))?)
     }
@@ -292,7 +292,6 @@ fn open(tx: &mut Tx<'_>, session_id: &str) -> Result<Vec<(Claim, String)>, Store
     Ok(open)
 }
 
-/// The links of a session.
 struct Links {
     all: Vec<Link>,
     /// The positions of the links about an operation or a row, by its id.
@@ -331,7 +330,7 @@ impl Links {
 }
 
 impl Page {
-    /// The number of tasks whose last answer is that they wait.
+    /// The number of tasks whose last answer is `pending`.
     pub(crate) fn waiting(&self) -> usize {
         let waits = |(at, step): &(usize, &Step)| {
             let mut later = self.steps.iter().skip(at + 1);

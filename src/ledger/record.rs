@@ -27,13 +27,13 @@ pub(crate) struct Link {
     pub(crate) actor: String,
     /// Canonical JSON (RFC 8785), at most 4,096 bytes.
     pub(crate) body: String,
-    /// Of the link before; 64 zeros at the first.
+    /// The hash of the link before; 64 zeros in the first link.
     pub(crate) prev_hash: String,
     /// SHA-256 over everything above, in lower-case hexadecimal.
     pub(crate) entry_hash: String,
 }
 
-/// The text in the body of a link that may change what later reads see. Within other texts of a body, the quotation
+/// The text in the body of a link that may change what later reads return. In other texts of a body, the quotation
 /// marks are escaped.
 pub(super) const CHANGES_STATE: &str = r#""changes":"state""#;
 
@@ -49,7 +49,6 @@ pub(crate) struct Head {
     pub(crate) entry_hash: String,
 }
 
-/// The kinds of link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Event {
@@ -57,17 +56,17 @@ pub(crate) enum Event {
     Genesis,
     Rejected,
     Pending,
-    /// A run has claimed it.
+    /// A run has claimed the request.
     Reserved,
-    /// From here on it may have happened.
+    /// From here on, the request may have happened.
     Dispatched,
-    /// The owner of a claim was dead.
+    /// A run took over the claim of a dead owner.
     TakenOver,
     Succeeded,
     Failed,
     RolledBack,
     Cancelled,
-    /// It may have happened. A person decides.
+    /// It may have happened, and a person decides.
     Unknown,
     Resolved,
     Replayed,
@@ -102,7 +101,8 @@ pub(crate) struct Row {
     pub(crate) response: Option<String>,
     pub(crate) confidence_score: Option<f64>,
     pub(crate) session_id: String,
-    /// The number of the answer in its session, from 0 without gaps. Rows from before oneact are counted by their time.
+    /// The number of the answer in its session, from 0 without gaps. Rows from before oneact are counted by their
+    /// time.
     pub(crate) step_index: u64,
     /// When it was answered: RFC 3339, UTC, milliseconds.
     pub(crate) timestamp: String,
@@ -118,15 +118,15 @@ pub(crate) struct Row {
     pub(crate) oneact_version: String,
     /// Specification 004's own hash of the inputs alone.
     pub(crate) inputs_hash: Option<String>,
-    /// [`Print`](super::Print)s of the inputs, as JSON text.
+    /// The [`Print`]s of the inputs, as JSON text.
     pub(crate) input_ids: Option<String>,
-    /// [`Made`](super::Made) assets or files, as JSON text.
+    /// The [`Made`] assets or files, as JSON text.
     pub(crate) output_ids: Option<String>,
     /// What a retry changed, as JSON text.
     pub(crate) adjusted: Option<String>,
     /// The id of the row whose answer was repeated.
     pub(crate) reused_from: Option<String>,
-    /// The name of the reason why it ran, or why it did not.
+    /// The name of the reason why the request was performed, or not.
     pub(crate) reason: Option<String>,
     /// The name of a failure's fault.
     pub(crate) fault: Option<String>,
@@ -161,7 +161,7 @@ impl RowOutcome {
     }
 }
 
-/// How it ended (C-40).
+/// How a request ended (C-40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowState {
@@ -209,11 +209,11 @@ pub(crate) struct Claim {
     pub(crate) effects: Effects,
 }
 
-/// What is claimed.
+/// The key of a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ClaimKey {
     pub(crate) session_id: String,
-    /// The hash of the request; where duplicates are repeated, the delivery or the operation.
+    /// The hash of the request; if duplicates are repeated, the delivery or the operation.
     pub(crate) request_hash: String,
 }
 
@@ -230,20 +230,20 @@ pub(crate) enum ClaimState {
     Unknown,
 }
 
-/// What doing it twice would mean.
+/// What it would mean to perform a request twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Effects {
     /// It changes nothing.
     None,
-    /// Doing it twice is the same as doing it once.
+    /// Twice is the same as once.
     Idempotent,
     /// It must not happen twice.
     #[default]
     Once,
 }
 
-/// A session. Its opener fixes who may use it, never a payload (R-004-03).
+/// A session. Its opener fixes who may use it; a payload never does (R-004-03).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[expect(
     clippy::struct_field_names,
@@ -270,7 +270,7 @@ pub(crate) struct SeenInput {
     pub(crate) changed_meanwhile: bool,
 }
 
-/// Something that was made, as it was then.
+/// An asset or a file that was made, as it was then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Made {
@@ -294,7 +294,7 @@ impl Made {
         }
     }
 
-    /// A file that is no asset. Its path is its name.
+    /// A file that is no asset. Its path stands for its ref.
     pub(crate) fn file(place: &str, asset_type: &str, capability_id: &str, print: Print) -> Self {
         Self {
             ref_id: place.to_owned(),

@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     pub(crate) steps: Vec<AskedStep>,
     /// The refs that it produces, in their order.
     pub(crate) outputs: Vec<String>,
-    /// Makes it another request: "yes, again".
+    /// A text that makes this another request: "yes, again".
     pub(crate) salt: Option<String>,
 }
 
@@ -28,10 +28,9 @@ pub(crate) struct AskedStep {
     /// A person raises this number when the same request should have another answer.
     pub(crate) version: Option<u32>,
     pub(crate) parameters: Map<String, Value>,
-    /// The parameters as records may show them, if that differs. Then they hold a secret, which the hash must not
-    /// reveal.
+    /// The parameters as the ledger may show them, if that differs. The hash must not reveal a secret.
     pub(crate) shown: Option<Map<String, Value>>,
-    /// Parameters that differ from run to run without meaning.
+    /// Parameters that the hash leaves out, because their differences have no meaning.
     pub(crate) volatile: Vec<String>,
     pub(crate) signatures: Signatures,
     /// The answers to the tool's questions, which the hash must not reveal.
@@ -43,7 +42,7 @@ pub(crate) struct AskedStep {
 pub(crate) enum Signatures {
     /// It does not: a link that was signed again leads to the same object.
     LeftOut,
-    /// It does, because the link is written somewhere.
+    /// It does, because the link itself is written to a file.
     Counted,
 }
 
@@ -94,7 +93,7 @@ impl AskedStep {
             ("params".to_owned(), parameters),
             ("version".to_owned(), json!(self.version)),
         ]);
-        // Without answers, anyone can compute the hash.
+        // Without this member, the hash can be computed without the key.
         if let Some(answers) = &self.answers {
             hashed.insert("answers".to_owned(), secret(key, answers));
         }
@@ -132,7 +131,7 @@ impl AskedStep {
     }
 }
 
-/// The value as it is hashed: a MAC stands for what may not be shown.
+/// The value as it is hashed: a MAC replaces what may not be shown.
 fn covered(asked: &Value, shown: &Value, key: &[u8; 32]) -> Value {
     match (asked, shown) {
         (asked, shown) if asked == shown => exact(asked.clone()),

@@ -1,4 +1,4 @@
-//! How rows of `agent_actions` are made, and recorded together with their links.
+//! Makes rows of `agent_actions`, and records them together with their links.
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ use super::{
 /// The `agent_name` of the rows (R-004-43).
 const AGENT: &str = "action_agent";
 
-/// The `agent_name` where a person says how it ended.
+/// The `agent_name` of an answer that a person gave.
 const PERSON: &str = "person";
 
 /// The catalog entries of a request, joined by `+`. Earlier results are looked up by them (R-004-35).
@@ -40,7 +40,7 @@ pub(super) fn again(
         response_sha256: original.response_sha256.clone(),
         fault: original.fault.clone(),
         output_ids: original.output_ids.clone(),
-        // Each of several repetitions names the row of what was really done.
+        // Each repetition names the row of the run itself.
         reused_from: original
             .reused_from
             .clone()
@@ -115,7 +115,7 @@ fn this_version() -> String {
     format!("{}+{RULES}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The row of an answer that a person gave: it was done.
+/// The row of an answer that a person gave: a success.
 pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
     Row {
         agent_name: Some(PERSON.to_owned()),
@@ -135,7 +135,7 @@ pub(super) fn resolved(base: Row, answer: &str, at: String) -> Row {
     }
 }
 
-/// The row of a request that only the chain knows. Of what was asked it has the hash alone.
+/// The row of a request for which the owner recorded none. Only the hash of the request is known.
 pub(super) fn unrecorded(of: Row) -> Row {
     let request = "null";
     Row {
@@ -147,7 +147,7 @@ pub(super) fn unrecorded(of: Row) -> Row {
     }
 }
 
-/// What the link of an answer says beside the row.
+/// What the link of an answer contains beside the facts of the row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Beside<'a> {
     pub(super) claim: Option<Seq>,
@@ -164,7 +164,7 @@ pub(super) fn record(
     beside: Beside<'_>,
 ) -> Result<(Head, u64), StoreError> {
     row.step_index = tx.next_step(&row.session_id)?;
-    // Without a link, the first one is added before the row's.
+    // In an empty chain, link 0 is added before the row's.
     let seq = tx.head()?.map_or(1, |last| last.seq + 1);
     row.id = id(&row, stamp.at, seq);
     row.seq = Some(seq);
@@ -184,8 +184,8 @@ pub(super) fn record(
     Ok((head, row.step_index))
 }
 
-/// A UUID that no other row of this ledger has, also if two runs make their operation ids from the same seed. It begins
-/// with the time, so a new one is at the end of its index.
+/// A UUID that is unique in this ledger, even if two runs make their operation ids from the same seed. It begins
+/// with the time, so a new row is at the end of the index.
 fn id(row: &Row, at: Timestamp, seq: u64) -> String {
     let hash = Sha256::new()
         .chain_update(&row.operation_id)

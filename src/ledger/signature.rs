@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256, Sha512};
 
-/// The purpose of the signatures.
+/// The namespace of the signatures.
 const NAMESPACE: &str = "oneact-ledger";
 
 const KIND: &str = "ssh-ed25519";
@@ -38,7 +38,7 @@ pub(crate) enum KeyError {
     NoPublicKey { path: Utf8PathBuf },
 }
 
-/// Why a signature is not believed.
+/// Why a signature is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SignatureError {
     #[error("its signature cannot be read")]
@@ -93,8 +93,8 @@ pub(crate) fn read_signers(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> 
     Ok(keys)
 }
 
-/// The key of a line `[principals [namespaces="…"]] ssh-ed25519 BASE64 [comment]`. A line with other options does not
-/// count, because they are not checked.
+/// The key of a line `[principals [namespaces="…"]] ssh-ed25519 BASE64 [comment]`. A line with other options does
+/// not count, because they are not checked.
 fn signer(line: &str) -> Option<PublicKey> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|word| *word == KIND)?;
@@ -137,7 +137,7 @@ impl SigningKey {
         pair.map(Self).map_err(|_| none())
     }
 
-    /// The signature of a message: `-----BEGIN SSH SIGNATURE-----` and so on.
+    /// The armoured signature of a message: `-----BEGIN SSH SIGNATURE-----` and so on.
     pub(super) fn sign(&self, message: &str) -> String {
         let public = PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default());
         let mut signature = Vec::new();
@@ -158,7 +158,7 @@ impl SigningKey {
     }
 }
 
-/// The signer's key, if it is a signature of `message` by one of the signers.
+/// The signer's key, if `signature` is one of `message` by one of the signers.
 pub(super) fn check(
     signature: &str,
     message: &str,
@@ -208,7 +208,7 @@ fn to_be_signed(message: &str) -> Vec<u8> {
 
 fn armour(blob: &[u8]) -> String {
     let mut text = STANDARD.encode(blob);
-    // From the last break to the first, so that each position is right when it is used.
+    // The order is from the last break to the first, so that each position is still right.
     for at in (WIDTH..text.len()).step_by(WIDTH).rev() {
         text.insert(at, '\n');
     }
@@ -232,7 +232,7 @@ fn put(to: &mut Vec<u8>, part: &[u8]) {
     to.extend(part);
 }
 
-/// The rest of what SSH wrote.
+/// The unread rest of data in SSH's wire format.
 struct Wire<'a>(&'a [u8]);
 
 impl<'a> Wire<'a> {

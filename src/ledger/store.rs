@@ -1,8 +1,7 @@
-//! The databases of the record: SQLite and PostgreSQL.
+//! The databases of the ledger: SQLite and PostgreSQL.
 //!
-//! What both have in common is written once: the columns of the tables ([`columns`]), the steps of a transaction
-//! ([`tx`]) and the questions for rows ([`rows`]). Each database opens itself, runs statements, and holds the locks of
-//! claims.
+//! Both share the columns of the tables ([`columns`]), the steps of a transaction ([`tx`]) and the queries for
+//! rows ([`rows`]). Each has its own code to open it, to run statements, and to hold the locks of claims.
 
 mod columns;
 mod postgres;
@@ -28,7 +27,7 @@ pub(crate) use tx::Tx;
 #[error("{}", self.sentence())]
 pub(crate) struct StoreError {
     pub(crate) trouble: Trouble,
-    /// The ledger, for people.
+    /// The name of the ledger, for people.
     pub(crate) place: String,
     pub(crate) why: String,
 }
@@ -37,7 +36,7 @@ pub(crate) struct StoreError {
 pub(crate) enum Trouble {
     Busy,
     Unreachable,
-    /// There is none yet, or one that the next run has to bring up to date.
+    /// There is no ledger yet, or the next run has to migrate it.
     NotYet,
     ReadOnly,
     Foreign,
@@ -48,7 +47,7 @@ pub(crate) enum Trouble {
     Full,
     /// The connection ended before the commit was sent: nothing was kept.
     Lost,
-    /// The connection ended after the commit was sent and before the answer: it may have been kept.
+    /// The connection ended after the commit was sent and before the answer: the transaction may have been kept.
     Unconfirmed,
     Refused,
 }
@@ -100,7 +99,7 @@ impl StoreError {
         }
     }
 
-    /// Whether it stays until a person has done something about it.
+    /// Whether the error lasts until a person acts.
     pub(crate) fn lasts(&self) -> bool {
         matches!(
             self.trouble,
@@ -119,7 +118,7 @@ impl StoreError {
 pub(crate) enum Durability {
     /// A power failure.
     Disk,
-    /// A crash of this program, but not of the machine: what was written is needed only while the machine runs.
+    /// A crash of this program, but not of the machine.
     Process,
 }
 
@@ -133,7 +132,7 @@ pub(crate) enum Access {
 
 /// A ledger's database. It has one transaction at a time, and writers of other processes wait.
 pub(crate) trait Store {
-    /// The ledger, for people: a path, or a URI without its password.
+    /// The name of the ledger, for people: a path, or a URI without its password.
     fn place(&self) -> &str;
 
     /// Begins a transaction. If it is dropped without a commit, it leaves nothing.
@@ -142,13 +141,12 @@ pub(crate) trait Store {
     /// Takes the lock of a claim, for as long as this process or its connection lives.
     fn hold(&mut self, claim: Seq) -> Result<(), StoreError>;
 
-    /// Releases the lock of a claim.
     fn release(&mut self, claim: Seq);
 
     /// Whether the owner of that claim is alive.
     fn held(&mut self, claim: Seq) -> Result<bool, StoreError>;
 
-    /// What has to be dropped at the end of the process; nothing where the system closes the database by itself.
+    /// The value that closes the database when it is dropped at the end of the process, if that is needed.
     fn closing(self: Box<Self>) -> Box<dyn Any>;
 }
 
@@ -175,11 +173,11 @@ pub(crate) fn read<'s, T, E: From<StoreError>>(
 /// What a ledger is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// The ledger is made or brought up to date where that is needed.
+    /// To write. The ledger is created or migrated if needed.
     Write,
-    /// To write into a ledger of this program's version. Nothing is made or migrated.
+    /// To write into a ledger of this program's version. Nothing is created or migrated.
     Decide,
-    /// Nothing is made or changed. The ledger may be read-only, or of a later version.
+    /// To read. Nothing is created or changed. The ledger may be read-only, or of a later version.
     Read,
 }
 
@@ -188,7 +186,7 @@ struct Migration {
     version: i64,
     name: &'static str,
     text: &'static str,
-    /// SHA-256 of the text. It is a constant because every opening compares it.
+    /// SHA-256 of the text. It is a constant, because every opening compares it.
     checksum: &'static str,
 }
 
@@ -196,7 +194,7 @@ struct Migration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Older(i64),
-    /// A later version can be read as well.
+    /// This program's version, or a later one that is only read.
     Current,
 }
 

@@ -17,16 +17,16 @@ use super::{
 /// The version of the rules for results. An answer that was judged by other rules is not good any more.
 pub(super) const RULES: &str = "rules.2";
 
-/// The world outside the record.
+/// The world outside the ledger.
 pub(crate) trait World {
-    /// Whether something is as it was seen at a URI.
+    /// Whether the object at a URI is still as it was seen.
     fn still(&self, uri: &str, seen: &Print, links: Links) -> Still;
     /// When a URI expires, if it says so.
     fn expires(&self, uri: &str) -> Option<Timestamp>;
     fn now(&self) -> Timestamp;
 }
 
-/// The time for which links must be usable, also where the entry's timeout is shorter.
+/// The least time for which links must be usable.
 const USABLE: Duration = Duration::from_mins(5);
 
 /// Whether the answer of `row`, which its link seals, is good for `ask`.
@@ -38,11 +38,11 @@ pub(super) fn judge(row: &Row, ask: &Ask<'_>, world: &dyn World) -> Result<(), M
     }
 }
 
-/// Whether something that must not happen twice would happen twice: its inputs, or the files it changed, are the same
-/// (C-36).
+/// Whether the request would only repeat what was performed: its inputs, and the files that it changed, are the
+/// same (C-36).
 fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
     holds(row.revoked_by.is_none(), Miss::Revoked)?;
-    // What cannot be examined is no reason to do it again.
+    // An input that cannot be examined is no reason to perform the request again.
     let inputs: Vec<SeenInput> = list(row.input_ids.as_deref()).unwrap_or_default();
     for SeenInput { print, .. } in inputs {
         match world.still(&print.uri, &print, Links::Followed) {
@@ -59,7 +59,7 @@ fn same(row: &Row, unless: Unless, world: &dyn World) -> Result<(), Miss> {
     }
 }
 
-/// Whether a made thing is not known to have changed.
+/// Fails if an output is known to have changed.
 fn untouched(made: &Made, world: &dyn World) -> Result<(), Miss> {
     match world.still(&made.storage_uri, &made.print, Links::Refused) {
         Still::Same | Still::Unknown => Ok(()),
@@ -86,7 +86,7 @@ fn good(
     holds(row.tool_pin == ask.tool_pin, Miss::ToolChanged)?;
     holds(row.oneact_version.ends_with(RULES), Miss::OneactChanged)?;
     holds(ttl.is_none_or(|ttl| young(row, ttl, world)), Miss::Expired)?;
-    // Inputs that cannot be examined count as unchanged for the time that the entry names.
+    // If the catalog declares the answer good for a `ttl`, inputs that cannot be examined count as unchanged.
     let unknown = match (ground, ttl) {
         (Ground::Declared, Some(_)) => Ok(()),
         _ => Err(Miss::InputUnknown),
@@ -105,7 +105,7 @@ fn holds(condition: bool, miss: Miss) -> Result<(), Miss> {
     if condition { Ok(()) } else { Err(miss) }
 }
 
-/// Whether a row is what its link says, and its answer is the one that was given, if it was not pruned.
+/// Whether a row matches its link, and its answer, unless pruned, is the one that was given.
 pub(super) fn sealed(row: &Row, link: &Link) -> bool {
     let answer = row.response.as_deref().map(sha256);
     link.hash() == link.entry_hash
@@ -163,7 +163,7 @@ fn has_cut_links(row: &Row) -> bool {
     data.is_some_and(holds_cut_link)
 }
 
-/// Whether a part of a text or of a name in it was cut before it was recorded.
+/// Whether a text or a member name in it was redacted before it was recorded.
 pub(crate) fn holds_cut_link(value: &Value) -> bool {
     match value {
         Value::String(text) => was_redacted(text),
@@ -175,7 +175,7 @@ pub(crate) fn holds_cut_link(value: &Value) -> bool {
     }
 }
 
-/// A list that a row holds; empty where it holds none.
+/// A list that a row holds; empty without a text, none if the text cannot be read.
 pub(super) fn list<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Option<Vec<T>> {
     match text {
         None => Some(Vec::new()),

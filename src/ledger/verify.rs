@@ -1,8 +1,8 @@
-//! Does the ledger still say what it said? Every link is computed again, every row is compared with its link, and the
-//! chain with what others remember of it (`oneact verify`).
+//! Verifies the ledger (`oneact verify`): computes every link again, and compares every row with its link, and the
+//! chain with copies of its links.
 //!
-//! The ledger is read in pages, each in a transaction of its own. So a long chain needs no more memory than a short one,
-//! and nobody who records has to wait. Only the ids of pruned rows and the open claims are kept.
+//! The ledger is read in pages, each in a transaction of its own. So a long chain needs no more memory than a
+//! short one, and writers do not wait. Only the ids of pruned rows and the open claims are kept.
 
 mod walk;
 
@@ -20,7 +20,7 @@ use walk::{Stop, Walk};
 /// The result of an examination.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Verdict {
-    /// The ledger, for people.
+    /// The name of the ledger, for people.
     pub(crate) place: String,
     /// The number of links that are good.
     pub(crate) links: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Verdict {
     pub(crate) payloads: u64,
     /// The number of these rows that were pruned.
     pub(crate) pruned: u64,
-    /// The number of rows from before oneact, which nothing vouches for.
+    /// The number of rows from before oneact, which no link seals.
     pub(crate) outside: u64,
     /// The number of claims whose operation is at work.
     pub(crate) at_work: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// The last link that an anchor or a signed head file names. A writer of the ledger cannot make those.
+    /// The last link that an anchor or a signed head file names. A writer of the ledger cannot forge those.
     pub(crate) fn vouched(&self) -> Option<Seq> {
         let signed = match self.head {
             HeadSays::Signed { seq, .. } => Some(seq),
@@ -53,19 +53,18 @@ impl Verdict {
         self.anchored.max(signed)
     }
 
-    /// The number of last links that only the ledger itself vouches for.
+    /// The number of links after the last one that an anchor or a signed head file names.
     pub(crate) fn alone(&self) -> u64 {
         self.links - self.vouched().map_or(0, |seq| seq + 1).min(self.links)
     }
 }
 
-/// What the head file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum HeadSays {
     #[default]
     Nothing,
     Unreadable,
-    /// It names that link, without a signature. Whoever can write the ledger can write it as well.
+    /// It names that link, without a signature. Whoever can write the ledger can write the file as well.
     Unsigned {
         seq: Seq,
     },
@@ -82,14 +81,13 @@ pub(crate) enum HeadSays {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
-    /// The link at which it was found, if it concerns a link.
+    /// The damaged link, if the damage concerns a link.
     pub(crate) link: Option<Seq>,
     /// The last link up to which all are good.
     pub(crate) good: Option<Seq>,
     pub(crate) what: Damage,
 }
 
-/// The kind of damage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Damage {
     #[error("it is missing: the next one there is has the number {found}")]
@@ -184,7 +182,7 @@ impl Damage {
     }
 }
 
-/// What remembers a link.
+/// Where a copy of a link is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Whose {
     #[error("the head file")]
@@ -218,7 +216,7 @@ impl Ledger<'_> {
         anchors: Vec<Note>,
         signers: Signers<'_>,
     ) -> Result<Verdict, LedgerError> {
-        // This is read before the chain, which may grow meanwhile.
+        // The head file is read before the chain, which may grow meanwhile.
         let written = self.head.read();
         let mut remembered: Vec<(Note, Whose)> = Vec::with_capacity(anchors.len() + 1);
         remembered.extend(anchors.into_iter().map(|note| (note, Whose::Anchor)));

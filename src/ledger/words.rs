@@ -1,4 +1,4 @@
-//! What the ledger is asked, and what it answers.
+//! The requests to the ledger, and its answers.
 
 use std::time::Duration;
 
@@ -33,11 +33,11 @@ pub(crate) struct Ask<'a> {
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) change: Change,
     pub(crate) reuse: Reuse,
-    /// For a plan, the root whose journals will know about it.
+    /// For a plan, the name of the root whose journals record it.
     pub(crate) home: Option<String>,
     /// The longest wait for another run of the same request.
     pub(crate) patience: Duration,
-    /// The longest time that it may take. An output must be usable for twice that time.
+    /// The time limit. An output must be usable for twice that time.
     pub(crate) timeout: Duration,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct Who<'a> {
     pub(crate) profile: &'a str,
     pub(crate) request_id: Option<&'a str>,
     pub(crate) idempotency_key: Option<&'a str>,
-    /// Without a task, no two deliveries are the same.
+    /// Without a task and an idempotency key, no two deliveries are the same.
     pub(crate) task_id: Option<&'a str>,
-    /// None where the caller does not count: then an attempt after a failure is the next one.
+    /// None if the caller does not count: then the attempt follows the last one for the task.
     pub(crate) attempt: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Target {
 
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// It is to be done, and nobody else does it.
+    /// This run performs the request, and no other run does.
     Run(Running),
     Answered(Box<Answered>),
 }
@@ -82,7 +82,6 @@ pub(crate) struct Running {
     pub(super) held: Option<u64>,
 }
 
-/// An answer from the record.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) how: Again,
@@ -99,26 +98,26 @@ pub(crate) enum Again {
     Replayed,
     /// It is the same request, and the old answer is still good.
     Reused,
-    /// It was done, and must not be done twice.
+    /// It was performed, and must not happen twice.
     Suppressed,
 }
 
-/// Why a request is done.
+/// Why a request is performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Nothing like it was done in the session.
+    /// No such request was performed in the session.
     New,
-    /// It failed before.
+    /// The task failed before.
     Retry,
     /// The catalog says that duplicates are repeated.
     Repeat,
-    /// An old answer is not good any more.
+    /// An old answer is no longer good.
     Miss(Miss),
-    /// The run that was doing it died.
+    /// The run that had the claim died.
     TakenOver,
 }
 
-/// Why an old answer is not good any more. Of several reasons, the first one counts.
+/// Why an old answer is no longer good. Of several reasons, the first one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Miss {
@@ -188,7 +187,6 @@ impl Miss {
 }
 
 impl Why {
-    /// The name, as it is stored and printed, and a sentence for people.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::New => ("new", "nothing like it had been done in this session"),
@@ -219,7 +217,6 @@ impl Why {
 }
 
 impl Again {
-    /// The name, as it is stored and printed, and a sentence for people.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Replayed => ("replayed", "the same delivery had been answered before"),
@@ -243,7 +240,7 @@ impl Again {
     }
 }
 
-/// The end of something that was done.
+/// The end of a performed request.
 #[derive(Debug, Clone)]
 pub(crate) struct Ended {
     pub(crate) state: RowState,
@@ -259,13 +256,13 @@ pub(crate) struct Ended {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
-    /// The link; none while only the outbox has the answer.
+    /// The link; none if the ledger could not be written.
     pub(crate) head: Option<Head>,
     /// For `audit.compliance_notes`.
     pub(crate) notes: Vec<String>,
 }
 
-/// Why the ledger refuses that something is done.
+/// Why the ledger refuses a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LedgerError {
     #[error(transparent)]

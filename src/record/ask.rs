@@ -1,4 +1,5 @@
-//! A prepared task in the ledger's terms: what is asked, by whom, and what doing it twice would mean.
+//! Converts a prepared task into the ledger's terms: the request, its sender, and what performing it twice would
+//! mean.
 
 use std::time::Duration;
 
@@ -16,11 +17,11 @@ use crate::{
     },
 };
 
-/// How long another run of the same is waited for, where the run has all the time in the world.
+/// The longest wait for another run of the same request.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// None for what changes nothing and asks nobody: a question about a plan. What is asked of each step is taken
-/// out of the work: nobody else needs it.
+/// None for a status query or a cancellation of a plan, which are not recorded. The parameters of each step are
+/// moved out of `work`, because nothing else needs them.
 pub(super) fn of<'a>(
     work: &mut Work,
     who: Who<'a>,
@@ -33,7 +34,7 @@ pub(super) fn of<'a>(
         Work::Tools(ready) => tools(ready, received, hidden),
         Work::Files(files) => plan(files)?,
     };
-    // Whoever waits has to say so before the run is over.
+    // The wait must end before the run does, so that the run can still answer.
     let patience = context
         .budget
         .map_or(what.timeout, |budget| budget.mul_f64(0.9))
@@ -60,10 +61,10 @@ pub(super) fn of<'a>(
     })
 }
 
-/// What tools and plans have in common.
+/// What calls and plans have in common.
 struct What {
     asked: Asked,
-    /// The parameters as records may show them.
+    /// The parameters as the ledger may show them.
     args: Value,
     target: Option<Target>,
     digest: String,
@@ -137,7 +138,7 @@ fn asked_of(step: &mut Step, hidden: &Hidden) -> AskedStep {
     }
 }
 
-/// The answers to what a tool asked. Its state is its own: it may be another each time it asks.
+/// The answers to the tool's questions. The tool's own state is left out: it may differ each time the tool asks.
 fn answers(input: &Input) -> Option<Value> {
     let Input::Given(given) = input else {
         return None;
@@ -148,7 +149,7 @@ fn answers(input: &Input) -> Option<Value> {
     Some(Value::Object(each.collect()))
 }
 
-/// Of one capability its arguments; of several, each under its id.
+/// The arguments of one capability; of several, those of each one under its id.
 fn args(steps: &[Step], hidden: &Hidden) -> Value {
     let shown = |step: &Step| {
         let shown = hidden.shown(&step.entry, &step.parameters);
@@ -164,7 +165,7 @@ fn args(steps: &[Step], hidden: &Hidden) -> Value {
     }
 }
 
-/// A name for each step, also where two are of the same capability.
+/// A unique name for each step, even if two steps have the same capability.
 fn names(steps: &[Step]) -> Vec<String> {
     numbered(steps.iter().map(|step| step.entry.id.as_str()))
 }
@@ -194,7 +195,7 @@ fn adjusted(steps: &[Step], hidden: &Hidden) -> Option<String> {
     (!changed.is_empty()).then(|| Value::Object(changed).to_string())
 }
 
-/// What doing several things twice means: as much as the gravest of them.
+/// The strictest effects of several steps.
 pub(super) fn worst(each: impl Iterator<Item = (task::Effects, Repeatable)>) -> Effects {
     each.fold(Effects::None, |worst, (effects, repeatable)| {
         match (worst, effects.read_only, repeatable) {
@@ -207,7 +208,7 @@ pub(super) fn worst(each: impl Iterator<Item = (task::Effects, Repeatable)>) -> 
     })
 }
 
-/// The most careful of the steps.
+/// The most careful rule for duplicates among the steps.
 fn duplicates(steps: &[Step]) -> OnDuplicate {
     steps
         .iter()
@@ -237,7 +238,7 @@ fn duplicates(steps: &[Step]) -> OnDuplicate {
 
 fn duplicate(step: &Step) -> OnDuplicate {
     match step.entry.identity.on_duplicate {
-        // Nothing says what its answer depends on.
+        // Without an input asset, nothing shows what the answer depends on.
         OnDuplicate::Reuse {
             ground: Ground::Content,
             ..
@@ -246,7 +247,7 @@ fn duplicate(step: &Step) -> OnDuplicate {
     }
 }
 
-/// None for a question about a plan.
+/// None for a status query or a cancellation.
 fn plan(files: &FileWork) -> Option<What> {
     Some(match &files.order {
         FileOrder::Plan { plan, entry, .. } => {
@@ -275,7 +276,7 @@ fn plan(files: &FileWork) -> Option<What> {
     })
 }
 
-/// A change of files: done whenever it is asked for.
+/// A change of files, which is performed whenever it is requested.
 fn change(entry: &str, parameters: Value, plan: String) -> What {
     let mut args = kept_plan(&parameters);
     let shown = (args != parameters).then(|| object(args.clone()));
@@ -288,7 +289,7 @@ fn change(entry: &str, parameters: Value, plan: String) -> What {
                 parameters: object(parameters),
                 shown,
                 volatile: Vec::new(),
-                // A plan that only writes another link writes another file.
+                // A plan that writes a link with another signature writes another file.
                 signatures: Signatures::Counted,
                 answers: None,
             }],
@@ -300,7 +301,7 @@ fn change(entry: &str, parameters: Value, plan: String) -> What {
             kind: "plan",
             id: plan,
         }),
-        // What the catalog lets a plan do is checked each time, before anything is changed.
+        // The catalog's limits for plans are checked each time before a change.
         digest: String::new(),
         pin: None,
         adjusted: None,
@@ -318,7 +319,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Which plan is meant, as it was given.
+/// The name of a plan as it was given.
 fn name(plan: &PlanName) -> String {
     match plan {
         PlanName::Path(name)
@@ -328,7 +329,7 @@ fn name(plan: &PlanName) -> String {
     }
 }
 
-/// The `MCPRequest` (004 §Contract): enough to see what was asked, and in what surroundings.
+/// The `MCPRequest` (004 §Contract): the request and its context.
 fn request(what: &What, received: &Received, hidden: &Hidden) -> String {
     let (inputs, action) = match &received.task {
         Ok(Task::Capabilities(task)) => {
@@ -359,7 +360,7 @@ fn request(what: &What, received: &Received, hidden: &Hidden) -> String {
     .to_string()
 }
 
-/// What the caller says of its own confidence: evidence, never authority.
+/// The confidence that the caller states. It is recorded and decides nothing.
 fn confidence(received: &Received) -> Option<f64> {
     let said = received.echo.get("confidence").and_then(Value::as_f64);
     said.filter(|confidence| (0.0..=1.0).contains(confidence))

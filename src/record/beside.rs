@@ -1,4 +1,5 @@
-//! The ledger beside a run: asked before anything is done, and told how it ended (R-004-50, R-004-51).
+//! The ledger during a run: it is asked before a task is performed, and records how the task ended (R-004-50,
+//! R-004-51).
 
 use camino::Utf8PathBuf;
 
@@ -29,17 +30,17 @@ pub(crate) struct Book<'h> {
     open: Option<Ledger<'h>>,
 }
 
-/// What the ledger says of a request.
+/// The ledger's reply to a request.
 pub(crate) enum Begun<'b, 'h> {
-    /// There is nothing to do: this is the answer.
+    /// Nothing is performed: this is the answer.
     Answered(Box<Executed>),
-    /// It is to be done without a record, for this reason if it needs one.
+    /// The request is performed without a record. A note for the answer says why, if that is needed.
     Unrecorded(Option<String>),
-    /// It is to be done, by nobody else.
+    /// This run performs the request, and holds the claim.
     Run(Box<Recording<'b, 'h>>),
 }
 
-/// A request that is being done, until its end is recorded.
+/// A request that is being performed, until its end is recorded.
 pub(crate) struct Recording<'b, 'h> {
     ledger: Ledger<'h>,
     ask: Ask<'b>,
@@ -84,7 +85,6 @@ impl<'h> Book<'h> {
         })
     }
 
-    /// The files and directories that oneact keeps for itself.
     pub(crate) fn own_files(&self) -> Vec<Utf8PathBuf> {
         self.project.own_files_by(&self.rule)
     }
@@ -94,8 +94,8 @@ impl<'h> Book<'h> {
         Ok(ledger.signed_by(self.project.sign_key(&self.rule)))
     }
 
-    /// Why the last attempt at a task failed: what retry rules answer (R-000-64 … R-000-66). A first
-    /// attempt asks nobody, and a dry run no other machine.
+    /// Why the last attempt at a task failed, for the retry rules (R-000-64 … R-000-66). A first attempt opens no
+    /// ledger, and a dry run contacts no other machine.
     pub(crate) fn last_failure(
         &mut self,
         received: &Received,
@@ -109,7 +109,7 @@ impl<'h> Book<'h> {
             tracing::warn!("A dry run does not ask the shared ledger why the last attempt failed.");
             return Ok(None);
         }
-        // Whether anything may be done without the ledger is asked when something is to be done.
+        // `begin` decides whether the task may be performed without the ledger.
         let Ok(ledger) = self.connect(host) else {
             return Ok(None);
         };
@@ -118,7 +118,7 @@ impl<'h> Book<'h> {
         Ok(row.and_then(|row| Fault::named(row.fault.as_deref()?)))
     }
 
-    /// Asks the ledger for an answer to what is to be done, and claims it if there is none.
+    /// Asks the ledger for an answer to the request, and claims the request if there is none.
     pub(crate) fn begin<'b>(
         &'b mut self,
         work: &mut Work,
@@ -214,7 +214,7 @@ impl<'h> Book<'h> {
         }
     }
 
-    /// If the ledger cannot be used, a request that only reads may still be done, if the catalog allows it.
+    /// Without a usable ledger, only a request that reads may be performed, and only if the catalog allows it.
     fn without<'b>(&self, ask: &Ask<'_>, error: LedgerError) -> Begun<'b, 'h> {
         match error {
             LedgerError::Store(error)
@@ -231,7 +231,7 @@ impl<'h> Book<'h> {
 }
 
 impl Recording<'_, '_> {
-    /// Records how it ended, and where that is recorded in the outcome. The record is closed after the answer is
+    /// Records how the request ended, and adds the link to the outcome. The ledger is closed after the answer is
     /// printed.
     pub(crate) fn finish(self, mut executed: Executed) -> Executed {
         let Self {
@@ -276,13 +276,13 @@ impl Recording<'_, '_> {
 
 /// What a run that died left of a file plan.
 enum Left {
-    /// All of it: this is its answer, to be recorded.
+    /// The whole plan was performed: this is its answer, which is not recorded yet.
     Made(Running, Box<Executed>),
     Nothing,
     Unknown,
 }
 
-/// The journal of a plan says what became of it where the ledger cannot.
+/// Reads from the journals how a plan ended whose outcome the ledger does not know.
 fn left_behind(
     ledger: &mut Ledger<'_>,
     ask: &Ask<'_>,
@@ -315,7 +315,7 @@ fn left_behind(
     Ok(Left::Made(running, Box::new(executed)))
 }
 
-/// Nothing was done: the ledger does not let it.
+/// The outcome of a request that the ledger refused.
 fn refused(error: LedgerError) -> Executed {
     let failure = Failure::from(error);
     let state = match failure.fault {

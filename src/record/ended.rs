@@ -1,4 +1,4 @@
-//! How a run ended, in the ledger's terms: what was made, and what became of its inputs meanwhile.
+//! Converts the end of a run into the ledger's terms: the outputs, and whether inputs changed meanwhile.
 
 use camino::Utf8Path;
 
@@ -12,11 +12,11 @@ use crate::{
 
 use super::kept::response;
 
-/// The inputs, and what the file system says of them before the run.
+/// The inputs, with their file-system facts from before the run.
 #[derive(Default)]
 pub(super) struct Before(Vec<(Uri, Option<Stat>)>);
 
-/// They are taken out of the work: nobody else needs them.
+/// The inputs are moved out of `work`, because nothing else needs them.
 pub(super) fn inputs_before(work: &mut Work, root: &Utf8Path) -> Before {
     let uris = match work {
         Work::Tools(ready) => std::mem::take(&mut ready.inputs),
@@ -41,7 +41,7 @@ pub(super) fn of(
     let root = context.root;
     let go_on = || context.go_on().is_ok();
     let succeeded = outcome.failure.is_none();
-    // Only what can be answered with again is looked at.
+    // Only a success can be reused, so only its files are examined.
     let (inputs, outputs) = if succeeded {
         (
             inputs(before, root, &go_on),
@@ -70,7 +70,7 @@ pub(super) fn of(
 }
 
 fn state(outcome: &Outcome, ask: &Ask<'_>) -> RowState {
-    // It may have happened, or has and is not good, and must not happen twice: only a person can say.
+    // A once-only call that may have happened, or whose result is not good: only a person can decide.
     let doubtful = outcome.effect == Effect::Unknown || outcome.spoiled.is_some();
     let open = doubtful && ask.effects == Effects::Once;
     match outcome.state {

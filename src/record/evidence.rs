@@ -1,4 +1,4 @@
-//! The record examined, and the answer of an operation that a person vouches for.
+//! Verifies the ledger, and makes the answer of an operation that a person vouches for.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::{
 
 use super::{OpenError, Project};
 
-/// Examines the ledger: beside what was kept of it elsewhere, and with the keys of those who may sign its head.
+/// Verifies the ledger against a file of anchors, and signatures against the keys that may sign.
 pub(crate) fn verify<'h>(
     anchors: Option<&Utf8Path>,
     signers: Option<&Utf8Path>,
@@ -32,7 +32,7 @@ pub(crate) fn verify<'h>(
     Ok((ledger, verdict))
 }
 
-/// The public key beside a private one.
+/// The public key beside a private key.
 fn public(key: &Utf8Path) -> Option<Vec<PublicKey>> {
     let path = Utf8PathBuf::from(format!("{key}.pub"));
     read_signers(&path)
@@ -40,7 +40,7 @@ fn public(key: &Utf8Path) -> Option<Vec<PublicKey>> {
         .ok()
 }
 
-/// The answer of something that was done, as a person says: nothing is known of what came of it.
+/// The answer of an operation that a person says has happened. Its result is not known.
 pub(crate) fn vouched(case: &Case, at: &str, why: Option<&str>) -> String {
     let nobody = Failure::new(Fault::Internal, "");
     let received = Received {

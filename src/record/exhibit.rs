@@ -1,4 +1,4 @@
-//! What a step made, to be shown: its bytes where they can be had, and whether they are still the same.
+//! Prepares an output of a step for display: its bytes if they can be read, and whether they have changed.
 
 use std::{fs::File, io::Read as _};
 
@@ -11,7 +11,7 @@ use crate::{
     task::{Links, Still, Uri},
 };
 
-/// Something that was made.
+/// An output of a step.
 #[derive(Debug)]
 pub(crate) struct Exhibit {
     pub(crate) still: Still,
@@ -20,23 +20,22 @@ pub(crate) struct Exhibit {
     pub(crate) link: Option<String>,
 }
 
-/// What can be shown of it.
 #[derive(Debug)]
 pub(crate) enum Shown {
-    /// Sound, a picture or a film, by its first bytes: `audio/x-wav`.
+    /// Audio, an image or a video, with its media type by the first bytes: `audio/x-wav`.
     Media {
         media_type: &'static str,
         bytes: Vec<u8>,
     },
-    /// Its beginning.
+    /// The beginning of a text.
     Words(String),
-    /// It is larger than may be shown.
+    /// The file is larger than the room allows.
     TooLarge,
-    /// Of a kind that is not shown, or it is not here.
+    /// A kind that is not shown, or a file that cannot be read.
     Nothing,
 }
 
-/// How much of it may be shown.
+/// The limits for embedded bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     /// Bytes of one exhibit of media.
@@ -45,10 +44,10 @@ pub(crate) struct Room {
     pub(crate) left: u64,
 }
 
-/// Bytes of a text.
+/// The bytes of a text that are shown.
 const WORDS: usize = 20_000;
 
-/// What a path of a URL cannot hold as it is.
+/// The characters that a path in a URL must escape.
 const NOT_IN_URL: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -60,7 +59,7 @@ const NOT_IN_URL: &AsciiSet = &CONTROLS
     .add(b'`')
     .add(b'\\');
 
-/// Looks at what was made; a relative path is taken from `root`.
+/// Prepares an output. A relative path starts at `root`.
 pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit {
     let nothing = |link| Exhibit {
         still: Still::Unknown,
@@ -110,7 +109,7 @@ fn shown(mut file: File, room: &mut Room) -> Shown {
     Shown::Media { media_type, bytes }
 }
 
-/// What browsers play and show, but nothing that can hold a script.
+/// The media type, if browsers show it and it cannot contain a script.
 fn media_type(begin: &[u8]) -> Option<&'static str> {
     let found = infer::get(begin)?.mime_type();
     let kinds = ["audio/", "image/", "video/"];
@@ -121,7 +120,7 @@ fn media_type(begin: &[u8]) -> Option<&'static str> {
         .filter(|found| !found.contains("svg"))
 }
 
-/// Bytes that are UTF-8, up to a character that was cut in two.
+/// A text from UTF-8 bytes, whose last character may be incomplete.
 fn words(bytes: Vec<u8>) -> Shown {
     let cut = bytes.len() == WORDS;
     let (text, whole) = match String::from_utf8(bytes) {

@@ -1,7 +1,7 @@
-//! What of a request and of its answer is kept: no secret, and no signature of a link (invariant 6).
+//! The recorded form of ids and answers: without secrets and signatures of links (invariant 6).
 //!
-//! The caller's own answer may hold a signed link: it may be the very result that was asked for. A record
-//! outlives it, and is handed on.
+//! The caller's answer may contain a signed link as its result. The ledger outlives the answer and may be passed
+//! on, so it keeps no signature.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ impl Ids {
     }
 }
 
-/// An id that holds a link is kept without what grants access there, and with a hash, so that two ids stay two.
+/// An id that contains a link is kept without credentials, and with a hash, so that different ids stay different.
 fn id(id: &str) -> String {
     match redact_presigned(id) {
         Cow::Borrowed(id) => id.to_owned(),
@@ -46,7 +46,7 @@ pub(super) fn response(hidden: &Hidden, received: &Received, outcome: &Outcome) 
     if cut == response && redact_presigned(&response) == response {
         return response;
     }
-    // A cut through the text could go through a number or an escape: what is left would be no JSON.
+    // A cut in the JSON text could damage a number or an escape sequence, so the values are cut.
     match serde_json::from_str(&response) {
         Ok(value) => hidden.value(value).to_string(),
         Err(_) => hidden.secrets().shown(&response),

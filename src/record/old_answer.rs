@@ -1,4 +1,4 @@
-//! An answer that is given again, made from the recorded one (R-004-38, C-38).
+//! Repeats a recorded answer (R-004-38, C-38).
 
 use crate::{
     envelope::read_response,
@@ -13,7 +13,7 @@ use crate::{
 const CUT_LINKS: &str = "Signed links and credentials of the result were cut (`***`): no record keeps them. To have them anew, send the task \
      again with `salt`.";
 
-/// An answer from the ledger: what was said then, with what was just seen of it (R-004-39, C-38).
+/// The outcome that repeats a recorded answer, with the link of the repetition (R-004-39, C-38).
 pub(super) fn old_answer(answered: Answered) -> Outcome {
     let Answered {
         how,
@@ -99,7 +99,7 @@ pub(super) fn old_answer(answered: Answered) -> Outcome {
     outcome
 }
 
-/// There is no answer to give again.
+/// Makes the outcome a failure: the old answer cannot be repeated.
 fn give_up(outcome: &mut Outcome, why: &str) {
     outcome.state = State::Failed;
     outcome.produced.clear();

@@ -1,5 +1,5 @@
-//! Doing a recorded step again, to see whether it comes out the same: in a session of its own, and never
-//! what happens in the world.
+//! Performs a recorded step again in a session of its own, and compares the results. Once-only calls are never
+//! repeated.
 
 use camino::Utf8Path;
 use serde::Serialize;
@@ -19,13 +19,12 @@ use crate::{
 
 use super::{Project, ask::worst};
 
-/// A run that did a task.
 pub(crate) struct Ran {
     pub(crate) operation: OperationId,
     pub(crate) outcome: Outcome,
 }
 
-/// What came of it.
+/// The result of a replay.
 #[derive(Debug)]
 pub(crate) enum Repeated {
     /// Nothing ran, for this reason.
@@ -35,18 +34,18 @@ pub(crate) enum Repeated {
     Compared(Comparison),
 }
 
-/// The old answer beside the new one.
+/// A comparison of the old answer with the new one.
 #[derive(Debug)]
 pub(crate) struct Comparison {
-    /// What doing it twice means.
+    /// What performing the step twice means.
     pub(crate) effects: Effects,
-    /// The session it was done in.
+    /// The session of the replay.
     pub(crate) session_id: String,
     pub(crate) same: Vec<String>,
     pub(crate) differs: Vec<Differing>,
 }
 
-/// Something that came out otherwise.
+/// A difference between the two answers.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Differing {
     pub(crate) what: String,
@@ -54,7 +53,7 @@ pub(crate) struct Differing {
     pub(crate) now: String,
 }
 
-/// Does the step of a row again: `run` performs a task without reuse.
+/// Performs the step of a row again: `run` performs a task without reuse.
 pub(crate) fn repeat(
     row: &Row,
     project: &Project,
@@ -95,15 +94,15 @@ pub(crate) fn repeat(
     Repeated::Compared(found)
 }
 
-/// What is to be sent.
-struct Once {
+/// The task of a replay.
+struct Replay {
     task: Value,
     session_id: String,
     effects: Effects,
 }
 
-/// The task of a row, in a session of its own; or why it must not or cannot be done again.
-fn again(row: &Row, project: &Project, host: &Host) -> Result<Once, String> {
+/// The task of a row in a new session, or why the step must not or cannot be performed again.
+fn again(row: &Row, project: &Project, host: &Host) -> Result<Replay, String> {
     let action = row.action_type.as_deref().unwrap_or_default();
     if row.state.is_none() {
         return Err("it was recorded before oneact, and how it was done is not known".to_owned());
@@ -113,7 +112,7 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Once, String> {
     let unreadable = |_| "its request cannot be read; `oneact verify` says whether it was changed";
     let request: Value = serde_json::from_str(text).map_err(unreadable)?;
     let each = match action {
-        // Undoing is no capability, and happens in the world.
+        // A rollback is no capability, and must not happen twice.
         "rollback" => Vec::new(),
         ids => natures(ids, project)?,
     };
@@ -149,14 +148,14 @@ fn again(row: &Row, project: &Project, host: &Host) -> Result<Once, String> {
     if let Some(dispatch) = task.get_mut("dispatch").and_then(Value::as_object_mut) {
         dispatch.extend(words.map(|words| ("action".to_owned(), words)));
     }
-    Ok(Once {
+    Ok(Replay {
         task,
         session_id,
         effects,
     })
 }
 
-/// What the capabilities of a row do by today's catalog.
+/// The nature of a row's capabilities in the present catalog.
 fn natures(ids: &str, project: &Project) -> Result<Vec<(String, Nature)>, String> {
     let catalog = Catalog::load(&project.catalog).map_err(|error| error.to_string())?;
     let tables = catalog.tables().map_err(|error| error.to_string())?;
@@ -165,7 +164,7 @@ fn natures(ids: &str, project: &Project) -> Result<Vec<(String, Nature)>, String
     each.map_err(|failure| failure.message)
 }
 
-/// The recorded arguments without those that oneact fills itself.
+/// The recorded arguments without those that oneact fills in.
 fn parameters(
     args: Option<&Value>,
     each: &[(String, Nature)],
@@ -206,14 +205,14 @@ fn holds_cut(value: &Value) -> bool {
     }
 }
 
-/// Names that differ between any two runs: of a session and of an operation.
+/// The ids of the session and the operation, which differ between any two runs.
 struct Names<'a> {
     new: [&'a str; 2],
     old: [&'a str; 2],
 }
 
 impl Names<'_> {
-    /// A value of the new run, with the names of the old one.
+    /// A value of the new run, with the ids of the old one.
     fn of_old(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
@@ -250,7 +249,7 @@ impl Comparison {
         let now = outcome.failure.as_ref().map(|failure| failure.fault.name());
         self.add("how it ended", &ended(row.fault.as_deref()), &ended(now));
         let made = row.made();
-        // The file of a large result is compared as the result.
+        // A large result in a file is compared as the result, not as a file.
         for made in made.iter().filter(|made| made.is_asset()) {
             let mut produced = outcome.produced.iter();
             let now = produced.find(|produced| produced.ref_id.as_str() == made.ref_id);
@@ -269,7 +268,7 @@ impl Comparison {
         let then = old.and_then(|old| old.result_data).unwrap_or_default();
         let now = outcome.result_data.as_ref();
         let mut now = now.map(|data| names.of_old(data)).unwrap_or_default();
-        // The record keeps no signature of a link.
+        // The ledger keeps no signature of a link.
         redact_value(&mut now);
         self.results(&then, &now);
     }
@@ -286,7 +285,7 @@ impl Comparison {
         }
     }
 
-    /// Results by canonical JSON: of objects each key for itself.
+    /// Compares results as canonical JSON, and objects key by key.
     fn results(&mut self, then: &Value, now: &Value) {
         let (Value::Object(old), Value::Object(new)) = (then, now) else {
             if !(then.is_null() && now.is_null()) {

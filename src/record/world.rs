@@ -1,4 +1,4 @@
-//! What the ledger may see of the world: whether files are still what they were, and the time.
+//! The ledger's view of the world: whether files have changed, and the time.
 
 use camino::Utf8Path;
 use jiff::{Span, Timestamp, civil::DateTime, tz::TimeZone};
@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Here<'a> {
     pub(super) root: &'a Utf8Path,
     pub(super) host: &'a Host,
-    /// Whether files may be read on.
+    /// Whether reading may continue.
     pub(super) go_on: GoOn<'a>,
 }
 
@@ -26,7 +26,7 @@ impl World for Here<'_> {
         still(seen, &uri, self.root, links, self.go_on)
     }
 
-    /// S3's presigned links say when they were signed, and for how long.
+    /// Presigned S3 URLs state when they were signed, and for how long.
     fn expires(&self, uri: &str) -> Option<Timestamp> {
         let query = uri.split_once('?')?.1;
         let value = |name: &str| {

@@ -1,8 +1,8 @@
-//! The records of the ledger's tables: the columns, their types, the field that each holds, and the rules that a
-//! record must keep. Every list of columns in a statement is made from these tables.
+//! The columns of the ledger's tables: their types, the field that each one holds, and the rules for a record. The
+//! lists of columns in statements are made from them.
 //!
-//! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration. The text of the first
-//! SQLite schema, which cannot change, calls the rules `store/rules.rs`.
+//! A new column of `agent_actions` needs a line of [`Row::COLUMNS`], a field of [`Row`] and a migration. The first
+//! SQLite schema, whose text cannot change, calls the rules `store/rules.rs`.
 
 use serde::de::IgnoredAny;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ pub(crate) struct Column<R: 'static> {
 /// Finds the field in a record.
 type Access<R> = fn(&mut R) -> &mut dyn Field;
 
-/// Whether the link of a row seals the column, so that a change can be noticed.
+/// Whether the link of a row seals the column, so that a change can be detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sealed {
     Yes,
@@ -37,8 +37,8 @@ pub(crate) enum Sealed {
 enum Kind {
     Text,
     Uuid,
-    /// A received id, which need not be a UUID. PostgreSQL has a UUID derived from it, and the id itself in `…_key` if it
-    /// is no UUID.
+    /// A received id, which need not be a UUID. PostgreSQL has a UUID derived from it, and the id itself in
+    /// `…_key` if it is no UUID.
     Id,
     /// An id that PostgreSQL always has in `…_key` as well.
     Key,
@@ -51,11 +51,11 @@ enum Kind {
     Score,
 }
 
-/// Which requests and answers are read.
+/// How requests and answers are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Payloads {
     Kept,
-    /// The `jsonb` in PostgreSQL, where it differs from the text: then the hash does not match.
+    /// In PostgreSQL the `jsonb`, if it differs from the text: then the hash does not match.
     Checked,
     /// None, because they may be large.
     Left,
@@ -63,13 +63,13 @@ pub(super) enum Payloads {
 
 /// A record that is one row of a table.
 pub(crate) trait Record: Clone + Default + 'static {
-    /// In the order in which SQLite's table has them.
+    /// In the order of SQLite's table.
     const COLUMNS: &'static [Column<Self>];
 
     fn table(engine: Engine) -> &'static str;
 
-    /// Checks a record before it is added. PostgreSQL has the same rules as constraints, because other programs may
-    /// write to it.
+    /// Checks a record before it is added. PostgreSQL has the same rules as constraints, because other programs
+    /// may write to it.
     fn rule(&self) -> Rule {
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Record for Row {
         engine.choose(["agent_actions", "public.agent_actions"])
     }
 
-    /// Rows from before oneact may hold what was written then.
+    /// The payloads of rows from before oneact are not checked.
     fn rule(&self) -> Rule {
         let linked = self.state.is_some() == self.seq.is_some();
         must(linked, "a row has a state and a link, or neither")?;
@@ -358,8 +358,8 @@ impl<R> Column<R> {
         }
     }
 
-    /// The value of the field from the value that was read. If PostgreSQL's two columns of an id do not match, it is the
-    /// UUID.
+    /// The value of the field from the value that was read. If PostgreSQL's two columns of an id do not match, the
+    /// UUID counts.
     fn received(&self, engine: Engine, value: Value) -> Value {
         match (engine, self.kind, value) {
             (Engine::Postgres, Kind::Id | Kind::Key, Value::Text(both)) => {

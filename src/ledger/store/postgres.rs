@@ -1,8 +1,8 @@
 //! A ledger in PostgreSQL, for many machines.
 //!
-//! Every writing transaction first takes an advisory lock, so there is one writer at a time. The owner of a claim holds
-//! another advisory lock as long as its connection lives. That lock belongs to the session, so a pooler that gives
-//! every transaction another connection cannot be used.
+//! Every writing transaction first takes an advisory lock, so there is one writer at a time. The owner of a claim
+//! holds another advisory lock as long as its connection lives. That lock belongs to the session, so a pooler that
+//! gives every transaction another connection cannot be used.
 
 mod line;
 mod migrate;
@@ -30,13 +30,13 @@ const CLAIM: i64 = 1 << 62;
 pub(crate) struct PostgresStore {
     target: Target,
     line: Line,
-    /// The claims whose lock we hold.
+    /// The claims whose lock this process holds.
     holds: Vec<Seq>,
 }
 
 impl PostgresStore {
-    /// Opens the ledger in a database, `postgres://user@host/name`. For [`Wish::Write`], its tables are made or brought
-    /// up to date first. Tables of another program are refused.
+    /// Opens the ledger in a database, `postgres://user@host/name`. For [`Wish::Write`], its tables are made or
+    /// brought up to date first. Tables of another program are refused.
     pub(crate) fn open(uri: &str, wish: Wish) -> Result<Self, StoreError> {
         let target = Target::parse(uri)?;
         let (line, versions) = Line::open(&target, migrate::VERSIONS)?;
@@ -48,7 +48,8 @@ impl PostgresStore {
         })
     }
 
-    /// Runs a first statement, which changes nothing. If the connection is lost, it is run once more over a new one.
+    /// Runs a first statement, which changes nothing. If the connection is lost, the statement is run once more
+    /// over a new one.
     fn start<T>(&mut self, ask: impl Fn(&Line) -> Result<T, Failure>) -> Result<T, StoreError> {
         let failure = match ask(&self.line) {
             Ok(value) => return Ok(value),
@@ -124,8 +125,8 @@ impl Store for PostgresStore {
     }
 }
 
-/// The statements that begin a transaction. A writing one is READ COMMITTED, whatever the default of the database: a
-/// snapshot from before the lock was granted would not show what other writers have written.
+/// The statements that begin a transaction. A writing one is READ COMMITTED, whatever the default of the database:
+/// a snapshot from before the lock was granted would not show what other writers have written.
 fn begin(access: Access) -> String {
     let wait = match access {
         Access::Read => return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY".to_owned(),
@@ -139,7 +140,7 @@ fn begin(access: Access) -> String {
 
 const TAKE: &str = "SELECT pg_catalog.pg_try_advisory_lock($1)";
 
-/// This does not take the lock, so two processes that ask at once do not see each other.
+/// This query does not take the lock, so two processes that ask at once do not disturb each other.
 const LOOK: &str = "SELECT 1 FROM pg_catalog.pg_locks \
     WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1::oid AND objid = $2::oid \
     AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) LIMIT 1";
@@ -152,7 +153,7 @@ fn lock(claim: Seq) -> i64 {
 struct Inside<'a> {
     line: &'a Line,
     place: &'a str,
-    /// The error of a step. After it, nothing can be kept.
+    /// The error of a step. After it, the transaction cannot be committed.
     failed: Option<String>,
     is_open: bool,
 }

@@ -9,14 +9,14 @@ use super::{
 };
 use crate::ledger::record::{Row, Seq};
 
-/// A question for rows of `agent_actions`, for either database. Without another order, the newest row comes first.
+/// A query for rows of `agent_actions`, for either database. Without another order, the newest row comes first.
 #[derive(Debug, Clone)]
 pub(crate) struct Which {
-    /// All of these must hold, in SQLite and in PostgreSQL.
+    /// The conditions, which must all hold: for SQLite, and for PostgreSQL.
     conditions: [Vec<Condition>; 2],
-    /// In SQLite and in PostgreSQL.
+    /// For SQLite, and for PostgreSQL.
     order: [String; 2],
-    /// The index that SQLite uses. Without one it chooses.
+    /// The index that SQLite must use. Without one, it chooses.
     index: Option<&'static str>,
     pub(super) payloads: Payloads,
 }
@@ -39,7 +39,7 @@ impl Which {
         }
     }
 
-    /// The rows of a session, by their steps. Rows of other programs may have none.
+    /// The rows of a session, in the order of their steps. Rows of other programs may have no step.
     pub(crate) fn session(id: &str) -> Self {
         Self::newest()
             .within(Some(id))
@@ -59,20 +59,19 @@ impl Which {
         Self::latest(session_id).and("step_index = ?", number)
     }
 
-    /// The answers for a task.
     pub(crate) fn task(session_id: &str, task_id: &str) -> Self {
         Self::newest()
             .within(Some(session_id))
             .and("task_id = ?", task_id)
     }
 
-    /// The answers for a task whose runs came to an end.
+    /// The answers for a task whose runs ended.
     pub(crate) fn runs(session_id: &str, task_id: &str) -> Self {
         let states = "state IN ('done', 'partial', 'failed', 'rolled_back', 'cancelled')";
         Self::task(session_id, task_id).both([states; 2], None)
     }
 
-    /// The answers to the delivery that has this key of the caller.
+    /// The answers to the delivery with this idempotency key.
     pub(crate) fn key(session_id: &str, idempotency_key: &str) -> Self {
         Self::newest()
             .within(Some(session_id))
@@ -96,8 +95,8 @@ impl Which {
         }
     }
 
-    /// Those answers that say something new about a delivery: no replays, and no ends without a result. The index of
-    /// this name holds only these. SQLite uses it only where the condition has the index's own words.
+    /// The answers with a result of their own: no replays, and no ends without a result. The index holds only
+    /// these. SQLite uses it only if the condition has the index's own wording.
     fn results(self, index: &'static str) -> Self {
         let states = [
             "instr('|done|partial|failed|rolled_back|reused|suppressed|', state)",
@@ -111,7 +110,7 @@ impl Which {
 
     /// The rows whose operation id begins with `text`. Those of the operation `text` itself come first.
     pub(crate) fn operation(text: &str) -> Self {
-        // What begins with a text is less than that text with the last character after it.
+        // A text with this prefix is less than the prefix with the last code point after it.
         let begins = [
             "operation_id >= ? AND operation_id < ? || char(1114111)",
             "operation_id >= ? AND operation_id < ? || chr(1114111)",
@@ -186,7 +185,7 @@ impl Which {
         }
     }
 
-    /// Of these rows, those of a session, if there is one.
+    /// Restricts the query to a session, if one is given.
     pub(crate) fn within(self, session_id: Option<&str>) -> Self {
         let session = [
             "session_id = ?",
@@ -238,7 +237,7 @@ impl Which {
         (text, values)
     }
 
-    /// What must hold of each row, and its values.
+    /// The condition for each row, and its values.
     fn condition(&self, engine: Engine) -> (String, Vec<Value>) {
         let mut values = Vec::new();
         let mut all = vec!["TRUE".to_owned()];
@@ -257,7 +256,7 @@ impl Tx<'_> {
         let at_home = match (row.state, self.engine) {
             (None, _) => self.head()?.is_none(),
             (Some(_), Engine::Sqlite) => self.session(&row.session_id)?.is_some(),
-            // A trigger refuses it.
+            // A trigger checks this.
             (Some(_), Engine::Postgres) => true,
         };
         let why = "a row is of a session, or of before the first link";
@@ -271,9 +270,9 @@ impl Tx<'_> {
             let found = self.chosen(&columns, which, most)?;
             return self.records(found);
         }
-        // Most questions of a run find nothing, and SQLite takes long to compile a statement that reads a whole row.
-        // So the first statement finds the numbers of the rows, and the second one reads them. An index that was
-        // changed may have led to them: the second one asks each row itself.
+        // Most queries of a run find nothing, and SQLite takes long to compile a statement that reads a whole row.
+        // So the first statement finds the numbers of the rows, and the second one reads them. The second one
+        // checks the condition again, because the index may have been changed.
         let (condition, mut values) = which.condition(self.engine);
         let whole = format!(
             "SELECT {columns} FROM agent_actions WHERE {condition} AND rowid = ?{}",
@@ -338,7 +337,6 @@ impl Tx<'_> {
         Ok(found.map(|row| row.id))
     }
 
-    /// The number of answers of a session.
     pub(crate) fn answers(&mut self, session_id: &str) -> Result<u64, StoreError> {
         self.number(
             [
@@ -352,8 +350,8 @@ impl Tx<'_> {
 
     /// The number that the next answer of a session gets.
     pub(crate) fn next_step(&mut self, session_id: &str) -> Result<u64, StoreError> {
-        // The number follows our own last one: other programs may write rows, too. The first of ours follows the
-        // rows before it, except for numbers that are too large to be counts.
+        // The number follows oneact's own last one, because other programs may write rows, too. The first one
+        // follows the rows before it, except for numbers that are too large to be counts.
         self.number(
             [
                 "SELECT COALESCE((SELECT max(step_index) FROM agent_actions WHERE session_id = ?1 AND seq IS NOT NULL), \
@@ -369,7 +367,7 @@ impl Tx<'_> {
         )
     }
 
-    /// These columns of the rows.
+    /// Reads these columns of the rows.
     fn chosen(
         &mut self,
         columns: &str,
@@ -387,7 +385,7 @@ impl Tx<'_> {
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    /// Changes a row, whose id is the first value. It is refused where no row fulfils the condition.
+    /// Changes a row, whose id is the first value. The change is refused if the row does not fulfil the condition.
     fn change(
         &mut self,
         row_id: &str,
@@ -409,7 +407,7 @@ impl Tx<'_> {
     }
 }
 
-/// The first value of each row as a number; 0 where it is none.
+/// The first value of each row as a number, or 0.
 fn numbers(found: Vec<Vec<Value>>) -> Vec<u64> {
     let number = |value| match value {
         Value::Int(number) => u64::try_from(number).unwrap_or_default(),
@@ -419,7 +417,7 @@ fn numbers(found: Vec<Vec<Value>>) -> Vec<u64> {
     first.map(number).collect()
 }
 
-/// The first or the last UUID that begins with `beginning`; none where no UUID does.
+/// The first (`0`) or the last (`f`) UUID that begins with `beginning`; none if no UUID does.
 fn filled(beginning: &str, digit: char) -> Option<String> {
     let beginning = beginning.to_ascii_lowercase();
     let dashes = [8, 13, 18, 23];

@@ -14,13 +14,12 @@ pub(super) trait Sql {
     /// Ends the transaction and keeps its changes.
     fn commit(self: Box<Self>) -> Result<(), StoreError>;
 
-    /// The first difference to a database that this program makes, where that can be known.
+    /// The first difference from a database that this program makes, if it can be found.
     fn flaw(&mut self) -> Result<Option<String>, StoreError> {
         Ok(None)
     }
 }
 
-/// The dialect of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engine {
     Sqlite,
@@ -36,8 +35,8 @@ impl Engine {
         }
     }
 
-    /// Names the index that a statement uses. SQLite compiles it in two thirds of the time, because it does not weigh
-    /// other indexes.
+    /// Names the index that a statement uses. SQLite compiles it in two thirds of the time, because it does not
+    /// weigh other indexes.
     pub(super) fn indexed_by(self, index: &str) -> String {
         match self {
             Self::Sqlite => format!("INDEXED BY {index}"),
@@ -57,7 +56,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The lower limit for a number. 0 includes negative numbers, so that nothing can hide before the first link.
+    /// The lower limit for a number. 0 includes negative numbers, so that no row can hide before the first link.
     pub(super) fn since(number: u64) -> Self {
         match number {
             0 => Self::Int(i64::MIN),
@@ -105,9 +104,9 @@ pub(super) enum Writer {
 
 /// A field of a record that a column holds.
 pub(super) trait Field {
-    /// Takes the value that was read, or says what is wrong with it.
+    /// Stores the value that was read, or says what is wrong with it.
     fn put(&mut self, value: Value, writer: Writer) -> Result<(), String>;
-    /// Returns the value that is written, and leaves nothing.
+    /// Takes the value out, to be written.
     fn take(&mut self) -> Value;
 }
 
@@ -219,7 +218,7 @@ impl Field for Option<RowState> {
     }
 }
 
-/// A field with a word of a list.
+/// A field that is stored as a word of a list.
 trait Word: Serialize + DeserializeOwned {}
 
 impl Word for ClaimState {}

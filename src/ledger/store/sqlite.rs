@@ -1,7 +1,7 @@
 //! The ledger in one SQLite file, for one machine.
 //!
-//! Every run opens the file, so opening reads little: whose file it is, and its version. Beside it are SQLite's `-wal` and
-//! `-shm`, and `.lock`. In `.lock`, one byte is locked for each claim whose owner is alive.
+//! Every run opens the file, so opening reads little: which program's file it is, and its version. Beside it are
+//! SQLite's `-wal` and `-shm`, and `.lock`. In `.lock`, one byte is locked for each claim whose owner is alive.
 
 mod files;
 mod migrate;
@@ -36,7 +36,7 @@ pub(crate) struct SqliteStore {
     set_for: Durability,
     /// The lock file. The first use opens it.
     lock: Option<RangeLock>,
-    /// The claims whose lock we hold. The kernel does not show us our own locks.
+    /// The claims whose lock this process holds. The kernel does not report a process's own locks to it.
     held: BTreeSet<Seq>,
 }
 
@@ -45,23 +45,23 @@ pub(crate) struct SqliteStore {
 enum Journal {
     /// The write-ahead file, which every opening reads.
     WriteAhead,
-    /// Another one, where the file system does not support that, or nothing is to be written.
+    /// Another one, because the file system does not support that, or nothing is written.
     Other,
 }
 
-/// The length, in pages, from which opening moves the write-ahead file into the database. Then it is written from its
-/// beginning again: every opening reads all of it, and overwriting is faster than appending.
+/// The length, in pages, from which an opening checkpoints the write-ahead file. SQLite then overwrites the file,
+/// which is faster than appending, and keeps it short for the openings, which read all of it.
 const LONG: u64 = 128;
 
-/// The length, in bytes, from which the next writing transaction moves the write-ahead file and makes it empty.
+/// The length, in bytes, from which the next writing transaction checkpoints and truncates the write-ahead file.
 const TOO_LONG: u64 = 8 << 20;
 
 /// The longest wait for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl SqliteStore {
-    /// Opens the ledger at `path`. For [`Wish::Write`], it is made where there is none, and migrated from an earlier
-    /// version or from specification 004's own table.
+    /// Opens the ledger at `path`. [`Wish::Write`] creates a missing one, and migrates an earlier version or
+    /// specification 004's own table.
     pub(crate) fn open(path: &Utf8Path, wish: Wish) -> Result<Self, StoreError> {
         let files = Files::of(path);
         files.are_plain(path)?;
@@ -75,7 +75,7 @@ impl SqliteStore {
             files,
         };
         if wish != Wish::Read && store.written_ahead() > LONG {
-            store.move_ahead("RESTART");
+            store.checkpoint("RESTART");
         }
         Ok(store)
     }
@@ -99,7 +99,7 @@ impl SqliteStore {
 
     /// Sets what the next transaction must survive.
     fn set_for(&mut self, durability: Durability) -> Result<(), StoreError> {
-        // Only the write-ahead file stays consistent when its end is lost.
+        // Only with the write-ahead file does the database stay consistent when the last writes are lost.
         let durability = match self.journal {
             Journal::WriteAhead => durability,
             Journal::Other => Durability::Disk,
@@ -116,9 +116,9 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Moves the write-ahead file into the database, in that mode of SQLite. If another process prevents it, the next
+    /// Checkpoints the write-ahead file in the mode `way` of SQLite. If another process prevents this, the next
     /// run does it.
-    fn move_ahead(&mut self, way: &str) {
+    fn checkpoint(&mut self, way: &str) {
         if self.journal == Journal::Other || self.set_for(Durability::Disk).is_err() {
             return;
         }
@@ -127,7 +127,7 @@ impl SqliteStore {
             .conn
             .busy_timeout(Duration::ZERO)
             .and_then(|()| self.conn.query_row(&text, [], |_| Ok(())));
-        // The patience is restored in any case.
+        // The time-out is restored in any case.
         let patient = self.conn.busy_timeout(PATIENCE);
         if let Err(error) = moved.and(patient) {
             tracing::debug!(ledger = self.files.place(), %error, "the write-ahead file stays");
@@ -145,7 +145,7 @@ impl Store for SqliteStore {
             Access::Read => TransactionBehavior::Deferred,
             Access::Write(durability) => {
                 if self.files.write_ahead_length() > TOO_LONG {
-                    self.move_ahead("TRUNCATE");
+                    self.checkpoint("TRUNCATE");
                 }
                 self.set_for(durability)?;
                 TransactionBehavior::Immediate
@@ -195,7 +195,7 @@ impl Store for SqliteStore {
         }
         let theirs = match &self.lock {
             Some(lock) => lock.is_theirs(claim),
-            // Looking does not make the file.
+            // This check does not create the file.
             None => match open_plain(self.files.lock(), File::options().read(true)) {
                 Ok(file) => RangeLock::new(file).is_theirs(claim),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -1,4 +1,4 @@
-//! A transaction. Each of its steps is one small question or change, written once for both databases.
+//! A transaction. Each of its steps is one small query or change, written once for both databases.
 
 use std::cell::OnceCell;
 
@@ -22,7 +22,7 @@ pub(crate) struct Tx<'a> {
     session: Option<Session>,
 }
 
-/// The links that decide something about a request. SQLite uses the index only where this is the index's own wording.
+/// The links that decide something about a request. SQLite uses the index only if this is the index's own wording.
 const DECIDES: &str = "event NOT IN ('replayed', 'reused', 'suppressed')";
 
 impl<'a> Tx<'a> {
@@ -54,7 +54,7 @@ impl<'a> Tx<'a> {
 
     /// Adds a link. It is refused unless it is the next one of the chain.
     pub(crate) fn append(&mut self, link: &Link) -> Result<(), StoreError> {
-        // In PostgreSQL a trigger refuses it.
+        // In PostgreSQL, a trigger checks this.
         if self.engine == Engine::Sqlite {
             let next = match self.head()? {
                 Some(last) => link.seq == last.seq + 1 && link.prev_hash == last.entry_hash,
@@ -96,7 +96,7 @@ impl<'a> Tx<'a> {
         Err(self.damaged(format!("link {} was changed", link.seq)))
     }
 
-    /// What makes SQLite read links by their number from the table itself, whatever indexes somebody has added.
+    /// The clause that makes SQLite read links from the table itself, whatever indexes another program added.
     fn table(&self) -> &'static str {
         self.engine.choose(["NOT INDEXED", ""])
     }
@@ -139,7 +139,7 @@ impl<'a> Tx<'a> {
             ],
         )?;
         links.reverse();
-        // An index led to them, which may have been changed.
+        // The index that led to them may have been changed.
         for link in &links {
             if link.session_id != session_id || !link.tells_of(request_hash) {
                 return Err(self.misled(&format!("link {}", link.seq)));
@@ -148,7 +148,7 @@ impl<'a> Tx<'a> {
         links.into_iter().map(|link| self.whole(link)).collect()
     }
 
-    /// Whether any link records that something was asked in that session.
+    /// Whether any link records a request in that session.
     pub(crate) fn is_used(&mut self, session_id: &str) -> Result<bool, StoreError> {
         let found: Option<Head> = self.one(
             "WHERE session_id = ?1 AND event NOT IN ('genesis', 'keyed') LIMIT 1",
@@ -158,7 +158,7 @@ impl<'a> Tx<'a> {
     }
 
     /// The first link of a session after `seq` that begins or ends something which may change what later reads
-    /// see. Links of the operation `but` are left out.
+    /// return. Links of the operation `but` are left out.
     pub(crate) fn changed_since(
         &mut self,
         seq: Seq,
@@ -194,7 +194,7 @@ impl<'a> Tx<'a> {
         Ok(self.session.clone())
     }
 
-    /// Opens a session. It is refused where the session is open already.
+    /// Opens a session. It is refused if the session is open already.
     pub(crate) fn open_session(&mut self, session: &Session) -> Result<(), StoreError> {
         self.insert_record(session)?;
         self.session = Some(session.clone());
@@ -206,24 +206,21 @@ impl<'a> Tx<'a> {
         self.page("", from, most)
     }
 
-    /// The session that was opened last.
     pub(crate) fn newest_session(&mut self) -> Result<Option<Session>, StoreError> {
         self.one("ORDER BY seq DESC LIMIT 1", &[])
     }
 
     // --- the database ---
 
-    /// The ledger, for people.
     pub(crate) fn place(&self) -> &str {
         self.place
     }
 
-    /// The first thing in the database that this program does not make so, where that can be known.
     pub(crate) fn flaw(&mut self) -> Result<Option<String>, StoreError> {
         self.db.flaw()
     }
 
-    /// The error that an index leads to something else than was asked for.
+    /// The error that an index led to a wrong record.
     pub(super) fn misled(&self, to: &str) -> StoreError {
         self.damaged(format!("an index leads to {to}, which is another one"))
     }
@@ -244,7 +241,7 @@ impl<'a> Tx<'a> {
         self.all("ORDER BY seq", &[])
     }
 
-    /// Writes a claim in the place of the one with the same key.
+    /// Writes a claim, and replaces the one with the same key.
     pub(crate) fn put_claim(&mut self, claim: &Claim) -> Result<(), StoreError> {
         let (mut text, values) = columns::insert(self.engine, claim);
         match self.engine {
@@ -274,7 +271,7 @@ impl<'a> Tx<'a> {
 
     // --- the key for hashes of secrets ---
 
-    /// The key, once it was written.
+    /// The key; none until it is made.
     pub(crate) fn secret_key(&mut self) -> Result<Option<[u8; 32]>, StoreError> {
         let table = self.keys();
         let text = format!("SELECT key FROM {table} WHERE name = 'secrets'");
@@ -286,7 +283,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// The SHA-256 of the key. In PostgreSQL this can be read by those who may not read the key.
+    /// The SHA-256 of the key. In PostgreSQL, users who may not read the key may read this.
     pub(crate) fn secret_key_sha256(&mut self) -> Result<Option<String>, StoreError> {
         if self.engine == Engine::Sqlite {
             return Ok(self.secret_key()?.map(sha256));
@@ -300,14 +297,14 @@ impl<'a> Tx<'a> {
     pub(crate) fn keyed(&mut self) -> Result<Option<Link>, StoreError> {
         let mut found = self.one("WHERE event = 'keyed' ORDER BY seq LIMIT 1", &[])?;
         if found.is_none() && self.engine == Engine::Sqlite {
-            // The index may have lost it. A ledger is asked for a key that it does not have only once.
+            // The index may have lost the link. Only a ledger without a key needs this full search.
             let all = "NOT INDEXED WHERE event = 'keyed' ORDER BY seq LIMIT 1";
             found = self.one(all, &[])?;
         }
         found.map(|link| self.whole(link)).transpose()
     }
 
-    /// Writes the key. It is refused where there is one already.
+    /// Writes the key. It is refused if there is one already.
     pub(crate) fn put_secret_key(&mut self, key: &[u8; 32]) -> Result<(), StoreError> {
         let table = self.keys();
         let text = format!("INSERT INTO {table} (name, key) VALUES ('secrets', ?1)");

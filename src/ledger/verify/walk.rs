@@ -15,7 +15,7 @@ use crate::ledger::{
     store::{StoreError, Tx, Which},
 };
 
-/// Links and rows that are read in one transaction. Rows may be large.
+/// The numbers of links and rows that one transaction reads. Rows may be large.
 const LINKS: usize = 512;
 const ROWS: usize = 32;
 
@@ -40,17 +40,17 @@ fn stop(link: Option<Seq>, good: Option<Seq>, what: Damage) -> Result<(), Stop> 
 pub(super) struct Walk {
     next: Seq,
     prev_hash: String,
-    /// What others remember, in ascending order, and how many of these were met.
+    /// The copies of links, in ascending order. `met` counts those that were compared.
     remembered: Vec<(Note, Whose)>,
     met: usize,
-    /// The last link that somebody remembers.
+    /// The last link that a copy confirms.
     confirmed: Option<Seq>,
-    /// Rows that a link says were pruned.
+    /// The rows that links record as pruned.
     pruned: HashSet<String>,
-    /// Rows without request or response, for which no link about pruning was met yet.
+    /// Rows without request or response, and so far without a link that prunes them.
     bare: HashMap<String, (Seq, Part)>,
     opened: Opened,
-    /// SHA-256 of the key for secrets, by its link. The key is made once.
+    /// SHA-256 of the key for secrets, as its link states it. The key is made once.
     key: Option<String>,
     verdict: Verdict,
 }
@@ -84,7 +84,7 @@ impl Walk {
     pub(super) fn page(&mut self, tx: &mut Tx<'_>) -> Result<ControlFlow<()>, Stop> {
         let mut links = tx.links(self.next, LINKS)?;
         let rows = tx.rows(&Which::since(self.next), ROWS)?;
-        // These links cannot have opened more.
+        // These links cannot have opened more sessions.
         let sessions = tx.sessions(self.next, LINKS)?;
         let ended = links.is_empty();
         if rows.len() == ROWS {
@@ -175,7 +175,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Checks that the link is the one that others remember.
+    /// Checks the link against its copies.
     fn recall(&mut self, link: &Link) -> Result<(), Stop> {
         while let Some((note, whose)) = self.remembered.get(self.met) {
             if note.seq != link.seq {
@@ -194,7 +194,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Checks that the row of a link is what the link says.
+    /// Checks that the row of a link matches the link.
     fn row(&mut self, body: &Body, row: Option<&Row>) -> Result<(), Stop> {
         let (seal, row) = match (&body.row, row) {
             (None, None) => return Ok(()),
@@ -232,7 +232,7 @@ impl Walk {
             return Ok(());
         };
         self.verdict.pruned += 1;
-        // Where the repeated answer was pruned before, only the request can be recorded again.
+        // If the repeated answer was pruned before, the repetition has only the request.
         let source = row.reused_from.as_ref();
         let was_gone =
             row.request.is_some() && source.is_some_and(|source| self.pruned.contains(source));
@@ -242,7 +242,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Checks that the session which a link opened is what the link says.
+    /// Checks that the session which a link opened matches the link.
     fn session(&self, said: Option<Session>, session: Option<&Session>) -> Result<(), Stop> {
         match (said, session) {
             (None, None) => Ok(()),
@@ -261,7 +261,7 @@ impl Walk {
         }
     }
 
-    /// Checks that a row which says that it was revoked was revoked by a link.
+    /// Checks that a row which is marked as revoked was revoked by a link.
     fn taken_back(&self, tx: &mut Tx<'_>, row: &Row) -> Result<(), Stop> {
         let Some(by) = row.revoked_by else {
             return Ok(());
@@ -276,7 +276,7 @@ impl Walk {
         self.here(Damage::RevokedByNobody { row })
     }
 
-    /// Checks that nothing is left over.
+    /// Checks what remains after the last link.
     fn end(
         &mut self,
         tx: &mut Tx<'_>,

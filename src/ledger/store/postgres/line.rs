@@ -1,4 +1,4 @@
-//! A connection: how it is opened and asked, how values are sent and received, and what its errors mean. No error
+//! A connection: how it is opened and used, how values are sent and received, and what its errors mean. No error
 //! message contains a part of a password.
 
 use std::{borrow::Cow, error::Error as StdError, future::Future, io, time::Duration};
@@ -16,13 +16,13 @@ use super::{
     uri::{self, Target},
 };
 
-/// Longer than the server may take for a statement. After that time it does not answer any more.
+/// The longest wait for an answer. `statement_timeout` is shorter, so then the server is lost.
 const LONGEST: Duration = Duration::from_secs(45);
 
 const BRIEFLY: Duration = Duration::from_secs(1);
 
-/// The settings of every connection. Either side notices within a minute that the other machine has vanished, and a
-/// process that stops within a transaction delays the others for at most 30 s.
+/// The settings of every connection. Either side notices within a minute that the other machine has vanished, and
+/// a process that stops within a transaction delays the others for at most 30 s.
 const SETTINGS: &str = "SET standard_conforming_strings = on; SET lock_timeout = '5s'; SET statement_timeout = '30s'; \
     SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 15; \
     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; SET tcp_user_timeout = 35000";
@@ -34,7 +34,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Connects within the target's time. Sends the settings and the first question in one round trip.
+    /// Connects within the target's time. Sends the settings and the first query in one round trip.
     pub(super) fn open(
         target: &Target,
         ask: &str,
@@ -59,7 +59,7 @@ impl Line {
         let opened = match connected {
             Ok(Ok(client)) => Ok(Self { client, runtime }),
             Ok(Err(error)) => {
-                // The look-up of a name cannot be ended.
+                // A look-up of a host name cannot be cancelled, so this does not wait for it.
                 runtime.shutdown_background();
                 Err(Failure::Told(error))
             }
@@ -81,7 +81,7 @@ impl Line {
         Ok((line, answer.map_err(Failure::Told)))
     }
 
-    /// Runs statements without an answer, in one round trip.
+    /// Runs statements that return no rows, in one round trip.
     pub(super) fn batch(&self, statements: &str) -> Result<(), Failure> {
         self.wait(self.client.batch_execute(statements))
     }
@@ -121,12 +121,12 @@ async fn connect(
     tls: tokio_postgres_rustls::MakeRustlsConnect,
 ) -> Result<Client, Error> {
     let (client, connection) = config.connect(tls).await?;
-    // It ends with the client.
+    // The connection ends with the client.
     tokio::spawn(connection);
     Ok(client)
 }
 
-/// Whether to try again without TLS: `prefer` uses TLS only where the server has it.
+/// Whether to try again without TLS: `prefer` uses TLS only if the server supports it.
 fn worth_trying_plain(target: &Target, error: &Error) -> bool {
     target.config.get_ssl_mode() == SslMode::Prefer
         && match error.as_db_error() {
@@ -135,7 +135,6 @@ fn worth_trying_plain(target: &Target, error: &Error) -> bool {
         }
 }
 
-/// The values of a row.
 pub(super) fn values_of(row: &Row) -> Result<Vec<Value>, Error> {
     let columns = 0..row.len();
     columns
@@ -167,7 +166,7 @@ fn parameter(value: &Value) -> (Box<dyn ToSql + Sync + '_>, Type) {
     }
 }
 
-/// With `0` after it, it stands for U+0000, which PostgreSQL cannot store; with `1` after it, for itself.
+/// Followed by `0`, it stands for U+0000, which PostgreSQL cannot store; followed by `1`, for itself.
 const MARK: &str = "\u{10FFFD}";
 
 pub(super) fn kept(text: &str) -> Cow<'_, str> {
@@ -180,7 +179,7 @@ pub(super) fn kept(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// A stored text as it was given.
+/// A stored text without these escapes.
 pub(super) fn given(kept: String) -> String {
     if !kept.contains(MARK) {
         return kept;
@@ -198,7 +197,7 @@ pub(super) fn given(kept: String) -> String {
     given
 }
 
-/// Why there was no answer, or an error.
+/// Why a statement failed.
 #[derive(Debug)]
 pub(super) enum Failure {
     Told(Error),
@@ -232,13 +231,13 @@ impl Failure {
         match (self, self.told()) {
             (Self::Silent(time), _) => format!("no answer within {} s", time.as_secs()),
             (_, Some(told)) => told.message().to_owned(),
-            (Self::Told(error), None) => chain(error),
+            (Self::Told(error), None) => with_causes(error),
         }
     }
 }
 
-/// The message of an error with those of its causes, each once.
-fn chain(error: &Error) -> String {
+/// The message of an error and those of its causes, each once.
+fn with_causes(error: &Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -251,13 +250,13 @@ fn chain(error: &Error) -> String {
     words
 }
 
-/// When it went wrong.
+/// The stage in which a statement failed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage<'a> {
     Opening(&'a Target),
     /// Before the commit was sent.
     Working,
-    /// After the commit was sent: it may have been kept.
+    /// After the commit was sent: the transaction may have been kept.
     Keeping,
 }
 
@@ -273,7 +272,7 @@ impl Stage<'_> {
         };
         let (trouble, advice) = match (code, code.get(..2).unwrap_or_default(), self) {
             (_, _, Self::Opening(_)) if is_loss(code) => (Trouble::Busy, ""),
-            // A proxy may have said this. Whether the server kept anything is not known.
+            // A proxy may have said this, so the server may have kept the transaction.
             (_, "08", Self::Keeping) => (Trouble::Unconfirmed, ""),
             // The server itself says that it ends the connection, so it kept nothing.
             _ if is_loss(code) => (Trouble::Lost, ""),
@@ -307,13 +306,13 @@ impl Stage<'_> {
     }
 }
 
-/// Whether the server ends the connection: `admin_shutdown`, `crash_shutdown`, `idle_in_transaction_session_timeout`, or a
-/// connection exception.
+/// Whether the server ends the connection: `admin_shutdown`, `crash_shutdown`,
+/// `idle_in_transaction_session_timeout`, or a connection exception.
 fn is_loss(code: &str) -> bool {
     matches!(code, "57P01" | "57P02" | "25P03") || code.starts_with("08")
 }
 
-/// What to do when no server is reached.
+/// The reason why no server was reached, with a remedy.
 fn remedy(failure: &Failure, why: String) -> String {
     let Failure::Told(error) = failure else {
         return format!("{why}. Check host and port, and whether the server runs");

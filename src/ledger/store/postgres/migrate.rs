@@ -1,4 +1,4 @@
-//! The schema of the PostgreSQL database: how its tables are made and brought up to date.
+//! The schema of the PostgreSQL database: how its tables are created and migrated.
 
 use tokio_postgres::Row;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::ledger::record::Row as Actions;
 
-/// Every opening asks which versions were applied.
+/// The query of every opening: which versions were applied.
 pub(super) const VERSIONS: &str =
     "SELECT version, checksum FROM public.oneact_migrations ORDER BY version";
 
@@ -45,8 +45,8 @@ const INSUFFICIENT_PRIVILEGE: &str = "42501";
 /// A table, function, other object or column of that name exists, or a column has another type.
 const TAKEN: [&str; 5] = ["42P07", "42723", "42710", "42701", "42804"];
 
-/// Makes sure that the tables can be used for `wish`. Only [`Wish::Write`] makes them or brings them up to date.
-/// `versions` is the answer to [`VERSIONS`].
+/// Makes sure that the tables can be used for `wish`. Only [`Wish::Write`] creates or migrates them. `versions` is
+/// the answer to [`VERSIONS`].
 pub(super) fn ensure(
     line: &Line,
     place: &str,
@@ -73,7 +73,7 @@ pub(super) fn ensure(
     }
 }
 
-/// How far the tables are migrated; none where there are none.
+/// How far the tables are migrated; none if there are none.
 fn checked(
     place: &str,
     versions: Result<Vec<Row>, Failure>,
@@ -92,14 +92,14 @@ fn checked(
     standing(place, &applied, &MIGRATIONS, wish).map(Some)
 }
 
-/// Applies what is missing, in one transaction. No other transaction writes meanwhile.
+/// Applies the missing versions, in one transaction. No other transaction writes meanwhile.
 fn migrate(line: &Line, place: &str) -> Result<(), StoreError> {
     let trouble = |failure: Failure| refused(place, &failure);
     line.batch(&format!(
         "BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({WRITER})"
     ))
     .map_err(trouble)?;
-    // Another process may have done it meanwhile. A question that fails would end the transaction; this one cannot
+    // Another process may have migrated meanwhile. A failed query would abort the transaction; this one cannot
     // fail.
     let there = "SELECT to_regclass('public.oneact_migrations') IS NOT NULL, current_setting('server_encoding')";
     let asked = line.rows(there, &[]).map_err(trouble)?;
@@ -152,8 +152,8 @@ fn refused(place: &str, failure: &Failure) -> StoreError {
     Stage::Working.trouble(place, failure)
 }
 
-/// The columns that a table `agent_actions` may have, with their types: the ledger's, and those of the older schema of
-/// specification 004.
+/// The columns that a table `agent_actions` may have, with their types: the ledger's, and those of the older
+/// schema of specification 004.
 fn known() -> Vec<(String, &'static str)> {
     let ours = Actions::COLUMNS.iter().flat_map(Column::in_postgres);
     let mut known: Vec<_> = ours.collect();

@@ -1,4 +1,5 @@
-//! The URI of a database and the TLS that it asks for, as libpq documents them (PostgreSQL manual, 34.1.1 and 34.19).
+//! The URI of a database and the TLS that it asks for, as libpq documents them (PostgreSQL manual, 34.1.1 and
+//! 34.19).
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -29,7 +30,7 @@ const SOCKETS: &str = "/var/run/postgresql";
 pub(super) struct Target {
     pub(super) config: Config,
     pub(super) trust: Trust,
-    /// The URI without password, for people.
+    /// The URI without the password, for people.
     pub(super) place: String,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Trust {
 /// What is checked of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
-    /// Nothing. The connection is only safe from listeners.
+    /// Nothing. The connection is encrypted, but the server is not authenticated.
     Nothing,
     /// The signer.
     Signer,
@@ -53,7 +54,7 @@ pub(super) enum Check {
     SignerAndName,
 }
 
-/// Who may sign it.
+/// Which root certificates are trusted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Roots {
     /// The roots of this machine.
@@ -90,7 +91,7 @@ impl Target {
         })
     }
 
-    /// The time for looking up, connecting to, and logging in at all of its hosts.
+    /// The time for the look-up, the connection and the login, at all of its hosts.
     pub(super) fn patience(&self) -> Duration {
         let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
         let each = self.config.get_connect_timeout().copied();
@@ -135,7 +136,7 @@ fn complete(config: &mut Config) {
     }
 }
 
-/// The keys that the library does not know, or knows fewer values of.
+/// The keys that the library does not support, or only with fewer values.
 #[derive(Debug, Default)]
 struct Ours {
     mode: Option<String>,
@@ -145,7 +146,7 @@ struct Ours {
 /// Takes these keys out of the URI.
 fn split(uri: &str) -> (String, Ours) {
     let mut ours = Ours::default();
-    // A password may hold a question mark.
+    // A password may contain a question mark.
     let from = uri.find('@').unwrap_or_default();
     let (head, tail) = uri.split_at_checked(from).unwrap_or((uri, ""));
     let Some((path, query)) = tail.split_once('?') else {
@@ -201,8 +202,8 @@ fn tls(ours: &Ours, negotiation: SslNegotiation) -> Result<(SslMode, Trust), &'s
     ))
 }
 
-/// The URI without the password, and with only those keys that name the database. It says too little rather than a
-/// secret: of everything before the last `@`, only the user's name is left.
+/// The URI without the password, and with only the keys that name the database. To reveal no secret, only the
+/// user's name is kept of everything before the last `@`.
 fn place(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once("://") else {
         return "PostgreSQL".to_owned();
@@ -288,7 +289,7 @@ pub(super) fn connector(trust: &Trust) -> Result<MakeRustlsConnect, String> {
 #[derive(Debug)]
 struct Judge {
     check: Check,
-    /// None where nothing is checked.
+    /// None if nothing is checked.
     inner: Option<Arc<dyn ServerCertVerifier>>,
     /// The certificates of the file, if there is one.
     roots: Vec<CertificateDer<'static>>,
@@ -312,8 +313,8 @@ impl ServerCertVerifier for Judge {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.check == Check::Signer => Ok(ServerCertVerified::assertion()),
-            // The certificate is its own root, as `openssl req -x509` makes it, and the file names it. Its time was
-            // checked before.
+            // The certificate is its own root, as `openssl req -x509` makes it, and the file contains it. Its
+            // validity period was checked before.
             Err(Error::InvalidCertificate(CertificateError::Other(why)))
                 if why.0.to_string().contains("CaUsedAsEndEntity")
                     && self.roots.iter().any(|root| root == certificate) =>

@@ -36,12 +36,12 @@ impl Files {
         self.database.with_extension("lock")
     }
 
-    /// The copy from before the migration from that version.
+    /// The backup from before the migration from that version.
     pub(super) fn backup(&self, version: i64) -> Utf8PathBuf {
         self.database.with_extension(format!("v{version}.bak"))
     }
 
-    /// Every file that may belong to the ledger, with the copies up to that version.
+    /// Every file that may belong to the ledger, with the backups up to that version.
     pub(super) fn all(&self, version: i64) -> Vec<Utf8PathBuf> {
         let beside = ["", "-wal", "-shm", "-journal"];
         let beside = beside.map(|suffix| format!("{}{suffix}", self.database).into());
@@ -53,8 +53,8 @@ impl Files {
             .collect()
     }
 
-    /// Checks that all files are regular files. SQLite opens them by name, follows links and waits for pipes. `named` is
-    /// the path that the operator gave.
+    /// Checks that all files are regular files. SQLite opens them by name, follows symbolic links and waits for
+    /// FIFOs. `named` is the path that the operator gave.
     pub(super) fn are_plain(&self, named: &Utf8Path) -> Result<(), StoreError> {
         let files = self.all(0);
         for path in files.iter().map(Utf8PathBuf::as_path).chain([named]) {
@@ -65,12 +65,11 @@ impl Files {
         Ok(())
     }
 
-    /// The ledger, for people.
     pub(super) fn place(&self) -> &str {
         self.database.as_str()
     }
 
-    /// The length of the write-ahead file in bytes; 0 where there is none.
+    /// The length of the write-ahead file in bytes; 0 if there is none.
     pub(super) fn write_ahead_length(&self) -> u64 {
         fs::metadata(&self.write_ahead).map_or(0, |found| found.len())
     }
@@ -79,7 +78,7 @@ impl Files {
         self.database.exists()
     }
 
-    /// Makes an empty private file, and its directory.
+    /// Creates an empty private file, and its directory.
     pub(super) fn make(&self) -> Result<(), StoreError> {
         let made = || {
             let dir = dir_of(&self.database);
@@ -133,7 +132,8 @@ impl Files {
         trouble.with(self.place(), error.to_string())
     }
 
-    /// The ledger's error for an error of SQLite. SQLite does not say why it could not open a file, so this looks.
+    /// The ledger's error for an error of SQLite. SQLite does not say why it could not open a file, so this checks
+    /// the file.
     pub(super) fn told(&self, error: &Error) -> StoreError {
         if is(error, ErrorCode::CannotOpen) {
             let writable = |path: &Utf8Path| access(path.as_std_path(), Access::WRITE_OK);
@@ -155,7 +155,7 @@ impl Files {
     }
 }
 
-/// Makes an empty file of mode 0600, where there is none.
+/// Creates an empty file of mode 0600, if there is none.
 pub(super) fn make_private(path: &Utf8Path) -> io::Result<()> {
     File::options()
         .write(true)
@@ -168,7 +168,7 @@ pub(super) fn make_private(path: &Utf8Path) -> io::Result<()> {
 
 /// The path of a ledger without symbolic links. Its other files are beside the real path.
 pub(in crate::ledger) fn real(path: &Utf8Path) -> Utf8PathBuf {
-    // A link may lead to a file that does not exist yet.
+    // A symbolic link may lead to a file that does not exist yet.
     let led = |_| {
         path.read_link_utf8()
             .map(|target| dir_of(path).join(target))

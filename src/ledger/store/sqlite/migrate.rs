@@ -1,5 +1,5 @@
-//! The schema of the SQLite database: whose database it is, and how it is made and brought up to date. Each version is
-//! one text, which is applied once, in one transaction.
+//! The schema of the SQLite database: how a database is recognized, created and migrated. Each version is one
+//! text, which is applied once, in one transaction.
 
 use std::{collections::BTreeSet, fs, thread, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 
 type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
 
-/// What `file` shows for a ledger, and what other programs' databases do not have: "ona1".
+/// SQLite's `application_id` of a ledger, which `file` shows: "ona1". Databases of other programs do not have it.
 const APPLICATION: i64 = 1_869_504_817;
 
 /// All versions in their order. This program writes the last one.
@@ -45,7 +45,7 @@ pub(super) const PAGE: u32 = 2048;
 /// The byte of the lock file that a migrating process locks. No claim has this number.
 const MIGRATION: u64 = i64::MAX as u64;
 
-/// Whose database it is.
+/// Which program's database it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// A ledger of that version.
@@ -56,7 +56,7 @@ enum Found {
     Foreign,
 }
 
-/// Finds out whose database it is. For a ledger this reads little.
+/// Finds out which program's database it is. For a ledger this reads little.
 fn look(conn: &Connection) -> Result<Found> {
     let number = |text: &str| conn.query_row(text, [], |row| row.get(0));
     let application: i64 = number("PRAGMA application_id")?;
@@ -80,7 +80,7 @@ fn look(conn: &Connection) -> Result<Found> {
     Ok(Found::Foreign)
 }
 
-/// How far a database is migrated; none where it is empty.
+/// How far a database is migrated; none if it is empty.
 fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standing>, StoreError> {
     let half = |why: &str| Err(Trouble::HalfMigrated.with(files.place(), why));
     let version = match look(conn).map_err(|error| files.told(&error))? {
@@ -103,7 +103,7 @@ fn checked(conn: &Connection, files: &Files, wish: Wish) -> Result<Option<Standi
     standing(files.place(), &applied, &STEPS, wish).map(Some)
 }
 
-/// Makes sure that the database can be used for `wish`. Only [`Wish::Write`] makes it or brings it up to date.
+/// Makes sure that the database can be used for `wish`. Only [`Wish::Write`] creates or migrates it.
 pub(super) fn ensure(conn: &mut Connection, files: &Files, wish: Wish) -> Result<(), StoreError> {
     let not_yet = |why: &str| Err(Trouble::NotYet.with(files.place(), why));
     match (checked(conn, files, wish)?, wish) {
@@ -111,7 +111,7 @@ pub(super) fn ensure(conn: &mut Connection, files: &Files, wish: Wish) -> Result
         (None, Wish::Write) => migrate(conn, files),
         (Some(Standing::Older(_)), Wish::Write) => {
             let _alone = alone(files)?;
-            // Another process may have done it meanwhile.
+            // Another process may have migrated it meanwhile.
             if let Some(Standing::Older(from)) = checked(conn, files, wish)? {
                 back_up(conn, files, from)?;
                 migrate(conn, files)?;
@@ -161,7 +161,7 @@ fn apply(conn: &Connection, from: i64) -> Result<()> {
     ))
 }
 
-/// Waits until no other process migrates the database. The lock ends with the result.
+/// Waits until no other process migrates the database. Dropping the result releases the lock.
 fn alone(files: &Files) -> Result<RangeLock, StoreError> {
     const PAUSE: Duration = Duration::from_millis(10);
     let lock = files.open_lock()?;
@@ -178,7 +178,7 @@ fn alone(files: &Files) -> Result<RangeLock, StoreError> {
     Err(Trouble::Busy.with(files.place(), "another process migrates it"))
 }
 
-/// Writes a copy beside the database, whole or not at all.
+/// Writes a backup beside the database, atomically.
 fn back_up(conn: &Connection, files: &Files, version: i64) -> Result<(), StoreError> {
     let backup = files.backup(version);
     let unfinished = backup.with_extension("part");
@@ -196,8 +196,8 @@ fn foreign(files: &Files) -> StoreError {
 /// A table, an index, a trigger or a view: its type, its name, and the text that made it.
 type Part = (String, String, Option<String>);
 
-/// The first difference to a database that this program makes: in pages and indexes, in tables, or in the migrations
-/// that were applied.
+/// The first difference from a database that this program makes: in pages and indexes, in tables, or in the
+/// applied migrations.
 pub(super) fn flaw(conn: &Connection) -> Result<Option<String>> {
     let said: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if said != "ok" {

@@ -1,4 +1,4 @@
-//! Opening a database to read or to write it.
+//! Opens a database to read or to write it.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
@@ -12,7 +12,7 @@ use crate::ledger::store::{StoreError, Trouble, Wish};
 
 type Result<T, E = rusqlite::Error> = std::result::Result<T, E>;
 
-/// What a path in a URI cannot hold as it is.
+/// The characters that a path in a URI must escape.
 const NOT_IN_URI: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#').add(b' ');
 
 pub(super) fn open(files: &Files, wish: Wish) -> Result<(Connection, Journal), StoreError> {
@@ -32,7 +32,7 @@ pub(super) fn open(files: &Files, wish: Wish) -> Result<(Connection, Journal), S
         conn => conn,
     };
     let mut conn = conn.map_err(told)?;
-    // SQLite opens a file that it may not write for reading.
+    // If SQLite may not write a file, it opens the file for reading.
     if conn.is_readonly(rusqlite::MAIN_DB).map_err(told)? {
         return Err(Trouble::ReadOnly.with(files.place(), "the file may only be read"));
     }
@@ -41,8 +41,8 @@ pub(super) fn open(files: &Files, wish: Wish) -> Result<(Connection, Journal), S
     Ok((conn, journal))
 }
 
-/// Sets the write-ahead journal where the file system supports it: a transaction needs one sync, and readers wait for
-/// nobody.
+/// Sets the write-ahead journal if the file system supports it: a transaction needs one sync, and readers do not
+/// wait.
 fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
     let mode = |text: &str| {
         let mode: String = conn.query_row(text, [], |row| row.get(0))?;
@@ -59,13 +59,13 @@ fn write_ahead(conn: &Connection, files: &Files) -> Result<Journal> {
             journal => journal?,
         };
     }
-    // `SqliteStore::open` decides when the journal is moved into the database.
+    // `SqliteStore::open` decides when the journal is checkpointed.
     conn.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
     Ok(journal)
 }
 
-/// Opens the database for reading. Where the files beside it cannot be made, no process can write. Everything is in the
-/// database then, and it is opened as one that does not change.
+/// Opens the database for reading. If the files beside it cannot be created, no process can write, and everything
+/// is in the database. It is then opened as immutable.
 fn to_read(files: &Files) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let read = |place: &str, flags| {
@@ -90,7 +90,7 @@ fn connect(place: &str, flags: OpenFlags) -> Result<Connection> {
     conn.busy_timeout(PATIENCE)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    // A ledger has neither. What another program put into the file is not run.
+    // A ledger has neither triggers nor views, so those of another program are not run.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;

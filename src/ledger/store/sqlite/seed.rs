@@ -1,7 +1,7 @@
-//! Taking over a table of specification 004's own schema as the history of a ledger (R-004-29, R-004-52).
+//! Takes over a table of specification 004's own schema as the history of a ledger (R-004-29, R-004-52).
 //!
-//! A column of SQLite may hold values of any type. They are taken as they are: what is no text is written as text, and
-//! nothing is invented.
+//! A column of SQLite may hold values of any type. Values that are no text are converted to text, and nothing is
+//! invented.
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use rusqlite::{Connection, Result, Row, params, types::ValueRef};
@@ -11,7 +11,7 @@ use crate::ledger::{
     store::columns::{ALWAYS, RENAMED},
 };
 
-/// Whether the database holds nothing but that table and its indexes.
+/// Whether the database contains only that table and its indexes.
 pub(super) fn is_one(conn: &Connection) -> Result<bool> {
     let others: i64 = conn.query_row(
         "SELECT count(*) FROM sqlite_schema \
@@ -31,8 +31,8 @@ pub(super) fn is_one(conn: &Connection) -> Result<bool> {
         && columns.iter().all(known))
 }
 
-/// Replaces the old table by the one of `schema`, and copies the old rows into it. They have neither state nor link, and
-/// their steps are counted in the order of their time.
+/// Replaces the old table by the one of `schema`, and copies the old rows into it. These have neither state nor
+/// link, and their steps are counted in the order of their time.
 pub(super) fn take_over(
     conn: &Connection,
     schema: impl Fn(&Connection) -> Result<()>,
@@ -99,7 +99,7 @@ fn columns(conn: &Connection) -> Result<Vec<String>> {
     all(conn, text, |row| row.get(0))
 }
 
-/// What a question finds.
+/// The rows that a query finds.
 pub(super) fn all<T, C: FromIterator<T>>(
     conn: &Connection,
     text: &str,
@@ -148,8 +148,8 @@ fn number(row: &Row<'_>, at: usize) -> Result<Option<f64>> {
     Ok(number.filter(|number| number.is_finite()))
 }
 
-/// A time: seconds or milliseconds since 1970, or a text, in UTC unless it names another zone. Other texts stay as they
-/// are.
+/// A time: seconds or milliseconds since 1970, or a text, in UTC unless it names another zone. Other texts stay as
+/// they are.
 fn moment(row: &Row<'_>, at: usize) -> Result<Option<String>> {
     /// From here on a number means milliseconds: as such it is in 1973, as seconds in the year 5138.
     const MILLISECONDS: i64 = 100_000_000_000;
