@@ -1,5 +1,5 @@
-//! `oneact doctor`: whether everything that runs need is there. For people a mark, what was seen and what to do
-//! about it, on 80 columns; for machines one document, described by `schemas/doctor.schema.json`.
+//! `oneact doctor`: checks whether everything that runs need is there. It prints for each finding a mark, what was
+//! seen and a remedy, in 80 columns, or one JSON document, described by `schemas/doctor.schema.json`.
 
 use std::{io, process::ExitCode};
 
@@ -111,7 +111,7 @@ fn text(finding: &Finding, mark: impl Fn(&str, u8) -> String) -> String {
     [what].into_iter().chain(detail).chain(remedy).collect()
 }
 
-/// The last lines: what it comes to, and what can be done all the same.
+/// The last lines: the verdict, and which capabilities can be used.
 fn verdict(diagnosis: &Diagnosis) -> String {
     let problems = diagnosis.count(Level::Problem);
     let warnings = diagnosis.count(Level::Warning);
@@ -140,7 +140,7 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     format!("\n{words}\n{}", wrapped(&ready, 0))
 }
 
-/// Lines of at most 80 columns, where words allow it; all but the first begin after `indent`.
+/// Breaks the text at words into lines of at most 80 columns. All lines but the first begin after `indent`.
 fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;

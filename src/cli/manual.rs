@@ -1,5 +1,4 @@
-//! `oneact schema`, `completions` and `man`: what oneact says of itself, made from the same words as `--help`
-//! and from the schemas.
+//! `oneact schema`, `completions` and `man`, made from the texts of `--help` and from the schemas.
 
 use std::process::ExitCode;
 
@@ -17,7 +16,7 @@ pub(super) struct SchemaArgs {
     name: Option<String>,
 }
 
-/// Name, what it describes, text.
+/// Name, description, text.
 const SCHEMAS: [(&str, &str, &str); 5] = [
     (
         "task",
@@ -95,7 +94,7 @@ pub(super) fn man(args: &ManArgs, cli: Command) -> Result<ExitCode, Stop> {
                     "there is no verb `{name}`; `oneact --help` lists them"
                 ))
             })?;
-            // The page that the page of oneact itself refers to.
+            // The name by which oneact's own page refers to this page.
             verb.clone()
                 .display_name(format!("oneact-{name}"))
                 .bin_name(format!("oneact {name}"))
