@@ -1,4 +1,4 @@
-//! `oneact selftest --crash PATH`: whether file plans are all or nothing on that file system.
+//! `oneact selftest --crash PATH`: tests whether file plans are all or nothing on that file system.
 
 use std::process::ExitCode;
 
