@@ -122,8 +122,8 @@ impl NameArgs {
         }
     }
 }
+
 /// Opens the ledger, applies a decision, and prints the result.
-/// Opens the ledger, decides, and prints what came of it.
 fn decided(
     places: &PlaceArgs,
     wish: Wish,
