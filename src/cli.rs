@@ -111,7 +111,6 @@ enum Verb {
     Man(manual::ManArgs),
 }
 
-/// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
     let interrupts = Interrupts::catch();
     keep_own_files();

@@ -1,5 +1,5 @@
 //! The machine around the run: clock, randomness, environment, signals, files, locks and child processes. Only
-//! this room reads the first three.
+//! this room reads the first four.
 //!
 //! `--clock` and `--seed` replace the clock and the randomness, so that every byte of output can be reproduced.
 
@@ -48,7 +48,6 @@ pub struct Host {
     zone: OnceLock<TimeZone>,
 }
 
-/// The source of time.
 #[derive(Debug, Clone)]
 pub enum Clock {
     System,
@@ -92,7 +91,6 @@ impl Host {
         self.zone.get_or_init(zone::local)
     }
 
-    /// The time in the local zone.
     pub fn now(&self) -> Zoned {
         self.local(self.timestamp())
     }
@@ -105,7 +103,6 @@ impl Host {
         }
     }
 
-    /// The current time.
     pub fn timestamp(&self) -> Timestamp {
         self.clock.timestamp()
     }
@@ -118,7 +115,6 @@ impl Host {
         }
     }
 
-    /// Starts a measurement.
     pub fn moment(&self) -> Moment {
         Moment {
             start: Instant::now(),
@@ -131,8 +127,7 @@ impl Host {
         match &self.random {
             Random::System => {
                 let mut bytes = [0; 16];
-                // Linux's getrandom cannot fail after the pool is ready, and it is ready before any user process
-                // starts.
+                // Linux's getrandom cannot fail after the pool is ready, which is before any user process.
                 let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
                 bytes
             }
@@ -159,7 +154,6 @@ impl Host {
 }
 
 impl Clock {
-    /// The machine's clock, or a fixed one.
     pub fn new(fixed: Option<Zoned>) -> Self {
         fixed.map_or(Self::System, Self::Fixed)
     }

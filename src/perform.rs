@@ -45,7 +45,6 @@ pub struct Settings {
     /// The preview hash that the run of a plan must match.
     pub expect: Option<String>,
     pub reply: Reply,
-    /// The longest duration of the run.
     pub budget: Option<Duration>,
     pub reuse: Reuse,
     /// The profile of the catalog that the operator chose.
@@ -153,7 +152,6 @@ pub fn perform(
     arrived.answered(executed, settings.reply, host)
 }
 
-/// Performs a task that a person typed.
 pub fn perform_typed(
     task_id: &str,
     echo: Value,

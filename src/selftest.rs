@@ -17,10 +17,8 @@ use crate::host::{Host, Interrupt};
 pub(crate) use probe::Guarantees;
 use scratch::{End, Scratch, Tree};
 
-/// The result of the test.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict {
-    /// The tested directory.
     pub(crate) path: String,
     pub(crate) sweeps: Vec<Sweep>,
     pub(crate) guarantees: Guarantees,
@@ -54,7 +52,6 @@ pub(crate) enum Unfinished {
     Interrupted(Interrupt),
 }
 
-/// The errors that are injected into calls.
 const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EACCES"];
 
 /// The longer sweeps test only every fifth point.
@@ -89,7 +86,7 @@ pub(crate) fn crash(
     })
 }
 
-/// The state of the test, with the two trees that are allowed.
+/// The state of the test, with the two allowed trees.
 struct Trial<'a> {
     scratch: &'a Scratch,
     host: &'a Host,
@@ -196,7 +193,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Fails calls at points up to `most`, the number of points at which a plan was killed.
+    /// Fails calls at the points at which a plan was killed: `most` is their number.
     fn failing(&mut self, most: u64) -> Result<Sweep, Unfinished> {
         self.sweep("call failed", STRIDE, |trial, at, sweep| {
             if at > most {

@@ -33,7 +33,6 @@ pub(crate) struct Catalog {
     text: String,
 }
 
-/// Why the catalog, or a part of it, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogError {
     #[error(

@@ -156,7 +156,7 @@ pub(crate) struct ResultRule {
     pub(crate) kind: ResultKind,
     /// The file that is stored for an asset or an analysis.
     pub(crate) asset: Option<AssetRule>,
-    /// Where the tool may put its asset, in the order in which the places are tried.
+    /// The places where the tool may put its asset, in the order of trial.
     pub(crate) take: Vec<Take>,
     pub(crate) schema: Option<Schema>,
     pub(crate) min_bytes: u64,

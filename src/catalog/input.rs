@@ -76,7 +76,7 @@ fn fits(question: &Question, response: &Response) -> Result<(), String> {
 }
 
 /// Checks the content of a form. The schema of a form is flat (2026-07-28, Requested Schema). A schema with
-/// references is not valid there and may take very long to evaluate, so it is left to the server.
+/// references may take very long to evaluate, so it is left to the server.
 fn form(schema: Option<&Value>, content: &Map<String, Value>) -> Result<(), String> {
     const PROBLEMS: usize = 5;
     let Some(schema) = schema.filter(|schema| !refers(schema)) else {

@@ -37,7 +37,6 @@ pub(crate) struct Step {
     pub(crate) adjusted: Map<String, Value>,
     pub(crate) timeout: Duration,
     pub(crate) timeout_max: Duration,
-    /// The asset that this step makes, if any.
     pub(crate) output: Option<StepOutput>,
     /// Whether the tool may ask questions, or the answers to its questions.
     pub(crate) input: Input,

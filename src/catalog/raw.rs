@@ -158,7 +158,6 @@ pub(super) struct RawRetry {
     pub(super) start: Map<String, Value>,
 }
 
-/// What the tool returns, and what oneact makes of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawResult {

@@ -97,7 +97,6 @@ pub(crate) fn resolve(
     }))
 }
 
-/// The parameters that a retry changed.
 fn changed(asked: &Map<String, Value>, now: &Map<String, Value>) -> Map<String, Value> {
     let other = |(name, value): &(&String, &Value)| asked.get(*name) != Some(*value);
     let own = |(name, value): (&String, &Value)| (name.clone(), value.clone());
@@ -132,7 +131,6 @@ pub(crate) struct Nature {
     pub(crate) bound: Vec<String>,
 }
 
-/// The nature of that capability.
 pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     Ok(match look_up(tables, id)? {
         Capability::FilePlan(_) => Nature {

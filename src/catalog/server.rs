@@ -64,7 +64,6 @@ pub(crate) enum PrivateNetwork {
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// Reads the server of that name, if there is one.
 pub(super) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
     let group = "server";
     let Some((at, raw)) = tables.entry::<RawServer>(group, name)? else {

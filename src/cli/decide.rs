@@ -222,7 +222,6 @@ pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCo
     })
 }
 
-/// Records a person's judgement of an answer.
 pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let why = args.decision.message.as_deref();
     let (review, verdict) = if args.accept {
@@ -249,7 +248,6 @@ pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCo
     })
 }
 
-/// Removes old requests and responses; the chain stays.
 pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let (wish, open, were) = if args.dry_run {
         (PruneWish::Look, Wish::Read, "would be pruned")
@@ -290,7 +288,7 @@ fn age(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs).ok_or_else(wrong)
 }
 
-/// An answer in words, for people: `CAP-PRE-002, step 3 of sess-1 (op_…)`.
+/// For people: `CAP-PRE-002, step 3 of sess-1 (op_…)`.
 fn named(told: &Told) -> String {
     let action = match told.action.as_str() {
         "" => "an answer",
@@ -302,7 +300,6 @@ fn named(told: &Told) -> String {
     ))
 }
 
-/// An answer as JSON, for programs.
 fn document(told: &Told) -> Value {
     json!({
         "row": told.id, "operation_id": told.operation_id, "session_id": told.session_id,

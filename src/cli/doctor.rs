@@ -41,7 +41,6 @@ Exit codes:
   1    there is a problem: some tasks will fail
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-/// Examines the setup and prints each finding and the verdict.
 pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project();
@@ -77,7 +76,6 @@ fn exit_code(diagnosis: &Diagnosis) -> u8 {
     }
 }
 
-/// One document on one line.
 fn document(setup: &Setup, diagnosis: &Diagnosis) -> String {
     let (project, problems) = (&setup.project, diagnosis.count(Level::Problem));
     let verdict = match diagnosis.interrupted {
@@ -95,7 +93,6 @@ fn document(setup: &Setup, diagnosis: &Diagnosis) -> String {
 
 const COLUMNS: usize = 80;
 
-/// The lines of one finding.
 fn text(finding: &Finding, mark: impl Fn(&str, u8) -> String) -> String {
     let mark = match finding.level {
         Level::Good => mark("✓", 32),

@@ -32,7 +32,6 @@ pub(super) struct HistoryArgs {
     look: LookArgs,
 }
 
-/// Prints the steps, or why one of them ran or did not.
 pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let mut desk = Desk::open(&args.look, interrupts)?;
     let text = match &args.why {
@@ -64,7 +63,6 @@ fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
     Ok(text)
 }
 
-/// Whether any text of a row contains a word.
 fn holds(row: &Row, word: &str) -> bool {
     let texts = [
         row.action_type.as_deref(),
@@ -114,7 +112,7 @@ fn head(page: &Page, desk: &Desk) -> String {
 /// The widest columns for the names of tasks and actions; the middle of a longer name is left out.
 const TASK: usize = 18;
 const ACTION: usize = 24;
-/// The width to which names are shortened at most, to make room for a note.
+/// The narrowest columns for these names.
 const LEAST: usize = 8;
 /// The widest columns of a time and of a duration: rows that oneact did not write may hold any text there.
 const TIME: usize = 14;

@@ -67,7 +67,6 @@ fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
     Ok(path)
 }
 
-/// The text with the next steps.
 fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
     let enter = if root == here {
         String::new()

@@ -53,7 +53,6 @@ enum LogForm {
 /// (invariant 6).
 const OWN: &str = "oneact";
 
-/// The logging flags of the command line.
 static ARGS: OnceLock<LogArgs> = OnceLock::new();
 
 /// Sends oneact's own events from now on to stderr.

@@ -70,7 +70,6 @@ pub(super) struct CompletionArgs {
     shell: Shell,
 }
 
-/// Prints the script.
 pub(super) fn completions(args: &CompletionArgs, mut cli: Command) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli, "oneact", &mut script);

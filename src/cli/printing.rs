@@ -42,7 +42,6 @@ pub(super) struct Desk {
     session: Option<String>,
 }
 
-/// The time zone in which times are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Zone {
     Local,
@@ -50,7 +49,6 @@ enum Zone {
 }
 
 impl Desk {
-    /// Opens the ledger.
     pub(super) fn open(args: &LookArgs, interrupts: Interrupts) -> Result<Self, Stop> {
         let project = args.places.project()?;
         Ok(Self {
@@ -62,7 +60,6 @@ impl Desk {
         })
     }
 
-    /// The answer with that name.
     pub(super) fn find(&mut self, id: &str) -> Result<Row, Stop> {
         Ok(self.reading.find(id, self.session.as_deref())?)
     }
@@ -158,7 +155,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// The task's id; from the second attempt on with the attempt's number, as in `task_2²`.
+/// The task's id, with the number of an attempt after the first: `task_2²`.
 pub(super) fn task(step: &Step) -> String {
     let name = step.row.task_id.as_deref().unwrap_or("–");
     if step.row.attempt < 2 {

@@ -41,7 +41,6 @@ Exit codes:
   2    the command line cannot be used
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-/// Settles the plans and prints the results.
 pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project()?;
@@ -64,7 +63,6 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode
     Ok(printed(text, u8::from(settled.open > 0)))
 }
 
-/// Shows the changes, and asks for consent.
 fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
     let mut stderr = io::stderr();
     let mut shown = format!("To settle {path}, oneact would:\n");

@@ -59,7 +59,6 @@ impl ReplayArgs {
     }
 }
 
-/// Prints what was recorded, or performs a step again.
 pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let opened = Desk::open(&args.look, interrupts);
     match (&args.id, &args.html) {
@@ -191,7 +190,6 @@ fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<Ex
     })
 }
 
-/// The result as text, for people.
 fn outcome(row: &Row, repeated: &Repeated) -> String {
     match repeated {
         Repeated::Refused(why) => {
@@ -207,7 +205,6 @@ fn cancelled(interrupt: Interrupt) -> String {
     format!("cancelled by {}: nothing was compared", interrupt.name())
 }
 
-/// The result as JSON, for programs.
 fn document(row: &Row, repeated: &Repeated) -> Value {
     let (step, operation) = (row.step_index, &row.operation_id);
     let ended = |verdict: &str, why: &str| json!({"step_index": step, "operation_id": operation, "verdict": verdict, "why": why});
@@ -224,7 +221,7 @@ fn document(row: &Row, repeated: &Repeated) -> Value {
 
 /// The widest text for an equal part, in columns; the middle of a longer one is left out.
 const SAME: usize = 60;
-/// The widest text for a value, in columns; the middle of a longer one is left out.
+/// The same for a value.
 const VALUE: usize = 120;
 
 fn compared(row: &Row, found: &Comparison) -> String {

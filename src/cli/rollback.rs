@@ -42,7 +42,6 @@ Exit codes:
   75   failed; a retry may help
   128 + n   cancelled by signal n; the tree is as it was before";
 
-/// Undoes the plan and prints the result.
 pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let settings = Settings::of(args.places.project()?);
@@ -77,7 +76,6 @@ pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
     within.unwrap_or(typed).to_string()
 }
 
-/// The result in a few lines of text.
 fn told(answer: &Answer) -> String {
     let outcome = answer.outcome();
     let mut lines = Vec::new();

@@ -30,7 +30,6 @@ use super::{
 /// How long the run waits, after a signal, for a reader that takes nothing.
 const READER: Duration = Duration::from_secs(5);
 
-/// Performs the task on stdin or in a file.
 pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(run.clock.clone(), run.seed, interrupts);
     let begun = host.moment();

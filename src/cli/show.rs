@@ -28,7 +28,6 @@ pub(super) struct ShowArgs {
     look: LookArgs,
 }
 
-/// Prints everything about one answer.
 pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let mut desk = Desk::open(&args.look, interrupts)?;
     let row = desk.find(&args.id)?;
@@ -41,7 +40,6 @@ pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, S
     Ok(printed(text, 0))
 }
 
-/// The width of the column of labels.
 const LABEL: usize = 7;
 
 /// The widest text for a value, in columns; the middle of a longer one is left out.

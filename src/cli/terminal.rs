@@ -36,7 +36,6 @@ impl Bar {
         Self(OnceCell::new())
     }
 
-    /// Shows the progress of the tool.
     pub(super) fn show(&self, seen: Seen<'_>) {
         if !io::stderr().is_terminal() {
             return;
@@ -68,7 +67,6 @@ impl Bar {
         }
     }
 
-    /// Removes the bar.
     pub(super) fn clear(&self) {
         if let Some(bar) = self.0.get() {
             bar.finish_and_clear();

@@ -44,14 +44,12 @@ Exit codes:
   1    broken
   2    there is no ledger, or the ledger, an anchor or a key cannot be read";
 
-/// Verifies the ledger and prints the verdict.
 pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let (verdict, text) = examine(args, &host).map_err(Stop::refused)?;
     Ok(printed(text, u8::from(verdict.broken.is_some())))
 }
 
-/// The verdict, and the text to print.
 fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
     let project = args.places.project()?;
     let (anchors, signers) = (args.anchor.as_deref(), args.signers.as_deref());
@@ -73,7 +71,6 @@ fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
     Ok((verdict, text))
 }
 
-/// The verdict as text, for people.
 fn told(verdict: &Verdict, host: &Host) -> String {
     let mut lines = match &verdict.broken {
         Some(broken) => broken_lines(broken),
@@ -176,7 +173,6 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
     lines
 }
 
-/// The verdict as JSON, for programs.
 fn document(verdict: &Verdict) -> Value {
     let broken = verdict.broken.as_ref().map(|broken| {
         json!({

@@ -81,7 +81,6 @@ impl Watched {
         self.exit.store(code, Ordering::Release);
     }
 
-    /// Waits until the run should have ended, and ends it.
     #[expect(
         clippy::disallowed_methods,
         reason = "where the main thread does not come to its end, nobody returns an exit code"

@@ -290,7 +290,7 @@ struct Extras<'a> {
     request_hash: Option<&'a str>,
     reuse: Option<&'a ReuseReport>,
     waiting: Option<&'a Waiting>,
-    /// Null until results can be reviewed.
+    /// Always null: reserved for reviews.
     review: Option<()>,
     ledger: Option<&'a LedgerRef>,
     server: Option<&'a ServerReport>,

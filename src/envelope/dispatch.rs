@@ -122,7 +122,6 @@ fn inputs(object: &Map<String, Value>) -> Result<Vec<InputRef>, Failure> {
     Ok(inputs)
 }
 
-/// Refuses a ref that is named twice.
 fn once<'r>(key: &str, refs: impl Iterator<Item = &'r RefId>) -> Result<(), Failure> {
     let mut seen = HashSet::new();
     for id in refs {

@@ -6,7 +6,6 @@ use crate::task::Failure;
 
 use super::fields::{multiple, shape};
 
-/// The object that is the task.
 #[derive(Clone, Copy)]
 pub(super) struct Found<'a> {
     pub(super) shape: Shape,

@@ -123,7 +123,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 512;
 
-/// Refuses long names, because the ledger stores them and has indexes on them.
+/// Refuses long names, because the ledger indexes them.
 fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
     let names = [
         ("task_id", task_id),

@@ -67,8 +67,7 @@ const OUTPUTS: &[&str] = &[
 ];
 const IDEMPOTENCY_KEY: &[&str] = &["idempotent_key", "dedup_key", "deduplication_key"];
 const ATTEMPT: &[&str] = &["attempt_number", "attempt_no", "attempt_count"];
-/// A task cannot ask for a dry run; only the command line can. A task that tries is refused, so that nothing is
-/// performed.
+/// A task cannot ask for a dry run; only the command line can. A task that tries is refused.
 const DRY_RUN: &[&str] = &["dry_run", "dry_run_only", "is_dry_run", "simulate"];
 const SESSION: &[&str] = &["session", "session_id"];
 
@@ -184,7 +183,6 @@ const OF_A_TASK: [&str; 8] = [
     "salt",
 ];
 
-/// Checks the keys of a message and of its task.
 pub(super) fn look(
     document: &Value,
     found: &Found<'_>,
@@ -330,7 +328,7 @@ impl Keys {
 /// A key with such an ending (`tool_params`, `callArgs`) stands for the parameters.
 const ENDINGS: [&str; 4] = ["params", "args", "arguments", "parameters"];
 
-/// The longest key, in characters, that is compared with known ones, and the longest that a note shows.
+/// The longest key, in characters, that is compared with known ones or shown in full.
 const LONGEST: usize = 40;
 
 /// The letters and digits of a name in lower case: hyphens, underscores and spaces are ignored.

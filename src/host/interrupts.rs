@@ -72,14 +72,12 @@ pub struct Interrupts(());
 
 /// The number of the last signal caught; 0 while there is none.
 static CAUGHT: AtomicUsize = AtomicUsize::new(0);
-/// The number of signals caught.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// If set, a signal ends the process as it does by default.
 static DONE: AtomicBool = AtomicBool::new(false);
 /// The first signal makes its `wake` readable. Nothing reads from it.
 static ALARM: OnceLock<io::Result<Alarm>> = OnceLock::new();
 
-/// The two ends of a socket pair.
 #[derive(Debug)]
 struct Alarm {
     wake: UnixStream,
@@ -112,7 +110,6 @@ impl Interrupts {
         Self(())
     }
 
-    /// The last signal caught, if any.
     pub fn caught(&self) -> Option<Interrupt> {
         let number = CAUGHT.load(Ordering::Relaxed);
         Interrupt::ALL
@@ -120,7 +117,6 @@ impl Interrupts {
             .find(|each| usize::from(each.number) == number)
     }
 
-    /// The number of signals caught so far.
     pub fn count(&self) -> usize {
         COUNT.load(Ordering::Relaxed)
     }

@@ -14,7 +14,6 @@ pub struct RangeLock {
     file: File,
 }
 
-/// The result of taking a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locked {
     Ours,
@@ -38,7 +37,6 @@ impl RangeLock {
         }
     }
 
-    /// Unlocks that byte.
     pub fn give_back(&self, byte: u64) -> io::Result<()> {
         fcntl(&self.file, FcntlArg::F_OFD_SETLK(&lock(F_UNLCK, byte)?))?;
         Ok(())

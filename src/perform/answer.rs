@@ -33,7 +33,6 @@ impl Answer {
         }
     }
 
-    /// The outcome of the task.
     pub fn outcome(&self) -> &Outcome {
         &self.executed.outcome
     }

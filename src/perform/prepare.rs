@@ -65,7 +65,6 @@ fn book<'h>(
     Book::of(&settings.project, tables, said, received)
 }
 
-/// Prepares a task of capabilities with the catalog.
 fn capabilities<'h>(
     task: &CapabilityTask,
     received: &Received,
@@ -248,7 +247,6 @@ fn usage(problem: &str) -> Rejection {
     Rejection::at(Phase::Read)(failure)
 }
 
-/// The number of digits of an operation id.
 const DIGITS: usize = 26;
 
 /// The name of the run's scratch directory. Tools see it as a part of `output.path`. A tool that asks for input is

@@ -49,7 +49,6 @@ impl From<Result<(), Errno>> for Can {
 }
 
 impl Guarantees {
-    /// Tries each ability.
     pub(super) fn of(scratch: &Scratch) -> Result<Self, Unfinished> {
         scratch.fresh()?;
         let (one, two) = (scratch.root.join("a.txt"), scratch.root.join("b.txt"));

@@ -36,7 +36,6 @@ pub(super) enum Seen {
 /// The files by their paths below the root, without oneact's own files.
 pub(super) type Tree = BTreeMap<Utf8PathBuf, Seen>;
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Killed,
@@ -90,7 +89,6 @@ impl Scratch {
         Ok(())
     }
 
-    /// Runs the plan with these faults.
     pub(super) fn run(&self, faults: &str) -> Result<End, Unfinished> {
         let task = plan().to_string();
         self.oneact(&[], faults, task.as_bytes())
@@ -180,7 +178,6 @@ impl Scratch {
     }
 }
 
-/// A plan with every kind of change.
 fn plan() -> Value {
     let actions = json!([
         {"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",

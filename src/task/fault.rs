@@ -122,7 +122,7 @@ table! {
     LineOutOfRange = "line_out_of_range", ValidationError, No, 1023;
     /// A place in a document (RFC 9535) that does not exist, or does not have the type that the edit needs.
     PlaceNotFound = "place_not_found", ValidationError, No, 1024;
-    /// An edit that would also change something else.
+    /// An edit that could also change something else.
     EditRefused = "edit_refused", ValidationError, No, 1025;
     /// A file that is not valid JSON or YAML, before or after the edit (R-001-162).
     ContentInvalid = "content_invalid", ValidationError, No, 1026;

@@ -43,17 +43,14 @@ const TABLE: [(Format, &str, &str, &str); 15] = [
 ];
 
 impl Format {
-    /// Every format.
     pub fn all() -> [Self; TABLE.len()] {
         TABLE.map(|row| row.0)
     }
 
-    /// The format with that name in a catalog.
     pub fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
-    /// The name in catalogs.
     pub fn name(self) -> &'static str {
         self.row().map_or("any", |row| row.1)
     }

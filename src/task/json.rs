@@ -57,7 +57,6 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Writes a comma, except directly after an opening bracket.
 fn separate(text: &mut Vec<u8>) {
     if !text.ends_with(b"[") && !text.ends_with(b"{") {
         text.push(b',');

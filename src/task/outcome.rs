@@ -10,7 +10,7 @@ use super::{Failure, RefId, Waiting, cut_links};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     pub state: State,
-    /// `Some` in every state but [`State::Done`] and [`State::Planned`].
+    /// `None` for every success, also one from the ledger.
     pub failure: Option<Failure>,
     /// The ids of the capabilities whose tool was called (R-000-41).
     pub executed: Vec<String>,

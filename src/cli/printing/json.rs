@@ -20,7 +20,6 @@ pub(in crate::cli) struct Document<'a> {
     open: Vec<Value>,
 }
 
-/// A step with its request, decision and answer.
 #[derive(Serialize)]
 pub(in crate::cli) struct WholeStep<'a> {
     step: Value,
@@ -50,13 +49,11 @@ impl Serialize for Text<'_> {
     }
 }
 
-/// The document in one line.
 pub(in crate::cli) fn line(document: &impl Serialize) -> String {
     // Texts, numbers and lists always serialize.
     serde_json::to_string(document).unwrap_or_default() + "\n"
 }
 
-/// A session, or part of it.
 pub(in crate::cli) fn history(page: &Page) -> Value {
     json!({
         "session": session(page),

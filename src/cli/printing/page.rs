@@ -25,11 +25,10 @@ const ROOM: Room = Room {
 
 const STYLE: &str = include_str!("page.css");
 
-/// The content security policy: the page fetches and runs nothing, and may show and play what it contains.
+/// The page fetches and runs nothing, and may show and play what it contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; base-uri 'none'; \
     form-action 'none'";
 
-/// The page of a session.
 pub(in crate::cli) fn page(page: &Page, whole: &[Whole], desk: &Desk) -> String {
     let title = escaped(&page.session_id);
     let mut room = ROOM;
@@ -239,7 +238,7 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
             escaped(&failure.message)
         ));
     }
-    // An unsealed row may come from anyone who can write to the ledger, and could name any file of the reader.
+    // Anyone who can write to the ledger can add an unsealed row, which could name any file of this user.
     if whole.sealed {
         parts.extend(row.made().iter().map(|made| figure(made, desk, room)));
     } else if row.output_ids.is_some() {

@@ -15,7 +15,6 @@ pub(in crate::cli) fn line(text: &str) -> String {
     visible(text).into_owned()
 }
 
-/// The state of a step, in one word.
 pub(in crate::cli) fn state(row: &Row) -> &'static str {
     row.state.map_or(row.outcome.name(), RowState::name)
 }
@@ -42,7 +41,6 @@ pub(in crate::cli) fn pruned(row: &Row) -> bool {
     row.state.is_some() && row.request.is_none() && row.response.is_none()
 }
 
-/// The note of a step in the table.
 pub(in crate::cli) fn note(step: &Step) -> String {
     let row = &step.row;
     let mut notes = Vec::new();
@@ -114,7 +112,6 @@ pub(in crate::cli) fn reason(decision: &Decision) -> String {
     }
 }
 
-/// The recorded name of the reason.
 pub(in crate::cli) fn reason_name(decision: &Decision) -> Option<&str> {
     match decision {
         Decision::Ran { why, .. } => Some(why.name()),
@@ -167,7 +164,6 @@ pub(in crate::cli) fn difference(difference: &Difference) -> String {
     }
 }
 
-/// Shortens a hash to its beginning.
 fn short(text: &str) -> String {
     let digits = text.strip_prefix("sha256:").unwrap_or(text);
     let is_hash = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -29,7 +29,6 @@ pub(super) fn find(text: &[u8], look: impl Fn(&[u8], &mut Vec<Range<usize>>)) ->
     joined(found)
 }
 
-/// The text after all rounds.
 pub(super) fn meant(text: &[u8]) -> Vec<u8> {
     let mut bytes = text.to_vec();
     for _ in 0..ROUNDS {
@@ -51,7 +50,6 @@ fn joined(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found
 }
 
-/// A text after one more round.
 struct Decoded {
     bytes: Vec<u8>,
     /// The starts of stretches, here and in the text before the round. A stretch of the same length in both is

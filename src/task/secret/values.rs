@@ -34,7 +34,6 @@ impl PartialEq for Secrets {
 
 struct Known {
     values: Vec<String>,
-    /// The values that are numbers.
     numbers: Vec<Numeral>,
     /// The search; `None` if it could not be built. Then nothing is shown.
     forms: OnceLock<Option<Forms>>,

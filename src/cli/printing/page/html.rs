@@ -40,7 +40,6 @@ pub(super) fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// A long text in a block of its own.
 pub(super) fn block(text: &str) -> String {
     let end = text
         .char_indices()
