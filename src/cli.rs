@@ -229,7 +229,7 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
-            // The standard library ignores errors of a closed stdout (EBADF).
+            // The standard library ignores EBADF on stdout.
             if shown.is_ok() && stdout_is_unusable().is_none() {
                 ExitCode::SUCCESS
             } else {
@@ -284,7 +284,7 @@ fn print(bytes: &[u8]) -> Result<(), io::Error> {
     print_unless(bytes, &AtomicUsize::new(0), &|| false)
 }
 
-/// Like [`print`], and counts the bytes that the reader has taken. `stop` ends the waiting for a slow reader.
+/// Like [`print()`], and counts the bytes that the reader has taken. `stop` ends the waiting for a slow reader.
 fn print_unless(
     bytes: &[u8],
     taken: &AtomicUsize,

@@ -29,7 +29,7 @@ const WORDS: [&str; 11] = [
     "timeout_max",
 ];
 
-/// How long an answer of a tool with `open_world` is valid for the same content.
+/// How long an answer is valid for the same content, unless `open_world = false`.
 const OPEN_WORLD: Duration = Duration::from_mins(5);
 
 /// The identity from the entry; its `effects` decide what the entry does not say.

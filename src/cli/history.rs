@@ -112,7 +112,7 @@ fn head(page: &Page, desk: &Desk) -> String {
 /// The widest columns for the names of tasks and actions; the middle of a longer name is left out.
 const TASK: usize = 18;
 const ACTION: usize = 24;
-/// The narrowest columns for these names.
+/// The narrowest columns for these names and for notes.
 const LEAST: usize = 8;
 /// The widest columns of a time and of a duration: rows that oneact did not write may hold any text there.
 const TIME: usize = 14;

@@ -173,7 +173,7 @@ impl Subscriber for Quiet {
             .event(event);
     }
 
-    // No span is enabled, so these are never called.
+    // No span is enabled, so the span methods are never called.
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
     }

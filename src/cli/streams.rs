@@ -45,8 +45,8 @@ pub(super) fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) 
     Ok(())
 }
 
-/// How long a write to a full stderr waits for a reader. Later writes do not wait until
-/// stderr has room.
+/// How long a write to a full stderr waits for a reader. While it stays full, later writes do
+/// not wait.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,

@@ -127,7 +127,7 @@ impl Watched {
         let last = self.settings.budget.map(|budget| budget + GRACE);
         let left = || last.map(|last| last.saturating_sub(begun.passed()));
         let Ok(wake) = self.host.interrupts().wake() else {
-            // Without the pipe, signals cannot be noticed.
+            // Without the socket, signals cannot be noticed.
             match left() {
                 Some(left) => return thread::sleep(left),
                 None => loop {

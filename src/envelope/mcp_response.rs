@@ -13,7 +13,7 @@ use super::{
     read::Received,
 };
 
-/// Field order is output order. Empty fields are left out.
+/// Field order is output order. Absent fields are left out.
 #[derive(Serialize)]
 struct McpResponse<'a> {
     success: bool,

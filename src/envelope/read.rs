@@ -223,7 +223,7 @@ struct Around {
     problem: Option<Failure>,
 }
 
-/// Reads the metadata and the inherited resources. A note names the defaults that replace missing parts.
+/// Reads the metadata and the inherited resources. Missing parts get defaults.
 fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> String) -> Around {
     let mut problem = None;
     let mut text = |path: &str| match at(document, path) {

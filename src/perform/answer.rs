@@ -1,4 +1,4 @@
-//! The answer of a run, also the answers that replace those of a run that broke or does not end.
+//! The answer of a run, and the answers that replace it if the run broke or does not end.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ pub(crate) enum Can {
 #[derive(Debug, Serialize)]
 pub(crate) struct Guarantees {
     /// Exchange two names: a file that another program saves meanwhile is always kept. Without it there is a
-    /// moment in which such a file is lost.
+    /// moment in which such a file may be lost.
     pub(crate) exchange: Can,
     /// Hard links: backups need no copy.
     pub(crate) hard_links: Can,

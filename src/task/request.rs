@@ -106,7 +106,7 @@ pub struct Resources {
     pub derived_refs: Vec<Value>,
 }
 
-/// The most actions of one plan. oneact's own limit, so that people can read plans.
+/// The most actions of one plan: oneact's own limit, so that people can read plans.
 pub const MAX_ACTIONS: usize = 1000;
 
 /// The failure of a plan with more than [`MAX_ACTIONS`] actions.

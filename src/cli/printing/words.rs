@@ -147,7 +147,7 @@ pub(in crate::cli) fn calls(answer: Option<&OldAnswer>) -> Vec<String> {
         .collect()
 }
 
-/// The duration; `None` if it means nothing for the step.
+/// The duration; `None` for a pending step and for a row that oneact did not write.
 pub(in crate::cli) fn took(row: &Row) -> Option<String> {
     match row.state {
         None | Some(RowState::Pending) => None,

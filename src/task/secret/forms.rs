@@ -18,7 +18,7 @@ pub(super) const SHORTEST: usize = 4;
 /// their length in memory.
 pub(super) const MANY: usize = 16 * 1024;
 
-/// The shortest line of a value that is searched on its own. Shorter lines are punctuation.
+/// The shortest line of a value that is searched for on its own. Shorter lines are punctuation.
 const SHORTEST_LINE: usize = 8;
 
 /// The longest form that one checksum covers as a whole.
@@ -77,7 +77,7 @@ impl Forms {
                 if form.len() <= WHOLE {
                     return keep(Some(form));
                 }
-                // The largest power of two, which is more than half of the form.
+                // A power of two, more than half of the form.
                 let length = 1 << form.len().ilog2();
                 keep(form.get(..length));
                 keep(form.get(form.len() - length..));
@@ -164,7 +164,7 @@ fn each(value: &str, mut show: impl FnMut(&[u8], Edges)) {
     }
 }
 
-/// The parts of a value that are searched: the value, the value without blanks around it, and its lines.
+/// The parts of a value that are searched for: the value, the value without blanks around it, and its lines.
 fn words(value: &str) -> impl Iterator<Item = &str> {
     let trimmed = value.trim();
     let lines = trimmed.lines().map(str::trim);

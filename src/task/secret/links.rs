@@ -44,7 +44,7 @@ pub fn redact_value(value: &mut Value) {
     }
 }
 
-/// Whether something was cut from the text before.
+/// Whether something was cut from the text already.
 pub fn was_redacted(text: &str) -> bool {
     text.contains(CUT) && cuts(text).into_iter().any(|cut| text.get(cut) == Some(CUT))
 }
@@ -202,7 +202,7 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lead {
     Link,
-    /// A link whose host always ends before the next slash.
+    /// A link whose host always ends at the next slash.
     Web,
     /// `https:user@host`, which browsers and libraries accept as a link.
     Lax,
@@ -347,7 +347,7 @@ fn place(text: &[u8], from: usize, is: impl Fn(usize, u8) -> bool) -> usize {
 const MOST_BACKSLASHES: usize = 64;
 
 /// The quotation marks that are open at a place of a text. Passwords and tokens may contain such marks, so a mark
-/// ends a link only if the same mark is before the link. In doubt, more is cut.
+/// ends a link only if its opening mark is before the link. In doubt, more is cut.
 struct Quotes<'t> {
     text: &'t [u8],
     /// How far the text was read, and the number of backslashes directly before that place.
