@@ -15,7 +15,7 @@ use signal_hook::low_level::{emulate_default_handler, register};
 /// The kernel sends this signal when a file grows past `RLIMIT_FSIZE`.
 const SIGXFSZ: i32 = 25;
 
-/// A signal that asks the run to stop. These signals end a process by default, can be caught, and are not signs of
+/// A signal that asks the run to stop. They end a process by default, can be caught, and are not signs of
 /// a defect, as SIGSEGV and SIGABRT are. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent
 /// only to programs that ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Cuts what must never be shown (invariant 6): parts of links that grant access, values that were passed on to a
 //! server, and text in a file that looks like a credential.
 //!
-//! Pure. Links and passed-on values are searched for in the text as it is written and after its escapes are decoded
+//! Pure. Links and passed-on values are searched for in the text as written and after its escapes are decoded
 //! ([`decoded`]). [`table`] holds the names of parameters, both for request hashes and for output. In doubt, more
 //! is cut.
 
