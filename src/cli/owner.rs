@@ -14,7 +14,7 @@ use crate::host;
 /// The access control list of a file. Its mask appears in the mode as the rights of the group.
 const ACL: &str = "system.posix_acl_access";
 
-/// Accepts a path that belongs to this user, to root or to the user behind sudo, and that nobody else may change.
+/// Accepts a path that this user, root or the user behind sudo owns, and that nobody else may write to.
 /// A path that does not exist is accepted. The error says how to name the path instead.
 pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), String> {
     let found = match fs::metadata(path) {

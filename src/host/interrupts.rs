@@ -15,9 +15,9 @@ use signal_hook::low_level::{emulate_default_handler, register};
 /// The kernel sends this signal when a file grows past `RLIMIT_FSIZE`.
 const SIGXFSZ: i32 = 25;
 
-/// A signal that asks the run to stop. They end a process by default, can be caught, and are not signs of
-/// a defect, as SIGSEGV and SIGABRT are. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent
-/// only to programs that ask for them.
+/// A signal that asks the run to stop. Such a signal ends a process by default, can be caught, and does not report a
+/// defect, as SIGSEGV and SIGABRT do. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent only to
+/// programs that ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupt {
     number: u8,
@@ -56,8 +56,8 @@ impl Interrupt {
         self.name
     }
 
-    /// Whether the signal stays ignored if it was ignored at the start, as under `nohup` and for background jobs of
-    /// shells.
+    /// Whether the signal stays ignored if it was ignored at the start, as under `nohup` and for background jobs
+    /// of shells.
     const fn may_be_ignored(self) -> bool {
         self.number <= 3
     }
@@ -66,7 +66,7 @@ impl Interrupt {
 /// The signals that ask this run to stop. They do not end the process: each phase checks them and undoes what it
 /// began, and the state of the answer is `cancelled`.
 ///
-/// Signals belong to the process, so all values of this type share the same state.
+/// Signals belong to the process, so all values of this type share one state.
 #[derive(Debug, Clone)]
 pub struct Interrupts(());
 
