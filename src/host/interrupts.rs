@@ -15,9 +15,9 @@ use signal_hook::low_level::{emulate_default_handler, register};
 /// The kernel sends this signal when a file grows past `RLIMIT_FSIZE`.
 const SIGXFSZ: i32 = 25;
 
-/// A signal that asks the run to stop. Such a signal ends a process by default, can be caught, and does not report a
-/// defect, as SIGSEGV and SIGABRT do. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent only to
-/// programs that ask for them.
+/// A signal that asks the run to stop. Such a signal ends a process by default, can be caught, and does not report
+/// a defect, as SIGSEGV and SIGABRT do. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent
+/// only to programs that ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupt {
     number: u8,
