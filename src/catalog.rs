@@ -1,8 +1,7 @@
-//! What may be done: `catalog.toml`, and how a [`Task`](crate::task::Task) becomes a [`Job`].
+//! `catalog.toml`, and how a [`Task`](crate::task::Task) becomes a [`Job`].
 //!
-//! The file is read strictly, but only the entries a task names are compiled: an unknown key or a
-//! wrong type is an error with file, line and nearest name. [`check()`] compiles all of it and collects
-//! what is wrong.
+//! The file is read strictly: an unknown key or a wrong type is an error with file, line and nearest name. Only
+//! the entries that a task names are compiled. [`check()`] compiles all entries and collects all errors.
 
 mod bind;
 mod check;

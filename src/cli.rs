@@ -111,7 +111,6 @@ enum Verb {
     Man(manual::ManArgs),
 }
 
-/// Runs the command line and answers with its exit code.
 pub fn main() -> ExitCode {
     let interrupts = Interrupts::catch();
     keep_own_files();
@@ -186,17 +185,18 @@ fn perform(verb: Verb, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     }
 }
 
-/// Flags of a run stand behind `run`, or there is no verb; how much is said may stand anywhere.
+/// Parses the arguments. Flags of a run must follow `run` or stand without a verb; logging flags may stand
+/// anywhere.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     if args.len() == 1 {
-        // Most runs have no flags, and need no parser built for them.
+        // Most runs have no flags, and building the parser takes time.
         return Ok(Cli::default());
     }
     let matches = Cli::command().try_get_matches_from(args)?;
     if let Some(verb) = matches.subcommand_name() {
         let anywhere = ["verbose", "quiet", "log"];
         let typed = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        // Groups are ids too; only arguments are typed.
+        // The ids of groups are left out: only arguments can be typed.
         let argument = |id: &&str| {
             Cli::command()
                 .get_arguments()
@@ -214,9 +214,9 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// Help and version are printed; bad flags of a run still get their envelope.
+/// Prints help and version. Wrong flags of a run are answered with an envelope.
 fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> ExitCode {
-    // The first word may be the value of a flag, so only the name of another verb counts as another verb.
+    // The first word may be the value of a flag, so it counts as a verb only if it is the name of one.
     let word = args
         .iter()
         .skip(1)
@@ -229,7 +229,7 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let shown = error.print();
-            // The standard library ignores the error of a stdout that cannot be written to.
+            // The standard library ignores EBADF on stdout.
             if shown.is_ok() && stdout_is_unusable().is_none() {
                 ExitCode::SUCCESS
             } else {
@@ -244,14 +244,14 @@ fn refuse(error: &clap::Error, args: &[OsString], interrupts: Interrupts) -> Exi
     }
 }
 
-/// Why a verb did nothing, or not all of it, and its exit code.
+/// Why a verb stopped, and its exit code.
 struct Stop {
     code: u8,
     why: String,
 }
 
 impl Stop {
-    /// With the exit code of a command that was refused.
+    /// The same with the exit code of a refused command.
     fn refused(self) -> Self {
         Self { code: 2, ..self }
     }
@@ -270,7 +270,7 @@ fn stop<W: ToString>(code: u8) -> impl FnOnce(W) -> Stop {
     }
 }
 
-/// Prints what a verb came to, and gives its exit code.
+/// Prints the result of a verb, and returns its exit code.
 fn printed(text: impl AsRef<[u8]>, code: u8) -> ExitCode {
     match print(text.as_ref()) {
         Ok(()) => ExitCode::from(code),
@@ -278,13 +278,13 @@ fn printed(text: impl AsRef<[u8]>, code: u8) -> ExitCode {
     }
 }
 
-/// Writes to stdout, whole and flushed, or says on stderr why not. Control characters that JSON leaves raw are
-/// escaped here for every verb, since the text may quote others.
+/// Writes all bytes to stdout and flushes it, or reports the error on stderr. Control characters that JSON leaves
+/// unescaped are escaped here, because the text may quote foreign text.
 fn print(bytes: &[u8]) -> Result<(), io::Error> {
     print_unless(bytes, &AtomicUsize::new(0), &|| false)
 }
 
-/// The same; counts the bytes that the reader has taken, and while nobody reads, `stop` ends the waiting.
+/// Like [`print()`], and counts the bytes that the reader has taken. `stop` ends the waiting for a slow reader.
 fn print_unless(
     bytes: &[u8],
     taken: &AtomicUsize,

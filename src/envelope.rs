@@ -1,7 +1,7 @@
 //! JSON in, JSON out: the strict reader, one file per dialect, one per projection.
 //!
-//! Dialects exist only here. What lies between reading and answering knows one
-//! [`Task`](crate::task::Task) and one [`Outcome`](crate::task::Outcome). Pure: bytes in, values out.
+//! Dialects exist only in this room. All other rooms use one [`Task`](crate::task::Task) and one
+//! [`Outcome`](crate::task::Outcome). Pure: bytes in, values out.
 
 mod adl;
 mod answers;

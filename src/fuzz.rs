@@ -1,6 +1,6 @@
-//! What fuzzing runs: one function per target, any bytes in, a panic if a promise is broken.
+//! The functions that the fuzz targets call: each takes any bytes, and panics if a promise is broken.
 //!
-//! Compiled for `cargo fuzz` and for tests only; a test runs all seeds through it.
+//! Compiled only for `cargo fuzz` and for tests; a test runs all seeds.
 
 use std::sync::OnceLock;
 
@@ -19,7 +19,7 @@ use crate::{
     task::{CapabilityTask, State, Task},
 };
 
-/// What comes on stdin, where no catalog is: whatever it is, it is refused with one valid envelope.
+/// Any input on stdin, without a catalog: it must be refused with one valid envelope.
 pub fn reader(bytes: &[u8]) {
     static HOST: OnceLock<Host> = OnceLock::new();
     static SCHEMA: OnceLock<Option<Validator>> = OnceLock::new();
@@ -52,7 +52,7 @@ pub fn reader(bytes: &[u8]) {
     assert_eq!(ends, Some(answer.line.len() - 1), "one line");
 }
 
-/// A `catalog.toml`: what is wrong with it has a line, and what is right with it takes a task.
+/// Any `catalog.toml`: every error must name a line, and every good entry must accept or refuse a task.
 pub fn catalog(bytes: &[u8]) {
     let path = Utf8Path::new("catalog.toml");
     let placed = |text: &str| assert!(text.contains("catalog.toml:"), "{text:?} has no line");
@@ -77,13 +77,13 @@ pub fn catalog(bytes: &[u8]) {
         for attempt in [1, 3] {
             let resolved = task(&entry.id, attempt)
                 .map(|task| catalog::resolve(&task, &tables, places, None).is_ok());
-            // Refused or not, it ended; a catalog that takes no such task is no defect.
+            // A refusal is fine: the catalog need not accept this task.
             assert!(resolved.is_some());
         }
     }
 }
 
-/// A task that gives a capability what most ask for.
+/// A task with the inputs and outputs that most capabilities need.
 fn task(id: &str, attempt: u32) -> Option<CapabilityTask> {
     let task = json!({"dispatch": {
         "task_id": "task_5",
@@ -100,7 +100,7 @@ fn task(id: &str, attempt: u32) -> Option<CapabilityTask> {
     }
 }
 
-/// A secret on the first line, a server's stdout on the others.
+/// A secret in the first line, and a server's stdout in the others.
 pub fn message(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let (secret, stdout) = bytes.split_at(end);

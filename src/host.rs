@@ -1,7 +1,7 @@
-//! The machine around the run: clock, randomness, environment, signals, files, locks and child processes. Only this room
-//! reads the first four.
+//! The machine around the run: clock, randomness, environment, signals, files, locks and child processes. Only
+//! this room reads the first four.
 //!
-//! `--clock` and `--seed` replace clock and randomness, so that every byte of output can be reproduced.
+//! `--clock` and `--seed` replace the clock and the randomness, so that every byte of output can be reproduced.
 
 mod before_main;
 mod children;
@@ -44,11 +44,10 @@ pub struct Host {
     clock: Clock,
     random: Random,
     interrupts: Interrupts,
-    /// The zone of this machine, once it was read.
+    /// The zone of this machine, after it was read.
     zone: OnceLock<TimeZone>,
 }
 
-/// The source of time.
 #[derive(Debug, Clone)]
 pub enum Clock {
     System,
@@ -59,7 +58,7 @@ pub enum Clock {
 #[derive(Debug)]
 enum Random {
     System,
-    /// A counter under SHA-256: the same seed gives the same ids in the same order.
+    /// SHA-256 of a counter: the same seed gives the same ids in the same order.
     Seeded {
         seed: u64,
         drawn: AtomicUsize,
@@ -92,7 +91,6 @@ impl Host {
         self.zone.get_or_init(zone::local)
     }
 
-    /// The time in the local zone.
     pub fn now(&self) -> Zoned {
         self.local(self.timestamp())
     }
@@ -105,7 +103,6 @@ impl Host {
         }
     }
 
-    /// The time.
     pub fn timestamp(&self) -> Timestamp {
         self.clock.timestamp()
     }
@@ -118,7 +115,6 @@ impl Host {
         }
     }
 
-    /// Starts a measurement.
     pub fn moment(&self) -> Moment {
         Moment {
             start: Instant::now(),
@@ -131,7 +127,7 @@ impl Host {
         match &self.random {
             Random::System => {
                 let mut bytes = [0; 16];
-                // Linux's getrandom cannot fail once the pool is ready, which it is before any user process.
+                // Linux's getrandom cannot fail after the pool is ready, which is before any user process.
                 let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
                 bytes
             }
@@ -158,7 +154,6 @@ impl Host {
 }
 
 impl Clock {
-    /// The machine's clock, or one that is fixed.
     pub fn new(fixed: Option<Zoned>) -> Self {
         fixed.map_or(Self::System, Self::Fixed)
     }
@@ -176,7 +171,7 @@ impl Clock {
 }
 
 impl Moment {
-    /// The time since then, to be shown. It is zero under a fixed clock.
+    /// The time since the start, for output. It is zero under a fixed clock.
     pub fn elapsed(self) -> Duration {
         if self.fixed {
             Duration::ZERO
@@ -185,20 +180,20 @@ impl Moment {
         }
     }
 
-    /// The real time since then, for deadlines, which a fixed clock does not stop.
+    /// The real time since the start, for deadlines. A fixed clock does not stop it.
     pub fn passed(self) -> Duration {
         self.start.elapsed()
     }
 }
 
-/// Takes the owner's rights out of the umask, so that this process and its servers can use the files they make. It is
-/// called at the start of a process, while no other thread makes files.
+/// Removes the owner's bits from the umask, so that this process and its servers can use the files that they make.
+/// Call it at the start of the process, before another thread makes files.
 pub fn keep_own_files() {
     let umasked = umask(Mode::RWXU | Mode::RWXG | Mode::RWXO);
     umask(umasked - Mode::RWXU);
 }
 
-/// The clock of the file system's time stamps, in nanoseconds since 1970. It cannot be fixed.
+/// The clock that the kernel uses for file times, in nanoseconds since 1970. `--clock` does not fix it.
 pub fn file_time() -> i64 {
     let now = clock_gettime(ClockId::RealtimeCoarse);
     now.tv_sec
@@ -206,8 +201,8 @@ pub fn file_time() -> i64 {
         .saturating_add(now.tv_nsec)
 }
 
-/// Dies here as by `kill -9`, where `ONEACT_FAULTS` names this point: for tests of what a crash leaves. As
-/// `hang@POINT` it never goes on.
+/// Kills this process with SIGKILL if `ONEACT_FAULTS` is this point, for tests of recovery. `hang@POINT` hangs
+/// instead.
 pub fn die_at(point: &str) {
     let Some(wanted) = variable("ONEACT_FAULTS") else {
         return;
@@ -218,7 +213,7 @@ pub fn die_at(point: &str) {
         }
     }
     if wanted == point {
-        // If this fails, the test that asked for it notices.
+        // If this fails, the test that set the variable notices.
         let _ = rustix::process::kill_process(getpid(), Signal::KILL);
     }
 }
@@ -228,13 +223,13 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The user who became root by sudo; none where this process is not root.
+/// The user who became root by sudo; `None` if this process is not root.
 pub fn user_behind_sudo() -> Option<u32> {
     let said = (user_id() == 0).then(|| variable("SUDO_UID"))?;
     said?.parse().ok()
 }
 
-/// The name of this machine, as its kernel says.
+/// The name of this machine, from the kernel.
 pub fn name() -> String {
     match uname().nodename().to_string_lossy().trim() {
         "" => "unknown".to_owned(),
@@ -251,7 +246,7 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// A path in the environment, or what is wrong with it.
+/// A path in the environment. The error says that it is not UTF-8.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one place that reads the environment"
@@ -264,7 +259,7 @@ pub fn path_variable(name: &str) -> Result<Option<Utf8PathBuf>, String> {
         .map_err(unusable)
 }
 
-/// The working directory, or why it cannot be found.
+/// The working directory. The error says why there is none.
 pub fn working_directory() -> Result<Utf8PathBuf, String> {
     let here = std::env::current_dir()
         .map_err(|error| format!("the working directory cannot be found: {error}"))?;

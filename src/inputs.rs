@@ -1,5 +1,5 @@
-//! Are the inputs there? The lightweight check before anything runs (R-000-57, C-14). And the one input
-//! that oneact reads itself: a plan.
+//! Checks that the inputs can be reached, before anything runs (R-000-57, C-14). Also reads the only input that
+//! oneact reads itself: a plan.
 
 use std::{io::Read, time::Duration};
 
@@ -11,11 +11,11 @@ use crate::{
     task::{CapabilityTask, Failure, Fault, InputRef, RefStatus, Uri, decided},
 };
 
-/// All looks together take no longer than this; what is left is then not looked at.
+/// The time for all checks together. The inputs that are left after it are not checked.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Checks every stored input, as far as `look` may go; a source that lies elsewhere is its tool's
-/// business. Answers notes about what could not be checked.
+/// Checks every stored input, within the limits of `look`. Raw sources are left to their tool. Returns notes about
+/// what could not be checked.
 pub(crate) fn check(
     task: &CapabilityTask,
     look: Look,
@@ -66,8 +66,8 @@ pub(crate) fn check(
     Ok(notes)
 }
 
-/// Reads the file that a reference to a plan leads to: a regular one below the root, of at most `most`
-/// bytes; one more is read, for the reader to refuse.
+/// Reads the file of a plan that a reference names: a regular file below the root. At most `most` bytes and one
+/// more are read; the reader refuses the longer file.
 pub(crate) fn plan(input: &InputRef, root: &Utf8Path, most: usize) -> Result<Vec<u8>, Failure> {
     let id = &input.ref_id;
     let uri = Uri::parse(&input.storage_uri).map_err(|error| {

@@ -1,4 +1,4 @@
-//! The process: everything it does is in the library.
+//! The entry point. Everything else is in the library.
 
 fn main() -> std::process::ExitCode {
     oneact::cli::main()

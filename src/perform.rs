@@ -1,11 +1,11 @@
-//! The way of a task, from bytes to bytes.
+//! The sequence of a task, from bytes to bytes.
 //!
 //! ```text
 //! bytes ─ read ─ Task ─ catalog ─ Job ─ inputs ─ launches ─┬─ ledger: seen before? ─ yes ─┬─ Outcome ─ envelope ─ bytes
 //!                                          └─ plan ────────┴─ no: claim ─ do ─ record ────┘
 //! ```
 //!
-//! Each stage takes the type before it and gives the next, so a skipped check does not compile.
+//! Each stage takes the type that the stage before it returns, so a skipped check does not compile.
 
 mod answer;
 mod prepare;
@@ -37,18 +37,17 @@ pub use crate::{
 pub use answer::{Answer, broken, overdue};
 pub(crate) use recover::{Consent, recover, recover_named};
 
-/// What the operator decided before any task arrived.
+/// The operator's decisions, which are made before a task arrives.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub project: Project,
     pub mode: Mode,
-    /// The hash of the preview that the run of a plan has to agree with.
+    /// The preview hash that the run of a plan must match.
     pub expect: Option<String>,
     pub reply: Reply,
-    /// The longest the run may take.
     pub budget: Option<Duration>,
     pub reuse: Reuse,
-    /// The catalog's profile by which oneact was launched.
+    /// The profile of the catalog that the operator chose.
     pub profile: Option<String>,
 }
 
@@ -56,7 +55,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Run,
-    /// Resolve and check everything, start nothing.
+    /// Resolve and check everything, and start nothing.
     DryRun,
 }
 
@@ -73,7 +72,7 @@ pub enum Reply {
 }
 
 impl Settings {
-    /// What is done in a project where the operator says nothing else.
+    /// The defaults for a project.
     pub fn of(project: Project) -> Self {
         Self {
             project,
@@ -93,12 +92,12 @@ pub struct Arrived {
     received: Received,
     pub(crate) operation: OperationId,
     executed_at: Timestamp,
-    /// When its run began.
+    /// The start of the run.
     pub(crate) begun: Moment,
 }
 
 impl Arrived {
-    /// Reads the input (000 §Step 1) of a run that began then.
+    /// Reads the input (000 §Step 1) of a run that began at `begun`.
     pub fn read(input: Result<Vec<u8>, Failure>, begun: Moment, host: &Host) -> Self {
         Self::of(begun, host, |session| match input {
             Ok(bytes) => envelope::read(&bytes, || session),
@@ -139,7 +138,7 @@ impl Arrived {
     }
 }
 
-/// Performs one task. There is one answer, whatever the input is and whatever fails (R-000-12).
+/// Performs one task. There is exactly one answer, for every input and every failure (R-000-12).
 pub fn perform(
     arrived: &Arrived,
     settings: &Settings,
@@ -153,7 +152,6 @@ pub fn perform(
     arrived.answered(executed, settings.reply, host)
 }
 
-/// Performs a task that a person typed.
 pub fn perform_typed(
     task_id: &str,
     echo: Value,
@@ -167,7 +165,7 @@ pub fn perform_typed(
     perform(&arrived, settings, host, &Course::default(), &|_| ())
 }
 
-/// The way of a task: settle what a crash interrupted, prepare, do.
+/// Settles interrupted plans, prepares the task and performs it.
 fn work(
     arrived: &Arrived,
     settings: &Settings,
@@ -212,7 +210,7 @@ fn work(
         .noted(settled)
 }
 
-/// Does it and records how it ended, unless the ledger has its answer.
+/// Performs the work and records the result, unless the ledger has the answer.
 fn recorded<'h>(
     mut work: Work,
     mut book: Book<'h>,
@@ -226,7 +224,7 @@ fn recorded<'h>(
     }
 }
 
-/// What `-v` tells of the message; the rest is told where it is decided.
+/// Logs what was read, for `-v`.
 fn tell_begin(received: &Received) {
     if !enabled!(Level::INFO) {
         return;
@@ -243,7 +241,7 @@ fn tell_begin(received: &Received) {
     }
 }
 
-/// What `-v` tells of the end: the first thing that a caller acts on.
+/// Logs how the run ended, for `-v`.
 fn tell_end(outcome: &Outcome) {
     if !enabled!(Level::INFO) {
         return;

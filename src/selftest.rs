@@ -1,8 +1,8 @@
-//! Whether file plans are all or nothing on this machine and file system: the crash suite's portable
-//! part, for users. Runs this very program on a small tree, kills it or has its calls fail, has the next
-//! start recover, and compares.
+//! Tests whether file plans are all or nothing on this machine and file system: the portable part of the crash
+//! suite, for users. It runs this program on a small tree, kills it or makes its calls fail, lets the next start
+//! recover, and compares the trees.
 //!
-//! Writes only into a directory of its own, and removes it.
+//! It writes only into its own directory, and removes that directory.
 
 mod probe;
 mod scratch;
@@ -17,25 +17,23 @@ use crate::host::{Host, Interrupt};
 pub(crate) use probe::Guarantees;
 use scratch::{End, Scratch, Tree};
 
-/// What came of it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict {
-    /// Where it was tried.
     pub(crate) path: String,
     pub(crate) sweeps: Vec<Sweep>,
     pub(crate) guarantees: Guarantees,
-    /// Sentences: trees that were neither as before nor as asked, answers that were not true.
+    /// One sentence for each wrong tree and each false answer.
     pub(crate) bad: Vec<String>,
 }
 
-/// One kind of trouble, at many points.
+/// One kind of fault, injected at many points.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sweep {
     pub(crate) name: &'static str,
     pub(crate) points: u64,
-    /// Trees that were as before, after the next start.
+    /// The number of trees that were as before the plan, after the next start.
     pub(crate) old: u64,
-    /// Trees that were as asked.
+    /// The number of trees that were as the plan asks.
     pub(crate) new: u64,
 }
 
@@ -54,13 +52,12 @@ pub(crate) enum Unfinished {
     Interrupted(Interrupt),
 }
 
-/// What is injected into calls, beside kills.
 const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EACCES"];
 
-/// How many points of the longer sweeps are left out between two.
+/// The longer sweeps test only every fifth point.
 const STRIDE: usize = 5;
 
-/// Tries it in a directory of its own below `place`; `tell` hears of each sweep as it ends.
+/// Runs the test in a directory of its own below `place`. `tell` is called with each sweep when it ends.
 pub(crate) fn crash(
     place: &Utf8Path,
     host: &Host,
@@ -89,7 +86,7 @@ pub(crate) fn crash(
     })
 }
 
-/// The two trees there may be.
+/// The state of the test, with the two allowed trees.
 struct Trial<'a> {
     scratch: &'a Scratch,
     host: &'a Host,
@@ -113,7 +110,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Calls `point` for every `stride`th point until it breaks off.
+    /// Calls `point` for every `stride`th point until it returns `Break`.
     fn sweep(
         &mut self,
         name: &'static str,
@@ -137,7 +134,7 @@ impl<'a> Trial<'a> {
         Ok(sweep)
     }
 
-    /// Lets the next start recover, and compares the tree.
+    /// Lets the next start recover, and compares the tree with the two allowed ones.
     fn settle(&mut self, told: &str, sweep: &mut Sweep) -> Result<(), Unfinished> {
         let end = self.scratch.recover("")?;
         let tree = self.scratch.tree()?;
@@ -183,7 +180,7 @@ impl<'a> Trial<'a> {
                 }
                 let tree = trial.scratch.tree()?;
                 if tree == trial.old || tree == trial.new {
-                    // Recovery only has to clean up.
+                    // The files are right already: recovery only cleans up.
                     break;
                 }
                 let killed = trial.scratch.recover(&format!("kill@{again}"))? == End::Killed;
@@ -196,7 +193,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// At as many calls as a plan was killed at.
+    /// Fails calls at the points at which a plan was killed: `most` is their number.
     fn failing(&mut self, most: u64) -> Result<Sweep, Unfinished> {
         self.sweep("call failed", STRIDE, |trial, at, sweep| {
             if at > most {

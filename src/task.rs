@@ -1,5 +1,5 @@
-//! The words every room speaks: what was asked ([`Task`]), what came of it ([`Outcome`]), and why
-//! it failed ([`Fault`], the one error table). Pure: nothing here does I/O.
+//! The types that every room uses: what was asked ([`Task`]), the result ([`Outcome`]), and why it failed
+//! ([`Fault`], the one error table). Pure: nothing here does I/O.
 
 mod fault;
 mod format;

@@ -1,4 +1,4 @@
-//! Where a bound parameter gets its value: the little language of `bind`.
+//! The sources of bound parameters: the syntax of `bind`.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use crate::task::RefId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The n-th input, counted from 0: `input.uri`, `input_2.path`. It must be stored: a raw source
-    /// never reaches a tool that expects a storage URI (R-000-140).
+    /// The n-th input, counted from 0: `input.uri`, `input_2.path`. It must be stored: a tool that expects a
+    /// storage URI never gets a raw source (R-000-140).
     Input {
         place: usize,
         form: Form,
     },
-    /// The first input, a source as it is: `source.uri`.
+    /// The first input, also if it is a raw source: `source.uri`.
     Origin,
-    /// An input by its ref id, wherever it stands: `ref.store_1.uri`.
+    /// The input with that ref id, at any position: `ref.store_1.uri`.
     Ref {
         id: RefId,
         form: Form,
     },
-    /// Where the tool shall write its asset: `output.path`, `output.uri`.
+    /// The place where the tool must write its asset: `output.path`, `output.uri`.
     Output(Form),
     OutputRef,
     Session,
@@ -29,19 +29,19 @@ pub(crate) enum Source {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As received, or a `file://` URI for what oneact itself made.
+    /// The URI as received, or a `file://` URI for a file that oneact made.
     Uri,
     /// An absolute path on this machine.
     Path,
 }
 
 impl Source {
-    /// Whether it is an asset that the task names or a step before made.
+    /// Whether it is an asset that the task names or that an earlier step made.
     pub(super) fn is_asset(&self) -> bool {
         matches!(self, Self::Input { .. } | Self::Origin | Self::Ref { .. })
     }
 
-    /// Reads a source; answers what is wrong with it.
+    /// Reads a source. The error says what is wrong.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split('.').collect();
         match parts.as_slice() {

@@ -1,7 +1,7 @@
-//! The whole catalog, compiled: what of it can be used, and everything that cannot.
+//! Compiles the whole catalog, and collects what can be used and all errors.
 //!
-//! A run compiles what its task names and stops at the first error. A person who mends a catalog
-//! wants all errors at once.
+//! A run compiles only what its task names, and stops at the first error. A person who repairs a catalog
+//! needs all errors at once.
 
 use crate::task::Failure;
 
@@ -19,11 +19,11 @@ use super::{
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     pub(crate) capabilities: Vec<Entry>,
-    /// Those that carry file plans out.
+    /// The capabilities that perform file plans.
     pub(crate) plans: Vec<FilePlan>,
-    /// Those that can be read and that a capability above uses, in the order of the file.
+    /// The servers that can be read and that a capability above uses, in the order of the file.
     pub(crate) servers: Vec<Server>,
-    /// `[storage] uri`, or its default; none if it cannot be read.
+    /// `[storage] uri`, or its default; `None` if the value cannot be read.
     pub(crate) storage: Option<String>,
     pub(crate) problems: Vec<Problem>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Checked {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) about: About,
-    /// Where it is, and what.
+    /// The place in the file, and what is wrong there.
     pub(crate) text: String,
 }
 
@@ -40,11 +40,11 @@ pub(crate) enum About {
     File,
     Capability(String),
     Server(String),
-    /// A capability that was asked for and is not there.
+    /// A requested capability that does not exist.
     Nothing(String),
 }
 
-/// Compiles these capabilities with their servers; with no names, all there are.
+/// Compiles these capabilities with their servers; without names, all capabilities.
 pub(crate) fn check(tables: &Tables<'_>, names: &[String]) -> Checked {
     let mut checked = Checked::default();
     checked.storage = checked.keep(About::File, resolve::storage(tables));
@@ -97,7 +97,7 @@ impl Checked {
         self.capabilities.push(entry);
     }
 
-    /// Capabilities whose server is not in the file.
+    /// Reports capabilities whose server is not in the file.
     fn strangers(&mut self, tables: &Tables<'_>, servers: &[String]) {
         let lost: Vec<_> = self
             .capabilities
@@ -110,14 +110,14 @@ impl Checked {
         }
     }
 
-    /// The value, or a problem more.
+    /// Returns the value, or records the error as a problem.
     fn keep<T>(&mut self, about: About, result: Result<T, impl Into<Failure>>) -> Option<T> {
         result
             .map_err(|error| self.add(about, error.into().message))
             .ok()
     }
 
-    /// A mistake in `[defaults]` shows in every entry; it is told once.
+    /// Adds a problem once: an error in `[defaults]` appears in every entry.
     fn add(&mut self, about: About, text: String) {
         let told = |known: &Problem| {
             known.text == text && (known.about == about || known.about == About::File)

@@ -1,4 +1,4 @@
-//! From the file's tables to an [`Entry`]: whatever is wrong with one is found here, with its line.
+//! Compiles tables of the file to an [`Entry`]. Every error of an entry is found here, with its line.
 
 use std::time::Duration;
 
@@ -20,17 +20,17 @@ use super::{
     schema::Schema,
 };
 
-/// A capability that can be run, by what it runs.
+/// A capability that can be performed, by the kind of its executor.
 #[derive(Debug)]
 pub(crate) enum Capability {
     Tool(Box<Entry>),
     FilePlan(FilePlan),
 }
 
-/// 000's default where the catalog says nothing.
+/// The default of specification 000 if the catalog names no timeout.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Reads and compiles one entry; `None` when the catalog has no such id.
+/// Reads and compiles one entry; `None` if the catalog has no such id.
 pub(super) fn compile(tables: &Tables<'_>, id: &str) -> Result<Option<Capability>, CatalogError> {
     let Some((at, raw)) = tables.entry::<RawCapability>("capability", id)? else {
         return Ok(None);
@@ -147,7 +147,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// RFC 6901. What is none would lead nowhere, and a secret would be shown.
+    /// Checks a JSON Pointer (RFC 6901). A wrong pointer would match nothing, so a secret would be shown.
     fn pointer(&self, text: &str) -> Result<(), CatalogError> {
         if text.is_empty() || text.starts_with('/') {
             return Ok(());

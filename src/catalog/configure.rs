@@ -1,5 +1,5 @@
-//! What a capability is called with: defaults, the action text, the task's own parameters, and on a
-//! retry what the entry changes (000 §Step 4).
+//! The parameters of a call: defaults, the action text, the task's own parameters, and the changes that the entry
+//! makes on a retry (000 §Step 4).
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use crate::task::{CapabilityTask, Failure, Fault, decided};
 
 use super::entry::{Entry, Multiply};
 
-/// The parameters before anything is bound, and the time the call may take.
+/// The parameters before binding, and the time that the call may take.
 #[derive(Debug)]
 pub(super) struct Configured {
     pub(super) parameters: Map<String, Value>,
-    /// The same before a retry changes any.
+    /// The parameters before the changes of a retry.
     pub(super) asked: Map<String, Value>,
     pub(super) timeout: Duration,
     pub(super) timeout_max: Duration,
     pub(super) reasoning: Vec<String>,
 }
 
-/// Merges what is said of the parameters: task over action text over defaults (R-000-63, C-09).
+/// Merges the parameters: the task overrides the action text, which overrides the defaults (R-000-63, C-09).
 pub(super) fn configure(
     entry: &Entry,
     task: &CapabilityTask,
@@ -63,8 +63,8 @@ pub(super) fn configure(
     Ok(configured)
 }
 
-/// Which parameters the task names itself, and which are left to the entry; names only, for a value
-/// may be secret.
+/// Logs which parameters come from the task and which from the entry's defaults. Only names, because a value may
+/// be secret.
 fn tell(entry: &Entry, said: &Map<String, Value>, before: &Map<String, Value>) {
     let told = |names: &[&str], whence: &str| {
         if !names.is_empty() {
@@ -81,7 +81,7 @@ fn tell(entry: &Entry, said: &Map<String, Value>, before: &Map<String, Value>) {
     told(&names, "its defaults");
 }
 
-/// The named captures of the entry's patterns: all that free text may decide (C-09).
+/// The named captures of the entry's patterns. Free text decides nothing else (C-09).
 fn extracted(entry: &Entry, action: &str) -> Result<Vec<(String, Value)>, Failure> {
     let mut found = Vec::new();
     for pattern in &entry.extract {
@@ -97,8 +97,8 @@ fn extracted(entry: &Entry, action: &str) -> Result<Vec<(String, Value)>, Failur
     Ok(found)
 }
 
-/// A captured text as the type that the schema declares for the parameter. Where the schema lists
-/// its values, people's upper and lower case does not matter: `as FLAC` is `flac`.
+/// Converts a captured text to the type that the schema declares for the parameter. If the schema lists the
+/// values, case is ignored: `as FLAC` gives `flac`.
 fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
     let same = |value: &&Value| {
         let value = value.as_str();
@@ -127,13 +127,13 @@ fn typed(entry: &Entry, name: &str, text: &str) -> Result<Value, Failure> {
     })
 }
 
-/// What the schema says of a parameter under that keyword.
+/// The value of that keyword in the schema of a parameter.
 fn declared<'a>(entry: &'a Entry, name: &str, keyword: &str) -> Option<&'a Value> {
     entry.schema.as_ref()?.property(name)?.get(keyword)
 }
 
-/// Applies the retry rules for the failure of the last attempt (R-000-64 … R-000-66). If that failure is unknown, a rule
-/// with `after` only lengthens the time: quality is lowered for a known reason only.
+/// Applies the retry rules for the failure of the last attempt (R-000-64 … R-000-66). If that failure is unknown,
+/// a rule with `after` only lengthens the timeout: parameters change only for a known reason.
 fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32, last: Option<Fault>) {
     let retries = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
     for rule in &entry.retry {
@@ -183,7 +183,7 @@ fn adjust(configured: &mut Configured, entry: &Entry, attempt: u32, last: Option
     }
 }
 
-/// The scaled parameter: whole where the schema wants it whole, never below the schema's minimum.
+/// The scaled parameter: an integer if the schema says so, and never below the schema's minimum.
 fn scaled(configured: &Configured, entry: &Entry, scale: &Multiply, retries: i32) -> Option<Value> {
     let now = configured
         .parameters
@@ -194,7 +194,7 @@ fn scaled(configured: &Configured, entry: &Entry, scale: &Multiply, retries: i32
     let minimum = declared("minimum").and_then(Value::as_f64);
     let value = (now * scale.factor.powi(retries)).max(minimum.unwrap_or(f64::MIN));
     if declared("type").and_then(Value::as_str) == Some("integer") {
-        // Written without a fraction, the number parses back as the integer the schema wants.
+        // Without a fraction, the text parses as the integer that the schema requires.
         return serde_json::from_str(&format!("{:.0}", value.floor())).ok();
     }
     Number::from_f64(value).map(Value::Number)

@@ -1,4 +1,4 @@
-//! The file: found, parsed, and its tables handed out one at a time, with lines for errors.
+//! The catalog file: finds it, parses it and returns its tables one at a time, with lines for errors.
 
 use std::{fmt, fs, io, time::Duration};
 
@@ -11,7 +11,7 @@ use toml::{
 
 use crate::task::{Failure, Fault, duration};
 
-/// The tables format 1 knows at the top; those after the gap belong to parts not built in yet.
+/// The top-level tables of format 1. Those in `LATER` are not built in yet.
 const TOP: [&str; 8] = [
     "catalog",
     "application",
@@ -26,14 +26,13 @@ const LATER: [&str; 3] = ["catalog_dir", "pipeline", "workflow"];
 
 const LARGEST: u64 = 8 << 20;
 
-/// A parsed `catalog.toml`. Its entries are compiled when they are asked for.
+/// The text of a `catalog.toml`. Its entries are compiled on demand.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     path: Utf8PathBuf,
     text: String,
 }
 
-/// Why the catalog, or a part of it, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogError {
     #[error(
@@ -119,7 +118,7 @@ impl Catalog {
             },
             _ => unreadable(source),
         })?;
-        // A device has no end; a catalog that large is none.
+        // A device has no end, and no real catalog is larger than `LARGEST`.
         if !found.is_file() || found.len() > LARGEST {
             return Err(CatalogError::NoCatalog {
                 path: path.to_owned(),
@@ -150,7 +149,7 @@ impl Catalog {
         Self::from_bytes(Utf8Path::new("catalog.toml"), text.into()).unwrap()
     }
 
-    /// Parses the text and checks what stands at the top.
+    /// Parses the text and checks the top-level keys and the format number.
     pub(crate) fn tables(&self) -> Result<Tables<'_>, CatalogError> {
         let root = DeTable::parse(&self.text)
             .map_err(|error| self.toml_error(&error))?
@@ -192,7 +191,7 @@ impl Catalog {
         }
     }
 
-    /// That byte of the file, for a person.
+    /// The place of that byte of the file, for a person.
     pub(super) fn place(&self, at: usize) -> Place {
         let before = self.text.get(..at).unwrap_or(&self.text);
         Place {
@@ -265,13 +264,13 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The line that comes after these bytes, counted from 1.
+/// The number of the line that follows these bytes, counted from 1.
 fn line(before: &[u8]) -> usize {
     before.split(|byte| *byte == b'\n').count()
 }
 
-/// serde's message, with what to write instead; the nearest known name rather than all of them. An error is a message that
-/// is not serde's.
+/// serde's message with a remedy, and with the nearest known name instead of all names. `Err` is a message that
+/// does not come from serde.
 fn explain(message: &str) -> Result<String, &str> {
     let first = message.lines().next().unwrap_or(message);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -301,7 +300,7 @@ fn explain(message: &str) -> Result<String, &str> {
     Ok(format!("{first}; write {write}"))
 }
 
-/// `unknown key`, with the name that was probably meant, or all that are known.
+/// The message `unknown key`, with the name that was probably meant, or with all known names.
 pub(crate) fn unknown_key<'a>(
     unknown: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
@@ -315,7 +314,7 @@ pub(crate) fn unknown_key<'a>(
     format!("unknown key `{unknown}`; known here: {}", known.join(", "))
 }
 
-/// The known name most like this one, if any is like it.
+/// The most similar known name, if one is similar enough.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.into_iter().map(|candidate| {
         (

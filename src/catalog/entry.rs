@@ -1,4 +1,4 @@
-//! One capability, compiled: every pattern, duration, source and rule of it is known to be good.
+//! One compiled capability: each of its patterns, durations, sources and rules is valid.
 
 use std::{fmt, time::Duration};
 
@@ -27,61 +27,61 @@ pub(crate) struct Entry {
     pub(crate) process: Process,
     pub(crate) pinned: Option<Pinned>,
     pub(crate) output_schema: OutputSchema,
-    /// Without progress, a call ends after this.
+    /// The longest time of a call without progress.
     pub(crate) timeout: Duration,
     pub(crate) timeout_from: TimeoutFrom,
-    /// With progress too.
+    /// The longest time of a call with progress.
     pub(crate) timeout_max: Duration,
     pub(crate) defaults: Map<String, Value>,
     pub(crate) bind: Vec<(String, Source)>,
     pub(crate) schema: Option<Schema>,
     pub(crate) extract: Vec<Regex>,
     pub(crate) retry: Vec<Retry>,
-    /// JSON Pointers into the parameters whose values are kept out of every record.
+    /// JSON Pointers into the parameters. Their values appear in no record.
     pub(crate) secret: Vec<String>,
     pub(crate) result: ResultRule,
     pub(crate) failure: Vec<FailureRule>,
     pub(crate) success: Vec<SuccessRule>,
     pub(crate) on_failure: OnFailure,
-    /// Whether a call that may have happened may be sent again.
+    /// Whether a call that may have happened may be repeated.
     pub(crate) repeatable: Repeatable,
     pub(crate) effects: Effects,
     pub(crate) identity: Identity,
 }
 
-/// What makes a request of this entry the same as another, and what then becomes of it.
+/// What makes two requests of this entry the same, and what happens to the second one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// A person raises it when the same request should have another answer.
+    /// A person raises it so that the same request is performed again.
     pub(crate) version: Option<u32>,
-    /// Everything in the catalog that decides what happens, as canonical JSON (RFC 8785).
+    /// Everything in the catalog that decides what a call does, as canonical JSON (RFC 8785).
     pub(crate) entry: String,
-    /// Parameters that differ from run to run and mean nothing.
+    /// Parameters that differ between runs and are not part of the request.
     pub(crate) volatile: Vec<String>,
     pub(crate) on_duplicate: OnDuplicate,
 }
 
-/// Which process of its server does a step of a task of several.
+/// Which process of its server performs a step, in a task of several steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Process {
-    /// The one that did an earlier step, and may do a later one.
+    /// The process that earlier and later steps use too.
     Shared,
-    /// One of its own (`fresh_process = true`).
+    /// A process of its own (`fresh_process = true`).
     Fresh,
 }
 
-/// Whether it must not happen twice, and who says so.
+/// Whether a call is once-only, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Once {
-    /// It may.
+    /// The call may be repeated.
     No,
-    /// The entry says nothing: the worst is assumed.
+    /// The entry does not say, so the worst is assumed.
     Assumed,
     Said,
 }
 
 impl Entry {
-    /// Whether a call may change what a later read sees. What only adds an asset of its own does not.
+    /// Whether a call may change what a later read returns. A call that only adds its own asset does not.
     pub(crate) fn changes_state(&self) -> bool {
         let adds_an_asset = self.result.asset.is_some() && self.effects.is_harmless();
         self.effects.read_only != Some(true) && !adds_an_asset
@@ -95,7 +95,7 @@ impl Entry {
         }
     }
 
-    /// A parameter's value as words may show it (invariant 6).
+    /// A parameter's value as messages may show it (invariant 6).
     pub(super) fn shown(&self, parameter: &str, value: &Value) -> String {
         let name = |pointer: &String| {
             let path = pointer.strip_prefix('/').unwrap_or_default();
@@ -114,7 +114,7 @@ impl Entry {
     }
 }
 
-/// Who decided how long a call may take, for people.
+/// The source of the timeout, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeoutFrom {
     Entry,
@@ -134,29 +134,29 @@ impl fmt::Display for TimeoutFrom {
 
 #[derive(Debug)]
 pub(crate) struct Retry {
-    /// The failures it answers; empty = any.
+    /// The failures to which the rule applies; empty means all.
     pub(crate) after: Vec<Fault>,
     pub(crate) timeout_factor: Option<f64>,
     pub(crate) set: Map<String, Value>,
     pub(crate) multiply: Vec<Multiply>,
 }
 
-/// A parameter that is scaled, once per attempt after the first.
+/// A parameter that is multiplied once per attempt after the first.
 #[derive(Debug)]
 pub(crate) struct Multiply {
     pub(crate) parameter: String,
     pub(crate) factor: f64,
-    /// The value to scale where none is set.
+    /// The value to multiply if the parameter is not set.
     pub(crate) start: Option<f64>,
 }
 
-/// What the tool gives, and what is made of it (000 §Step 6).
+/// What the tool returns, and what oneact makes of it (000 §Step 6).
 #[derive(Debug)]
 pub(crate) struct ResultRule {
     pub(crate) kind: ResultKind,
-    /// What is stored as a file: of an asset and of an analysis.
+    /// The file that is stored for an asset or an analysis.
     pub(crate) asset: Option<AssetRule>,
-    /// Where the tool puts its asset, in order of trial.
+    /// The places where the tool may put its asset, in the order of trial.
     pub(crate) take: Vec<Take>,
     pub(crate) schema: Option<Schema>,
     pub(crate) min_bytes: u64,
@@ -183,9 +183,9 @@ pub(crate) struct AssetRule {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) enum FormatRule {
-    /// This one, whatever was asked for.
+    /// Always this format.
     Fixed(Format),
-    /// The one that this parameter names: `format = "{output_format}"`.
+    /// The format that this parameter names: `format = "{output_format}"`.
     Parameter(String),
 }
 
@@ -208,7 +208,7 @@ impl TryFrom<String> for FormatRule {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) enum Take {
-    /// The file the tool was told to write: a parameter bound to `output.path` or `output.uri`.
+    /// The file that the tool was told to write: a parameter bound to `output.path` or `output.uri`.
     Output,
     /// A URI or path at this JSON Pointer of the structured content.
     Pointer(String),
@@ -238,7 +238,7 @@ impl TryFrom<String> for Take {
     }
 }
 
-/// What a failure that no rule recognises means for a retry.
+/// Whether a failure that no rule recognises is recoverable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnFailure {
@@ -247,7 +247,7 @@ pub(crate) enum OnFailure {
     NotRecoverable,
 }
 
-/// A text that tells a failure's class; the first match wins.
+/// A pattern that recognises the class of a failure. The first match wins.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailureRule {
@@ -260,24 +260,24 @@ pub(crate) struct FailureRule {
     pub(crate) scope: RuleScope,
 }
 
-/// Which answers a failure rule reads.
+/// To which answers a failure rule applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RuleScope {
-    /// Answers the tool itself calls failed.
+    /// Answers that the tool itself reports as failed.
     #[default]
     Error,
-    /// Every answer: for tools that tell of failure in prose.
+    /// Every answer: for tools that report a failure in prose.
     Any,
 }
 
-/// A value that must be there, or the call failed although the tool did not say so.
+/// A value that the result must have. Otherwise the call failed, although the tool reported success.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SuccessRule {
     pub(crate) pointer: String,
     pub(crate) equals: Value,
-    /// Where the tool says why not.
+    /// A JSON Pointer to the tool's explanation.
     pub(crate) message: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A capability that carries file plans out, checked: what it lets plans touch, and the plan that a task of it means.
+//! A checked capability that performs file plans: what plans may touch, and which plan a task means.
 //! Specification 001 sets the limits (§11); a catalog can only tighten them.
 
 use std::{collections::BTreeSet, time::Duration};
@@ -18,10 +18,10 @@ use super::{
     raw::{RawCapability, RawFilePlan, RawProtection},
 };
 
-/// The id under which plans run that name no capability.
+/// The capability id of plans that name no capability.
 pub(crate) const APPLY_FILE_PLAN: &str = "apply_file_plan";
 
-/// Fixed, so that `oneact rollback` and people find them; and no plan can touch them.
+/// Fixed, so that `oneact rollback` and people find the reports, and no plan can touch them.
 const REPORTS: &str = "agent_outputs/reports";
 
 const MB: u64 = 1 << 20;
@@ -31,15 +31,15 @@ pub(crate) struct FilePlan {
     pub(crate) id: String,
     /// `None` for the built-in one.
     pub(crate) place: Option<Place>,
-    /// A person raises it when the same plan should have another answer.
+    /// A person raises it so that the same plan is performed again.
     pub(crate) version: Option<u32>,
-    /// What becomes of a plan that was carried out before in the session.
+    /// What happens to a plan that was performed before in the session.
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) bounds: Bounds,
 }
 
 impl FilePlan {
-    /// Where the catalog has no entry: specification 001 as it is.
+    /// The limits of specification 001, for a catalog without an entry.
     pub(crate) fn built_in() -> Self {
         Self {
             id: APPLY_FILE_PLAN.to_owned(),
@@ -111,7 +111,7 @@ pub(super) fn compile(
     })
 }
 
-/// What was written may have been changed since: an old answer never stands for a plan.
+/// An old answer is never reused for a plan, because the files may have changed since.
 const HAPPENS: Effects = Effects {
     read_only: Some(false),
     destructive: None,
@@ -119,7 +119,7 @@ const HAPPENS: Effects = Effects {
     open_world: None,
 };
 
-/// A key that means nothing without a tool.
+/// The first key in the entry that only a tool can have.
 fn of_a_tool(entry: &RawCapability) -> Option<&'static str> {
     let keys = [
         ("mcp", entry.mcp.is_some()),
@@ -258,7 +258,7 @@ impl Checker<'_> {
     }
 }
 
-/// `50 MB`, `512 KB`, `100 B`: powers of 1024.
+/// Reads `50 MB`, `512 KB` or `100 B`; the units are powers of 1024.
 fn bytes(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at_checked(end)?;
@@ -271,7 +271,7 @@ fn bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// A file plan to carry out, and what it may touch.
+/// A file plan to perform, and what it may touch.
 #[derive(Debug)]
 pub(crate) struct PlanJob {
     pub(crate) entry: FilePlan,
@@ -282,7 +282,7 @@ pub(crate) struct PlanJob {
 #[derive(Debug)]
 pub(crate) enum PlanSource {
     Inline(PlanOrder),
-    /// In a file that this reference leads to; what the task says of it.
+    /// In the file that this reference names, with what the task says about the plan.
     Ref {
         input: InputRef,
         system_config: Option<Value>,
@@ -291,7 +291,7 @@ pub(crate) enum PlanSource {
     },
 }
 
-/// What `parameters` of a task that carries out a plan may hold.
+/// The keys that `parameters` may have in a task that performs a plan.
 const PARAMETERS: [&str; 4] = ["task_plan", "plan", "system_config", "protocol_validation"];
 
 pub(super) fn job(
@@ -380,8 +380,8 @@ fn there(input: &InputRef) -> Result<InputRef, Failure> {
     }
 }
 
-/// A plan beside a task whose capabilities are tools would be lost. What else is said of plans is left
-/// aside, and said to be.
+/// Refuses a plan beside capabilities that are tools, because it would be ignored. Other statements about plans
+/// are ignored, with a sentence that says so.
 pub(super) fn none_is_meant(task: &CapabilityTask) -> Result<Option<String>, Failure> {
     match &task.carried {
         Some(Carried {

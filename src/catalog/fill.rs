@@ -1,4 +1,4 @@
-//! Bound parameters: each gets its value from the task, the step before, or the step's own output.
+//! Fills bound parameters from the task, from the step before, or from the step's own output.
 
 use camino::Utf8Path;
 use serde_json::{Map, Value};
@@ -12,11 +12,11 @@ use super::{
     schema::Schema,
 };
 
-/// What a bound parameter of one step can be filled from.
+/// The sources of one step's bound parameters.
 pub(super) struct Sources<'a> {
     pub(super) task: &'a CapabilityTask,
     pub(super) places: Places<'a>,
-    /// What the step before makes.
+    /// The output of the step before.
     pub(super) before: Option<&'a StepOutput>,
     pub(super) output: Option<&'a StepOutput>,
 }
@@ -63,7 +63,7 @@ impl Sources<'_> {
         Ok(ordered)
     }
 
-    /// What is asked for: with every input, and without the places that are this run's own.
+    /// The parameters of the request: with every input, without the places that belong to this run.
     pub(super) fn asked(
         &self,
         entry: &Entry,
@@ -71,12 +71,12 @@ impl Sources<'_> {
     ) -> Map<String, Value> {
         for (name, source) in &entry.bind {
             let value = match source {
-                // Where the tool writes differs from run to run, and who asks is no part of what is asked.
+                // The place where the tool writes differs between runs, and the caller is not part of the request.
                 Source::Output(_) | Source::Session | Source::TaskId => continue,
                 Source::Input { place: 0, .. } if self.before.is_some() => {
                     Some("the step before".to_owned())
                 }
-                // As received: whether the tool gets a path or a URI is no part of what is asked.
+                // As received: the form (path or URI) is not part of the request.
                 Source::Input { .. } | Source::Ref { .. } | Source::Origin => {
                     self.input(source).map(|input| input.storage_uri.clone())
                 }
@@ -103,7 +103,7 @@ impl Sources<'_> {
     fn value(&self, source: &Source) -> Result<Option<String>, String> {
         let input = self.input(source);
         match (source, self.before) {
-            // What the step before made is the first input, and no other one as well.
+            // The output of the step before is the first input only.
             (Source::Input { place: 0, form }, Some(before)) => {
                 local(&before.staged, *form).map(Some)
             }
@@ -122,7 +122,7 @@ impl Sources<'_> {
         }
     }
 
-    /// A stored input as the tool wants it; a raw source is none (R-000-140).
+    /// A stored input in the form that the tool takes. A raw source is an error (R-000-140).
     fn stored(&self, input: &InputRef, form: Form) -> Result<String, String> {
         if input.status == RefStatus::Reference {
             return Err(format!(
@@ -146,7 +146,7 @@ impl Sources<'_> {
     }
 }
 
-/// A URI as tools read it. What is none was refused before, or is the tool's to refuse.
+/// A URI as tools read it. A text that is no URI is passed on unchanged: the tool may refuse it.
 fn for_others(uri: &str) -> String {
     match Uri::parse(uri) {
         Ok(uri) => uri.for_others().into_owned(),

@@ -1,4 +1,4 @@
-//! When a request is the same as another, and what then becomes of it (R-004-58, C-36).
+//! When two requests are the same, and what happens to the second one (R-004-58, C-36).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
     raw::{RawCapability, RawDuplicateMode, RawOnDuplicate},
 };
 
-/// Keys of an entry that say nothing about what happens when it is done.
+/// Keys of an entry that do not change what a call does.
 const WORDS: [&str; 11] = [
     "name",
     "description",
@@ -29,10 +29,10 @@ const WORDS: [&str; 11] = [
     "timeout_max",
 ];
 
-/// How long the same content has the same answer where it meets the open world.
+/// How long an answer is valid for the same content, unless `open_world = false`.
 const OPEN_WORLD: Duration = Duration::from_mins(5);
 
-/// What the entry says, and what its effects mean where it says nothing.
+/// The identity from the entry; its `effects` decide what the entry does not say.
 pub(super) fn compile(
     named: Named<'_>,
     raw: &RawCapability,
@@ -50,9 +50,9 @@ pub(super) fn compile(
     })
 }
 
-/// What only reads, or only makes an asset of what it is given, is answered from the record while all of
-/// that is the same; what destroys and may be repeated is done again, since an old answer says nothing of
-/// what is there now; anything else is not done twice (C-35, C-36).
+/// The default of `on_duplicate` (C-35, C-36). A call that only reads, or only makes an asset, is answered from
+/// the ledger while its inputs are the same. A destructive and idempotent call runs again, because an old answer
+/// proves nothing about the state now. Any other call is not performed twice.
 fn unsaid(effects: Effects, raw: &RawCapability) -> OnDuplicate {
     let kind = raw.result.as_ref().map(|result| result.kind);
     let makes_asset = matches!(kind, Some(ResultKind::Asset | ResultKind::Analysis));
@@ -81,7 +81,7 @@ pub(super) fn duplicates(
     let ttl = ttl.transpose()?;
     match said.mode {
         RawDuplicateMode::Reuse => {
-            // What is not said is the worst.
+            // A missing hint counts as the worst.
             if !effects.is_harmless() && effects.read_only != Some(true) {
                 return Err(wrong(
                     at,
@@ -117,8 +117,7 @@ impl Identity {
     }
 }
 
-/// The entry and its server as the catalog writes them, without what is only said for people or kept
-/// elsewhere.
+/// The entry and its server as the catalog writes them, without the keys of `WORDS`.
 fn entry(named: Named<'_>, server: Option<&str>) -> Result<String, CatalogError> {
     let table = |group: &str, name: &str| -> Result<Value, CatalogError> {
         let found = named.tables.entry::<Map<String, Value>>(group, name)?;

@@ -1,5 +1,5 @@
-//! Do the caller's answers fit the questions? As far as it can be known before the server is started:
-//! the server that asked remembers nothing, so only if the task shows the questions again.
+//! Checks the caller's answers against the questions of a tool. This is possible before the server is started only
+//! if the task repeats the questions, because nothing is kept of the run that was asked.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +7,10 @@ use crate::task::{
     CapabilityTask, Elicited, Failure, Fault, Given, Input, Question, Response, ResponseKind,
 };
 
-/// What the task says of questions, checked.
+/// What the task says about questions, checked.
 ///
-/// Only a task of one capability can be asked: the answer comes with another run, which begins
-/// anew and would do the steps before a second time.
+/// Only a task of one capability can accept questions: the answers come with another run, which starts from the
+/// beginning and would perform the earlier steps a second time.
 pub(super) fn check(task: &CapabilityTask) -> Result<Input, Failure> {
     if task.capability_ids.len() > 1 && task.input != Input::Refused {
         return Err(unfit(
@@ -25,7 +25,7 @@ pub(super) fn check(task: &CapabilityTask) -> Result<Input, Failure> {
     Ok(task.input.clone())
 }
 
-/// Every question of the task has its answer, and every answer its question.
+/// Checks that every question has an answer, and every answer a question.
 fn answers(given: &Given) -> Result<(), Failure> {
     let Some(requests) = &given.requests else {
         return Ok(());
@@ -75,8 +75,8 @@ fn fits(question: &Question, response: &Response) -> Result<(), String> {
     Err(wrong.to_owned())
 }
 
-/// A form's schema is flat (2026-07-28, Requested Schema). One with references is none, and may
-/// stand for years of work: what fits it, its server has to tell.
+/// Checks the content of a form. The schema of a form is flat (2026-07-28, Requested Schema). A schema with
+/// references may take very long to evaluate, so it is left to the server.
 fn form(schema: Option<&Value>, content: &Map<String, Value>) -> Result<(), String> {
     const PROBLEMS: usize = 5;
     let Some(schema) = schema.filter(|schema| !refers(schema)) else {

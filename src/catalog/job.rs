@@ -1,4 +1,4 @@
-//! A task, looked up and configured: the type that `resolve` gives and executors take.
+//! A resolved and configured task: the type that `resolve` returns and executors take.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::task::{Format, Input, RefId};
 
 use super::{entry::Entry, file_plan::PlanJob, server::Server};
 
-/// What is to be done for a task of capabilities.
+/// What a task of capabilities performs.
 #[derive(Debug)]
 pub(crate) enum Job {
     Tools(ToolJob),
     Plan(Box<PlanJob>),
 }
 
-/// A task of tools, looked up and configured.
+/// A resolved and configured task whose capabilities are tools.
 #[derive(Debug)]
 pub(crate) struct ToolJob {
     pub(crate) steps: Vec<Step>,
@@ -31,20 +31,19 @@ pub(crate) struct Step {
     pub(crate) server: Server,
     /// Complete: defaults applied, refs resolved.
     pub(crate) parameters: Map<String, Value>,
-    /// What is asked for, by which a request is known again: before a retry changes anything, and without
-    /// what only says where the tool is to write.
+    /// The parameters that identify the request: before the changes of a retry, and without the place where the
+    /// tool must write.
     pub(crate) asked: Map<String, Value>,
     pub(crate) adjusted: Map<String, Value>,
     pub(crate) timeout: Duration,
     pub(crate) timeout_max: Duration,
-    /// The asset this step makes, if it makes one.
     pub(crate) output: Option<StepOutput>,
-    /// Whether its tool may ask, or what it was answered.
+    /// Whether the tool may ask questions, or the answers to its questions.
     pub(crate) input: Input,
 }
 
 impl Step {
-    /// Whether it is given an asset, by which its answer can be known to be the same again.
+    /// Whether the step gets an asset: its content then decides whether an old answer is still valid.
     pub(crate) fn is_given_asset(&self) -> bool {
         let bound = self.entry.bind.iter();
         let mut assets = bound.filter(|(_, source)| source.is_asset());
@@ -52,29 +51,29 @@ impl Step {
     }
 }
 
-/// The asset of a step: what it is, and where it waits until the whole job is done.
+/// The asset of a step, and where it is kept until the whole job has succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepOutput {
     pub(crate) ref_id: RefId,
     pub(crate) parent: Option<RefId>,
     pub(crate) asset_type: String,
     pub(crate) format: Format,
-    /// The name at its final place.
+    /// The file name at the final place.
     pub(crate) file_name: String,
-    /// Where it is made and checked: never its final place.
+    /// The path where the asset is made and checked; never the final place.
     pub(crate) staged: Utf8PathBuf,
     pub(crate) delivery: Delivery,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// It is stored and named in the answer.
+    /// The asset is stored and named in the answer.
     Stored,
     /// Only a later step of this job needs it.
     Intermediate,
 }
 
-/// The directories a job is bound to.
+/// The directories and the session of a job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places<'a> {
     /// Relative paths and plain storage URIs start here.

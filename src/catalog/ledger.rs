@@ -1,4 +1,4 @@
-//! `[ledger]` and `[profile.NAME]`: where the record is, and who calls.
+//! `[ledger]` and `[profile.NAME]`: the place and use of the ledger, and the calling contexts.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use crate::task::{CallContext, Failure, Fault, Reuse};
 
 use super::document::{CatalogError, Tables};
 
-/// `[ledger]`: where the record is, and what it is used for.
+/// `[ledger]`: the place of the ledger, and how it is used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawLedger {
@@ -16,7 +16,7 @@ struct RawLedger {
     sign_key: Option<String>,
 }
 
-/// `[profile.NAME]`: who calls.
+/// `[profile.NAME]`: a calling context.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawProfile {
@@ -25,20 +25,20 @@ struct RawProfile {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LedgerRule {
-    /// `sqlite:PATH` or `postgres://…`; none = a file in the state directory.
+    /// `sqlite:PATH` or `postgres://…`; `None` means a file in the state directory.
     pub(crate) uri: Option<String>,
     pub(crate) reuse: Reuse,
     pub(crate) need: Need,
-    /// An OpenSSH private key by which the ledger's head is signed; a relative path starts at the root.
+    /// An OpenSSH private key that signs the ledger's head; a relative path starts at the root.
     pub(crate) sign_key: Option<String>,
 }
 
-/// What is done where nothing can be recorded.
+/// Whether a task is performed if it cannot be recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Need {
     #[default]
     Required,
-    /// What only reads (`[ledger] required = false`).
+    /// Read-only calls are performed without a record (`[ledger] required = false`).
     NotForReading,
 }
 

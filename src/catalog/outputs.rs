@@ -1,4 +1,4 @@
-//! Which step makes which ref, and in which format.
+//! Decides which step makes which ref, and in which format.
 
 use serde_json::{Map, Value};
 
@@ -10,8 +10,8 @@ use super::{
     job::{Delivery, Places, StepOutput},
 };
 
-/// Which step makes which ref: the last asset-making steps make the expected ones, in order; what
-/// earlier steps make is for later steps.
+/// Assigns refs to steps. The last steps that make assets make the expected refs, in order. The assets of earlier
+/// steps are for later steps only.
 pub(super) fn assign(
     task: &CapabilityTask,
     steps: &[(Entry, Configured)],
@@ -47,7 +47,7 @@ pub(super) fn assign(
             .and_then(|place| expected.get(place));
         let (ref_id, delivery) = match named {
             Some(id) => (id.clone(), Delivery::Stored),
-            // A task that expects nothing still gets what its last step made.
+            // If a task expects no refs, the asset of its last step is stored all the same.
             None if expected.is_empty() && made == makes => {
                 (fallback(task, "output")?, Delivery::Stored)
             }
@@ -76,7 +76,7 @@ pub(super) fn assign(
     Ok(outputs)
 }
 
-/// The format the asset must have, now that the parameters are known.
+/// The format that the asset must have, after the parameters are known.
 fn settle(
     entry: &Entry,
     rule: &FormatRule,
@@ -103,7 +103,7 @@ fn settle(
     }
 }
 
-/// A ref id for an asset the task did not name, and no other one has.
+/// A ref id for an asset that the task does not name; no other asset has it.
 fn fallback(task: &CapabilityTask, suffix: &str) -> Result<RefId, Failure> {
     let safe: String = task
         .task_id

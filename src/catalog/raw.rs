@@ -1,4 +1,4 @@
-//! The file's tables as they are written: serde shapes, nothing checked but keys and types.
+//! The tables of the file as serde types. Only keys and types are checked here.
 
 #![expect(
     dead_code,
@@ -70,7 +70,7 @@ pub(super) struct RawCapability {
     pub(super) success: Vec<SuccessRule>,
 }
 
-/// What becomes of a request that was done before in the session (C-36).
+/// What happens to a request that was performed before in the session (C-36).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawOnDuplicate {
@@ -93,7 +93,7 @@ pub(super) struct RawMcp {
     pub(super) tool: String,
 }
 
-/// `[capability.ID.file_plan]`: what plans may touch; unsaid keys take specification 001's values.
+/// `[capability.ID.file_plan]`: what plans may touch. Missing keys have the values of specification 001.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawFilePlan {
@@ -142,13 +142,13 @@ pub(super) enum ExtractFrom {
     Action,
 }
 
-/// What changes on attempt > 1 (R-000-64 … R-000-66).
+/// The changes on attempts after the first (R-000-64 … R-000-66).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRetry {
     #[serde(default, deserialize_with = "classes")]
     pub(super) after: Vec<Fault>,
-    /// `x2`: how many times longer each further attempt may take.
+    /// `x2`: the factor by which each further attempt may take longer.
     pub(super) timeout: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) set: Map<String, Value>,
@@ -158,7 +158,6 @@ pub(super) struct RawRetry {
     pub(super) start: Map<String, Value>,
 }
 
-/// What the tool gives, and what is made of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawResult {

@@ -1,5 +1,5 @@
-//! From task to job: every step with its tool, its server, and the very parameters it will be called
-//! with. Whatever can be wrong before a tool is started is found here (R-000-53, R-000-58).
+//! Turns a task into a job: every step with its tool, its server and its final parameters. Every error that can be
+//! found before a tool is started is found here (R-000-53, R-000-58).
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -97,14 +97,13 @@ pub(crate) fn resolve(
     }))
 }
 
-/// The parameters that a retry set to something else.
 fn changed(asked: &Map<String, Value>, now: &Map<String, Value>) -> Map<String, Value> {
     let other = |(name, value): &(&String, &Value)| asked.get(*name) != Some(*value);
     let own = |(name, value): (&String, &Value)| (name.clone(), value.clone());
     now.iter().filter(other).map(own).collect()
 }
 
-/// What a plan may touch that names no capability: the catalog's `apply_file_plan` says so, else
+/// The limits of a plan that names no capability: those of the catalog's `apply_file_plan`, otherwise those of
 /// specification 001.
 pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
     if !tables.names("capability")?.contains(&APPLY_FILE_PLAN) {
@@ -124,7 +123,7 @@ pub(crate) fn plan_entry(tables: &Tables<'_>) -> Result<FilePlan, Failure> {
     }
 }
 
-/// What a capability does to the world, and which of its parameters no task can set.
+/// The effects of a capability, and the parameters that no task can set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Nature {
     pub(crate) effects: Effects,
@@ -132,7 +131,6 @@ pub(crate) struct Nature {
     pub(crate) bound: Vec<String>,
 }
 
-/// What kind of capability that is.
 pub(crate) fn nature(tables: &Tables<'_>, id: &str) -> Result<Nature, Failure> {
     Ok(match look_up(tables, id)? {
         Capability::FilePlan(_) => Nature {
@@ -158,7 +156,7 @@ pub(super) fn storage(tables: &Tables<'_>) -> Result<String, CatalogError> {
     Ok(said.map_or_else(|| STORAGE.to_owned(), |storage| storage.uri))
 }
 
-/// R-000-105 … R-000-107, R-000-110, R-000-111.
+/// The capability of that id; errors as in R-000-105 … R-000-107, R-000-110, R-000-111.
 pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failure> {
     if id.starts_with("CAP-SYN-") {
         let message = format!(
@@ -188,7 +186,7 @@ pub(super) fn look_up(tables: &Tables<'_>, id: &str) -> Result<Capability, Failu
     ))
 }
 
-/// Gives the parameters back if they fit the entry's schema.
+/// Returns the parameters if they fit the entry's schema.
 fn check(entry: &Entry, parameters: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
     let id = &entry.id;
     let Some(schema) = &entry.schema else {

@@ -1,6 +1,6 @@
-//! JSON Schemas of the catalog: compiled when a value must be checked, never before.
+//! JSON Schemas of the catalog. Each is compiled only when a value must be checked.
 //!
-//! A `$ref` to somewhere else is never fetched: it is an error of the schema.
+//! A `$ref` to another document is never fetched: it is an error of the schema.
 
 use jsonschema::Validator;
 use serde_json::{Map, Value};
@@ -23,15 +23,15 @@ pub(crate) enum Values {
     Hidden,
 }
 
-/// A problem quotes the value, which may be megabytes: this many characters of it are enough.
+/// The longest problem in a message, in characters. A problem quotes the value, which may have megabytes.
 const LONGEST: usize = 500;
 
-/// A message lists at most so many problems.
+/// The most problems in one message.
 const PROBLEMS: usize = 5;
 
 impl Schema {
-    /// Checks a value. `unfit` makes the failure of a value that does not fit of what, and where in it; a schema that
-    /// is itself wrong is the catalog's fault.
+    /// Checks a value. `unfit` makes the failure from the list of problems. A schema that does not compile is
+    /// [`Fault::CatalogInvalid`].
     pub(crate) fn check(
         &self,
         value: &Value,
@@ -93,7 +93,7 @@ impl Schema {
             .flat_map(Map::keys)
     }
 
-    /// Whether a value without this property cannot fit.
+    /// Whether the schema requires this property.
     pub(crate) fn requires(&self, name: &str) -> bool {
         let required = self.value.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))
@@ -110,10 +110,11 @@ fn shortened(text: &str) -> String {
 /// The dialect of a schema that names none (JSON Schema 2020-12).
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// Whether the value certainly fits the schema. `false` says nothing.
+/// Whether the value certainly fits the schema. `false` means that this is not certain.
 ///
-/// Compiling a schema costs more than all else of a small run, and most schemas of tools say little more than names and
-/// types: a value that plainly fits one of those needs no compiler. Whatever is not certain here is left to the library.
+/// Compiling a schema takes longer than everything else in a small run, and most schemas of tools contain little
+/// more than names and types. This check decides the plain cases without compiling. All others are left to the
+/// library.
 fn fits(schema: &Value, value: &Value) -> bool {
     match schema {
         Value::Bool(anything) => *anything,
@@ -171,7 +172,7 @@ fn holds(keyword: &str, says: &Value, beside: &Map<String, Value>, value: &Value
         },
         "minimum" => number(value, says, |value, least| value >= least),
         "maximum" => number(value, says, |value, most| value <= most),
-        // In characters (RFC 8259), not bytes.
+        // The length is counted in characters (RFC 8259), not bytes.
         "minLength" => counted(length(), says, |length, least| length >= least),
         "maxLength" => counted(length(), says, |length, most| length <= most),
         "minItems" => counted(items(), says, |count, least| count >= least),
@@ -189,13 +190,13 @@ fn is(name: &str, value: &Value) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "number" => value.is_number(),
-        // 1.0 is an integer as well: that is left to the library.
+        // 1.0 is an integer as well; that case is left to the library.
         "integer" => value.is_i64() || value.is_u64(),
         _ => false,
     }
 }
 
-/// Keywords for objects say nothing of other values.
+/// Keywords for objects do not apply to other values.
 fn object(value: &Value, so: impl FnOnce(&Map<String, Value>) -> bool) -> bool {
     value.as_object().is_none_or(so)
 }

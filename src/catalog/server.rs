@@ -1,4 +1,4 @@
-//! A tool server's entry, checked: how it is started.
+//! A checked `[server.NAME]`: how a tool server is started.
 
 use std::time::Duration;
 
@@ -37,19 +37,19 @@ struct RawServer {
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) name: String,
-    /// argv; `{self}` and `{root}` still stand in it.
+    /// The argv, with `{self}` and `{root}` not yet replaced.
     pub(crate) command: Vec<String>,
     /// Relative to the root.
     pub(crate) cwd: Utf8PathBuf,
     pub(crate) env: Vec<(String, String)>,
-    /// Names handed on from oneact's own environment.
+    /// Names of variables that are passed on from oneact's own environment.
     pub(crate) env_pass: Vec<String>,
     pub(crate) startup_timeout: Duration,
     pub(crate) shutdown_grace: Duration,
     pub(crate) protocol: Protocol,
     pub(crate) private_network: PrivateNetwork,
-    /// Directories whose files its tools may name as assets, beside the run's scratch directory and the
-    /// store; relative to the root.
+    /// Directories, relative to the root, whose files the tools may name as assets, in addition to the run's
+    /// scratch directory and the store.
     pub(crate) files: Vec<Utf8PathBuf>,
 }
 
@@ -60,11 +60,10 @@ pub(crate) enum PrivateNetwork {
     Allowed,
 }
 
-/// Cold `npx` and `uvx` servers need long; a server that is ready sooner costs nothing.
+/// `npx` and `uvx` servers that are not cached yet start slowly. A fast server is not delayed by this limit.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// Reads the server of that name, if there is one.
 pub(super) fn named(tables: &Tables<'_>, name: &str) -> Result<Option<Server>, CatalogError> {
     let group = "server";
     let Some((at, raw)) = tables.entry::<RawServer>(group, name)? else {

@@ -1,5 +1,4 @@
-//! `oneact resolve`, `revoke`, `review` and `prune`: what a person decides about the record. Nothing is
-//! performed.
+//! `oneact resolve`, `revoke`, `review` and `prune`: decisions of a person about the ledger. Nothing is performed.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -124,7 +123,7 @@ impl NameArgs {
     }
 }
 
-/// Opens the ledger, decides, and prints what came of it.
+/// Opens the ledger, applies a decision, and prints the result.
 fn decided(
     places: &PlaceArgs,
     wish: Wish,
@@ -139,7 +138,7 @@ fn decided(
     Ok(printed(text.map_err(Stop::refused)?, 0))
 }
 
-/// Records whether an operation with an unknown end happened.
+/// Records whether an operation with an unknown outcome happened.
 pub(super) fn resolve(args: &ResolveArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let why = args.decision.message.as_deref();
     let places = &args.decision.places;
@@ -177,7 +176,7 @@ pub(super) fn resolve(args: &ResolveArgs, interrupts: Interrupts) -> Result<Exit
     })
 }
 
-/// Takes an answer back: it is never given again.
+/// Revokes an answer: it is never returned again.
 pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let why = args.decision.message.as_deref();
     let dependants = if args.dependants {
@@ -223,7 +222,6 @@ pub(super) fn revoke(args: &RevokeArgs, interrupts: Interrupts) -> Result<ExitCo
     })
 }
 
-/// Records what a person found of an answer.
 pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let why = args.decision.message.as_deref();
     let (review, verdict) = if args.accept {
@@ -250,7 +248,6 @@ pub(super) fn review(args: &ReviewArgs, interrupts: Interrupts) -> Result<ExitCo
     })
 }
 
-/// Removes old requests and responses; the chain stays.
 pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let (wish, open, were) = if args.dry_run {
         (PruneWish::Look, Wish::Read, "would be pruned")
@@ -274,7 +271,7 @@ pub(super) fn prune(args: &PruneArgs, interrupts: Interrupts) -> Result<ExitCode
     })
 }
 
-/// A number and its unit.
+/// Reads a number with its unit, e.g. `90d`.
 fn age(text: &str) -> Result<Duration, String> {
     let wrong = || "give a number and s, m, h, d or w, e.g. 90d".to_owned();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -303,7 +300,6 @@ fn named(told: &Told) -> String {
     ))
 }
 
-/// For programs.
 fn document(told: &Told) -> Value {
     json!({
         "row": told.id, "operation_id": told.operation_id, "session_id": told.session_id,

@@ -1,5 +1,5 @@
-//! `oneact doctor`: whether everything that runs need is there. For people a mark, what was seen and what to do
-//! about it, on 80 columns; for machines one document, described by `schemas/doctor.schema.json`.
+//! `oneact doctor`: checks whether everything that runs need is there. It prints for each finding a mark, what was
+//! seen and a remedy, in 80 columns, or one JSON document, described by `schemas/doctor.schema.json`.
 
 use std::{io, process::ExitCode};
 
@@ -41,7 +41,6 @@ Exit codes:
   1    there is a problem: some tasks will fail
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-/// Examines the setup and prints each finding and the verdict.
 pub(super) fn run(args: &DoctorArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project();
@@ -77,7 +76,6 @@ fn exit_code(diagnosis: &Diagnosis) -> u8 {
     }
 }
 
-/// One document on one line.
 fn document(setup: &Setup, diagnosis: &Diagnosis) -> String {
     let (project, problems) = (&setup.project, diagnosis.count(Level::Problem));
     let verdict = match diagnosis.interrupted {
@@ -95,7 +93,6 @@ fn document(setup: &Setup, diagnosis: &Diagnosis) -> String {
 
 const COLUMNS: usize = 80;
 
-/// The lines of one finding.
 fn text(finding: &Finding, mark: impl Fn(&str, u8) -> String) -> String {
     let mark = match finding.level {
         Level::Good => mark("✓", 32),
@@ -111,7 +108,7 @@ fn text(finding: &Finding, mark: impl Fn(&str, u8) -> String) -> String {
     [what].into_iter().chain(detail).chain(remedy).collect()
 }
 
-/// The last lines: what it comes to, and what can be done all the same.
+/// The last lines: the verdict, and which capabilities can be used.
 fn verdict(diagnosis: &Diagnosis) -> String {
     let problems = diagnosis.count(Level::Problem);
     let warnings = diagnosis.count(Level::Warning);
@@ -140,7 +137,7 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     format!("\n{words}\n{}", wrapped(&ready, 0))
 }
 
-/// Lines of at most 80 columns, where words allow it; all but the first begin after `indent`.
+/// Breaks the text at words into lines of at most 80 columns. All lines but the first begin after `indent`.
 fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;

@@ -1,4 +1,4 @@
-//! `oneact history`: what was done in a session, and why a step was done or not.
+//! `oneact history`: the steps of a session, and why a step ran or did not.
 
 use std::process::ExitCode;
 
@@ -32,7 +32,6 @@ pub(super) struct HistoryArgs {
     look: LookArgs,
 }
 
-/// Prints the steps, or why one of them was done.
 pub(super) fn run(args: &HistoryArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let mut desk = Desk::open(&args.look, interrupts)?;
     let text = match &args.why {
@@ -64,7 +63,6 @@ fn history(args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> {
     Ok(text)
 }
 
-/// Whether any text of a row contains a word.
 fn holds(row: &Row, word: &str) -> bool {
     let texts = [
         row.action_type.as_deref(),
@@ -111,15 +109,15 @@ fn head(page: &Page, desk: &Desk) -> String {
     parts.join(" · ")
 }
 
-/// The longest that names are before their middle is left out, in columns.
+/// The widest columns for the names of tasks and actions; the middle of a longer name is left out.
 const TASK: usize = 18;
 const ACTION: usize = 24;
-/// The shortest that they are made for a note.
+/// The narrowest columns for these names and for notes.
 const LEAST: usize = 8;
-/// The widest columns of a moment and of a duration: rows from before oneact may hold any text there.
+/// The widest columns of a time and of a duration: rows that oneact did not write may hold any text there.
 const TIME: usize = 14;
 const TOOK: usize = 12;
-/// The narrowest column that a note is wrapped in, unless it is shorter.
+/// The narrowest column in which a note is wrapped, unless the note is shorter.
 const NOTE: usize = 16;
 
 fn table(page: &Page, desk: &Desk, columns: usize) -> String {
@@ -161,7 +159,7 @@ fn table(page: &Page, desk: &Desk, columns: usize) -> String {
     lines.map(|line| told_line(line, widths, columns)).collect()
 }
 
-/// Shortens the names of actions, then of tasks, to make room for notes.
+/// The widths after the names of actions, then of tasks, were shortened to make room for notes.
 fn shrunk(widths: [usize; 7], columns: usize) -> [usize; 7] {
     let [number, time, task, action, state, took, note] = widths;
     let used = number + time + task + action + state + took + 6 * 2;
@@ -172,7 +170,7 @@ fn shrunk(widths: [usize; 7], columns: usize) -> [usize; 7] {
     [number, time, task, action, state, took, note]
 }
 
-/// One line, and more where its note is long.
+/// One line of the table, or several if its note is long.
 fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String {
     let [rest @ .., note] = cells;
     let mut used = 0;
@@ -199,7 +197,7 @@ fn told_line(cells: &[String; 7], widths: [usize; 7], columns: usize) -> String 
     text + "\n"
 }
 
-/// What else there is to know.
+/// The lines below the table: hidden steps and open operations.
 fn foot(page: &Page, args: &HistoryArgs, desk: &Desk) -> Vec<String> {
     let shown = page.steps.len() as u64;
     let mut lines = match (&args.grep, page.count.saturating_sub(shown)) {
@@ -238,7 +236,7 @@ fn why(what: &str, args: &HistoryArgs, desk: &mut Desk) -> Result<String, Stop> 
     Ok(because(&whole, columns()))
 }
 
-/// The longest name that others are lined up with, in columns.
+/// The widest name in columns for which the texts after the names are aligned.
 const NAME: usize = 30;
 
 /// `task_8 CAP-PRE-002 (#7) ran, although #3 has the same request, because …`
@@ -273,7 +271,7 @@ fn because(whole: &Whole, columns: usize) -> String {
         differences
             .map(|difference| (words::line(&difference.what), words::difference(difference))),
     );
-    // A path has a line of its own.
+    // A longer name, such as a path, gets a line of its own.
     let names = lines.iter().map(|(name, _)| width(name));
     let room = names.filter(|name| *name <= NAME).max().unwrap_or(0);
     let lines: Vec<String> = lines

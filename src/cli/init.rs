@@ -1,4 +1,4 @@
-//! `oneact init`: a catalog to begin with.
+//! `oneact init`: writes a starter catalog.
 
 use std::{
     fs::{self, OpenOptions},
@@ -24,7 +24,7 @@ pub(super) struct InitArgs {
 
 const STARTER: &str = include_str!("starter.toml");
 
-/// Writes the starter catalog and says what to do next; exit code 2 if there is a catalog already.
+/// Writes the starter catalog and prints the next steps; exit code 2 if a catalog exists already.
 pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
     let places = host::working_directory().and_then(|here| {
         let root = settings::named_root(args.root.as_deref(), &here)?;
@@ -42,7 +42,7 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Stop> {
     Ok(printed(next(&path, &root, &here), 0))
 }
 
-/// Never over a file that is there, nor through a link.
+/// Writes the catalog, never over an existing file and never through a symbolic link.
 fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
     let path = root.join("catalog.toml");
     let failed = |operation: &str, path: &Utf8Path, error: &io::Error| {
@@ -60,14 +60,13 @@ fn write(root: &Utf8Path) -> Result<Utf8PathBuf, Stop> {
         .write_all(STARTER.as_bytes())
         .and_then(|()| file.sync_all());
     if written.is_err() {
-        // Half a catalog would stand in the way of the next attempt.
+        // A partial catalog would prevent the next attempt.
         let _ = fs::remove_file(&path);
     }
     written.map_err(|error| failed("write", &path, &error))?;
     Ok(path)
 }
 
-/// What to do next.
 fn next(path: &Utf8Path, root: &Utf8Path, here: &Utf8Path) -> String {
     let enter = if root == here {
         String::new()

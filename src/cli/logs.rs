@@ -1,4 +1,4 @@
-//! stderr: people and logs.
+//! stderr: messages for people, and logs.
 
 use std::{
     fmt::Debug,
@@ -53,10 +53,9 @@ enum LogForm {
 /// (invariant 6).
 const OWN: &str = "oneact";
 
-/// As the command line says.
 static ARGS: OnceLock<LogArgs> = OnceLock::new();
 
-/// Sends what is said from here on to stderr: only oneact's own words.
+/// Sends oneact's own events from now on to stderr.
 pub(super) fn start(args: LogArgs) {
     let _ = ARGS.set(args);
     let dispatch = match args.verbose {
@@ -69,11 +68,11 @@ pub(super) fn start(args: LogArgs) {
         2 => lines(args.log, LevelFilter::DEBUG),
         _ => lines(args.log, LevelFilter::TRACE),
     };
-    // It fails only where another has been set, and this is the one place that does.
+    // This fails only if a dispatcher is set already, and only this function sets one.
     let _ = tracing::dispatcher::set_global_default(dispatch);
 }
 
-/// Why a run has failed, in one line: where stdout is redirected, nothing else is seen of it.
+/// Prints why a run failed, in one line: a user who redirects stdout sees nothing else.
 pub(super) fn failed(failure: &Failure) {
     let args = ARGS.get().copied().unwrap_or_default();
     if args.quiet {
@@ -112,7 +111,7 @@ fn lines(form: LogForm, level: LevelFilter) -> Dispatch {
     }
 }
 
-/// A field of a line: on one line, without control characters and without signatures of links, whatever it quotes.
+/// Writes a field without line breaks, control characters and signatures of links, whatever text it quotes.
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
     let value = format!("{value:?}");
     let value = redact_presigned(&value);
@@ -123,7 +122,7 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt:
     }
 }
 
-/// The same for lines of JSON, which are written one at a time.
+/// The same for JSON lines; each write is one line.
 struct JsonLines;
 
 impl Write for JsonLines {
@@ -151,7 +150,7 @@ fn make_visible(value: &mut Value) {
     }
 }
 
-/// Most runs log nothing: the formatter is made for the first event.
+/// Creates the formatter at the first event, because most runs log nothing.
 struct Quiet {
     form: LogForm,
     lines: OnceLock<Dispatch>,
@@ -174,7 +173,7 @@ impl Subscriber for Quiet {
             .event(event);
     }
 
-    // There are no spans, since none is enabled.
+    // No span is enabled, so the span methods are never called.
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
     }

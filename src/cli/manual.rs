@@ -1,5 +1,4 @@
-//! `oneact schema`, `completions` and `man`: what oneact says of itself, made from the same words as `--help`
-//! and from the schemas.
+//! `oneact schema`, `completions` and `man`, made from the texts of `--help` and from the schemas.
 
 use std::process::ExitCode;
 
@@ -17,7 +16,7 @@ pub(super) struct SchemaArgs {
     name: Option<String>,
 }
 
-/// Name, what it describes, text.
+/// Name, description, text.
 const SCHEMAS: [(&str, &str, &str); 5] = [
     (
         "task",
@@ -71,7 +70,6 @@ pub(super) struct CompletionArgs {
     shell: Shell,
 }
 
-/// Prints the script.
 pub(super) fn completions(args: &CompletionArgs, mut cli: Command) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli, "oneact", &mut script);
@@ -95,7 +93,7 @@ pub(super) fn man(args: &ManArgs, cli: Command) -> Result<ExitCode, Stop> {
                     "there is no verb `{name}`; `oneact --help` lists them"
                 ))
             })?;
-            // The page that the page of oneact itself refers to.
+            // The name by which oneact's own page refers to this page.
             verb.clone()
                 .display_name(format!("oneact-{name}"))
                 .bin_name(format!("oneact {name}"))

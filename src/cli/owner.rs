@@ -1,4 +1,4 @@
-//! Who owns a root, a catalog or a state directory that was found and not named (docs/trust.md).
+//! Checks the owner of a root, a catalog or a state directory that was found and not named (docs/trust.md).
 
 use std::{
     fs::{self, Metadata},
@@ -11,10 +11,10 @@ use rustix::{fs::getxattr_query, io::Errno};
 
 use crate::host;
 
-/// The access control list of a file. What it lets others do shows in the mode as rights of the group.
+/// The access control list of a file. Its mask appears in the mode as the rights of the group.
 const ACL: &str = "system.posix_acl_access";
 
-/// Accepts a path that belongs to this user, to root or to the user behind sudo, and that nobody else may write to.
+/// Accepts a path that this user, root or the user behind sudo owns, and that nobody else may write to.
 /// A path that does not exist is accepted. The error says how to name the path instead.
 pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), String> {
     let found = match fs::metadata(path) {
@@ -47,8 +47,8 @@ pub(super) fn ours(path: &Utf8Path, what: &str, name_it: &str) -> Result<(), Str
     ))
 }
 
-/// Whether the rights of the group are rights of the owner alone: as far as the machine's own files tell, it
-/// is the owner's group and nobody else is in it.
+/// Whether only the owner has the rights of the group: it is the owner's group and, by the machine's own files,
+/// has no other member.
 fn is_group_of_one(found: &Metadata) -> bool {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     is_alone(
@@ -68,7 +68,7 @@ fn has_list(path: &Utf8Path) -> io::Result<bool> {
     }
 }
 
-/// The same by the text of passwd(5) and group(5).
+/// Decides this from the text of passwd(5) and group(5).
 fn is_alone(user: u32, group: u32, passwd: &str, groups: &str) -> bool {
     let field = |line: &str, at: usize| line.split(':').nth(at).map(str::to_owned);
     let number = |line: &str, at| field(line, at)?.parse::<u32>().ok();

@@ -1,4 +1,4 @@
-//! What the commands that print the record share: flags, the open ledger, times, sizes, and the words for a step.
+//! What the commands that print the ledger share: flags, the open ledger, times, sizes, and the words for a step.
 
 pub(super) mod json;
 pub(super) mod page;
@@ -33,7 +33,7 @@ pub(super) struct LookArgs {
     pub(super) places: PlaceArgs,
 }
 
-/// An open ledger, and what is needed to tell of it.
+/// An open ledger, and what is needed to print it.
 pub(super) struct Desk {
     pub(super) project: Project,
     pub(super) reading: Reading,
@@ -42,7 +42,6 @@ pub(super) struct Desk {
     session: Option<String>,
 }
 
-/// In which zone times are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Zone {
     Local,
@@ -50,7 +49,6 @@ enum Zone {
 }
 
 impl Desk {
-    /// Opens the ledger.
     pub(super) fn open(args: &LookArgs, interrupts: Interrupts) -> Result<Self, Stop> {
         let project = args.places.project()?;
         Ok(Self {
@@ -62,12 +60,11 @@ impl Desk {
         })
     }
 
-    /// The answer of that name.
     pub(super) fn find(&mut self, id: &str) -> Result<Row, Stop> {
         Ok(self.reading.find(id, self.session.as_deref())?)
     }
 
-    /// All of the session that is meant.
+    /// The whole session that the flags name.
     pub(super) fn whole(&mut self) -> Result<(Page, Vec<Whole>), Stop> {
         let session = self.reading.session(self.session.as_deref())?;
         let page = self.reading.page(&session, Most::All, &|_| true)?;
@@ -75,7 +72,7 @@ impl Desk {
         Ok((page, whole))
     }
 
-    /// A moment of the record in the zone that was asked for; none if the text is no moment.
+    /// A recorded time in the requested zone; `None` if the text is no time.
     pub(super) fn moment(&self, instant: &str) -> Option<Zoned> {
         let at: Timestamp = instant.parse().ok()?;
         Some(match self.zone {
@@ -84,17 +81,17 @@ impl Desk {
         })
     }
 
-    /// A moment as a clock shows it.
+    /// A recorded time as `HH:MM:SS`.
     pub(super) fn clock(&self, instant: &str) -> String {
         self.shown(instant, "%H:%M:%S")
     }
 
-    /// With the day before it.
+    /// A recorded time with its date.
     pub(super) fn date(&self, instant: &str) -> String {
         self.shown(instant, "%Y-%m-%d %H:%M:%S")
     }
 
-    /// Rows of before oneact may hold any text in the place of a moment.
+    /// A recorded time in that format. Rows that oneact did not write may hold any text there.
     fn shown(&self, instant: &str, format: &str) -> String {
         let at = self.moment(instant);
         at.map_or_else(
@@ -117,14 +114,14 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// How wide a table may be: as the terminal, else 80 columns.
+/// The width of tables: that of the terminal, otherwise 80 columns.
 pub(super) fn columns() -> usize {
     let terminal = tcgetwinsize(io::stdout()).ok();
     usable(terminal.map(|size| size.ws_col))
 }
 
 fn usable(columns: Option<u16>) -> usize {
-    // A terminal that does not know its width says 0.
+    // A terminal without a known width reports 0.
     let columns = columns.filter(|columns| *columns > 0);
     usize::from(columns.unwrap_or(80)).clamp(60, 200)
 }
@@ -158,7 +155,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// `task_2²`: of a later attempt its number.
+/// The task's id, with the number of an attempt after the first: `task_2²`.
 pub(super) fn task(step: &Step) -> String {
     let name = step.row.task_id.as_deref().unwrap_or("–");
     if step.row.attempt < 2 {

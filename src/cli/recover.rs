@@ -1,4 +1,4 @@
-//! `oneact recover`: settle what a crash interrupted, without a task. Every run does it first.
+//! `oneact recover`: settles interrupted plans without a task. Every run does this first.
 
 use std::{
     io::{self, IsTerminal, Write as _},
@@ -41,7 +41,6 @@ Exit codes:
   2    the command line cannot be used
   128 + n   interrupted by signal n (SIGINT: 130, SIGTERM: 143)";
 
-/// Settles the plans and prints what came of them.
 pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let project = args.places.project()?;
@@ -64,7 +63,6 @@ pub(super) fn run(args: &RecoverArgs, interrupts: Interrupts) -> Result<ExitCode
     Ok(printed(text, u8::from(settled.open > 0)))
 }
 
-/// Shows what would change, and asks whether it may.
 fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
     let mut stderr = io::stderr();
     let mut shown = format!("To settle {path}, oneact would:\n");
@@ -73,7 +71,7 @@ fn asked(path: &str, lines: &[String], yes: bool) -> Consent {
         shown.push_str(&visible(line));
         shown.push('\n');
     }
-    // Without a reader nobody can agree.
+    // If the changes cannot be shown, nobody can agree to them.
     if stderr.write_all(shown.as_bytes()).is_err() {
         return Consent::Refused;
     }

@@ -1,5 +1,5 @@
-//! `oneact replay`: a session, or one answer of it, as it was recorded; and on demand done again, to see
-//! whether it comes out the same.
+//! `oneact replay`: prints a recorded session or answer; with `--execute`, performs a step again and compares the
+//! results.
 
 use std::{
     fs::{self, File},
@@ -53,17 +53,16 @@ Exit codes:
   128 + n   with --execute: cancelled by signal n; nothing was compared";
 
 impl ReplayArgs {
-    /// Whether a tool may be called, which a signal should cancel.
+    /// Whether tools may be called: then a signal cancels the verb.
     pub(super) fn executes(&self) -> bool {
         self.execute
     }
 }
 
-/// Prints what was recorded, or does a step again.
 pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let opened = Desk::open(&args.look, interrupts);
     match (&args.id, &args.html) {
-        // Nothing ran, whatever the reason.
+        // An error means that nothing ran.
         (Some(id), _) if args.execute => execute(id, args, opened).map_err(Stop::refused),
         (Some(id), _) => stored(id, args, &mut opened?),
         (None, Some(file)) => html(file, args, &mut opened?),
@@ -75,7 +74,7 @@ pub(super) fn run(args: &ReplayArgs, interrupts: Interrupts) -> Result<ExitCode,
     }
 }
 
-/// The stored answer and a newline.
+/// Prints the stored answer and a newline.
 fn stored(id: &str, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode, Stop> {
     let row = desk.find(id)?;
     if args.look.json {
@@ -99,7 +98,7 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode,
     let text = page::page(&page, &whole, desk);
     let path = host::working_directory().map_err(stop(2))?.join(file);
     if is_stdout(&path) {
-        // Anything else that is printed would become part of the page.
+        // No other text is printed, because it would become part of the page.
         return Ok(printed(text, 0));
     }
     write(&path, text.as_bytes())
@@ -114,7 +113,7 @@ fn html(file: &Utf8Path, args: &ReplayArgs, desk: &mut Desk) -> Result<ExitCode,
     })
 }
 
-/// Whether a path names what stdout is, e.g. `/dev/stdout`.
+/// Whether the path names the file that stdout is, e.g. `/dev/stdout`.
 fn is_stdout(path: &Utf8Path) -> bool {
     let (Ok(there), Ok(stdout)) = (fs::metadata(path), fstat(io::stdout())) else {
         return false;
@@ -122,7 +121,7 @@ fn is_stdout(path: &Utf8Path) -> bool {
     (there.dev(), there.ino()) == (stdout.st_dev, stdout.st_ino)
 }
 
-/// Writes a file whole or not at all, also through a link. A path that is no file, e.g. a pipe, is written to directly.
+/// Writes a whole file or nothing, also through a symbolic link. A pipe or device is written to directly.
 fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     let there = fs::metadata(path).map(|there| there.is_file());
     if there.is_ok_and(|is_file| !is_file) {
@@ -139,15 +138,15 @@ fn write(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The path that a link leads to, also if nothing is there yet.
+/// The path to which a symbolic link leads, also if nothing exists there yet.
 fn led_to(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
-    // As many as the kernel follows.
+    // The kernel follows the same number of links.
     const LINKS: usize = 40;
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         match path.read_link_utf8() {
             Ok(target) => path = path.parent().unwrap_or(Utf8Path::new("/")).join(target),
-            // It is none, or not there.
+            // The path is no link, or does not exist.
             Err(_) => return Ok(path),
         }
     }
@@ -191,7 +190,6 @@ fn execute(id: &str, args: &ReplayArgs, opened: Result<Desk, Stop>) -> Result<Ex
     })
 }
 
-/// For people.
 fn outcome(row: &Row, repeated: &Repeated) -> String {
     match repeated {
         Repeated::Refused(why) => {
@@ -207,7 +205,6 @@ fn cancelled(interrupt: Interrupt) -> String {
     format!("cancelled by {}: nothing was compared", interrupt.name())
 }
 
-/// For programs.
 fn document(row: &Row, repeated: &Repeated) -> Value {
     let (step, operation) = (row.step_index, &row.operation_id);
     let ended = |verdict: &str, why: &str| json!({"step_index": step, "operation_id": operation, "verdict": verdict, "why": why});
@@ -222,9 +219,9 @@ fn document(row: &Row, repeated: &Repeated) -> Value {
     }
 }
 
-/// The longest that something equal is before its middle is left out, in columns.
+/// The widest text for an equal part, in columns; the middle of a longer one is left out.
 const SAME: usize = 60;
-/// The longest that a value is before its middle is left out, in columns.
+/// The same for a value.
 const VALUE: usize = 120;
 
 fn compared(row: &Row, found: &Comparison) -> String {

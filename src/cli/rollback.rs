@@ -1,4 +1,4 @@
-//! `oneact rollback`: undo a finished plan, for people (001 §6.2, manual rollback request).
+//! `oneact rollback`: a person undoes a finished plan (001 §6.2, manual rollback request).
 
 use std::process::ExitCode;
 
@@ -42,7 +42,6 @@ Exit codes:
   75   failed; a retry may help
   128 + n   cancelled by signal n; the tree is as it was before";
 
-/// Undoes the plan and prints what came of it.
 pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let settings = Settings::of(args.places.project()?);
@@ -67,7 +66,7 @@ pub(super) fn run(args: &RollbackArgs, interrupts: Interrupts) -> Result<ExitCod
     })
 }
 
-/// A typed path is taken from the working directory; if nothing is there, from the root.
+/// Resolves a typed path from the working directory; if nothing exists there, from the root.
 pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
     let here = host::working_directory().map(|here| here.join(typed));
     let found = here.ok().and_then(|path| path.canonicalize_utf8().ok());
@@ -77,7 +76,6 @@ pub(super) fn below(root: &Utf8Path, typed: &Utf8Path) -> String {
     within.unwrap_or(typed).to_string()
 }
 
-/// The same in a few lines.
 fn told(answer: &Answer) -> String {
     let outcome = answer.outcome();
     let mut lines = Vec::new();

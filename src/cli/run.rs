@@ -1,4 +1,4 @@
-//! `oneact run`: a task in, an envelope out, an exit code.
+//! `oneact run`: reads a task, prints an envelope and returns an exit code.
 
 use std::{
     cell::Cell,
@@ -30,7 +30,6 @@ use super::{
 /// How long the run waits, after a signal, for a reader that takes nothing.
 const READER: Duration = Duration::from_secs(5);
 
-/// Performs the task on stdin or in a file.
 pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> ExitCode {
     let host = Host::new(run.clock.clone(), run.seed, interrupts);
     let begun = host.moment();
@@ -46,7 +45,7 @@ pub(super) fn run(TaskArgs { file, run }: &TaskArgs, interrupts: Interrupts) -> 
     }
 }
 
-/// Answers a command line that cannot be used: an envelope, and the reason for people.
+/// Answers a command line that cannot be used: with an envelope on stdout, and with the reason on stderr.
 pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     let said = error.to_string();
     let what = said.lines().next().unwrap_or("bad flags");
@@ -58,8 +57,9 @@ pub(super) fn refuse(error: &clap::Error, interrupts: Interrupts) -> ExitCode {
     code
 }
 
-/// Says when the run waits for a reader of the envelope no longer: some seconds after the first signal from here on
-/// in which the reader has taken nothing, or at the second signal. Callers often send a signal first and read then.
+/// Decides when the run stops waiting for the reader of the envelope: at the second signal from now on, or when
+/// the reader has taken nothing for [`READER`] after the first one. Callers often send a signal first and then
+/// read.
 fn waits_in_vain<'a>(host: &'a Host, taken: &'a AtomicUsize) -> impl Fn() -> bool + 'a {
     let interrupts = host.interrupts();
     let before = interrupts.count();
@@ -85,7 +85,7 @@ fn unusable(what: &str) -> Failure {
     Failure::new(Fault::InvalidUsage, message)
 }
 
-/// Performs and prints: one envelope also when something panics, or does not end.
+/// Performs the task and prints one envelope, also after a panic or if the run does not end.
 fn answer(
     input: Result<Vec<u8>, Failure>,
     settings: Settings,
@@ -114,12 +114,12 @@ fn answer(
     }))
     .unwrap_or_else(|_| broken(arrived, host));
     bar.clear();
-    // Signals are heeded until the last server has ended; they change nothing of what is printed.
+    // Signals are handled until the last server has ended. They do not change the answer any more.
     let interrupts = host.interrupts();
     let code = answer.exit_code(interrupts.caught());
     watched.exits_with(code);
     if !watched.speaks() {
-        // The watch is answering, and ends this process.
+        // The watching thread writes the answer and ends this process.
         loop {
             thread::park();
         }
@@ -132,7 +132,7 @@ fn answer(
     if let Some(preview) = &answer.outcome().preview {
         terminal::show(preview);
     }
-    // Only now: it waits for servers that are still ending.
+    // The drop waits for servers that are still ending, so it comes after the answer.
     drop(answer);
     match (printed, interrupts.caught()) {
         (Ok(()), _) => ExitCode::from(code),

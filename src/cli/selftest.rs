@@ -1,4 +1,4 @@
-//! `oneact selftest --crash PATH`: whether file plans are all or nothing on that file system.
+//! `oneact selftest --crash PATH`: tests whether file plans are all or nothing on that file system.
 
 use std::process::ExitCode;
 
@@ -32,7 +32,6 @@ Exit codes:
   1    the tree was wrong, or the test could not run
   128 + n   interrupted by signal n";
 
-/// Runs the test and prints each sweep and the verdict.
 pub(super) fn run(args: &SelftestArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let mut told = Ok(());

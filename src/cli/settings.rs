@@ -1,5 +1,4 @@
-//! The flags of a run as they are typed, those it shares with other verbs, and with the environment where
-//! everything is.
+//! The flags of a run, the flags that other verbs share with it, and the places that flags and environment name.
 
 use std::time::Duration;
 
@@ -70,7 +69,7 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The settings of a run; or what is wrong with flags or environment.
+    /// The settings of a run. The error says what is wrong with the flags or the environment.
     pub(super) fn settings(&self) -> Result<Settings, Stop> {
         Ok(Settings {
             mode: if self.dry_run {
@@ -93,7 +92,7 @@ impl RunArgs {
 }
 
 impl PlaceArgs {
-    /// Where everything is; or what is wrong with flags or environment.
+    /// The places of a run. The error says what is wrong with the flags or the environment.
     pub(super) fn project(&self) -> Result<Project, Stop> {
         self.find().map_err(stop(2))
     }
@@ -103,7 +102,7 @@ impl PlaceArgs {
         let named = named_root(self.root.as_deref(), &here)?;
         let found = named.is_none();
         let root = named.unwrap_or_else(|| nearest(&here));
-        // Without `..` and links, so that the URIs of assets are the same whatever way led here.
+        // The path has no `..` and no links, so that the URIs of assets do not depend on how the root was named.
         let root = root.canonicalize_utf8().unwrap_or(root);
         if found {
             owner::ours(&root, "the root", "--root DIR, or $ONEACT_ROOT")?;
@@ -130,7 +129,7 @@ impl PlaceArgs {
     }
 }
 
-/// The state directory of a root. A link there may lead anywhere.
+/// The state directory of a root. A symbolic link is refused, because it could lead anywhere.
 fn own_state(root: &Utf8Path, found: bool) -> Result<Utf8PathBuf, String> {
     const NAME_IT: &str = "$ONEACT_STATE_DIR";
     let dir = root.join(".oneact");
@@ -145,7 +144,7 @@ fn own_state(root: &Utf8Path, found: bool) -> Result<Utf8PathBuf, String> {
     Ok(dir)
 }
 
-/// Settings for a run that performs nothing, nowhere.
+/// Settings for a run that performs nothing.
 pub(super) fn nowhere() -> Settings {
     let root = Utf8PathBuf::from("/");
     Settings {
@@ -175,13 +174,13 @@ pub(super) fn named_root(
     }))
 }
 
-/// A path of the environment: set to nothing, it is as good as unset.
+/// A path in the environment. An empty value counts as unset.
 fn said(name: &str) -> Result<Option<Utf8PathBuf>, String> {
     let path = host::path_variable(name)?;
     Ok(path.filter(|path| !path.as_str().is_empty()))
 }
 
-/// The nearest directory upwards that holds a catalog, else this one.
+/// The nearest directory upwards that contains a catalog, otherwise `here`.
 fn nearest(here: &Utf8Path) -> Utf8PathBuf {
     let mut upwards = here.ancestors();
     if let Some(found) = upwards.find(|dir| dir.join("catalog.toml").is_file()) {
@@ -194,7 +193,7 @@ fn nearest(here: &Utf8Path) -> Utf8PathBuf {
     here.to_owned()
 }
 
-/// `sha256:` and 64 hexadecimal digits.
+/// Reads `sha256:` and 64 hexadecimal digits.
 fn preview_hash(text: &str) -> Result<String, String> {
     let digits = text.strip_prefix("sha256:").unwrap_or_default();
     if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {

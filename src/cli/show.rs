@@ -1,4 +1,4 @@
-//! `oneact show`: everything about one answer, on one screen.
+//! `oneact show`: prints everything about one answer.
 
 use std::process::ExitCode;
 
@@ -28,7 +28,6 @@ pub(super) struct ShowArgs {
     look: LookArgs,
 }
 
-/// Prints everything about one answer.
 pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let mut desk = Desk::open(&args.look, interrupts)?;
     let row = desk.find(&args.id)?;
@@ -41,10 +40,9 @@ pub(super) fn run(args: &ShowArgs, interrupts: Interrupts) -> Result<ExitCode, S
     Ok(printed(text, 0))
 }
 
-/// How wide the column of labels is.
 const LABEL: usize = 7;
 
-/// The longest that a value is before its middle is left out, in columns.
+/// The widest text for a value, in columns; the middle of a longer one is left out.
 const VALUE: usize = 200;
 
 fn shown(whole: &Whole, desk: &mut Desk) -> Result<String, Stop> {
@@ -127,7 +125,7 @@ fn request(whole: &Whole) -> Vec<String> {
     let row = &whole.step.row;
     let hash = match row.request_hash.as_str() {
         "" => "no hash".to_owned(),
-        // A row from before oneact may hold any text here.
+        // A row that oneact did not write may hold any text here.
         hash => words::line(&hash.chars().take(19).chain(['…']).collect::<String>()),
     };
     let before = words::about(&whole.decision)
@@ -142,7 +140,7 @@ fn request(whole: &Whole) -> Vec<String> {
     [decided].into_iter().chain(differences).collect()
 }
 
-/// The parameters, each with its origin as far as that is recorded.
+/// The parameters, each with its origin if that is recorded.
 fn parameters(row: &Row) -> Vec<String> {
     let request = row.request.as_deref().map(serde_json::from_str::<Value>);
     let Some(Ok(request)) = request else {
@@ -258,7 +256,7 @@ fn ledger(whole: &Whole) -> Vec<String> {
         .map(|link| format!("{} {}", words::line(&link.event), link.seq))
         .collect();
     let mut lines = vec![told.join(" · ")];
-    // What people said of it.
+    // The notes of people about the answer.
     for link in &whole.links {
         let body: Option<Value> = serde_json::from_str(&link.body).ok();
         if let Some(note) = body.as_ref().and_then(|body| body.get("note")?.as_str()) {

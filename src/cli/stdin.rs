@@ -1,5 +1,5 @@
-//! Reads the task. stdin is read to its end, until a signal, or until the run's time is over. A file that the command
-//! line names must be a regular file, so that the run waits for no pipe or device.
+//! Reads the task. stdin is read to its end, until a signal comes, or until the run's time is over. A file must be
+//! a regular file, so that the run never waits for a pipe or a device.
 
 use std::{
     fs::File,
@@ -25,10 +25,10 @@ use crate::{
     task::{Failure, Fault},
 };
 
-/// The first capacity of the buffer, in bytes. Most tasks fit.
+/// The initial capacity of the buffer, in bytes. Most tasks fit.
 const BLOCK: usize = 16 * 1024;
 
-/// Reads stdin to its end, or until a signal comes, the budget is spent, or it is too much.
+/// Reads stdin to its end, or until a signal comes, the budget is spent, or there are more than `MAX_BYTES`.
 pub(super) fn read(
     host: &Host,
     begun: Moment,
@@ -66,20 +66,20 @@ pub(super) fn read(
         }
         bytes.reserve(1);
         let read = match rustix::io::read(stdin, spare_capacity(&mut bytes)) {
-            // A signal; or somebody made the pipe non-blocking, and another reader was quicker.
+            // A signal came; or the pipe is non-blocking and another reader took the bytes.
             Err(Errno::INTR | Errno::WOULDBLOCK) => continue,
-            // Closed, or open for writing only: nothing will come.
+            // stdin is closed or only open for writing: there is nothing to read.
             Err(Errno::BADF) => 0,
             read => read.map_err(|errno| failed(errno.into()))?,
         };
         if read == 0 || bytes.len() > MAX_BYTES {
-            // One byte too many is enough: the JSON reader refuses the input by its size.
+            // The JSON reader refuses more than MAX_BYTES.
             return Ok(bytes);
         }
     }
 }
 
-/// What is left of the budget; `None` is for ever.
+/// The rest of the budget; `None` means no limit.
 fn left(begun: Moment, budget: Option<Duration>) -> Option<Duration> {
     budget.map(|budget| budget.saturating_sub(begun.passed()))
 }
@@ -87,12 +87,12 @@ fn left(begun: Moment, budget: Option<Duration>) -> Option<Duration> {
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waited {
-    /// There is something to read, or a signal to look at.
+    /// There is something to read, or a signal came.
     Enough,
     InVain,
 }
 
-/// Waits until stdin can be read, or a signal has come, or the time is up.
+/// Waits until stdin can be read, a signal comes, or the time is over.
 fn wait(wake: &UnixStream, stdin: impl AsFd, left: Option<Duration>) -> io::Result<Waited> {
     let mut ready = [
         PollFd::new(&stdin, PollFlags::IN),
@@ -109,7 +109,7 @@ fn wait(wake: &UnixStream, stdin: impl AsFd, left: Option<Duration>) -> io::Resu
     }
 }
 
-/// Reads the file, or one byte more than a task may have: the reader of JSON refuses it by its size.
+/// Reads at most one byte more than a task may have. The JSON reader then refuses the task.
 pub(super) fn read_file(path: &Utf8Path) -> Result<Vec<u8>, Failure> {
     regular(path).map_err(|error| {
         let message = format!("cannot read the task from {path}: {error}");

@@ -1,5 +1,5 @@
-//! stdout is written whole, or the error is returned. stderr is for people: a full stderr pipe does not block the run,
-//! and what does not fit is left out.
+//! Writes to stdout and stderr. stdout is written completely, or the error is returned. A full stderr pipe does
+//! not block the run: text that does not fit is dropped.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -11,10 +11,10 @@ use rustix::{
     io::Errno,
 };
 
-/// What a pipe that has room takes without blocking (`PIPE_BUF`).
+/// A pipe that has room takes at least this many bytes without blocking (`PIPE_BUF`).
 const PIECE: usize = 4096;
 
-/// How often `stop` is asked while the pipe is full.
+/// How often `stop` is called while the pipe is full.
 const TURN: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -45,7 +45,8 @@ pub(super) fn write(bytes: &[u8], taken: &AtomicUsize, stop: &dyn Fn() -> bool) 
     Ok(())
 }
 
-/// How long the first write to a full stderr waits for a reader. Later writes do not wait until somebody has read.
+/// How long a write to a full stderr waits for a reader. While it stays full, later writes do
+/// not wait.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
@@ -58,7 +59,7 @@ const NONE: Timespec = Timespec {
 /// Whether the last write found stderr full.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 
-/// The stream.
+/// stderr, which never blocks the run.
 #[derive(Debug)]
 pub(super) struct Stderr;
 
@@ -76,7 +77,7 @@ impl Write for Stderr {
     }
 }
 
-/// Says why the command line cannot be used, with its colours at a terminal.
+/// Prints why the command line cannot be used, in colours on a terminal.
 pub(super) fn tell(error: &clap::Error) {
     // If stderr is gone, nothing can be done.
     let _ = if io::stderr().is_terminal() {

@@ -1,14 +1,13 @@
-//! How wide texts are on a terminal, and how they are made to fit.
+//! The width of texts on a terminal, and how they are made to fit.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How many columns a text takes.
+/// The width of a text, in columns.
 pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text in at most that many columns: its middle is left out if it is longer, since ids differ at their
-/// ends.
+/// Shortens a text to that many columns. Its middle is left out, because ids differ at their ends.
 pub(super) fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -32,13 +31,13 @@ fn take(chars: impl Iterator<Item = char>, columns: usize) -> Vec<char> {
         .collect()
 }
 
-/// A text with blanks behind it, to that many columns.
+/// Pads a text with spaces to that many columns.
 pub(super) fn padded(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(width(text));
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Words in lines of at most that many columns; a word that is longer is cut, a path between its parts.
+/// Breaks a text into lines of at most that many columns. A longer word is cut, a path after a `/` if possible.
 pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').flat_map(|word| cut(word, columns)) {
@@ -53,16 +52,16 @@ pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The same as one text, in which lines after the first begin with so many blanks.
+/// The same as one text. All lines but the first begin with that many spaces.
 pub(super) fn hanging(text: &str, columns: usize, blanks: usize) -> String {
     let room = columns.saturating_sub(blanks).max(1);
     wrapped(text, room).join(&format!("\n{}", " ".repeat(blanks)))
 }
 
-/// A word or a piece of one.
+/// A word, or a part of one.
 struct Piece<'a> {
     text: &'a str,
-    /// It goes on where the piece before it ended.
+    /// Whether the piece continues the word of the piece before it.
     cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a person at a terminal sees on stderr beside the envelope: progress, and what a plan would do.
+//! What a person at a terminal sees on stderr in addition to the envelope: progress, and the preview of a plan.
 
 use std::{
     cell::OnceCell,
@@ -15,7 +15,7 @@ use crate::{
 
 use super::streams::Stderr;
 
-/// Whether to write in colours: only for a terminal whose owner does not mind (no-color.org).
+/// Whether to print in colours: only on a terminal, and not if `NO_COLOR` is set (no-color.org).
 pub(super) fn coloured(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && host::variable("NO_COLOR").is_none_or(|said| said.is_empty())
 }
@@ -25,10 +25,10 @@ pub(super) fn in_colour(text: &str, colour: u8) -> String {
     format!("\x1b[{colour}m{text}\x1b[0m")
 }
 
-/// A bar that appears with the first progress a tool reports.
+/// A progress bar that appears with the first progress that a tool reports.
 pub(super) struct Bar(OnceCell<ProgressBar>);
 
-/// Tools count in units of their own; the bar counts in thousandths.
+/// The length of the bar. Tools count in units of their own; the bar counts in thousandths.
 const WHOLE: u64 = 1000;
 
 impl Bar {
@@ -36,7 +36,6 @@ impl Bar {
         Self(OnceCell::new())
     }
 
-    /// Shows how far the tool is.
     pub(super) fn show(&self, seen: Seen<'_>) {
         if !io::stderr().is_terminal() {
             return;
@@ -68,7 +67,6 @@ impl Bar {
         }
     }
 
-    /// Takes the bar away.
     pub(super) fn clear(&self) {
         if let Some(bar) = self.0.get() {
             bar.finish_and_clear();
@@ -76,7 +74,7 @@ impl Bar {
     }
 }
 
-/// Shows a preview if a person is there: the diff in colours, and the hash to run it under. The envelope has it
+/// Shows a preview on a terminal: the diff, in colours, and the hash for `--expect`. The envelope contains both
 /// anyway.
 pub(super) fn show(preview: &Preview) {
     let stderr = io::stderr();
@@ -110,7 +108,7 @@ fn in_colours(line: &str) -> String {
     }
 }
 
-/// As `git diff` colours them (ECMA-48 SGR).
+/// The colour of a line as in `git diff` (ECMA-48 SGR).
 fn colour(line: &str) -> Option<u8> {
     let headers = [
         "diff ",

@@ -1,4 +1,4 @@
-//! `oneact verify`: is the record what it was? For people and for machines.
+//! `oneact verify`: checks that the ledger is unchanged, and prints the verdict as text or JSON.
 
 use std::process::ExitCode;
 
@@ -44,20 +44,18 @@ Exit codes:
   1    broken
   2    there is no ledger, or the ledger, an anchor or a key cannot be read";
 
-/// Examines the record and prints the verdict.
 pub(super) fn run(args: &VerifyArgs, interrupts: Interrupts) -> Result<ExitCode, Stop> {
     let host = Host::new(None, None, interrupts);
     let (verdict, text) = examine(args, &host).map_err(Stop::refused)?;
     Ok(printed(text, u8::from(verdict.broken.is_some())))
 }
 
-/// The verdict, and what is printed.
 fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
     let project = args.places.project()?;
     let (anchors, signers) = (args.anchor.as_deref(), args.signers.as_deref());
     let (mut ledger, verdict) = record::verify(anchors, signers, &project, host)?;
     let text = match (args.anchor_out, &verdict.broken) {
-        // The last link, for others to keep.
+        // The last link, as an anchor that is kept elsewhere.
         (true, None) => match ledger.anchor()?.transpose()? {
             Some(note) => line(&note),
             None => String::new(),
@@ -73,7 +71,6 @@ fn examine(args: &VerifyArgs, host: &Host) -> Result<(Verdict, String), Stop> {
     Ok((verdict, text))
 }
 
-/// For people.
 fn told(verdict: &Verdict, host: &Host) -> String {
     let mut lines = match &verdict.broken {
         Some(broken) => broken_lines(broken),
@@ -176,7 +173,6 @@ fn whole_lines(verdict: &Verdict, host: &Host) -> Vec<String> {
     lines
 }
 
-/// For programs.
 fn document(verdict: &Verdict) -> Value {
     let broken = verdict.broken.as_ref().map(|broken| {
         json!({

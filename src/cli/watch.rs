@@ -1,7 +1,6 @@
-//! The end of every run: where it heeds neither a signal nor its `--timeout`, a thread of its own ends the
-//! process a little later, with an answer if there was none.
+//! A thread that ends the process shortly after a signal or after `--timeout`, if the run itself does not end.
 //!
-//! Who writes the answer is decided once, by [`Watched::speaks`]: the run, or this thread in its place.
+//! Either the run or this thread writes the answer: [`Watched::speaks`] decides this once.
 
 use std::{
     process,
@@ -26,27 +25,27 @@ use crate::{
 
 use super::{logs, print};
 
-/// How long a run may take to end by itself, after a signal or when its time is up: servers are given a moment,
-/// also on a busy machine, and what a plan has done so far is taken back.
+/// How long a run may take to end by itself after a signal or a timeout. In this time servers end, also on a busy
+/// machine, and an unfinished plan is undone.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How much longer a plan may take while it changes files.
 const LONGER: Duration = Duration::from_secs(5);
 
-/// The time between two looks at a plan that is changing files.
+/// The interval at which a plan that is changing files is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A run, and what the watching thread needs of it.
+/// A run, with everything that the watching thread needs.
 pub(super) struct Watched {
     pub(super) host: Host,
     pub(super) settings: Settings,
     pub(super) arrived: Arrived,
     pub(super) course: Course,
-    /// Whether somebody writes the answer, or has.
+    /// Whether the run or the thread has begun to write the answer.
     spoken: AtomicBool,
     /// The exit code of the answer that the run wrote.
     exit: AtomicU8,
-    /// How many bytes of the answer its reader has taken.
+    /// The number of bytes of the answer that the reader has taken.
     pub(super) taken: AtomicUsize,
 }
 
@@ -63,7 +62,7 @@ impl Watched {
         }
     }
 
-    /// Starts the thread that watches the run. If no thread can be started, nothing ends the run early.
+    /// Starts the watching thread. If no thread can be started, nothing ends the run early.
     pub(super) fn watch(self: &Arc<Self>) {
         let watched = Arc::clone(self);
         let watch = thread::Builder::new().name("watch".to_owned());
@@ -72,17 +71,16 @@ impl Watched {
         }
     }
 
-    /// Whether the caller is to write the answer: true for the first caller alone.
+    /// Whether the caller must write the answer: true only for the first call.
     pub(super) fn speaks(&self) -> bool {
         !self.spoken.swap(true, Ordering::AcqRel)
     }
 
-    /// The exit code of the answer that the run writes next.
+    /// Sets the exit code of the answer that the run writes next.
     pub(super) fn exits_with(&self, code: u8) {
         self.exit.store(code, Ordering::Release);
     }
 
-    /// Waits until the run should have ended, and ends it.
     #[expect(
         clippy::disallowed_methods,
         reason = "where the main thread does not come to its end, nobody returns an exit code"
@@ -95,7 +93,7 @@ impl Watched {
                 thread::sleep(LOOK);
             }
             if self.course.now() != Reach::Changing {
-                // The plan ended after all: the run has time to write its answer.
+                // The plan ended in time: the run may write its answer.
                 thread::sleep(GRACE);
             }
         }
@@ -114,7 +112,7 @@ impl Watched {
             }
             process::exit(code.into());
         }
-        // A reader is taking the answer, or nothing happens any more.
+        // Wait while a reader takes the answer.
         let mut before = None;
         while before != Some(self.taken.load(Ordering::Relaxed)) {
             before = Some(self.taken.load(Ordering::Relaxed));
@@ -123,13 +121,13 @@ impl Watched {
         process::exit(self.exit.load(Ordering::Acquire).into());
     }
 
-    /// Until a little after a signal, or after the end of the run's time.
+    /// Waits until the grace after a signal or after the run's time is over.
     fn wait(&self) {
         let begun = self.arrived.begun;
         let last = self.settings.budget.map(|budget| budget + GRACE);
         let left = || last.map(|last| last.saturating_sub(begun.passed()));
         let Ok(wake) = self.host.interrupts().wake() else {
-            // Without it no signal is noticed.
+            // Without the socket, signals cannot be noticed.
             match left() {
                 Some(left) => return thread::sleep(left),
                 None => loop {
@@ -143,7 +141,7 @@ impl Watched {
             match poll(&mut ready, most.as_ref()) {
                 Err(Errno::INTR) => {}
                 Ok(0) => return,
-                // Where one cannot wait for a signal, one can wait for the time alone.
+                // After a signal, or if polling fails, only the time counts.
                 Ok(_) | Err(_) => break,
             }
         }

@@ -1,7 +1,7 @@
-//! The ADL envelope: the one answer every task gets, to the letter (R-000-14 … R-000-36); and what 001's protocol layer
-//! reads in its place (`--reply report`).
+//! The ADL envelope, the answer to every task (R-000-14 … R-000-36), and the form that 001's protocol layer reads
+//! instead (`--reply report`).
 //!
-//! Field order is output order. Extras of ours live in `output.content.oneact` alone.
+//! Field order is output order. Only `output.content.oneact` contains fields that are not in the specification.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::task::{
 
 use super::{prose, read::Received};
 
-/// The files an answer says it consulted (R-000-135).
+/// The files that an answer lists as consulted (R-000-135).
 const GOVERNANCE: [&str; 4] = [
     "context/application.md",
     "context/governance/message_format.md",
@@ -26,7 +26,7 @@ const GOVERNANCE: [&str; 4] = [
     "agent/executional/action.md",
 ];
 
-/// A task with its answer, and when and as what it was done.
+/// A task and its outcome, with the operation and the time.
 #[derive(Debug, Clone, Copy)]
 pub struct Answered<'a> {
     pub received: &'a Received,
@@ -37,12 +37,12 @@ pub struct Answered<'a> {
 
 /// The envelope of that answer, as one line of JSON.
 pub fn to_json(answered: &Answered<'_>) -> Vec<u8> {
-    // Every part is a string, a number or a JSON value already: writing them to memory cannot fail.
+    // Every part is already a string, a number or a JSON value, so serializing to memory cannot fail.
     serde_json::to_vec(&envelope(answered)).unwrap_or_default()
 }
 
-/// The execution report (001 §4.1). Where there is none because the request was refused, 001 §8.2's error
-/// response; where there is none and nothing failed, the envelope.
+/// The execution report (001 §4.1) as one line of JSON. Without a report: 001 §8.2's error response if the task
+/// failed, otherwise the envelope.
 pub fn to_report(answered: &Answered<'_>) -> Vec<u8> {
     let outcome = answered.outcome;
     if let Some(report) = &outcome.execution_report {
@@ -60,7 +60,7 @@ pub fn to_report(answered: &Answered<'_>) -> Vec<u8> {
         "error_type": failure.fault.kind(),
         "message": failure.message,
         "details": {},
-        // Nothing was skipped and nothing was changed: whoever asked has to act.
+        // Nothing was skipped and nothing was changed, so the caller must act.
         "recovery_action": "MANUAL_REQUIRED",
         "timestamp": timestamp(answered.executed_at),
     });
@@ -80,7 +80,7 @@ fn envelope<'a>(answered: &Answered<'a>) -> Envelope<'a> {
     let failure = outcome.failure.as_ref();
     Envelope {
         message_id: MessageId::new(&at, operation).as_str().to_owned(),
-        // The IANA name is the one that the offset belongs to (R-000-16).
+        // The IANA name belongs to the offset of `executed_at` (R-000-16).
         timestamp: json!({
             "executed_at": timestamp(&at),
             "timezone": at.time_zone().iana_name().unwrap_or("UTC"),
@@ -151,7 +151,7 @@ fn timestamp(at: &Zoned) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
 }
 
-/// The moment in a zone that has a name and an offset of whole minutes: its own, else UTC.
+/// The time in its own zone if that has a name and an offset of whole minutes, otherwise in UTC.
 fn named(at: &Zoned) -> Zoned {
     match at.time_zone().iana_name() {
         Some(_) if at.offset().seconds() % 60 == 0 => at.clone(),
@@ -163,7 +163,7 @@ pub(super) fn succeeded(outcome: &Outcome) -> bool {
     outcome.failure.is_none()
 }
 
-/// Seed's seven keys, and no other (R-000-20).
+/// The seven keys of the specification, and no other (R-000-20).
 pub(super) fn task_result<'a>(task_id: &'a str, outcome: &'a Outcome) -> TaskResult<'a> {
     TaskResult {
         task_id,
@@ -189,8 +189,8 @@ fn output_ref(produced: &Produced) -> Value {
     })
 }
 
-/// The inherited resources with what was produced added; a pending entry of the same ref is
-/// fulfilled where it stands (R-000-33, C-02).
+/// The inherited resources with the produced ones added. A produced ref replaces a pending entry of the same ref
+/// (R-000-33, C-02).
 fn resources<'a>(
     inherited: &'a Resources,
     produced: &[Produced],
@@ -265,7 +265,7 @@ struct Content<'a> {
     oneact: Extras<'a>,
 }
 
-/// What came of the task (R-000-19 … R-000-28).
+/// The result of the task (R-000-19 … R-000-28).
 #[derive(Serialize)]
 pub(super) struct TaskResult<'a> {
     task_id: &'a str,
@@ -277,7 +277,7 @@ pub(super) struct TaskResult<'a> {
     quality_checks: Checks,
 }
 
-/// What oneact says beyond the specification's envelope.
+/// The fields that oneact adds to the envelope of the specification.
 #[derive(Serialize)]
 struct Extras<'a> {
     version: &'static str,
@@ -290,7 +290,7 @@ struct Extras<'a> {
     request_hash: Option<&'a str>,
     reuse: Option<&'a ReuseReport>,
     waiting: Option<&'a Waiting>,
-    /// Null until results can be reviewed.
+    /// Always null: reserved for reviews.
     review: Option<()>,
     ledger: Option<&'a LedgerRef>,
     server: Option<&'a ServerReport>,

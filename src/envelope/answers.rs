@@ -1,8 +1,7 @@
-//! What a task says of questions: whether it can answer them, and the answers (MCP 2026-07-28, Multi
+//! What a task says about questions: whether the caller can answer them, and the answers (MCP 2026-07-28, Multi
 //! Round-Trip Requests).
 //!
-//! An answer that no server could read is refused here: after a person was asked, it must not get
-//! lost in a tool.
+//! An answer that no server could read is refused here, so that a person's answer is not lost in a tool.
 
 use serde_json::{Map, Value};
 
@@ -39,7 +38,7 @@ pub(super) fn read(task: &Map<String, Value>) -> Result<Input, Failure> {
     }))
 }
 
-/// An object whose values are all of one kind.
+/// Reads an object whose values all have the same type.
 fn named<T>(
     task: &Map<String, Value>,
     key: &str,
@@ -133,12 +132,12 @@ fn only(answer: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A question, as the answer before showed it.
+/// Reads a question as the earlier answer showed it.
 fn question(value: &Value) -> Result<Question, String> {
     let param = |name: &str| value.get("params").and_then(|params| params.get(name));
     match value.get("method").and_then(Value::as_str) {
         Some("elicitation/create") => match param("mode").map(Value::as_str) {
-            // Without a mode it is a form (2026-07-28, Elicitation Requests).
+            // A question without a mode is a form (2026-07-28, Elicitation Requests).
             None | Some(Some("form")) => Ok(Question::Form(param("requestedSchema").cloned())),
             Some(Some("url")) => Ok(Question::Url),
             Some(_) => Err("has a `mode` that is neither form nor url".to_owned()),

@@ -1,7 +1,7 @@
-//! The dispatch dialect, the task of a dispatch agent's message (000 §Step 1); and the `MCPRequest` dialect, one action
-//! with its arguments.
+//! The dispatch dialect, which is the task in a dispatch agent's message (000 §Step 1), and the `MCPRequest`
+//! dialect, which is one action with its arguments.
 //!
-//! Required of a dispatch are `task_id` and `capability_ids`. Everything else may be missing, as it is in real
+//! A dispatch must have `task_id` and `capability_ids`. All other fields may be missing, as they are in real
 //! messages (R-000-95).
 
 use std::collections::HashSet;
@@ -16,10 +16,10 @@ use super::{
     plans,
 };
 
-/// The longest id of a capability, in bytes: it is looked for among others, and told.
+/// The longest capability id, in bytes. Ids are compared with others and appear in messages.
 const LONGEST_ID: usize = 512;
 
-/// Reads the task. The first thing that is wrong is the answer.
+/// Reads the task. The first error is returned.
 pub(super) fn read(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
@@ -56,7 +56,7 @@ pub(super) fn read(
     })
 }
 
-/// The attempt, if it is said and makes sense.
+/// The attempt, if the task has a valid one.
 pub(super) fn attempt(task: &Value) -> Option<u32> {
     task.get("attempt").and_then(number)
 }
@@ -68,7 +68,7 @@ fn number(value: &Value) -> Option<u32> {
         .filter(|attempt| *attempt >= 1)
 }
 
-/// R-000-109: no ids, no task.
+/// A task without capability ids is refused (R-000-109).
 fn capability_ids(object: &Map<String, Value>) -> Result<Vec<String>, Failure> {
     let none = || {
         Failure::new(
@@ -122,7 +122,6 @@ fn inputs(object: &Map<String, Value>) -> Result<Vec<InputRef>, Failure> {
     Ok(inputs)
 }
 
-/// No ref may be named twice.
 fn once<'r>(key: &str, refs: impl Iterator<Item = &'r RefId>) -> Result<(), Failure> {
     let mut seen = HashSet::new();
     for id in refs {
@@ -186,7 +185,7 @@ fn expected(object: &Map<String, Value>) -> Result<Vec<RefId>, Failure> {
     Ok(expected)
 }
 
-/// One object for the one capability; with several, an object per capability id.
+/// The parameters of each capability. A task of one capability has one object; otherwise each id has its own.
 fn parameters(
     object: &Map<String, Value>,
     ids: &[String],
@@ -215,7 +214,7 @@ pub(super) fn action_id(object: &Map<String, Value>) -> Option<&str> {
     id.as_str().filter(|id| !id.is_empty())
 }
 
-/// The name of the delivery of a request, if it has one.
+/// The `taskId` of a request, if it has one.
 pub(super) fn request_task_id(object: &Map<String, Value>) -> Option<&str> {
     let id = object.get("taskId").and_then(Value::as_str);
     id.filter(|id| !id.is_empty())

@@ -1,10 +1,10 @@
-//! The fields of messages and tasks: their names, and how one of them is read.
+//! The fields of messages and tasks: their names, and functions that read one of them.
 
 use serde_json::{Map, Value};
 
 use crate::task::{Failure, Fault};
 
-/// The fields of a dispatch, beside those of questions and plans.
+/// The fields of a dispatch, without those about questions and plans.
 pub(super) const OF_DISPATCH: [&str; 14] = [
     "task_id",
     "action",
@@ -23,7 +23,7 @@ pub(super) const OF_DISPATCH: [&str; 14] = [
     "message_id",
 ];
 
-/// The fields of a task that speak of questions.
+/// The fields about questions.
 pub(super) const OF_QUESTIONS: [&str; 4] = [
     "accepts_input",
     "input_responses",
@@ -31,10 +31,10 @@ pub(super) const OF_QUESTIONS: [&str; 4] = [
     "input_requests",
 ];
 
-/// A task of capabilities may have each of these three.
+/// The fields about plans; a task of capabilities may have each of them.
 pub(super) const OF_PLANS: [&str; 3] = ["task_plan", "system_config", "protocol_validation"];
 
-/// What may stand beside a plan and is no part of it.
+/// The fields that may be beside a plan and are not part of it.
 pub(super) const BESIDE_A_PLAN: [&str; 9] = [
     "system_config",
     "protocol_validation",
@@ -58,12 +58,12 @@ pub(super) const OF_REQUEST_AND_DISPATCH: [&str; 7] = [
     "request_state",
 ];
 
-/// The task, or what holds it, has another shape than it must have.
+/// The failure of a task, or of its message, that has the wrong shape.
 pub(super) fn shape(message: impl Into<String>) -> Failure {
     Failure::new(Fault::InvalidShape, message)
 }
 
-/// The input holds several tasks (R-000-108).
+/// The failure of an input with several tasks (R-000-108).
 pub(super) fn multiple(what: &str) -> Failure {
     let message = format!(
         "multiple tasks: found {what}; oneact performs exactly one task, so send them one at a time"
@@ -88,7 +88,7 @@ pub(super) fn optional_text(
     optional(object, key, "a string", text)
 }
 
-/// What `take` makes of a value that may be absent or null; `what` names the expected type.
+/// Converts a value that may be absent or null with `take`; `what` names the expected type.
 pub(super) fn optional<'o, T>(
     object: &'o Map<String, Value>,
     key: &str,

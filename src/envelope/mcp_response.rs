@@ -13,7 +13,7 @@ use super::{
     read::Received,
 };
 
-/// Field order is output order; what there is not is left out.
+/// Field order is output order. Absent fields are left out.
 #[derive(Serialize)]
 struct McpResponse<'a> {
     success: bool,
@@ -25,7 +25,7 @@ struct McpResponse<'a> {
     actions_taken: Vec<ActionStep<'a>>,
     #[serde(rename = "nextActions")]
     next_actions: Vec<Value>,
-    /// Effective parameters, secrets cut out.
+    /// The effective parameters, without secrets.
     inputs: Map<String, Value>,
     #[serde(rename = "aiPrompt", skip_serializing_if = "Option::is_none")]
     ai_prompt: Option<&'a AiPrompt>,
@@ -48,7 +48,7 @@ struct ActionStep<'a> {
     inputs: &'a Map<String, Value>,
 }
 
-/// The response to that task, as one line of JSON. An old answer is given as it was stored (R-004-39).
+/// The response to that task, as one line of JSON. An earlier answer is returned as it was stored (R-004-39).
 pub fn to_response(received: &Received, outcome: &Outcome) -> String {
     let stored = outcome
         .record
@@ -58,7 +58,7 @@ pub fn to_response(received: &Received, outcome: &Outcome) -> String {
         return stored;
     }
     let response = response(received, outcome);
-    // Every part is a string, a number or a JSON value already: writing them to memory cannot fail.
+    // Every part is already a string, a number or a JSON value, so serializing to memory cannot fail.
     serde_json::to_string(&response).unwrap_or_default()
 }
 
@@ -104,7 +104,7 @@ fn next(outcome: &Outcome) -> Vec<Value> {
     };
     let (kind, priority, description) = match (&outcome.waiting, failure.fault) {
         (Some(waiting), _) => ("answer", "high", waiting.resume),
-        // Nothing was tried: it is the same attempt still.
+        // Nothing was tried, so the next task is still the same attempt.
         (None, Fault::RequestInFlight) => ("retry", "medium", "Send the same task again, later."),
         (None, _) if failure.recoverable => (
             "retry",
@@ -116,7 +116,8 @@ fn next(outcome: &Outcome) -> Vec<Value> {
     vec![json!({"type": kind, "description": description, "priority": priority})]
 }
 
-/// Of one call its parameters; of several, each under its tool, the second of one tool as `TOOL#2`.
+/// The parameters of one call; for several calls, an object by tool name, in which the second call of a tool is
+/// `TOOL#2`.
 fn inputs(outcome: &Outcome) -> Map<String, Value> {
     match outcome.invocations.as_slice() {
         [] => Map::new(),
@@ -132,7 +133,7 @@ fn inputs(outcome: &Outcome) -> Map<String, Value> {
     }
 }
 
-/// What a stored response says of how a task ended.
+/// How a task ended, according to a stored response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OldAnswer {
     pub failure: Option<Failure>,

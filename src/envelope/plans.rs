@@ -1,5 +1,5 @@
-//! The plan dialects: a bare plan, one under `task_plan`, and one that a task of capabilities carries
-//! (001 §3). What stands in a plan is the room `plan`'s to read.
+//! The plan dialects: a bare plan, a plan under `task_plan`, and a plan that a task of capabilities carries
+//! (001 §3). The room `plan` reads the content of plans.
 
 use serde_json::{Map, Value};
 
@@ -33,7 +33,7 @@ pub(super) fn read(
     };
     one(&plan)?;
     Ok(PlanOrder {
-        // A plan under `task_plan` may say it itself.
+        // A plan under `task_plan` may contain the field itself.
         validation: validation(object.get("protocol_validation"))
             .and(validation(plan.get("protocol_validation"))),
         system_config: given(object, "system_config"),
@@ -54,13 +54,13 @@ pub fn read_plan(bytes: &[u8]) -> Result<PlanOrder, Failure> {
     }
 }
 
-/// The name under which a plan without a task is answered.
+/// The id under which a plan without a task id is answered.
 pub(super) fn plan_id(object: &Map<String, Value>) -> Option<&str> {
     let plan = object.get("task_plan").and_then(Value::as_object);
     plan.unwrap_or(object).get("plan_id")?.as_str()
 }
 
-/// What a task of capabilities says of a plan.
+/// What a task of capabilities says about a plan.
 pub(super) fn carried(
     task: &Map<String, Value>,
     parameters: &Map<String, Value>,
@@ -108,7 +108,7 @@ pub(super) fn carried(
     }))
 }
 
-/// `true` and `"APPROVED"` approve (C-17); whatever else is said does not.
+/// Reads the approval: only `true` and `"APPROVED"` approve (C-17).
 pub(super) fn validation(said: Option<&Value>) -> Validation {
     match said {
         None | Some(Value::Null) => Validation::Unsaid,
@@ -124,7 +124,7 @@ pub(super) fn validation(said: Option<&Value>) -> Validation {
     }
 }
 
-/// The actions of a plan are the steps of one task; tasks are not.
+/// Refuses several plans, too many actions, and actions that are tasks of their own.
 fn one(plan: &Value) -> Result<(), Failure> {
     let items = match plan {
         Value::Array(plans) => {

@@ -1,4 +1,4 @@
-//! The sentences of an answer: the same facts always give the same words.
+//! The sentences of an answer. The same facts always give the same sentences.
 
 use crate::task::{InvocationStatus, Outcome, Phase, State};
 
@@ -38,7 +38,7 @@ pub(super) fn status_code(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// `status.message`: one line.
+/// `status.message`, in one line.
 pub(super) fn status_message(task_id: &str, outcome: &Outcome) -> String {
     let task = title(task_id);
     let class = outcome
@@ -126,7 +126,7 @@ fn failed_at(outcome: &Outcome) -> String {
     }
 }
 
-/// `audit.reasoning` (R-000-36): what happened, in order, and who goes on.
+/// `audit.reasoning` (R-000-36): what happened, in order, and who continues.
 pub(super) fn reasoning(received: &Received, outcome: &Outcome) -> String {
     let mut sentences = vec![format!(
         "Received {} from dispatch_agent.",

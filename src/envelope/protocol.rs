@@ -19,7 +19,7 @@ const MESSAGE_TYPES: &str = "TASK_REQUEST, ROLLBACK_REQUEST, STATUS_QUERY and CA
 
 const VALIDATORS: [&str; 2] = ["agent_protocol", "manual"];
 
-/// Reads what the message asks for. `found` is its payload.
+/// Reads what the message orders. `found` is its payload.
 pub(super) fn read(
     document: &Value,
     found: &Found<'_>,
@@ -71,7 +71,7 @@ pub(super) fn read(
     }
 }
 
-/// When the message is no longer to be acted on: `created_at` and `ttl_seconds` of its envelope.
+/// When the message expires: `created_at` plus `ttl_seconds` of its envelope.
 pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure> {
     let field = |path| at(document, path).filter(|value| !value.is_null());
     let fields = ["envelope/created_at", "envelope/ttl_seconds"].map(field);
@@ -90,13 +90,13 @@ pub(super) fn expires_at(document: &Value) -> Result<Option<Timestamp>, Failure>
     Ok(created.checked_add(SignedDuration::from_secs(seconds)).ok())
 }
 
-/// The attempt that a message is: one more than its retries.
+/// The attempt of a message: its `retry_count` plus one.
 pub(super) fn attempt(document: &Value) -> Option<u32> {
     let retries = at(document, "metadata/retry_count")?.as_u64()?;
     u32::try_from(retries).ok()?.checked_add(1)
 }
 
-/// What a validation block says of the payload: the block is the approval, if its checksum fits (C-17).
+/// What a validation block says about the payload. The block approves it if the checksum fits (C-17).
 fn validation(
     document: &Value,
     payload: &Value,
@@ -138,7 +138,7 @@ fn validation(
     })
 }
 
-/// Lower- or upper-case hexadecimal, with or without `sha256:`.
+/// Compares the checksum: hexadecimal in lower or upper case, with or without `sha256:`.
 fn fits(checksum: &str, payload: &Value) -> bool {
     let said = checksum.strip_prefix("sha256:").unwrap_or(checksum);
     let spellings = [canonical(payload), serde_json::to_string(payload)];
@@ -148,7 +148,7 @@ fn fits(checksum: &str, payload: &Value) -> bool {
         .any(|text| hexadecimal(&Sha256::digest(&text)).eq_ignore_ascii_case(said))
 }
 
-/// An order that needs no approval must still be the one that was sent.
+/// Refuses a message with a wrong checksum, also if its order needs no approval.
 fn unharmed(validation: Validation) -> Result<(), Failure> {
     match validation {
         Validation::Refused(why) => Err(Failure::new(
@@ -159,7 +159,8 @@ fn unharmed(validation: Validation) -> Result<(), Failure> {
     }
 }
 
-/// Which plan is meant: by exactly one of its names; without any, the task of the payload. `others` may stand beside it.
+/// The plan that is named, by exactly one of its names; without a name, by the task id of the payload. The keys in
+/// `others` are allowed beside it.
 fn name(
     payload: &Map<String, Value>,
     content: Option<&Map<String, Value>>,

@@ -1,7 +1,6 @@
-//! Which dialect is this, and which task does it carry?
+//! Recognises the dialect of an input and reads its task.
 //!
-//! Whatever arrives, a [`Received`] comes out: an answer needs someone to answer, even where there
-//! is no task.
+//! Every input gives a [`Received`], also if it contains no task: an answer is always needed.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -15,27 +14,27 @@ use super::{
     plans, protocol, strangers, strict,
 };
 
-/// What arrived: who asks, what to echo, and the task, if there is one.
+/// A received input: the caller, what to echo, and the task or why there is none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
     pub identity: Identity,
-    /// The task as it came, for `input.content` (R-000-18); null where nothing could be read.
+    /// The task as received, for `input.content` (R-000-18); null if nothing could be read.
     pub echo: Value,
     pub resources: Resources,
-    /// As received, or `unknown`, also where it is too long to be one.
+    /// As received; `unknown` if it is missing or longer than 512 bytes.
     pub task_id: String,
-    /// Whether it has a name by which the same delivery is known again.
+    /// Whether the delivery has a name, by which it is recognised if it is repeated.
     pub delivery: Delivery,
     /// As received, or 1.
     pub attempt: u32,
     pub counted: Counted,
     pub notes: Vec<String>,
     pub task: Result<Task, Failure>,
-    /// After this it is not to be acted on.
+    /// The task must not be performed after this time.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Whether two deliveries can be told to be the same.
+/// Whether a repeated delivery can be recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// By session, request and task.
@@ -43,7 +42,7 @@ pub enum Delivery {
     Nameless,
 }
 
-/// Reads the bytes of stdin. `fresh` makes a session id where the caller names none.
+/// Reads the bytes of stdin. `fresh` makes a session id if the input names none.
 pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     let document = match strict::parse(bytes) {
         Ok(document) => document,
@@ -103,7 +102,7 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
         .to_owned();
     let delivery = match (called, shown.get("actionId").or(shown.get("action"))) {
         (None, _) => Delivery::Nameless,
-        // An action's own id names no delivery: it is the same each time.
+        // The id of an action is the same in every request, so it names no delivery.
         (Some(_), Some(_)) if !own("taskId") && !own("task_id") => Delivery::Nameless,
         _ => Delivery::Named,
     };
@@ -121,10 +120,10 @@ pub fn read(bytes: &[u8], fresh: impl FnOnce() -> String) -> Received {
     }
 }
 
-/// Bytes of a name that the record looks for.
+/// The longest name, in bytes.
 const LONGEST_NAME: usize = 512;
 
-/// Names are kept, and looked for in an index: they cannot be texts of any length.
+/// Refuses long names, because the ledger indexes them.
 fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
     let names = [
         ("task_id", task_id),
@@ -142,7 +141,7 @@ fn short(identity: &Identity, task_id: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-/// The task's own id; a plan without one is called by its own.
+/// The id of the task; of a plan without one, the `plan_id`.
 fn task_id(shown: &Value) -> Option<&str> {
     let own = shown.get("task_id").and_then(Value::as_str);
     own.filter(|id| !id.is_empty()).or_else(|| {
@@ -155,7 +154,7 @@ fn task_id(shown: &Value) -> Option<&str> {
     })
 }
 
-/// A plan needs no `task_id` and no `attempt`; what is said of them must make sense.
+/// Checks `task_id` and `attempt` beside a plan. Both may be missing, but must be valid if they are given.
 fn named(found: &Found<'_>) -> Result<(), Failure> {
     let text = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(|_| ());
     let what = "a string that is not empty";
@@ -167,7 +166,7 @@ fn named(found: &Found<'_>) -> Result<(), Failure> {
 }
 
 impl Received {
-    /// The task, if it is to be acted on now.
+    /// The task, unless the message has expired.
     pub fn task_at(&self, now: Timestamp) -> Result<&Task, Failure> {
         let task = self.task.as_ref().map_err(Clone::clone)?;
         match self.expires_at.filter(|end| *end < now) {
@@ -190,7 +189,7 @@ impl Received {
         }
     }
 
-    /// Nothing readable arrived, or nothing was read.
+    /// The input could not be read, or nothing was read.
     pub fn nobody(session_id: String, failure: Failure) -> Self {
         Self::alone(session_id, Err(failure))
     }
@@ -220,11 +219,11 @@ impl Received {
 struct Around {
     identity: Identity,
     resources: Resources,
-    /// What makes the message unusable, if anything does.
+    /// An error that makes the message unusable, if there is one.
     problem: Option<Failure>,
 }
 
-/// Reads metadata and inherited resources. Absent parts get defaults and a note.
+/// Reads the metadata and the inherited resources. Missing parts get defaults.
 fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> String) -> Around {
     let mut problem = None;
     let mut text = |path: &str| match at(document, path) {
@@ -237,7 +236,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
         }
     };
     let session = text("metadata/session_id").or(text("sessionId"));
-    // 001's names for the same come second.
+    // Specification 001's name for the same thing is second.
     let request_id = text("metadata/request_id")
         .or(text("metadata/correlation_id"))
         .or(text("requestId"));
@@ -275,7 +274,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
         parent_message_id,
         idempotency_key,
     };
-    // Never dropped (R-000-33): a list that cannot be echoed makes the message unusable.
+    // A list that cannot be echoed makes the message unusable, because resources are never dropped (R-000-33).
     let mut list = |key: &str| match at(document, "resources").and_then(|all| all.get(key)) {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) => list.clone(),
@@ -296,7 +295,7 @@ fn around(document: &Value, notes: &mut Vec<String>, fresh: impl FnOnce() -> Str
     }
 }
 
-/// Why a session id cannot be used: it names a directory in the store.
+/// Why a session id cannot be used as the name of a directory in the store; `None` if it can.
 fn unusable(session: &str) -> Option<&'static str> {
     if session.is_empty() || session.len() > 128 {
         return Some("must have 1 to 128 bytes");

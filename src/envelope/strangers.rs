@@ -1,5 +1,6 @@
-//! Unknown keys of a message. A key that was probably meant for a known one is refused, and so is a key beside the task
-//! that belongs into it: the task would run without it. Any other unknown key becomes a note.
+//! Unknown keys of a message. A key that probably stands for a known one is refused. A key of the task that is
+//! beside the task is refused too, because the task would be performed without it. Any other unknown key becomes a
+//! note.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +14,7 @@ use super::{
 struct Keys {
     of: &'static str,
     known: &'static [&'static [&'static str]],
-    /// Other names that are in use for a key.
+    /// Other names that are in use for a known key.
     synonyms: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -66,7 +67,7 @@ const OUTPUTS: &[&str] = &[
 ];
 const IDEMPOTENCY_KEY: &[&str] = &["idempotent_key", "dedup_key", "deduplication_key"];
 const ATTEMPT: &[&str] = &["attempt_number", "attempt_no", "attempt_count"];
-/// Nothing may be done where a task says so, and only the command line can say so.
+/// A task cannot ask for a dry run; only the command line can. A task that tries is refused.
 const DRY_RUN: &[&str] = &["dry_run", "dry_run_only", "is_dry_run", "simulate"];
 const SESSION: &[&str] = &["session", "session_id"];
 
@@ -139,7 +140,7 @@ const PLAN: Keys = Keys {
     ],
 };
 
-/// What stands around a task is mostly others': it is only looked at for what was meant for us.
+/// Most keys around a task belong to other programs, so only keys that may be meant for oneact are refused.
 const MESSAGE: Keys = Keys {
     of: "a message",
     known: &[&[
@@ -163,14 +164,14 @@ const METADATA: Keys = Keys {
     ]],
     synonyms: &[("session_id", &["session"]), ("--dry-run", DRY_RUN)],
 };
-/// What lies between a message and its task is others': only what asks for a dry run is refused.
+/// All keys between a message and its task belong to other programs; only a dry run is refused.
 const BETWEEN: Keys = Keys {
     of: "a message",
     known: &[],
     synonyms: &[("--dry-run", DRY_RUN)],
 };
 
-/// What says something of a task and of nothing else.
+/// Keys that only make sense in a task.
 const OF_A_TASK: [&str; 8] = [
     "parameters",
     "params",
@@ -182,7 +183,6 @@ const OF_A_TASK: [&str; 8] = [
     "salt",
 ];
 
-/// Looks at the keys of a message and of its task.
 pub(super) fn look(
     document: &Value,
     found: &Found<'_>,
@@ -209,7 +209,7 @@ pub(super) fn look(
     let keys = match found.shape {
         Shape::Dispatch => &TASK,
         Shape::Request => &REQUEST,
-        // What a plan may hold is the room `plan`'s to say, and what may stand around one [`beside_plan`]'s.
+        // The room `plan` checks the keys of a plan, and [`beside_plan`] those beside it.
         Shape::Plan | Shape::Protocol => return Ok(()),
     };
     let others = keys.others(task, |key| {
@@ -218,7 +218,7 @@ pub(super) fn look(
             "requestId" | "request_id" => "metadata/request_id",
             _ => return false,
         };
-        // At the top of a message specification 004's names are known; elsewhere they may repeat what is said.
+        // Specification 004's names are known at the top of a message. Elsewhere they may repeat the metadata.
         let known = around.is_none() && matches!(key, "sessionId" | "requestId");
         known || at(document, said).is_some_and(|said| task.get(key) == Some(said))
     })?;
@@ -226,7 +226,7 @@ pub(super) fn look(
     Ok(())
 }
 
-/// Looks at the keys beside a plan under `task_plan`.
+/// Checks the keys beside a plan under `task_plan`.
 pub(super) fn beside_plan(
     object: &Map<String, Value>,
     notes: &mut Vec<String>,
@@ -235,7 +235,7 @@ pub(super) fn beside_plan(
     Ok(())
 }
 
-/// What belongs into the task and stands beside it would be lost.
+/// Refuses keys of a task that are beside the task: they would be ignored.
 fn nothing_lost(around: &Map<String, Value>) -> Result<(), Failure> {
     let own = OF_A_TASK.iter().chain(&fields::OF_QUESTIONS);
     let mut lost = own.filter(|key| around.get(**key).is_some_and(|value| !value.is_null()));
@@ -263,7 +263,7 @@ fn tell(what: &str, others: &[&String], notes: &mut Vec<String>) {
     }
 }
 
-/// A key may be of any length and hold anything.
+/// A key as notes show it: shortened, and with control characters escaped.
 fn shown(key: &str) -> String {
     let start: String = key.chars().take(LONGEST).collect();
     let more = if start.len() < key.len() { "…" } else { "" };
@@ -271,12 +271,12 @@ fn shown(key: &str) -> String {
 }
 
 impl Keys {
-    /// Refuses an object that has a key meant for a known one.
+    /// Refuses an object with a key that probably stands for a known one.
     fn refuse(&self, object: &Map<String, Value>) -> Result<(), Failure> {
         self.others(object, |_| false).map(|_| ())
     }
 
-    /// The keys that are neither known nor meant for a known one; the latter are refused.
+    /// The unknown keys. A key that probably stands for a known one is an error.
     fn others<'o>(
         &self,
         object: &'o Map<String, Value>,
@@ -311,7 +311,7 @@ impl Keys {
         };
         let known = || known.clone().map(|known| (*known, *known));
         let all = || known().chain(synonyms());
-        // A name that is in use means what it says, however like another it is.
+        // An exact synonym wins over a similar name.
         let same = all().find(|(_, name)| plain(name) == key);
         same.or_else(|| {
             let near = all().filter(|(known, name)| {
@@ -325,25 +325,25 @@ impl Keys {
     }
 }
 
-/// Whatever stands before them (`tool_params`, `callArgs`), the parameters are meant.
+/// A key with such an ending (`tool_params`, `callArgs`) stands for the parameters.
 const ENDINGS: [&str; 4] = ["params", "args", "arguments", "parameters"];
 
-/// Characters of a key that is compared with known ones.
+/// The longest key, in characters, that is compared with known ones or shown in full.
 const LONGEST: usize = 40;
 
-/// Upper and lower case, hyphens, underscores and spaces make no difference.
+/// The letters and digits of a name in lower case: hyphens, underscores and spaces are ignored.
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Whether it is a short key with one letter more: `salts`.
+/// Whether the key is a short name with one more letter: `salts`.
 fn is_longer(key: &str, name: &str) -> bool {
     let length = name.chars().count();
     length <= 4 && key.chars().count() == length + 1 && strsim::damerau_levenshtein(key, name) == 1
 }
 
-/// Whether one is the other with a slip of the keyboard: the shorter, the fewer.
+/// Whether the key is the name with a few typing errors: the shorter the name, the fewer.
 fn is_near(key: &str, name: &str) -> bool {
     let (key_length, length) = (key.chars().count(), name.chars().count());
     let slips = match length {

@@ -1,8 +1,7 @@
-//! The strict JSON reader: what two parsers could read differently is refused.
+//! The strict JSON reader. It refuses everything that two parsers could read differently.
 //!
-//! Refused are duplicate keys, a byte order mark, invalid UTF-8, lone surrogates, NaN and Infinity,
-//! more than 64 levels, more than 50,000 values and more than 16 MiB. Numbers keep their text, so large
-//! integers stay exact.
+//! It refuses duplicate keys, a byte order mark, invalid UTF-8, lone surrogates, NaN and Infinity, more than 64
+//! levels, more than 50,000 values and more than 16 MiB. Numbers keep their text, so large integers stay exact.
 
 use std::{cell::Cell, fmt};
 
@@ -16,9 +15,8 @@ pub const MAX_BYTES: usize = 16 << 20;
 /// The deepest nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
 
-/// The most values: objects, arrays, strings, numbers and so on, the inner ones included. In memory a value
-/// takes up to a hundred times the bytes of its text; so this, and not the bytes, bounds what a document of
-/// many small values costs.
+/// The most JSON values, the inner ones included. A value takes up to a hundred times the bytes of its text in
+/// memory, so this limit bounds the memory of a document with many small values.
 pub const MAX_VALUES: usize = 50_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +55,7 @@ impl JsonError {
     }
 }
 
-/// Reads one JSON document and nothing after it.
+/// Reads exactly one JSON document.
 pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
     if bytes.len() > MAX_BYTES {
         return Err(JsonError::TooLarge);
@@ -92,7 +90,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
     })
 }
 
-/// serde's message without the position it appends.
+/// serde's message without the position at its end.
 fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
@@ -101,10 +99,10 @@ fn problem(error: &serde_json::Error) -> String {
     }
 }
 
-/// Builds a [`Value`] at this depth, refusing what [`serde_json::Value`] would let through.
+/// Builds a [`Value`] at this depth, and refuses what [`serde_json::Value`] would accept.
 struct Strict<'l> {
     depth: usize,
-    /// How many more values the document may hold, and one; 0 once there were too many.
+    /// One more than the number of values that may still follow; 0 after too many values.
     left: &'l Cell<usize>,
 }
 
@@ -134,7 +132,7 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
     }
 }
 
-/// The key under which a number that is no 64-bit integer is handed over, with its text kept.
+/// The key under which `serde_json` passes a number that is no 64-bit integer, with its text.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Visitor<'de> for Strict<'_> {

@@ -1,5 +1,5 @@
-//! The state of stdout before `main`. The standard library opens `/dev/null` in the place of a closed standard stream,
-//! and after that it cannot be noticed.
+//! The state of stdout before `main`. The standard library opens `/dev/null` for a closed standard stream, which
+//! hides that it was closed.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -11,7 +11,7 @@ const READ_ONLY: u8 = 2;
 
 static STDOUT: AtomicU8 = AtomicU8::new(USABLE);
 
-/// Why the stdout that this process was started with cannot be written, if it cannot.
+/// Why the stdout of this process cannot be written to; `None` if it can.
 pub fn stdout_is_unusable() -> Option<&'static str> {
     match STDOUT.load(Ordering::Relaxed) {
         USABLE => None,
@@ -34,8 +34,8 @@ extern "C" fn look() {
     unsafe_code,
     reason = "the only way to run before the standard library does"
 )]
-// SAFETY: the loader calls the functions in this section once, before `main`, on the only thread;
-// `look` makes one system call and stores one bit.
+// SAFETY: the loader calls the functions in this section once, before `main`, on the only thread. `look` makes one
+// system call and stores one byte.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

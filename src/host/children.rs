@@ -1,5 +1,5 @@
-//! The children of this process, and whether it had any at its start: a shell may have started some before it became this
-//! program with `exec`.
+//! The children of this process, and whether it had any at its start: a shell may start children and then become
+//! this program by `exec`.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use rustix::{
 
 static INHERITED: AtomicBool = AtomicBool::new(false);
 
-/// Looks whether this process has running children. It is called at the start of the process.
+/// Records whether this process has running children. Call it at the start of the process.
 pub fn look_for_children() {
     INHERITED.store(children().into_iter().any(runs), Ordering::Relaxed);
 }
@@ -23,9 +23,9 @@ pub fn had_children() -> bool {
     INHERITED.load(Ordering::Relaxed)
 }
 
-/// The children of our first thread, zombies included (proc(5), `/proc/PID/task/TID/children`).
+/// The children of the first thread, zombies included (proc(5), `/proc/PID/task/TID/children`).
 pub fn children() -> Vec<Pid> {
-    // Mostly there are none, and this is faster than reading that file.
+    // Usually there are none, and this check is faster than reading the file.
     let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     if let Err(Errno::CHILD) = waitid(WaitId::All, any) {
         return Vec::new();

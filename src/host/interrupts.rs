@@ -12,11 +12,11 @@ use std::{
 use nix::sys::signal::{SigSet, Signal};
 use signal_hook::low_level::{emulate_default_handler, register};
 
-/// Sent when a file grows past `RLIMIT_FSIZE`.
+/// The kernel sends this signal when a file grows past `RLIMIT_FSIZE`.
 const SIGXFSZ: i32 = 25;
 
-/// A signal that asks the run to stop. These are the signals that end a process by default, can be caught, and are no
-/// sign of a defect, as SIGSEGV and SIGABRT are. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent
+/// A signal that asks the run to stop. Such a signal ends a process by default, can be caught, and does not report
+/// a defect, as SIGSEGV and SIGABRT do. SIGSTKFLT, SIGPWR and the real-time signals are left out: they are sent
 /// only to programs that ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupt {
@@ -25,7 +25,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// The signal that is assumed where none was noted.
+    /// The signal that is assumed if none was recorded.
     pub const TERMINATE: Self = Self::new(15, "SIGTERM");
 
     const ALL: [Self; 11] = [
@@ -46,7 +46,7 @@ impl Interrupt {
         Self { number, name }
     }
 
-    /// The number on Linux. The exit code of a cancelled run is 128 more.
+    /// The number on Linux. The exit code of a cancelled run is 128 plus this number.
     pub const fn number(self) -> u8 {
         self.number
     }
@@ -56,30 +56,28 @@ impl Interrupt {
         self.name
     }
 
-    /// Whether the signal stays ignored if it was ignored at the start, as under `nohup` and for background jobs of
-    /// shells.
+    /// Whether the signal stays ignored if it was ignored at the start, as under `nohup` and for background jobs
+    /// of shells.
     const fn may_be_ignored(self) -> bool {
         self.number <= 3
     }
 }
 
-/// The signals that ask this run to stop. They do not end the process: each stage looks here and undoes what it began,
-/// and the envelope says `cancelled`.
+/// The signals that ask this run to stop. They do not end the process: each phase checks them and undoes what it
+/// began, and the state of the answer is `cancelled`.
 ///
-/// Signals belong to the process, so all values of this type share the same state.
+/// Signals belong to the process, so all values of this type share one state.
 #[derive(Debug, Clone)]
 pub struct Interrupts(());
 
 /// The number of the last signal caught; 0 while there is none.
 static CAUGHT: AtomicUsize = AtomicUsize::new(0);
-/// The number of signals caught.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Once set, a signal ends the process as it does by default.
+/// If set, a signal ends the process as it does by default.
 static DONE: AtomicBool = AtomicBool::new(false);
-/// The first signal makes it readable, and nothing reads from it.
+/// The first signal makes its `wake` readable. Nothing reads from it.
 static ALARM: OnceLock<io::Result<Alarm>> = OnceLock::new();
 
-/// Two ends of a wire.
 #[derive(Debug)]
 struct Alarm {
     wake: UnixStream,
@@ -87,9 +85,10 @@ struct Alarm {
 }
 
 impl Interrupts {
-    /// Catches the signals from now on. A process does this first: an earlier signal ends it without an answer.
+    /// Catches the signals from now on. Call it first in the process: an earlier signal ends the process without
+    /// an answer.
     pub fn catch() -> Self {
-        // This happens once, and before there is a handler that uses it.
+        // This succeeds once, before a handler uses the alarm.
         if ALARM.set(Alarm::new()).is_ok() {
             let ignored = ignored_signals();
             for each in Interrupt::ALL {
@@ -98,20 +97,19 @@ impl Interrupts {
                     handle_with(number, move || note(number));
                 }
             }
-            // The caller may have blocked the signals. Then they could never end a run.
+            // The caller may have blocked the signals. Blocked signals could not end a run.
             let caught = Interrupt::ALL
                 .into_iter()
                 .filter_map(|each| Signal::try_from(i32::from(each.number)).ok());
             if let Err(error) = caught.collect::<SigSet>().thread_unblock() {
                 tracing::warn!("signals that the caller has blocked stay blocked: {error}");
             }
-            // A file that grows past its limit fails the write and does not end the process.
+            // With a handler, a write beyond RLIMIT_FSIZE fails instead of ending the process.
             handle_with(SIGXFSZ, || ());
         }
         Self(())
     }
 
-    /// The last signal caught, if any.
     pub fn caught(&self) -> Option<Interrupt> {
         let number = CAUGHT.load(Ordering::Relaxed);
         Interrupt::ALL
@@ -119,18 +117,18 @@ impl Interrupts {
             .find(|each| usize::from(each.number) == number)
     }
 
-    /// The number of signals caught so far.
     pub fn count(&self) -> usize {
         COUNT.load(Ordering::Relaxed)
     }
 
-    /// Lets signals end the process from now on. Nothing is left to undo, and the reader of the answer may be slow.
+    /// Lets signals end the process from now on: nothing is left to undo, and the reader of the answer may be
+    /// slow.
     pub fn stand_down(&self) {
         DONE.store(true, Ordering::Relaxed);
     }
 
-    /// A socket that becomes readable with the first signal and stays readable, for `poll` and async waits. Do not read
-    /// from it: use [`Interrupts::caught`]. It is an error if there was no descriptor left for it.
+    /// A socket that the first signal makes readable for good, for `poll` and async waits. Do not read from it:
+    /// use [`Interrupts::caught`]. An error if there was no file descriptor left for the socket.
     pub fn wake(&self) -> io::Result<&UnixStream> {
         match ALARM.get() {
             Some(Ok(alarm)) => Ok(&alarm.wake),
@@ -148,7 +146,7 @@ impl Alarm {
     }
 }
 
-/// Notes the signal and makes the socket readable the first time; or lets the signal end the process.
+/// Records the signal and, the first time, makes the socket readable; or lets the signal end the process.
 ///
 /// It may run between any two instructions of this process, so it only loads, stores and makes system calls.
 fn note(number: i32) {
@@ -170,7 +168,7 @@ fn note(number: i32) {
     }
 }
 
-/// Runs `action`, which must be async-signal-safe, at each such signal from now on.
+/// Runs `action`, which must be async-signal-safe, at each signal of that number from now on.
 #[expect(
     unsafe_code,
     reason = "what runs when a signal comes can use nothing that locks or allocates"

@@ -1,5 +1,5 @@
-//! Opening files at places where others may have put something else. Only regular files are opened: links are not
-//! followed, and nothing waits for a pipe or a device.
+//! Opens files at places where others may have put something else. Only regular files are opened: symbolic links
+//! are not followed, and opening never waits for a pipe or a device.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -26,8 +26,8 @@ pub fn open_plain(path: impl AsRef<Path>, options: &mut OpenOptions) -> io::Resu
     }
 }
 
-/// The same for a name in an open directory. Also returns the file's status. The error for anything that is no regular
-/// file is `EISDIR`.
+/// The same for a name in an open directory; it also returns the status of the file. If the name is no regular
+/// file, the error is `EISDIR`.
 pub fn open_plain_at(
     dir: impl AsFd,
     name: &str,
@@ -43,7 +43,7 @@ pub fn open_plain_at(
     }
 }
 
-/// Reads a regular file of at most `most` bytes.
+/// Reads a regular file of at most `most` bytes. A longer file is an error.
 pub fn read_plain(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     let file = open_plain(path, File::options().read(true))?;
     let mut bytes = Vec::new();
@@ -55,7 +55,7 @@ pub fn read_plain(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Checks that a path names nothing or a regular file, for programs that open it themselves.
+/// Checks that a path is free or names a regular file, for programs that open the path themselves.
 pub fn is_plain_or_free(path: impl AsRef<Path>) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => Ok(()),
@@ -65,7 +65,7 @@ pub fn is_plain_or_free(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// Whether there was no file descriptor left. There may be one the next time.
+/// Whether no file descriptor was left. A later attempt may succeed.
 pub fn is_out_of_files(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,4 +1,4 @@
-//! Locks on single bytes of a file. The kernel releases them however their owner ends.
+//! Locks on single bytes of a file (`F_OFD_SETLK`). The kernel releases them however their owner ends.
 
 use std::{fs::File, io};
 
@@ -7,24 +7,23 @@ use nix::{
     libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t},
 };
 
-/// Exclusive locks on bytes of a file. The bytes need not exist. The locks belong to this opening of the file: they end
-/// with it, and every other opening on the machine sees them.
+/// Exclusive locks on bytes of a file. The bytes need not exist. The locks belong to this open file description:
+/// closing it releases them, and every other one on the machine sees them.
 #[derive(Debug)]
 pub struct RangeLock {
     file: File,
 }
 
-/// The result of taking a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locked {
     Ours,
-    /// Another opening has it.
+    /// Another open file description has the lock.
     Theirs,
 }
 
 impl RangeLock {
-    /// Locks on bytes of `file`. Taking one needs a file open for writing, asking for one a file open for reading. Child
-    /// processes do not inherit files that the standard library opens.
+    /// Locks on bytes of `file`. [`RangeLock::take`] needs a file open for writing, [`RangeLock::is_theirs`] one
+    /// open for reading. Child processes do not inherit files that the standard library opens.
     pub fn new(file: File) -> Self {
         Self { file }
     }
@@ -38,13 +37,12 @@ impl RangeLock {
         }
     }
 
-    /// Unlocks it.
     pub fn give_back(&self, byte: u64) -> io::Result<()> {
         fcntl(&self.file, FcntlArg::F_OFD_SETLK(&lock(F_UNLCK, byte)?))?;
         Ok(())
     }
 
-    /// Whether another opening of the file has locked it. Our own locks are not seen.
+    /// Whether another open file description has locked that byte. Locks of this one do not count.
     pub fn is_theirs(&self, byte: u64) -> io::Result<bool> {
         let mut found = lock(F_WRLCK, byte)?;
         fcntl(&self.file, FcntlArg::F_OFD_GETLK(&mut found))?;
@@ -52,7 +50,7 @@ impl RangeLock {
     }
 }
 
-/// A lock, or none, on one byte of a file.
+/// The description of a lock, or of unlocking, for one byte.
 fn lock(kind: c_int, byte: u64) -> io::Result<flock> {
     let narrow = |number: c_int| c_short::try_from(number).map_err(io::Error::other);
     Ok(flock {
@@ -60,7 +58,7 @@ fn lock(kind: c_int, byte: u64) -> io::Result<flock> {
         l_whence: narrow(SEEK_SET)?,
         l_start: off_t::try_from(byte).map_err(io::Error::other)?,
         l_len: 1,
-        // The kernel demands it of locks that belong to an opening.
+        // The kernel requires 0 for locks of open file descriptions.
         l_pid: 0,
     })
 }

@@ -1,4 +1,4 @@
-//! Starting a program that ends when this process ends.
+//! Starts a program that ends when this process ends.
 
 use std::{
     io,
@@ -19,8 +19,8 @@ pub struct Program<'a> {
     pub directory: &'a str,
 }
 
-/// A started program. It leads its own process group and has pipes for its standard streams. The holder must wait for
-/// it.
+/// A started program. It leads its own process group and has pipes for its standard streams. The caller must wait
+/// for it.
 #[derive(Debug)]
 pub struct Spawned {
     pub pid: Pid,
@@ -62,7 +62,7 @@ pub fn die_with_us(command: &mut Command) {
     let parent = getpid();
     let ask = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // If the parent died before the request, the kernel sends nothing.
+        // If the parent died before the request, the kernel would send nothing.
         if getppid() == Some(parent) {
             Ok(())
         } else {

@@ -1,5 +1,5 @@
-//! The local time zone, read from its file. jiff would first list the whole time zone database, which has hundreds of
-//! files, in every run.
+//! The local time zone, read from its file. Otherwise jiff would list the whole time zone database in every run,
+//! which has hundreds of files.
 
 use std::{env, fs, path::Path};
 
@@ -13,7 +13,7 @@ const ZONEINFO: &str = "/usr/share/zoneinfo";
 /// The largest file of a zone, in bytes. Those of the database have a few thousand.
 const LARGEST: u64 = 1 << 20;
 
-/// The zone of `$TZ`, else the one that `/etc/localtime` leads to, which jiff reads if it has no plain name.
+/// The zone of `$TZ`, otherwise that of `/etc/localtime`. jiff reads the latter if it is no link to a named zone.
 #[expect(
     clippy::disallowed_methods,
     reason = "the host is the one place that reads the environment"
@@ -30,8 +30,8 @@ pub(super) fn local() -> TimeZone {
         .unwrap_or_else(TimeZone::system)
 }
 
-/// The zone of a value of `$TZ` (POSIX, tzset(3)): a rule, a name in the database, or the path of a file. Before a name or
-/// a path there may be a `:`. An empty value means UTC.
+/// The zone of a value of `$TZ` (POSIX, tzset(3)): a rule, a name in the database, or the path of a file. A `:`
+/// may precede a name or a path. An empty value means UTC.
 fn named_by(text: &str) -> Option<TimeZone> {
     let name = text.strip_prefix(':').unwrap_or(text);
     if name.is_empty() {
@@ -53,7 +53,7 @@ fn zone(name: &str) -> Option<TimeZone> {
     TimeZone::tzif(name, &read(&Path::new(ZONEINFO).join(name))?).ok()
 }
 
-/// Reads a regular file. It may be behind a link, as in the database; pipes and devices are not read.
+/// Reads a regular file, also behind a symbolic link, as in the database. Pipes and devices are not read.
 fn read(path: &Path) -> Option<Vec<u8>> {
     read_plain(fs::canonicalize(path).ok()?, LARGEST).ok()
 }

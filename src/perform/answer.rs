@@ -1,4 +1,4 @@
-//! What a run gives to whoever prints it; and the answers in the place of a run that broke, or does not end.
+//! The answer of a run, and the answers that replace it if the run broke or does not end.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{
     task::{Effect, Failure, Fault, Outcome, Phase, Reach, State},
 };
 
-/// The answer: print it, then drop it. Dropping waits for servers that are still ending.
+/// An answer. Print it, then drop it: dropping waits for servers that are still ending.
 #[must_use]
 pub struct Answer {
     /// One JSON document and a newline.
@@ -17,7 +17,7 @@ pub struct Answer {
     pub state: State,
     /// Whether sending the same task again may help.
     pub recoverable: bool,
-    /// Servers that are ending, and the scratch directory they may still hold.
+    /// Servers that are ending, and the scratch directory that they may still use.
     executed: Executed,
 }
 
@@ -33,18 +33,17 @@ impl Answer {
         }
     }
 
-    /// What came of the task.
     pub fn outcome(&self) -> &Outcome {
         &self.executed.outcome
     }
 
-    /// The same, once its servers have ended.
+    /// The outcome, after the servers have ended.
     pub(crate) fn into_outcome(self) -> Outcome {
         self.executed.outcome
     }
 
-    /// The exit code is a function of how the run ended (invariant 5): 0, 1, 2, 3, 75, or 128 and the
-    /// number of the signal that cancelled it.
+    /// The exit code, which follows from the outcome (invariant 5): 0, 1, 2, 3, 75, or 128 plus the number of the
+    /// signal that cancelled the run.
     pub fn exit_code(&self, interrupt: Option<Interrupt>) -> u8 {
         match self.state {
             State::Done | State::Planned | State::Reused | State::Suppressed => 0,
@@ -62,7 +61,7 @@ impl Answer {
     }
 }
 
-/// The answer after a defect of oneact itself: how far the run came, nobody knows.
+/// The answer after a defect of oneact. How far the run came is unknown.
 pub fn broken(arrived: &Arrived, host: &Host) -> Answer {
     let message = "internal error: oneact broke while performing the task; what it had begun may be unfinished (see stderr)";
     let failure = Failure::new(Fault::Internal, message);
@@ -73,8 +72,8 @@ pub fn broken(arrived: &Arrived, host: &Host) -> Answer {
     arrived.answered(executed, Reply::Adl, host)
 }
 
-/// The answer in the place of a run that heeds neither a signal nor the end of its time. What it had begun is
-/// settled by the next start: its claim in the ledger and the journal of its plan stay as they are.
+/// The answer that replaces that of a run which ends neither after a signal nor after its time. The run's claim in
+/// the ledger and the journal of its plan stay, and the next start settles them.
 pub fn overdue(
     arrived: &Arrived,
     reach: Reach,

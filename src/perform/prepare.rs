@@ -1,5 +1,5 @@
-//! From what arrived to what can be done: everything that can be found wrong before anything is started
-//! is found here (000 §Step 2 … 4, R-000-53, R-000-58).
+//! Prepares a task: every error that can be found before anything is started is found here
+//! (000 §Step 2 … 4, R-000-53, R-000-58).
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
@@ -23,7 +23,7 @@ use crate::{
 
 use super::{Mode, Reply, Settings};
 
-/// Makes of the task all that is needed to do it, and the ledger for it.
+/// The work for the task, and the ledger that records it.
 pub(super) fn prepare<'h>(
     received: &Received,
     settings: &'h Settings,
@@ -65,7 +65,6 @@ fn book<'h>(
     Book::of(&settings.project, tables, said, received)
 }
 
-/// A task of capabilities: the catalog says what each of them is.
 fn capabilities<'h>(
     task: &CapabilityTask,
     received: &Received,
@@ -132,7 +131,7 @@ fn tools(
     }))
 }
 
-/// How far the check of inputs may go: as far as the servers that get them may.
+/// The limits of the check of inputs: those of the servers that get the inputs.
 fn look(job: &ToolJob, settings: &Settings) -> Look {
     let mut servers = job.steps.iter().map(|step| step.server.private_network);
     Look {
@@ -152,7 +151,7 @@ fn contact(settings: &Settings) -> Contact {
     }
 }
 
-/// A plan that names no capability: what it may touch. A project without a catalog can have plans.
+/// Prepares a plan that names no capability. A project without a catalog can have plans.
 fn plan_alone<'h>(
     order: PlanOrder,
     received: &Received,
@@ -174,7 +173,7 @@ fn plan_alone<'h>(
     Ok((plan(order, entry, Vec::new(), settings), book))
 }
 
-/// The plan itself, from the task or from the file it refers to.
+/// The plan, from the task or from the file that the task refers to.
 fn order(source: PlanSource, root: &Utf8Path) -> Result<PlanOrder, Failure> {
     match source {
         PlanSource::Inline(order) => Ok(order),
@@ -248,12 +247,11 @@ fn usage(problem: &str) -> Rejection {
     Rejection::at(Phase::Read)(failure)
 }
 
-/// As many digits as an operation id has.
 const DIGITS: usize = 26;
 
-/// What the scratch directory of a run is called. Tools know the name, as a part of `output.path`: one that
-/// asks for input is called again by another run, and has to be given the same parameters then (MCP
-/// 2026-07-28, Multi Round-Trip Requests). So all runs of a task that may be asked share a name.
+/// The name of the run's scratch directory. Tools see it as a part of `output.path`. A tool that asks for input is
+/// called again by another run and must then get the same parameters (MCP 2026-07-28, Multi Round-Trip Requests),
+/// so all runs of a task that accepts questions share a name.
 pub(super) fn scratch_name(received: &Received, operation: &OperationId) -> String {
     match &received.task {
         Ok(Task::Capabilities(task)) if task.input != Input::Refused => {

@@ -1,4 +1,4 @@
-//! `oneact recover`: what every run does first, and what none has to.
+//! The work of `oneact recover`: what every run performs first, and the removal of expired backups.
 
 use crate::{
     executor::{self, Desk},
@@ -9,7 +9,7 @@ use crate::{
 
 pub(crate) use crate::executor::{Consent, Settled};
 
-/// Settles plans that a crash interrupted, and clears backups away that have expired.
+/// Settles plans that a crash interrupted, and removes expired backups.
 pub(crate) fn recover(project: &Project, host: &Host) -> Settled {
     with_desk(project, host, |desk| {
         let mut settled = executor::recover(desk);
@@ -18,7 +18,7 @@ pub(crate) fn recover(project: &Project, host: &Host) -> Settled {
     })
 }
 
-/// Settles the plan of one report directory, whoever wrote its journal, if `ask` agrees to what would change.
+/// Settles the plan of one report directory, wherever its journal was written, if `ask` agrees to the changes.
 pub(crate) fn recover_named(
     path: &str,
     ask: &mut dyn FnMut(&[String]) -> Consent,

@@ -1,4 +1,4 @@
-//! What the file system can do, and with it how much a plan can promise there.
+//! The abilities of the file system, and the guarantees that plans can give on it.
 
 use std::{
     fs::{self, File},
@@ -17,7 +17,7 @@ use super::{
     scratch::{Scratch, failed},
 };
 
-/// Whether the file system, or the kernel, can.
+/// Whether the file system or the kernel can do something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Can {
@@ -25,17 +25,17 @@ pub(crate) enum Can {
     No,
 }
 
-/// How much a plan can promise here.
+/// What a plan can guarantee here.
 #[derive(Debug, Serialize)]
 pub(crate) struct Guarantees {
-    /// Exchanging two names: what others save meanwhile is caught, whenever they do. Without it there is
-    /// a moment in which it is not.
+    /// Exchange two names: a file that another program saves meanwhile is always kept. Without it there is a
+    /// moment in which such a file may be lost.
     pub(crate) exchange: Can,
-    /// Second names: backups need no copy.
+    /// Hard links: backups need no copy.
     pub(crate) hard_links: Can,
-    /// Waiting for the whole file system at once.
+    /// Sync the whole file system at once.
     pub(crate) sync: Can,
-    /// The kernel keeps a plan's writes inside its root.
+    /// Landlock: the kernel restricts the writes of a plan to its root.
     pub(crate) landlock: Can,
 }
 
@@ -49,7 +49,6 @@ impl From<Result<(), Errno>> for Can {
 }
 
 impl Guarantees {
-    /// Tries each.
     pub(super) fn of(scratch: &Scratch) -> Result<Self, Unfinished> {
         scratch.fresh()?;
         let (one, two) = (scratch.root.join("a.txt"), scratch.root.join("b.txt"));
@@ -66,7 +65,7 @@ impl Guarantees {
         })
     }
 
-    /// In a sentence.
+    /// The guarantees in one sentence.
     pub(crate) fn level(&self) -> &'static str {
         match (self.exchange, self.landlock) {
             (Can::Yes, Can::Yes) => {
@@ -82,7 +81,7 @@ impl Guarantees {
     }
 }
 
-/// As a plan says of itself.
+/// Whether Landlock works, according to the report of a plan.
 fn landlock(scratch: &Scratch) -> Result<Can, Unfinished> {
     scratch.fresh()?;
     let report = scratch
@@ -100,7 +99,7 @@ fn landlock(scratch: &Scratch) -> Result<Can, Unfinished> {
     })
 }
 
-/// Whether a `jail` in it has this value.
+/// Whether the document has a `jail` with this value.
 fn holds(value: &Value, jail: &str) -> bool {
     match value {
         Value::Object(fields) => {

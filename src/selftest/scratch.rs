@@ -1,4 +1,4 @@
-//! A small tree, a plan with every kind of change, and this very program at work on them.
+//! A small tree, a plan with every kind of change, and runs of this program on them.
 
 use std::{
     collections::BTreeMap,
@@ -17,11 +17,11 @@ use crate::host::{die_with_us, own_path};
 
 use super::Unfinished;
 
-/// How old every file of a new tree is.
+/// The modification time of every file of a new tree, since 1970.
 const LONG_AGO: Duration = Duration::from_secs(1_700_000_000);
 
-/// What matters of a file: its permission bits, its names, whether it is as old as the tree, its content.
-/// Of a directory only that it is one.
+/// The compared facts of a file: its permission bits, its number of names, whether it has the time of the new
+/// tree, and its content. A directory has no facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Seen {
     Dir,
@@ -33,19 +33,18 @@ pub(super) enum Seen {
     },
 }
 
-/// By path below the root, without what oneact keeps for itself.
+/// The files by their paths below the root, without oneact's own files.
 pub(super) type Tree = BTreeMap<Utf8PathBuf, Seen>;
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Killed,
     Success,
-    /// With what was printed.
+    /// With what was printed to stdout.
     Failure(String),
 }
 
-/// A directory of our own; gone with this value.
+/// A directory that is removed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Scratch {
     _dir: TempDir,
@@ -67,7 +66,7 @@ impl Scratch {
         Ok(Self { _dir: dir, root })
     }
 
-    /// The tree as before the plan.
+    /// Makes the tree as it is before the plan.
     pub(super) fn fresh(&self) -> Result<(), Unfinished> {
         if self.root.exists() {
             fs::remove_dir_all(&self.root).map_err(failed("clear", &self.root))?;
@@ -90,14 +89,13 @@ impl Scratch {
         Ok(())
     }
 
-    /// The plan, with these faults.
     pub(super) fn run(&self, faults: &str) -> Result<End, Unfinished> {
         let task = plan().to_string();
         self.oneact(&[], faults, task.as_bytes())
             .map(|(end, _)| end)
     }
 
-    /// The plan without any fault; answers with its report directory.
+    /// Runs the plan without faults, and returns its report directory.
     pub(super) fn apply(&self) -> Result<String, Unfinished> {
         let task = plan().to_string();
         let (end, answer) = self.oneact(&[], "", task.as_bytes())?;
@@ -125,7 +123,7 @@ impl Scratch {
             .map(|(end, _)| end)
     }
 
-    /// Whether a plan is noted as under way.
+    /// Whether a plan is recorded as unfinished.
     pub(super) fn unfinished(&self) -> Result<bool, Unfinished> {
         let notes = self.root.join("agent_outputs/reports/.unfinished");
         match fs::read_dir(&notes) {
@@ -162,7 +160,7 @@ impl Scratch {
             .spawn()
             .map_err(failed("start", Utf8Path::new(&own)))?;
         if let Some(mut stdin) = child.stdin.take() {
-            // It may be gone before it has read anything.
+            // The program may end before it reads its input.
             let _ = stdin.write_all(input);
         }
         let output = child
@@ -180,7 +178,6 @@ impl Scratch {
     }
 }
 
-/// Every kind of change.
 fn plan() -> Value {
     let actions = json!([
         {"action_id": "a001", "action_type": "FILE_MODIFY", "target": "a.txt",

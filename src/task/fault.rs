@@ -48,21 +48,21 @@ table! {
     InvalidJson = "invalid_json", InvalidInput, No, 1001;
     /// JSON, but no task: fields missing, of a wrong type, or no known dialect.
     InvalidShape = "invalid_shape", InvalidInput, No, 1001;
-    /// The command line, or what the process was started with, cannot be used.
+    /// The command line, or the environment that the process was started in, cannot be used.
     InvalidUsage = "invalid_usage", InvalidInput, No, 1001;
     /// A task without capability ids (R-000-109).
     NoCapability = "no_capability", InvalidInput, No, 1002;
     /// Several tasks, or a workflow of tasks (R-000-112).
     MultipleTasks = "multiple_tasks", ValidationError, No, 1003;
-    /// A capability id the catalog does not know (R-000-110).
+    /// A capability id that is not in the catalog (R-000-110).
     UnknownCapability = "unknown_capability", ValidationError, No, 1004;
-    /// A `CAP-SYN-*` capability: the reasoning agent's work (R-000-111).
+    /// A `CAP-SYN-*` capability, which is work of the reasoning agent (R-000-111).
     MisroutedSynthesis = "misrouted_synthesis", ValidationError, No, 1005;
     /// Parameters that do not fit the capability's or the tool's schema.
     ParamsInvalid = "params_invalid", ValidationError, No, 1006;
-    /// The tool is not as the catalog pinned it.
+    /// The tool differs from the pin in the catalog.
     ToolChanged = "tool_changed", ValidationError, No, 1012;
-    /// The catalog cannot be read, or the part of it this task needs is wrong.
+    /// The catalog cannot be read, or the part of it that this task needs is wrong.
     CatalogInvalid = "catalog_invalid", ProcessingError, No, 1015;
     /// An input reference without a URI, or in a state that cannot be used (R-000-113, C-13).
     InputUnresolved = "input_unresolved", DependencyError, No, 4002;
@@ -72,9 +72,9 @@ table! {
     ServerNotFound = "server_not_found", ProcessingError, No, 5001;
     /// The server is configured but could not be reached or did not start (R-000-114, C-05).
     ServerUnreachable = "server_unreachable", ProcessingError, Yes, 5002;
-    /// The tool gave no answer in time (R-000-96).
+    /// The tool did not answer in time (R-000-96).
     ToolTimeout = "timeout", Timeout, Yes, 5003;
-    /// HTTP 429 or its like (R-000-97).
+    /// HTTP 429 or an equivalent answer (R-000-97).
     RateLimited = "rate_limited", ProcessingError, Yes, 5004;
     /// Out of memory (R-000-98).
     OutOfMemory = "oom", ProcessingError, Yes, 5005;
@@ -84,93 +84,93 @@ table! {
     OutputMissing = "output_missing", ProcessingError, Yes, 5007;
     /// The tool succeeded, but its output is empty (R-000-82).
     OutputEmpty = "output_empty", ProcessingError, Yes, 5007;
-    /// The tool succeeded, but its output is not what it should be (R-000-83).
+    /// The tool succeeded, but its output does not have the expected format (R-000-83).
     OutputFormat = "output_format", ProcessingError, Yes, 5007;
     /// The tool succeeded, but expected fields of its result are missing (R-000-84).
     ResultIncomplete = "result_incomplete", ProcessingError, Yes, 5007;
-    /// The tool succeeded, but its result breaks the output schema that the tool itself publishes.
+    /// The tool succeeded, but its result does not fit the output schema that the tool publishes.
     ResultInvalid = "result_invalid", ProcessingError, Yes, 5007;
-    /// The tool failed, and no rule says more.
+    /// The tool failed, and no rule recognises a more specific failure.
     ToolError = "tool_error", ProcessingError, No, 5008;
-    /// The tool asks for input that nobody here can give.
+    /// The tool asks for input that nobody can give.
     InputRequired = "input_required", DependencyError, No, 5012;
-    /// No space is left where outputs are stored.
+    /// The file system that stores the outputs is full.
     DiskFull = "disk_full", ProcessingError, No, 2002;
-    /// Outputs may not be written where they belong.
+    /// The outputs may not be written to their place.
     PermissionDenied = "permission_denied", ProcessingError, No, 3001;
     /// The plan comes without the protocol layer's approval (R-001-28, R-001-30, C-17).
     NotValidated = "not_validated", ValidationError, No, 1007;
-    /// Actions of a plan wait for each other (R-001-94).
+    /// Actions of a plan depend on each other in a circle (R-001-94).
     PlanCycle = "cyclic_dependency", ValidationError, No, 1008;
     /// More or larger files than a plan may touch (R-001-174 … R-001-177).
     LimitExceeded = "limit_exceeded", ValidationError, No, 1011;
     /// A plan, or its configuration, that breaks its schema (R-001-26, R-001-27).
     PlanInvalid = "plan_invalid", ValidationError, No, 1016;
-    /// An action waits for one that the plan does not have.
+    /// An action depends on one that is not in the plan.
     UnknownDependency = "unknown_dependency", ValidationError, No, 1017;
-    /// Actions of a plan that cannot both hold.
+    /// Two actions of a plan contradict each other.
     PlanConflict = "plan_conflict", ValidationError, No, 1018;
     /// An operation, or a file, that the configuration forbids (R-001-23).
     OperationNotAllowed = "operation_not_allowed", ValidationError, No, 1019;
-    /// An operation that this build does not have.
+    /// An operation that is not built into this version.
     OperationNotBuiltIn = "operation_not_built_in", ValidationError, No, 1020;
     /// The text to replace is not there.
     PatternNotFound = "pattern_not_found", ValidationError, No, 1021;
-    /// The text to replace is there more often than the edit says.
+    /// The text to replace occurs more often than the edit states.
     PatternAmbiguous = "pattern_ambiguous", ValidationError, No, 1022;
     /// A line that the file does not have.
     LineOutOfRange = "line_out_of_range", ValidationError, No, 1023;
-    /// A place in a document (RFC 9535) that is not there, or is not what the edit needs.
+    /// A place in a document (RFC 9535) that does not exist, or does not have the type that the edit needs.
     PlaceNotFound = "place_not_found", ValidationError, No, 1024;
-    /// An edit that cannot be made without touching what it should not.
+    /// An edit that could also change something else.
     EditRefused = "edit_refused", ValidationError, No, 1025;
-    /// JSON or YAML that is not, before or after the edit (R-001-162).
+    /// A file that is not valid JSON or YAML, before or after the edit (R-001-162).
     ContentInvalid = "content_invalid", ValidationError, No, 1026;
-    /// A file that is no UTF-8 text, for an edit of text.
+    /// An edit of text in a file that is not UTF-8.
     NotText = "not_text", ValidationError, No, 1027;
-    /// A schema that would be none after its update.
+    /// The content would not be a valid schema after the update.
     SchemaInvalid = "schema_invalid", ValidationError, No, 1028;
     /// A validation rule of the plan that does not hold (R-001-81).
     RuleFailed = "rule_failed", ValidationError, No, 1029;
-    /// The plan would not do what `--expect` says.
+    /// The plan would not make the changes that `--expect` names.
     PreviewChanged = "preview_changed", ValidationError, No, 1030;
-    /// A rollback manifest that is missing, foreign, expired or used up.
+    /// A rollback manifest that is missing, belongs to another plan, has expired or was used already.
     ManifestUnusable = "manifest_unusable", ValidationError, No, 1031;
-    /// The journal of an interrupted plan that was not written here, or names what no plan may touch.
+    /// The journal of an interrupted plan was not written here, or names a file that no plan may touch.
     JournalForeign = "journal_foreign", ValidationError, No, 1032;
-    /// A file that is not there (R-001-147).
+    /// A file that does not exist (R-001-147).
     FileNotFound = "file_not_found", ProcessingError, No, 2001;
-    /// A file that is not what it was when it was checked (R-001-151).
+    /// A file that has changed since it was checked (R-001-151).
     HashMismatch = "hash_mismatch", ProcessingError, No, 2003;
-    /// Something stands where a file is to be made.
+    /// Something exists already at the place of a new file.
     FileExists = "file_exists", ProcessingError, No, 2004;
     /// A directory, device, pipe, socket or link where a file must be.
     NotAFile = "not_a_regular_file", ProcessingError, No, 2005;
-    /// Anything else that the file system answered.
+    /// Any other error of the file system.
     FileSystem = "file_system_error", ProcessingError, No, 2006;
-    /// A file with several names (hard links): changing one would part it from the others.
+    /// A file with several names (hard links): a change would separate one name from the others.
     SharedFile = "shared_file", ProcessingError, No, 2007;
-    /// A file that has changed since, so that undoing would destroy somebody's work.
+    /// A file that has changed since the plan: undoing the plan would destroy that later change.
     RollbackConflict = "rollback_conflict", ProcessingError, No, 2008;
     /// A path that leads out of the root (R-001-157).
     PathOutside = "path_traversal", ValidationError, No, 3002;
     /// A protected file (R-001-25, C-16).
     ProtectedFile = "protected_file", ValidationError, No, 3100;
-    /// An action that this one waits for has failed (R-001-152).
+    /// An action that this one depends on has failed (R-001-152).
     DependencyFailed = "dependency_failed", DependencyError, No, 4001;
-    /// Another plan is at work on the same root.
+    /// Another plan is running on the same root.
     InFlight = "in_flight", DependencyError, Yes, 4004;
-    /// The same request is being done by another run.
+    /// Another run is performing the same request.
     RequestInFlight = "request_in_flight", DependencyError, Yes, 4004;
-    /// What is to be done cannot be recorded, so it is not done.
+    /// The ledger cannot record the task, so it is not performed.
     LedgerUnavailable = "ledger_unavailable", ProcessingError, Yes, 5009;
-    /// It may or may not have happened, and must not happen twice: a person has to say.
+    /// A once-only call may or may not have happened: a person must decide.
     OutcomeUnknown = "outcome_unknown", ProcessingError, No, 5010;
-    /// The same delivery came before with another content.
+    /// The same delivery was received before with different content.
     IdempotencyConflict = "idempotency_conflict", ValidationError, No, 1013;
     /// A session that was opened in another context.
     ContextChanged = "context_changed", OutOfScope, No, 1010;
-    /// A change that could be neither finished nor undone: a person has to look.
+    /// A change that could be neither finished nor undone: a person must settle it.
     Stuck = "stuck", ProcessingError, No, 5013;
     /// A signal asked the run to stop.
     Cancelled = "cancelled", ProcessingError, Yes, 5011;
@@ -202,7 +202,7 @@ pub enum Category {
 }
 
 impl Fault {
-    /// The class's name, as catalogs write it (`class = "oom"`).
+    /// The name of the class, as catalogs write it (`class = "oom"`).
     pub const fn name(self) -> &'static str {
         self.row().name
     }
@@ -217,7 +217,7 @@ impl Fault {
         self.row().code
     }
 
-    /// Whether the same task may succeed when sent again (R-000-96 … R-000-102).
+    /// Whether the same task may succeed if it is sent again (R-000-96 … R-000-102).
     pub const fn recoverable(self) -> bool {
         matches!(self.row().recoverable, Recoverable::Yes)
     }
@@ -227,7 +227,7 @@ impl Fault {
         self.row().number
     }
 
-    /// Specification 001's category: a function of the number (R-001-140 … R-001-144).
+    /// Specification 001's category, which follows from the number (R-001-140 … R-001-144).
     pub const fn category(self) -> Category {
         match self.number() {
             0..=1999 => Category::ValidationError,
@@ -244,13 +244,13 @@ impl Fault {
     }
 }
 
-/// A fault that happened: its class, and a message for the reader of the envelope.
+/// One failure: its class, and a message for the reader of the envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub fault: Fault,
     /// What is wrong, where, and what to do.
     pub message: String,
-    /// The class's answer, unless the catalog entry overrides it.
+    /// The default of the class, unless the catalog entry overrides it.
     pub recoverable: bool,
 }
 

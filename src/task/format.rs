@@ -19,11 +19,11 @@ pub enum Format {
     Jpeg,
     Png,
     Zip,
-    /// Any regular file at all.
+    /// Any regular file.
     Any,
 }
 
-/// Name in the catalog, usual extension, and how people know it. One line per format.
+/// The name in the catalog, the usual extension, and the name for people. One line per format.
 const TABLE: [(Format, &str, &str, &str); 15] = [
     (Format::Wav, "wav", "wav", "WAV (RIFF/WAVE)"),
     (Format::Flac, "flac", "flac", "FLAC"),
@@ -43,17 +43,14 @@ const TABLE: [(Format, &str, &str, &str); 15] = [
 ];
 
 impl Format {
-    /// Every format.
     pub fn all() -> [Self; TABLE.len()] {
         TABLE.map(|row| row.0)
     }
 
-    /// The format of that name in a catalog.
     pub fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
-    /// Its name in catalogs.
     pub fn name(self) -> &'static str {
         self.row().map_or("any", |row| row.1)
     }

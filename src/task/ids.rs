@@ -1,4 +1,4 @@
-//! Names of things: each its own type, made in one place.
+//! The names of things. Each kind of name has its own type, which is made in one place.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,7 +10,7 @@ use jiff::{Timestamp, Zoned};
 /// Crockford's base 32, as ULIDs use it.
 const BASE32: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// This run: `op_` and a ULID (48 bits of milliseconds, 80 random bits).
+/// The id of a run: `op_` and a ULID (48 bits of milliseconds, 80 random bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationId(String);
 
@@ -32,7 +32,7 @@ impl OperationId {
         &self.0
     }
 
-    /// The last six characters, in lower case: random enough to tell messages of one second apart.
+    /// The last six characters, in lower case. They are random and distinguish messages of one second.
     fn suffix(&self) -> String {
         let from = self.0.len().saturating_sub(6);
         self.0.get(from..).unwrap_or_default().to_lowercase()
@@ -45,12 +45,12 @@ impl fmt::Display for OperationId {
     }
 }
 
-/// This answer: `msg-act-YYYYMMDD-HHMMSS-xxxxxx` (R-000-15, R-000-38, C-01).
+/// The id of an answer: `msg-act-YYYYMMDD-HHMMSS-xxxxxx` (R-000-15, R-000-38, C-01).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageId(String);
 
 impl MessageId {
-    /// The id of the answer of that run; its second is the one of `executed_at` (C-12).
+    /// The id of the answer of that run; its date and time are those of `executed_at` (C-12).
     pub fn new(executed_at: &Zoned, operation: &OperationId) -> Self {
         Self(format!(
             "msg-act-{}-{}",
@@ -69,7 +69,8 @@ impl MessageId {
 pub struct RefId(String);
 
 impl RefId {
-    /// Checks a ref id: what can stand in a file name and in a bind. Answers what is wrong.
+    /// Checks a ref id: its characters must be allowed in a file name and in a `bind`. The error says what is
+    /// wrong.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err("a ref id must not be empty");
@@ -97,10 +98,10 @@ impl fmt::Display for RefId {
     }
 }
 
-/// The names in their order, no two the same; of those that come again the second is `NAME#2`.
+/// The names in their order, made unique: the second `NAME` becomes `NAME#2`.
 pub fn numbered<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
-    // The last number that each name was given.
+    // The last number given to each name.
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let own = |name: &'a str| {
         let number = numbers.entry(name).or_insert(1);

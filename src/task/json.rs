@@ -1,5 +1,5 @@
-//! JSON as it is hashed, shown and let in: the canonical text of a value, long values by their hash, and the keys that
-//! `serde_json` keeps for itself.
+//! JSON helpers: the canonical text of a value, the abridged form of long values, and the check for the keys that
+//! `serde_json` reserves.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use serde::ser::Error as _;
 use serde_json::{Map, Number, Result, Value, json};
 use sha2::{Digest, Sha256};
 
-/// Two lower-case digits a byte.
+/// Two lower-case hexadecimal digits per byte.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     let mut text = String::with_capacity(bytes.len() * 2);
@@ -15,8 +15,8 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// The canonical text of a value (RFC 8785), to be hashed; an error where a number is one that no double can hold.
-/// A record is hashed six times, so speed matters here. The tests compare the text with a library's.
+/// The canonical text of a value (RFC 8785), for hashing. An error if a number is too large for a double.
+/// A record is hashed six times, so speed matters here. The tests compare the text with that of a library.
 pub fn canonical(value: &Value) -> Result<String> {
     let mut text = Vec::with_capacity(1024);
     write(value, &mut text)?;
@@ -29,7 +29,7 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Result<()> {
         Value::Bool(true) => text.extend(b"true"),
         Value::Bool(false) => text.extend(b"false"),
         Value::Number(number) => write_number(number, text)?,
-        // It escapes what section 3.2.2.2 has escaped, in the same way.
+        // serde_json escapes the same characters as section 3.2.2.2, in the same way.
         Value::String(string) => serde_json::to_writer(text, string)?,
         Value::Array(items) => {
             text.push(b'[');
@@ -57,14 +57,13 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// A comma, unless an array or an object was just opened.
 fn separate(text: &mut Vec<u8>) {
     if !text.ends_with(b"[") && !text.ends_with(b"{") {
         text.push(b',');
     }
 }
 
-/// As ECMAScript writes the double (section 3.2.2.3).
+/// Writes the double as ECMAScript does (section 3.2.2.3).
 fn write_number(number: &Number, text: &mut Vec<u8>) -> Result<()> {
     let written = number.as_str();
     if is_small_integer(written) {
@@ -81,24 +80,23 @@ fn write_number(number: &Number, text: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Whether it is an integer that its double is written as, digit for digit.
+/// Whether the number is an integer whose double is written with the same digits.
 fn is_small_integer(written: &str) -> bool {
     let digits = written.strip_prefix('-').unwrap_or(written);
-    // 2^53 has sixteen digits. JSON has no zeros before others; "-0" is not written so.
+    // 2^53 has sixteen digits. JSON has no leading zeros. The canonical text of "-0" is "0".
     digits.len() <= 15 && written != "-0" && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The longest JSON text that a value is shown in, in bytes.
+/// The longest JSON text, in bytes, that records and answers show in full.
 const LONGEST: usize = 256 * 1024;
 
-/// The key under which the hash of a value stands in its place.
+/// The key under which the hash of a value replaces the value.
 pub const BLOB: &str = "$blob";
 
-/// What records and answers show of an object with long values, which stand in the task in full: a further copy of each
-/// would cost its size once more.
+/// The form in which records and answers show an object with long values. The task itself contains them in full.
 ///
-/// The object, with `{"$blob": {"bytes": …, "sha256": …}}` in the place of every value in it whose JSON text is
-/// longer than 256 KiB, the inner ones first. Hashed is the compact text.
+/// Every value whose JSON text is longer than 256 KiB becomes `{"$blob": {"bytes": …, "sha256": …}}`, inner
+/// values first. The hash is that of the compact text.
 #[must_use]
 pub fn abridged(object: Map<String, Value>) -> Map<String, Value> {
     let mut value = Value::Object(object);
@@ -109,14 +107,14 @@ pub fn abridged(object: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// Abridges a value, and answers how long its JSON text is now, or nearly.
+/// Abridges a value, and returns the approximate length of its JSON text afterwards, in bytes.
 pub fn abridge(value: &mut Value) -> usize {
     let bytes = length(value);
     if bytes <= LONGEST {
         return bytes;
     }
     let mut hash = Hash(Sha256::new());
-    // Hashing cannot fail, and the values were read from JSON.
+    // Hashing cannot fail, and the values came from JSON.
     let _ = serde_json::to_writer(&mut hash, value);
     *value = json!({BLOB: {"bytes": bytes, "sha256": hexadecimal(&hash.0.finalize())}});
     length(value)
@@ -153,14 +151,14 @@ impl io::Write for Hash {
     }
 }
 
-/// How the keys begin by which `serde_json` hands over what JSON has no words for. A document with such a key would be
-/// read as something else than it is, so no task and no answer of a server with such a key is let in.
+/// The prefix of the keys that `serde_json` uses internally. It would read a document with such a key as something
+/// else, so tasks and answers of servers with such a key are refused.
 pub const RESERVED: &str = "$serde_json::private::";
 
-/// Whether a JSON document has such a key, also where it is written with escapes. Of what is no JSON it
-/// may say anything.
+/// Whether a JSON document has a key with the prefix [`RESERVED`], also if it is written with escapes. The result
+/// means nothing if the document is not JSON.
 pub fn has_reserved_key(document: &str) -> bool {
-    // Without an escape of an ASCII character it is written as it is.
+    // A key without an escape of an ASCII character appears literally.
     if !document.contains(RESERVED) && !document.contains("\\u00") {
         return false;
     }
@@ -181,7 +179,7 @@ fn next_string(document: &str) -> Option<(&str, &str)> {
     let mut from = 1;
     loop {
         let at = from + string.get(from..)?.find(['"', '\\'])?;
-        // An escape is one character longer, at the least, and ends in ASCII.
+        // An escape has at least one more character, and that character is ASCII.
         match string.as_bytes().get(at) {
             Some(b'\\') => from = at + 2,
             _ => return string.split_at_checked(at + 1),

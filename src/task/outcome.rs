@@ -1,4 +1,4 @@
-//! What came of a task: one value, from which every projection is made; and how far its run has come by now.
+//! The result of a task: one value, from which every projection is made. Also how far a run has come ([`Course`]).
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -10,22 +10,22 @@ use super::{Failure, RefId, Waiting, cut_links};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     pub state: State,
-    /// `Some` in every state but [`State::Done`] and [`State::Planned`].
+    /// `None` for every success, also one from the ledger.
     pub failure: Option<Failure>,
-    /// The ids whose tool was called (R-000-41).
+    /// The ids of the capabilities whose tool was called (R-000-41).
     pub executed: Vec<String>,
     pub invocations: Vec<Invocation>,
     pub produced: Vec<Produced>,
     pub result_data: Option<Value>,
-    /// The file that holds the result, where it is too large for the answer.
+    /// The file that holds the result, if the result is too large for the answer.
     pub result_file: Option<String>,
-    /// Of the last tool that said it.
+    /// From the last tool that reported it.
     pub ai: Ai,
-    /// What the last tool answered, where that cannot be taken for a result: only after a failure.
+    /// The answer of the last tool, if it cannot be used as a result. Only after a failure.
     pub unfit_result: Option<Value>,
     pub checks: Checks,
     pub effect: Effect,
-    /// A capability that says it must not happen twice, and happened, although what came after it failed.
+    /// A capability declared once-only whose call happened, although a later step of the task failed.
     pub spoiled: Option<String>,
     pub phase: Phase,
     /// Only in [`State::Pending`].
@@ -38,7 +38,7 @@ pub struct Outcome {
     pub reports: Option<ReportFiles>,
     /// Files that a plan changed, relative to the root.
     pub changed: Vec<String>,
-    /// What the ledger has of it; none where nothing was asked of it.
+    /// What the ledger holds about the task; `None` if the ledger was not asked.
     pub record: Option<Record>,
     /// Sentences for `audit.reasoning`, in the order of events (R-000-36).
     pub reasoning: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-/// What a tool says of the model that it asked.
+/// What a tool reports about the model that it asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ai {
     pub prompt: Option<AiPrompt>,
@@ -67,21 +67,21 @@ pub struct AiResponse {
     pub raw: String,
 }
 
-/// A sentence for [`Outcome::reasoning`], told under `-v` at the moment of the decision.
+/// A sentence for [`Outcome::reasoning`], also logged at once for `-v`.
 pub fn decided(sentence: String) -> String {
     tracing::info!("{sentence}");
     sentence
 }
 
 impl Outcome {
-    /// Whatever its sentences quote, none shows what grants access in links (invariant 6).
+    /// Cuts what grants access from the links in all sentences (invariant 6).
     pub fn cut_links(&mut self) {
         let message = self.failure.iter_mut().map(|failure| &mut failure.message);
         let sentences = self.reasoning.iter_mut().chain(&mut self.notes);
         message.chain(sentences).for_each(cut_links);
     }
 
-    /// No tool was called: the run ended in this phase.
+    /// The outcome of a run that ended in this phase, before any tool was called.
     pub fn nothing_done(state: State, phase: Phase, failure: Option<Failure>) -> Self {
         Self {
             state,
@@ -96,24 +96,24 @@ impl Outcome {
 #[serde(rename_all = "snake_case")]
 pub enum State {
     Done,
-    /// `--dry-run`: resolved and checked, nothing started.
+    /// `--dry-run`: everything was resolved and checked, and nothing was started.
     Planned,
     /// Refused before anything ran.
     #[default]
     Rejected,
     Failed,
-    /// A file plan of which some actions were done and stay done.
+    /// A file plan of which some actions were performed and remain.
     Partial,
     /// A file plan that failed after its first change; the tree is as it was.
     RolledBack,
-    /// Something is missing that another run can be given; see [`Outcome::waiting`].
+    /// Something is missing that can be given to another run; see [`Outcome::waiting`].
     Pending,
     Cancelled,
-    /// The same delivery came before: its answer, success or failure.
+    /// The same delivery was answered before. This is that answer, a success or a failure.
     Replayed,
-    /// The same request was done before in the session, and its answer is still good.
+    /// The same request was performed before in the session, and its answer is still valid.
     Reused,
-    /// It was done before, and was not done again.
+    /// The request was performed before, and was not performed again.
     Suppressed,
 }
 
@@ -121,46 +121,46 @@ pub enum State {
 pub struct Record {
     pub request_hash: String,
     pub reuse: Option<ReuseReport>,
-    /// Where it is recorded; none where it could not be.
+    /// The link that records the answer; `None` if recording failed.
     pub ledger: Option<LedgerRef>,
-    /// The stored `MCPResponse` of an old answer, byte for byte (R-004-39).
+    /// The stored `MCPResponse` of an earlier answer, byte for byte (R-004-39).
     pub response: Option<String>,
 }
 
-/// Why an answer is an old one, or why the old one was not given.
+/// Why an earlier answer was returned, or why not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReuseReport {
-    /// `replayed`, `reused`, `suppressed`; or why it ran: `retry`, `repeat`, `taken_over`, a miss reason.
+    /// `replayed`, `reused` or `suppressed`; if it ran: `retry`, `repeat`, `taken_over` or a miss reason.
     pub why: &'static str,
-    /// Whose answer it is.
+    /// The operation that gave the answer.
     pub operation_id: Option<String>,
-    /// When that was answered, RFC 3339.
+    /// The time of that answer, RFC 3339.
     pub answered_at: Option<String>,
     pub step_index: Option<u64>,
 }
 
-/// A link of the ledger's chain: with it every envelope is an anchor of the record.
+/// A link of the ledger's chain. It makes every envelope an anchor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LedgerRef {
     pub seq: u64,
     pub entry_hash: String,
 }
 
-/// What is known of the world after the run: may it be repeated?
+/// Whether the run may have changed anything, which decides whether it may be repeated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// No tool was called, no file changed; or all changes are undone.
+    /// No tool was called and no file changed, or all changes were undone.
     #[default]
     None,
-    /// A call was sent and never answered, or answered with a question. What a tool does before it asks
-    /// for input is unknown: the protocol leaves it to the tool (2026-07-28, Multi Round-Trip Requests).
+    /// A call was sent and not answered, or was answered with a question. The protocol does not say what a tool
+    /// may do before it asks for input (2026-07-28, Multi Round-Trip Requests).
     Unknown,
     /// A call was answered, or files were changed.
     Done,
 }
 
-/// How far the run came.
+/// The last phase that the run reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -174,9 +174,9 @@ pub enum Phase {
     /// Checking the arguments against the server's schema.
     ValidateArguments,
     Call,
-    /// Taking, checking and storing what the tool gave.
+    /// Taking, checking and storing what the tool made.
     Quality,
-    /// Checking a file plan, carrying it out, or undoing it.
+    /// Checking, performing or undoing a file plan.
     Plan,
     Complete,
 }
@@ -186,7 +186,7 @@ pub enum Phase {
 pub struct Invocation {
     pub tool_name: String,
     pub mcp_server: String,
-    /// As sent, but for secrets and presign parts (invariant 6).
+    /// As sent, without secrets and presign parts (invariant 6).
     pub parameters: Map<String, Value>,
     pub execution_time_ms: u64,
     #[serde(flatten)]
@@ -211,48 +211,48 @@ pub struct Produced {
     pub storage_uri: String,
     pub asset_type: String,
     pub capability_id: String,
-    /// The input it was made from.
+    /// The input from which the asset was made.
     pub parent_ref_id: Option<RefId>,
     pub bytes: u64,
 }
 
-/// What was observed; what was not observed is `false` (C-07, C-08).
+/// The checks that passed. A check that was not made is `false` (C-07, C-08).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
     pub output_exists: bool,
     pub output_non_empty: bool,
     pub format_valid: bool,
-    /// `None` where no result document is asked for.
+    /// `None` if the entry asks for no result document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_complete: Option<bool>,
 }
 
-/// What is known of a tool server's process once the answer is in.
+/// The state of a tool server's process after its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerReport {
     pub name: String,
-    /// What it calls itself: name and version.
+    /// The name and version that the server reports.
     pub info: Option<String>,
-    /// How it ended, e.g. `exit code 1` or `signal 9 (SIGKILL)`; only after a failure.
+    /// How the process ended, e.g. `exit code 1` or `signal 9 (SIGKILL)`; only after a failure.
     pub exit_status: Option<String>,
-    /// The last of its standard error, secrets cut out; only after a failure.
+    /// The end of its standard error, without secrets; only after a failure.
     pub stderr_tail: Option<String>,
-    /// Processes it left behind, which were ended; only after a failure.
+    /// Processes that the server left running and oneact ended; only after a failure.
     pub killed: Vec<String>,
-    /// Lines on its standard output that are no MCP messages.
+    /// The number of lines on standard output that are not MCP messages.
     pub stdout_noise: u64,
-    /// The protocol version agreed on.
+    /// The negotiated protocol version.
     pub protocol: Option<String>,
     pub timings: Timings,
 }
 
-/// Milliseconds spent; all zero under a fixed clock.
+/// Durations in milliseconds; all zero under a fixed clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Timings {
     pub spawn_ms: u64,
     /// From the start of the server to the end of the handshake.
     pub negotiate_ms: u64,
-    /// Of `tools/call` alone.
+    /// The time of `tools/call` alone.
     pub call_ms: u64,
 }
 
@@ -263,7 +263,7 @@ pub struct Plan {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Preview {
-    /// `sha256:…`: what `--expect` binds a run to.
+    /// `sha256:…`: the value for `--expect`.
     pub hash: String,
     /// As `git diff` prints it.
     pub diff: String,
@@ -275,7 +275,7 @@ pub struct ReportFiles {
     pub directory: String,
     pub execution_report: String,
     pub change_log: String,
-    /// Null where nothing was changed.
+    /// Null if nothing was changed.
     pub rollback_manifest: Option<String>,
 }
 
@@ -284,16 +284,16 @@ pub struct PlannedStep {
     pub capability_id: String,
     pub mcp_server: String,
     pub tool_name: String,
-    /// The argv that would be started.
+    /// The argv that a run would start.
     pub command: Vec<String>,
     pub cwd: String,
-    /// Names of the environment variables the server would get.
+    /// The names of the environment variables that the server would get.
     pub environment: Vec<String>,
     pub parameters: Map<String, Value>,
     pub timeout_seconds: f64,
-    /// The quality checks that would be made.
+    /// The quality checks that a run would make.
     pub checks: Vec<String>,
-    /// The ref and the place its asset would get.
+    /// The ref and the place that the asset would get.
     pub output: Option<PlannedOutput>,
 }
 
@@ -304,22 +304,22 @@ pub struct PlannedOutput {
     pub asset_type: String,
 }
 
-/// How far a run has come: shared by the run and by what may have to answer in its place.
+/// How far a run has come. The run writes it, and whatever must answer in the run's place reads it.
 #[derive(Debug, Default)]
 pub struct Course(AtomicU8);
 
-/// What may have happened by now.
+/// What may have happened so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Nothing that is visible outside.
+    /// Nothing that is visible outside the run.
     Nothing,
-    /// A tool was begun that may be called again.
+    /// A call was started that may be repeated.
     Begun,
-    /// A tool was begun that must not be called twice.
+    /// A once-only call was started.
     BegunOnce,
-    /// The files of a plan are made or taken back right now: from APPLY to DONE.
+    /// A plan is changing files or undoing its changes: from APPLY to DONE.
     Changing,
-    /// A plan is done.
+    /// A plan has finished.
     Changed,
 }
 
@@ -340,7 +340,7 @@ impl Course {
         self.0.store(reach as u8, Ordering::Release);
     }
 
-    /// The graver of what was and of what is.
+    /// Sets the value, unless the present one is higher.
     pub fn raise(&self, reach: Reach) {
         self.0.fetch_max(reach as u8, Ordering::AcqRel);
     }

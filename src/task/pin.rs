@@ -1,8 +1,8 @@
-//! The pin of a tool: a fingerprint of what its server lists of it, to tell when that changes.
+//! The pin of a tool: a fingerprint of the tool as its server lists it, by which a change is found.
 //!
-//! `sha256:CONTRACT/INPUT/OUTPUT`. CONTRACT is the SHA-256 of `{inputSchema, name, outputSchema}` as
-//! RFC 8785 writes it, a member that is not there left out. INPUT and OUTPUT are the first 8 digits
-//! of the same sum of each schema alone, `-` where there is none: they only tell what has changed.
+//! The form is `sha256:CONTRACT/INPUT/OUTPUT`. CONTRACT is the SHA-256 of the canonical text (RFC 8785) of
+//! `{inputSchema, name, outputSchema}`, without the members that are missing. INPUT and OUTPUT are the first
+//! 8 digits of the SHA-256 of each schema alone, or `-`; they only show which one changed.
 
 use std::{fmt, str::FromStr};
 
@@ -20,12 +20,12 @@ pub struct Pin {
     output: String,
 }
 
-/// What stands for a schema that is not there.
+/// The part of a schema that is missing.
 const NONE: &str = "-";
 const PART: usize = 8;
 
 impl Pin {
-    /// The pin of a tool as it is listed.
+    /// The pin of a tool as its server lists it.
     pub fn of(name: &str, input: Option<&Value>, output: Option<&Value>) -> Self {
         let mut contract = Map::from_iter([("name".to_owned(), name.into())]);
         for (member, schema) in [("inputSchema", input), ("outputSchema", output)] {
@@ -43,7 +43,7 @@ impl Pin {
         }
     }
 
-    /// What has become of a tool that was pinned so; nothing if it is the same.
+    /// How a pinned tool differs from its pin; `None` if it does not.
     pub fn drift(&self, now: Self) -> Option<Drift> {
         if *self == now {
             return None;
@@ -72,7 +72,7 @@ impl Pin {
 }
 
 fn digest(value: &Value) -> String {
-    // A number that is no double has no canonical form: its own text stands for it then.
+    // A number that no double can hold has no canonical form: its plain JSON text is hashed.
     let text = canonical(value).unwrap_or_else(|_| value.to_string());
     hexadecimal(&Sha256::digest(text))
 }
@@ -112,20 +112,20 @@ impl FromStr for Pin {
 )]
 pub struct NoPin;
 
-/// A pin, and what is to be done when the tool is another by now.
+/// A pin, and what happens if the tool differs from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pinned {
     pub pin: Pin,
     pub on_drift: OnDrift,
 }
 
-/// What a tool that is not as it was pinned means for a run.
+/// What a run does if the tool differs from its pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDrift {
-    /// Nothing is called.
+    /// The tool is not called.
     Fail,
-    /// It is called, and the answer says so.
+    /// The tool is called, and the answer reports the difference.
     Warn,
 }
 
@@ -142,7 +142,7 @@ pub enum Differs {
     Input,
     Output,
     Both,
-    /// Both schemas are the same: the pin was made of another tool.
+    /// Both schemas are the same, so the pin was made from another tool.
     Tool,
 }
 

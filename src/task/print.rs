@@ -1,12 +1,12 @@
-//! What a file was: enough to tell later whether it still is.
+//! Fingerprints of files, by which a later change is found.
 
 use serde::{Deserialize, Serialize};
 
-/// The content of something at a URI, as it was seen.
+/// The content at a URI when it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Print {
-    /// Without presign parts.
+    /// The URI without presign parts.
     pub uri: String,
     pub sight: Sight,
 }
@@ -15,24 +15,23 @@ pub struct Print {
 #[serde(rename_all = "snake_case")]
 pub enum Sight {
     Content(Content),
-    /// Nothing: it was deleted.
+    /// The file was deleted.
     Absent,
-    /// It could not be looked at.
+    /// The content could not be read.
     Unknown,
 }
 
-/// Bytes, by their number and BLAKE3 hash.
+/// The size and the BLAKE3 hash of the content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
     pub bytes: u64,
     pub blake3: String,
-    /// What the file system said of it; none where a change within one tick of its clock could have gone
-    /// unseen.
+    /// The file-system facts. `None` if a change within one tick of the file system's clock could be missed.
     pub stat: Option<Stat>,
 }
 
-/// What the file system says of a file: while this is the same, the bytes are the same.
+/// File-system facts: while they are the same, the content is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stat {
@@ -44,29 +43,29 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Whether it is the same file with the same content, as far as its times can tell. A new name of the file
-    /// makes no difference.
+    /// Whether both are the same file with the same content, judged without `ctime`: a new name of the file
+    /// changes only `ctime`.
     pub fn has_content_of(&self, other: &Self) -> bool {
         let content = |stat: &Self| (stat.dev, stat.ino, stat.bytes, stat.mtime);
         content(self) == content(other)
     }
 }
 
-/// What became of something that was seen before.
+/// The state of something that was read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Still {
     Same,
     Other,
     Gone,
-    /// It could not be looked at, then or now.
+    /// The content could not be read, then or now.
     Unknown,
 }
 
-/// Whether the name of a file may be a link that leads to it.
+/// Whether the name of a file may be a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// Of an input: what is read is what it leads to.
+    /// For an input: the target of the link is read.
     Followed,
-    /// Of an output: what was made was no link.
+    /// For an output: the file that was made was no link.
     Refused,
 }

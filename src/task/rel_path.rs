@@ -1,12 +1,12 @@
-//! The only path a file operation can carry.
+//! The only path type of a file operation.
 
 use std::fmt;
 
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
-/// A path below a root: components joined by single slashes, none of them `.` or `..`, none empty
-/// (R-001-24, R-001-157). What it leads to is decided where it is opened, by directory handle.
+/// A path below a root: components joined by single slashes, none of them empty, `.` or `..` (R-001-24,
+/// R-001-157). Symbolic links in it are checked when it is opened, by directory handle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct RelPath(String);
@@ -16,7 +16,7 @@ const LONGEST: usize = 4095;
 const LONGEST_NAME: usize = 255;
 
 impl RelPath {
-    /// Checks a path as a plan spells it; it is never altered. Answers what is wrong.
+    /// Checks a path as the plan spells it, and never alters it. The error says what is wrong.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err("it is empty");
@@ -59,17 +59,17 @@ impl RelPath {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// The directory it is in; `None` for what lies in the root itself.
+    /// The directory that contains it; `None` if that is the root.
     pub fn parent(&self) -> Option<Self> {
         self.0.rsplit_once('/').map(|(dir, _)| Self(dir.to_owned()))
     }
 
-    /// The directories on the way to it, the outermost first, without itself.
+    /// The directories that contain it, the outermost first.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
         self.directories().map(|dir| Self(dir.to_owned()))
     }
 
-    /// The same, borrowed.
+    /// The same as [`RelPath::ancestors`], borrowed.
     pub fn directories(&self) -> impl Iterator<Item = &str> {
         let slashes = self.0.match_indices('/');
         slashes.filter_map(|(at, _)| self.0.get(..at))

@@ -1,4 +1,4 @@
-//! What was asked: one unit of work, whichever dialect it came in. Plans are carried unread: the room `plan` reads them.
+//! The task in every dialect. It contains plans unread: the room `plan` reads them.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,18 +7,18 @@ use super::{Failure, Fault, RefId};
 
 pub const MAX_STEPS: usize = 64;
 
-/// One task (R-000-03): a single unit of work, whichever dialect it came in.
+/// One task (R-000-03): a single unit of work.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
-    /// Capabilities by their ids: what each of them is, the catalog says.
+    /// Capabilities by their ids. The catalog says what each of them is.
     Capabilities(Box<CapabilityTask>),
-    /// A file plan to carry out (001 §3).
+    /// A file plan to perform (001 §3).
     Plan(PlanOrder),
     /// A finished plan to undo (001 §6).
     Rollback(RollbackOrder),
-    /// How far is that plan?
+    /// A question about the progress of that plan.
     Status(PlanName),
-    /// That plan, which is at work, is to stop and undo.
+    /// An order to that running plan to stop and undo its changes.
     Cancel(PlanName),
 }
 
@@ -26,32 +26,32 @@ pub enum Task {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CapabilityTask {
     pub task_id: String,
-    /// Plain text; only a catalog entry's `extract` rules may read it (C-09).
+    /// Plain text. Only the `extract` rules of an entry may read it (C-09).
     pub action: String,
-    /// In the order in which they run (C-06). Never empty.
+    /// In the order in which they are performed (C-06). Never empty.
     pub capability_ids: Vec<String>,
     pub inputs: Vec<InputRef>,
     pub expected: Vec<RefId>,
-    /// What the task says of the parameters, per step of `capability_ids`.
+    /// The parameters that the task sets, for each element of `capability_ids`.
     pub parameters: Vec<Map<String, Value>>,
-    /// 1 = first try.
+    /// 1 is the first attempt.
     pub attempt: u32,
     pub input: Input,
-    /// What it says of a file plan, if it does.
+    /// What the task says about a file plan, if anything.
     pub carried: Option<Carried>,
-    /// Makes a request another one: "yes, again".
+    /// Part of the request: another salt makes it another request.
     pub salt: Option<String>,
 }
 
-/// Who asks, in which session, and where the answer belongs (R-000-133, R-000-134).
+/// Who asks, in which session, and to which message the answer belongs (R-000-133, R-000-134).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub session_id: String,
     pub request_id: Option<String>,
-    /// Of the answer: the received message's number plus one, or 1.
+    /// The number of the answer: that of the received message plus one, or 1.
     pub sequence_number: u64,
     pub parent_message_id: Option<String>,
-    /// The caller's own name of this delivery.
+    /// The caller's name for this delivery.
     pub idempotency_key: Option<String>,
 }
 
@@ -59,11 +59,11 @@ pub struct Identity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     Said,
-    /// A failure before it makes it the next.
+    /// oneact counts: a delivery after a failure is the next attempt.
     Unsaid,
 }
 
-/// An input reference that can be used: it has a URI, and a status that says it is there.
+/// An input reference that can be used: it has a URI, and its status says that the input exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputRef {
     pub ref_id: RefId,
@@ -77,12 +77,12 @@ pub struct InputRef {
 pub enum RefStatus {
     Stored,
     Created,
-    /// A source (`src_N`) that lies elsewhere.
+    /// A source (`src_N`) that is stored elsewhere.
     Reference,
 }
 
 impl RefStatus {
-    /// Reads a status for that ref; answers what is wrong with it (C-13).
+    /// Reads the status of that ref. The error says what is wrong (C-13).
     pub fn parse(status: &str, ref_id: &RefId) -> Result<Self, String> {
         match status {
             "stored" => Ok(Self::Stored),
@@ -98,7 +98,7 @@ impl RefStatus {
     }
 }
 
-/// The session's resources as inherited: never dropped, only added to (R-000-33, C-02).
+/// The resources that the session has so far. The answer only adds to them (R-000-33, C-02).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resources {
     pub source_refs: Vec<Value>,
@@ -106,10 +106,10 @@ pub struct Resources {
     pub derived_refs: Vec<Value>,
 }
 
-/// The most actions of one plan: ours, so that a person can read it.
+/// The most actions of one plan: oneact's own limit, so that people can read plans.
 pub const MAX_ACTIONS: usize = 1000;
 
-/// Why a plan with so many actions is not read.
+/// The failure of a plan with more than [`MAX_ACTIONS`] actions.
 pub fn too_many_actions(actions: usize) -> Failure {
     let message = format!(
         "`action_plan` has {actions} actions, and a plan can have {MAX_ACTIONS}; split the plan"
@@ -117,22 +117,22 @@ pub fn too_many_actions(actions: usize) -> Failure {
     Failure::new(Fault::LimitExceeded, message)
 }
 
-/// A plan to carry out.
+/// A plan to perform.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanOrder {
     pub plan: Value,
-    /// YAML text, or the same as an object; unread.
+    /// YAML text, or the same content as an object; not read yet.
     pub system_config: Option<Value>,
     pub validation: Validation,
-    /// Makes a request another one: "yes, again".
+    /// Part of the request: another salt makes it another request.
     pub salt: Option<String>,
 }
 
-/// What a task of capabilities says of a file plan. Whether its capability carries plans out, the catalog
-/// knows; a tool may well have a parameter called `plan`.
+/// What a task of capabilities says about a file plan. The catalog decides whether its capability performs plans;
+/// a tool may have a parameter called `plan` too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Carried {
-    /// The plan itself; where there is none, an input reference leads to it.
+    /// The plan itself. If there is none, an input reference names its file.
     pub plan: Option<Value>,
     pub system_config: Option<Value>,
     pub validation: Validation,
@@ -141,24 +141,24 @@ pub struct Carried {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CarriedIn {
-    /// Beside `capability_ids`: meant for oneact.
+    /// Beside `capability_ids`: addressed to oneact.
     Task,
-    /// In `parameters`: a tool's, unless the capability carries plans out.
+    /// In `parameters`: addressed to the tool, unless the capability performs plans.
     Parameters,
 }
 
-/// What the protocol layer says of the plan (R-001-28, R-001-30, C-17).
+/// What the protocol layer says about the plan (R-001-28, R-001-30, C-17).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validation {
     /// `true`, `"APPROVED"`, or a validation block whose checksum fits the payload.
     Approved,
     Unsaid,
-    /// It is said not to be approved, or the checksum does not fit: the reason, for people.
+    /// The plan is marked as not approved, or the checksum does not fit. The text is the reason, for people.
     Refused(String),
 }
 
 impl Validation {
-    /// Both are said: a refusal wins over an approval, and anything over silence.
+    /// Combines two statements: a refusal wins over an approval, and an approval over silence.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -173,33 +173,34 @@ impl Validation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollbackOrder {
     pub plan: PlanName,
-    /// Empty = all of them.
+    /// Empty means all.
     pub checkpoints: Vec<String>,
     pub belief: Belief,
 }
 
-/// Whose journal a rollback trusts: a report directory that was copied here may come from anywhere.
+/// Which journals a rollback trusts. A report directory may have been copied here from anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Belief {
-    /// One that was written where it lies.
+    /// Only a journal that was written at its present place.
     WrittenHere,
-    /// The one that a person named, wherever it was written.
+    /// The journal that a person named, wherever it was written.
     Named,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanName {
-    /// The report directory or the manifest in it, as given.
+    /// The report directory or its manifest, as given.
     Path(String),
     ManifestId(String),
     PlanId(String),
     TaskId(String),
 }
 
-/// What a task says of questions that a tool asks before it goes on (MCP 2026-07-28, Multi Round-Trip Requests).
+/// What a task says about questions that a tool asks before it continues (MCP 2026-07-28, Multi Round-Trip
+/// Requests).
 ///
-/// A run that is asked ends; a later one is given the answers. Nothing of the first is kept: what the second needs is in
-/// its task.
+/// A run that receives questions ends, and a later task brings the answers. That task contains everything the
+/// later run needs: oneact keeps nothing of the first run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Input {
     /// Nothing: questions cannot be answered.
@@ -211,18 +212,18 @@ pub enum Input {
     Given(Given),
 }
 
-/// What takes a call up again.
+/// What continues a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
-    /// By the names of the questions; none where nothing was asked.
+    /// By the names of the questions; `None` if there were no questions.
     pub responses: Option<Vec<(String, Response)>>,
-    /// As it was received, to the byte; none where there was none.
+    /// Byte for byte as it was received; `None` if there was none.
     pub request_state: Option<String>,
-    /// The questions as they were received, if the caller shows them again.
+    /// The questions as they were received, if the caller repeats them.
     pub requests: Option<Vec<(String, Question)>>,
 }
 
-/// An answer, and what kind of question it is one to.
+/// An answer, and the kind of question that it answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
     pub kind: ResponseKind,
@@ -231,9 +232,9 @@ pub struct Response {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResponseKind {
-    /// `ElicitResult`: a person's.
+    /// `ElicitResult`: the answer of a person.
     Elicited(Elicited),
-    /// `CreateMessageResult`: a model's.
+    /// `CreateMessageResult`: the answer of a model.
     Sampled,
     /// `ListRootsResult`.
     Roots,
@@ -241,7 +242,7 @@ pub enum ResponseKind {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elicited {
-    /// With what was filled in, if it was a form.
+    /// With the values of the form, if the question was a form.
     Accepted(Option<Map<String, Value>>),
     Declined,
     Cancelled,
@@ -252,7 +253,7 @@ pub enum Elicited {
 pub enum Question {
     /// With the JSON Schema of the answer.
     Form(Option<Value>),
-    /// To be answered elsewhere: only whether the person went there is told.
+    /// To be answered at a URL: the answer only says whether the person agreed to open it.
     Url,
     Sampling,
     Roots,
@@ -264,14 +265,14 @@ pub struct Waiting {
     pub capability_id: String,
     pub mcp_server: String,
     pub tool_name: String,
-    /// As the server sent them, but for secrets.
+    /// As the server sent them, without secrets.
     pub input_requests: Map<String, Value>,
-    /// To be sent back as it is; null where there is none.
+    /// To be sent back unchanged; null if there is none.
     pub request_state: Option<String>,
     pub resume: &'static str,
 }
 
-/// Why a run cannot go on by itself.
+/// Why a run cannot continue by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingFor {

@@ -1,9 +1,9 @@
-//! What must never be shown, and the one place where it is cut (invariant 6): parts of links that grant
-//! access, values that were handed on to a server, and what looks like a credential in a file.
+//! Cuts what must never be shown (invariant 6): parts of links that grant access, values that were passed on to a
+//! server, and text in a file that looks like a credential.
 //!
-//! Pure. Links and handed-on values are looked for in a text as it is written and in what it says once
-//! its escapes are undone ([`decoded`]); [`table`] holds the names of parameters, for the hash of a
-//! request and for what is shown alike. When in doubt more is cut.
+//! Pure. Links and passed-on values are searched for in the text as written and after its escapes are decoded
+//! ([`decoded`]). [`table`] holds the names of parameters, both for request hashes and for output. In doubt, more
+//! is cut.
 
 mod credentials;
 mod decoded;
@@ -21,10 +21,10 @@ use std::{collections::HashMap, ops::Range};
 
 use serde_json::{Map, Value};
 
-/// What stands where something was cut.
+/// The text that replaces each cut part.
 pub(crate) const CUT: &str = "***";
 
-/// The text with [`CUT`] for each of these ranges, which are in order and apart.
+/// The text with [`CUT`] in place of these ranges, which must be in order and disjoint.
 fn without(text: &[u8], cuts: impl IntoIterator<Item = Range<usize>>) -> String {
     let mut shown = Vec::with_capacity(text.len());
     let mut from = 0;
@@ -38,8 +38,7 @@ fn without(text: &[u8], cuts: impl IntoIterator<Item = Range<usize>>) -> String 
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// An object of these members. Of those that have got the same name all stay: the second and later ones
-/// are numbered.
+/// An object with these members. The second and later members of the same name get a number, so that none is lost.
 fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
     let mut object = Map::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();

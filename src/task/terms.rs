@@ -1,11 +1,11 @@
-//! Terms that the catalog writes and that other rooms act on; those of file plans are specification 001's.
+//! Terms of the catalog that other rooms use too. Those of file plans come from specification 001.
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-/// Who calls (specification 003). It is fixed by the launch, never by a payload (C-32).
+/// The kind of caller (specification 003). The launch fixes it, never a payload (C-32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum CallContext {
@@ -28,7 +28,7 @@ impl CallContext {
     }
 }
 
-/// What an entry says that its tool does, in MCP's terms; `None` where it says nothing.
+/// MCP's hints about the tool, from the entry; `None` for a hint that is missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Effects {
@@ -48,10 +48,10 @@ impl Effects {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// Found out when the server starts.
+    /// The era is determined when the server starts.
     #[default]
     Auto,
-    /// 2026-07-28: no handshake; everything that a request needs is in its `_meta`.
+    /// 2026-07-28: no handshake. Each request carries everything that it needs in its `_meta`.
     Modern,
     /// `initialize`, up to 2025-11-25.
     Legacy,
@@ -67,61 +67,62 @@ impl Protocol {
     }
 }
 
-/// Whether a good answer must fit the output schema that the tool publishes.
+/// Whether a successful answer must fit the output schema that the tool publishes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputSchema {
-    /// If the tool is listed anyway: for its input schema, or for its pin.
+    /// Check if the tool is listed anyway, for its input schema or its pin.
     #[default]
     IfListed,
-    /// Always; the tool is listed for it.
+    /// Always check; the tool is listed for this.
     Check,
     Ignore,
 }
 
-/// Whether a call that was sent and never answered may be sent again by another run.
+/// Whether another run may repeat a call that was sent and not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeatable {
     /// Yes: the entry says `read_only = true` or `idempotent = true`.
     Yes,
-    /// No: a person has to find out what happened.
+    /// No: a person must find out what happened.
     Once,
 }
 
-/// What becomes of a request that was done before in the session (C-36).
+/// What happens to a request that was performed before in the session (C-36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDuplicate {
-    /// The old answer, while it is good.
+    /// Return the old answer while it is valid.
     Reuse {
         ttl: Option<Duration>,
         ground: Ground,
     },
-    /// The old answer, saying that it was not done again; unless what it was about is known to be
-    /// something else by now.
+    /// Return the old answer with the statement that the request was not performed again, unless its subject is
+    /// known to have changed.
     Suppress(Unless),
     Repeat,
 }
 
-/// Why an old answer may be good at all.
+/// Why an old answer can be valid at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ground {
-    /// Everything that it depends on is known by its content.
+    /// Everything on which the answer depends is known by its content.
     Content,
-    /// The catalog says so, although unknown data may be read: the answer is good until that may have changed.
+    /// The catalog declares it, although the tool may read unknown data. The answer is valid until that data may
+    /// have changed.
     Declared,
-    /// Of several steps some have the one ground, some the other.
+    /// Some steps have the one ground, some the other.
     Both,
 }
 
-/// What makes a request with the same hash another one.
+/// Which changes make a request with the same hash another request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unless {
     InputsChanged,
-    /// Its inputs, or the files it left: its work was undone or continued.
+    /// Changes of its inputs, or of the files that it left: its work was undone or continued.
     FilesChanged,
 }
 
-/// Whether an old answer may stand for a new one.
+/// Whether an old answer may be returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reuse {
     #[default]
@@ -130,10 +131,10 @@ pub enum Reuse {
     Off,
 }
 
-/// The longest time that the catalog and the command line can name.
+/// The longest duration in the catalog and on the command line.
 const DAY: Duration = Duration::from_hours(24);
 
-/// `90s`, `500ms`, `2m`, `1h30m`: more than nothing, at most a day.
+/// Reads `90s`, `500ms`, `2m` or `1h30m`: more than 0, at most a day.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let parsed: Option<SignedDuration> = text.parse().ok();
     let duration = parsed.and_then(|parsed| Duration::try_from(parsed).ok());
@@ -144,7 +145,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         })
 }
 
-/// The same, or a number of seconds: `30`, `0.5`.
+/// Reads a duration or a number of seconds: `30`, `0.5`.
 pub fn duration_or_seconds(text: &str) -> Result<Duration, String> {
     let Ok(seconds) = text.parse::<f64>() else {
         return duration(text);
@@ -201,7 +202,7 @@ impl fmt::Display for ActionType {
     }
 }
 
-/// The harm that the author of a plan expects of an action (001 §3.3); `LOW` where nothing is said.
+/// The harm that the author of a plan expects of an action (001 §3.3); `LOW` by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Risk {
@@ -238,11 +239,11 @@ impl fmt::Display for Risk {
 pub enum ValidationRule {
     #[default]
     Required,
-    /// A plan that says nothing is taken. A plan that the protocol layer refused stays refused.
+    /// A plan without an approval is accepted. A plan that the protocol layer refused is still refused.
     None,
 }
 
-/// What it takes to change a protected file (C-16).
+/// Whether a protected file may be changed (C-16).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
@@ -257,20 +258,20 @@ pub struct ProtectionRules {
     pub critical: Protection,
     pub important: Protection,
     pub agent_system: Protection,
-    /// What a plan's `system_config` adds.
+    /// The files that a plan's `system_config` adds.
     pub configured: Protection,
 }
 
-/// What a catalog entry allows its plans. A catalog can only tighten the default, which is specification 001's
-/// (R-001-173 … R-001-177). A megabyte is 2^20 bytes, as in the schema of `system_config` (52428800).
+/// The limits of an entry for its plans. A catalog can only tighten the defaults, which are those of specification
+/// 001 (R-001-173 … R-001-177). A megabyte is 2^20 bytes, as in the schema of `system_config` (52428800).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
     pub operations: BTreeSet<ActionType>,
     pub validation: ValidationRule,
     pub max_files: u64,
-    /// Bytes, before and after.
+    /// The largest file before and after a change, in bytes.
     pub max_file_bytes: u64,
-    /// Bytes of all originals together.
+    /// The size of all originals together, in bytes.
     pub max_backup_bytes: u64,
     pub max_concurrency: u64,
     pub longest: Duration,

@@ -1,7 +1,7 @@
-//! Where an asset is said to be: a `storage_uri`, read once and kept as received.
+//! The stated place of an asset: a `storage_uri`, parsed once.
 //!
-//! Pure: nothing here looks at a file or a network. A `Uri` in hand is well-formed, and its text
-//! is the one that came in, byte for byte.
+//! Pure: nothing here looks at a file or a network. A `Uri` is well-formed, and its text is byte for byte as
+//! received.
 
 #[cfg(test)]
 mod tests;
@@ -26,13 +26,13 @@ pub enum Location {
     /// A local file: absolute, or relative to the root.
     File(Utf8PathBuf),
     Http(Url),
-    /// `s3://bucket/key`; the key is taken as written, not percent-decoded, as S3 tools do.
+    /// `s3://bucket/key`. The key is not percent-decoded, as in S3 tools.
     S3 {
         bucket: String,
-        /// Without its leading slash; empty for the bucket itself.
+        /// Without its leading slash; empty if the URI names the bucket itself.
         key: String,
     },
-    /// A URI of a scheme this build does not know.
+    /// A URI of an unknown scheme.
     Other {
         /// In lower case, without the colon.
         scheme: String,
@@ -55,7 +55,7 @@ pub enum UriError {
     )]
     BadPercent {
         uri: String,
-        /// Bytes from the start of the URI.
+        /// The offset from the start of the URI, in bytes.
         at: usize,
     },
     #[error("storage URI `{uri}` is not UTF-8 once percent-decoded")]
@@ -66,7 +66,7 @@ pub enum UriError {
     NoBucket { uri: String },
 }
 
-/// Bytes a path in a file URI may not carry as they are (RFC 3986 `pchar` and `/` are left).
+/// Bytes that must be encoded in the path of a file URI (all but RFC 3986 `pchar` and `/`).
 const NOT_IN_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -85,8 +85,8 @@ const NOT_IN_PATH: &AsciiSet = &CONTROLS
     .add(b'}');
 
 impl Uri {
-    /// Reads a `storage_uri`. A text with neither `scheme://` nor `file:` nor `data:` in front is
-    /// a path and is not percent-decoded; so `12:30 notes.wav` is a file.
+    /// Reads a `storage_uri`. A text that begins with neither `scheme://` nor `file:` nor `data:` is a path and is
+    /// not percent-decoded, so `12:30 notes.wav` is a file.
     pub fn parse(text: &str) -> Result<Self, UriError> {
         if text.trim().is_empty() {
             return Err(UriError::Empty);
@@ -128,8 +128,8 @@ impl Uri {
         Self::parse(&encoded(path))
     }
 
-    /// The text for programs that read URIs in ways of their own: a file URI in the one spelling that all of
-    /// them read alike, any other text as received.
+    /// The text for other programs: a file URI in the spelling that all programs read alike, any other text as
+    /// received.
     pub fn for_others(&self) -> Cow<'_, str> {
         match &self.location {
             Location::File(path) if scheme(&self.text).is_some() => Cow::Owned(encoded(path)),
@@ -141,7 +141,7 @@ impl Uri {
         &self.text
     }
 
-    /// The text without its secrets: what may be shown and recorded (invariant 6).
+    /// The text without its secrets, for output and records (invariant 6).
     pub fn redacted(&self) -> Cow<'_, str> {
         redact_presigned(&self.text)
     }
@@ -150,7 +150,7 @@ impl Uri {
         &self.location
     }
 
-    /// The file this names, where it names one; a relative path is taken from `root`.
+    /// The path of a file URI; a relative path starts at `root`. `None` for any other URI.
     pub fn local_path(&self, root: &Utf8Path) -> Option<Utf8PathBuf> {
         match &self.location {
             Location::File(path) => Some(root.join(path)),
@@ -159,7 +159,7 @@ impl Uri {
     }
 }
 
-/// Redacted, so that no log of a larger value leaks a presigned URL.
+/// Redacted, so that a log of a larger value does not reveal a presigned URL.
 impl fmt::Debug for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Uri").field(&self.redacted()).finish()
@@ -170,8 +170,8 @@ fn encoded(path: &Utf8Path) -> String {
     format!("file://{}", utf8_percent_encode(path.as_str(), NOT_IN_PATH))
 }
 
-/// A path without `.` and `..`, which URIs do not have (RFC 3986 §5.2.4): other readers take them out, and a
-/// file system that follows a link before `..` would come to another file.
+/// Removes `.` and `..`, as URI readers do (RFC 3986 §5.2.4). A file system that follows a symbolic link before
+/// `..` would reach another file.
 fn without_dots(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut segments = path.split('/').skip(1).peekable();
@@ -192,7 +192,7 @@ fn without_dots(path: &str) -> String {
     format!("/{}", kept.join("/"))
 }
 
-/// The scheme and what follows its colon (RFC 3986 §3.1).
+/// The scheme, and the text after its colon (RFC 3986 §3.1).
 fn scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let well_formed = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -205,8 +205,8 @@ fn scheme(text: &str) -> Option<(&str, &str)> {
     (well_formed && (rest.starts_with("//") || without_slashes)).then_some((scheme, rest))
 }
 
-/// The path of a file URI (RFC 8089). `?` and `#` are part of it: file URIs have no query, and
-/// names carry both.
+/// The path of a file URI (RFC 8089). `?` and `#` are part of the path: file URIs have no query, and file names
+/// may contain both.
 fn file_path(text: &str, rest: &str) -> Result<Utf8PathBuf, UriError> {
     let path = match rest.strip_prefix("//") {
         None => rest,
@@ -240,7 +240,7 @@ fn file_path(text: &str, rest: &str) -> Result<Utf8PathBuf, UriError> {
     Ok(Utf8PathBuf::from(without_dots(&decoded)))
 }
 
-/// Where the first `%` stands that two hexadecimal digits do not follow.
+/// The place of the first `%` that two hexadecimal digits do not follow.
 fn bad_percent(path: &str) -> Option<usize> {
     path.match_indices('%').map(|(at, _)| at).find(|at| {
         let digits = path.as_bytes().get(at + 1..at + 3);

@@ -1,26 +1,26 @@
-//! What others wrote, on a terminal or in a log: shown, never obeyed. What steers a terminal, turns the
-//! direction of writing, takes no room or hides a text (control characters, and all that Unicode says may be
-//! ignored: zero-width characters, tags, variation selectors) is made visible, and nothing ends a line.
+//! Makes foreign text safe for terminals and logs. Characters are replaced that control a terminal, change the
+//! direction of writing or are invisible: control characters and those that Unicode calls default-ignorable
+//! (zero-width characters, tags, variation selectors). No foreign text ends a line.
 
 use std::{borrow::Cow, fmt::Write as _};
 
-/// The text in one line: control characters as `^X`, all else by its number.
+/// The text in one line: control characters as `^X`, other replaced characters as `<U+XXXX>`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     rewritten(text, is_unseen, name)
 }
 
-/// The same for a text whose lines and tabs are wanted, such as a diff.
+/// The same, but line feeds and tabs stay, for a text such as a diff.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     rewritten(text, is_unseen_within_lines, name)
 }
 
-/// A JSON text, which means the same and shows everything: each such character as `\u` and its number.
+/// A JSON text with the same meaning, in which each such character is a `\u` escape.
 pub fn visible_json(text: &str) -> Cow<'_, str> {
     rewritten(text, is_unseen_within_json, unit)
 }
 
-/// No JSON holds a raw escape character: one that is there begins a colour of ours. The separators of lines
-/// and paragraphs end no line in JSON, nor on a terminal.
+/// JSON contains no raw escape character, so an escape character here starts a colour that oneact printed. U+2028
+/// and U+2029 end no line in JSON or on a terminal.
 fn is_unseen_within_json(c: char) -> bool {
     !matches!(c, '\x1b' | '\u{2028}' | '\u{2029}') && is_unseen_within_lines(c)
 }
@@ -29,9 +29,9 @@ fn is_unseen_within_lines(c: char) -> bool {
     !matches!(c, '\n' | '\t') && is_unseen(c)
 }
 
-/// Control characters, line and paragraph separators, what turns the direction of writing, and
-/// `Default_Ignorable_Code_Point` (Unicode 16, `DerivedCoreProperties.txt`), with the interlinear
-/// annotations beside it and the Braille pattern without a dot.
+/// Control characters, line and paragraph separators, characters that change the direction of writing, and
+/// `Default_Ignorable_Code_Point` (Unicode 16, `DerivedCoreProperties.txt`), also the interlinear annotations and
+/// the empty Braille pattern.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -42,9 +42,9 @@ fn is_unseen(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Borrowed where nothing is to be rewritten.
+/// Rewrites the characters for which `is` holds; borrowed if there are none.
 fn rewritten(text: &str, is: fn(char) -> bool, write: fn(char, &mut String)) -> Cow<'_, str> {
-    // Most texts are plain: looked at as bytes, they cost next to nothing.
+    // Most texts are printable ASCII, and checking bytes is fast.
     let plain = |byte: &u8| matches!(byte, b' '..=b'~');
     if text.as_bytes().iter().all(plain) {
         return Cow::Borrowed(text);

@@ -1,5 +1,5 @@
-//! The record as JSON, described by `schemas/ledger.schema.json`. Requests and answers stand in it as they
-//! were recorded, byte for byte.
+//! The ledger as JSON, described by `schemas/ledger.schema.json`. It contains requests and answers byte for byte
+//! as they were recorded.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json, value::RawValue};
@@ -11,7 +11,7 @@ use crate::{
 
 use super::words;
 
-/// All that is known of a session: what was asked, what was decided, what was answered (R-004-59).
+/// Everything that is recorded about a session: requests, decisions and answers (R-004-59).
 #[derive(Serialize)]
 pub(in crate::cli) struct Document<'a> {
     oneact: &'static str,
@@ -20,7 +20,6 @@ pub(in crate::cli) struct Document<'a> {
     open: Vec<Value>,
 }
 
-/// A step with everything.
 #[derive(Serialize)]
 pub(in crate::cli) struct WholeStep<'a> {
     step: Value,
@@ -35,7 +34,7 @@ pub(in crate::cli) struct WholeStep<'a> {
     response_sha256: &'a str,
 }
 
-/// A text of the record: JSON as it is, anything else as a string.
+/// A recorded text: JSON is inserted unchanged, anything else as a string.
 struct Text<'a>(Option<&'a str>);
 
 impl Serialize for Text<'_> {
@@ -50,13 +49,11 @@ impl Serialize for Text<'_> {
     }
 }
 
-/// One line.
 pub(in crate::cli) fn line(document: &impl Serialize) -> String {
     // Texts, numbers and lists always serialize.
     serde_json::to_string(document).unwrap_or_default() + "\n"
 }
 
-/// A session, or part of it.
 pub(in crate::cli) fn history(page: &Page) -> Value {
     json!({
         "session": session(page),
@@ -124,7 +121,7 @@ fn summary(step: &Step) -> Value {
     })
 }
 
-/// A text that oneact wrote as JSON; anything else stays a string.
+/// Parses a text that oneact wrote as JSON. Any other text stays a string.
 fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }

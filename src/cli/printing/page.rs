@@ -1,5 +1,4 @@
-//! A session as one web page that needs nothing else: no script, no request, everything inside. What others
-//! wrote stays text, whatever it looks like.
+//! A session as one self-contained web page, without scripts and requests. Foreign text is always escaped.
 
 mod html;
 
@@ -18,7 +17,7 @@ use crate::{
 use super::{Desk, size, task, words};
 use html::{block, escaped, list, pretty};
 
-/// What one exhibit, and all of them, may weigh before base64, in bytes.
+/// The limits for one exhibit and for all of them, in bytes before base64.
 const ROOM: Room = Room {
     each: 20_000_000,
     left: 100_000_000,
@@ -26,11 +25,10 @@ const ROOM: Room = Room {
 
 const STYLE: &str = include_str!("page.css");
 
-/// Nothing is fetched, nothing runs; what is inside may be shown and played.
+/// The page fetches and runs nothing, and may show and play what it contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; base-uri 'none'; \
     form-action 'none'";
 
-/// The page of a session.
 pub(in crate::cli) fn page(page: &Page, whole: &[Whole], desk: &Desk) -> String {
     let title = escaped(&page.session_id);
     let mut room = ROOM;
@@ -240,7 +238,7 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
             escaped(&failure.message)
         ));
     }
-    // Whoever can write to the ledger could name any file of the person who makes the page.
+    // Anyone who can write to the ledger can add an unsealed row, which could name any file of this user.
     if whole.sealed {
         parts.extend(row.made().iter().map(|made| figure(made, desk, room)));
     } else if row.output_ids.is_some() {
@@ -264,7 +262,7 @@ fn answered(whole: &Whole, answer: Option<&OldAnswer>, desk: &Desk, room: &mut R
     parts.concat()
 }
 
-/// Something that was made: it plays, it shows, or there is a link to it.
+/// An output: media to play or show, or a link to it.
 fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
     let Exhibit { still, shown, link } = exhibit(made, &desk.project.root, room);
     let name = escaped(&made.ref_id);
@@ -305,7 +303,7 @@ fn figure(made: &Made, desk: &Desk, room: &mut Room) -> String {
     )
 }
 
-/// Each step with when it was and how long it took, beside the others.
+/// All steps with their times and durations as bars.
 fn timeline(page: &Page, desk: &Desk) -> String {
     if page.steps.is_empty() {
         return "<p>Nothing was done in this session yet.</p>\n".to_owned();
@@ -333,7 +331,7 @@ fn timeline(page: &Page, desk: &Desk) -> String {
     )
 }
 
-/// From the beginning of the first step to the end of the last, in milliseconds.
+/// The time from the start of the first step to the end of the last, in milliseconds.
 struct Span {
     from: i64,
     long: i64,
@@ -350,7 +348,7 @@ impl Span {
         }
     }
 
-    /// Percent from the left, and percent in width.
+    /// The left edge and the width of a step's bar, in percent.
     fn place(&self, row: &Row) -> (i64, i64) {
         let (begin, end) = ends(row);
         let left = ((begin - self.from) * 100 / self.long).clamp(0, 99);

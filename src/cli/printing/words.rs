@@ -1,4 +1,4 @@
-//! The words for a step of the record: how it ended, what came of it, why it was done.
+//! The words for a recorded step: its state, its results, and why it ran or did not.
 
 use serde_json::{Map, Value};
 
@@ -10,17 +10,16 @@ use crate::{
 
 use super::{duration, size};
 
-/// A text of others in one line.
+/// Foreign text in one line.
 pub(in crate::cli) fn line(text: &str) -> String {
     visible(text).into_owned()
 }
 
-/// How it ended: a word.
 pub(in crate::cli) fn state(row: &Row) -> &'static str {
     row.state.map_or(row.outcome.name(), RowState::name)
 }
 
-/// Whether the same task may be sent again; none where nothing failed or nobody knows.
+/// Whether the same task may be sent again; `None` if nothing failed or this is not recorded.
 pub(in crate::cli) fn recoverable(row: &Row) -> Option<bool> {
     if row.outcome == RowOutcome::Success {
         return None;
@@ -29,7 +28,7 @@ pub(in crate::cli) fn recoverable(row: &Row) -> Option<bool> {
     Some(answer.failure?.recoverable)
 }
 
-/// Whether the answer was given from the record.
+/// Whether the answer came from the ledger.
 pub(in crate::cli) fn is_old_answer(row: &Row) -> bool {
     matches!(
         row.state,
@@ -42,7 +41,6 @@ pub(in crate::cli) fn pruned(row: &Row) -> bool {
     row.state.is_some() && row.request.is_none() && row.response.is_none()
 }
 
-/// What stands behind a step in a table.
 pub(in crate::cli) fn note(step: &Step) -> String {
     let row = &step.row;
     let mut notes = Vec::new();
@@ -84,7 +82,7 @@ pub(in crate::cli) fn note(step: &Step) -> String {
     line(&notes.join("; "))
 }
 
-/// What a retry changed: `adjusted sample_rate 8000`.
+/// The parameters that a retry changed: `adjusted sample_rate 8000`.
 pub(in crate::cli) fn adjusted(row: &Row) -> Option<String> {
     let changed: Map<String, Value> = serde_json::from_str(row.adjusted.as_deref()?).ok()?;
     let each = changed
@@ -104,7 +102,7 @@ pub(in crate::cli) fn plain(value: &Value) -> String {
     }
 }
 
-/// Why it was done or not, in one sentence without its end.
+/// Why the step ran or did not, as a sentence without a full stop.
 pub(in crate::cli) fn reason(decision: &Decision) -> String {
     match decision {
         Decision::Ran { why, .. } => why.sentence().to_owned(),
@@ -114,7 +112,6 @@ pub(in crate::cli) fn reason(decision: &Decision) -> String {
     }
 }
 
-/// The name of the reason, as it was recorded.
 pub(in crate::cli) fn reason_name(decision: &Decision) -> Option<&str> {
     match decision {
         Decision::Ran { why, .. } => Some(why.name()),
@@ -124,7 +121,7 @@ pub(in crate::cli) fn reason_name(decision: &Decision) -> Option<&str> {
     }
 }
 
-/// The answer that it was decided by.
+/// The earlier answer on which the decision is based.
 pub(in crate::cli) fn about(decision: &Decision) -> Option<&Row> {
     match decision {
         Decision::Ran { although, .. } => although.as_deref(),
@@ -133,7 +130,7 @@ pub(in crate::cli) fn about(decision: &Decision) -> Option<&Row> {
     }
 }
 
-/// What is different by now.
+/// What has changed since the earlier answer.
 pub(in crate::cli) fn differences(decision: &Decision) -> &[Difference] {
     match decision {
         Decision::Ran { differences, .. } => differences,
@@ -150,7 +147,7 @@ pub(in crate::cli) fn calls(answer: Option<&OldAnswer>) -> Vec<String> {
         .collect()
 }
 
-/// How long it took, where something ran.
+/// The duration; `None` for a pending step and for a row that oneact did not write.
 pub(in crate::cli) fn took(row: &Row) -> Option<String> {
     match row.state {
         None | Some(RowState::Pending) => None,
@@ -158,7 +155,7 @@ pub(in crate::cli) fn took(row: &Row) -> Option<String> {
     }
 }
 
-/// What differs: `file:///… 1.4 MB 9b2c… then, not there now`.
+/// One difference: `file:///… 1.4 MB 9b2c… then, not there now`.
 pub(in crate::cli) fn difference(difference: &Difference) -> String {
     let then = fact(&difference.then);
     match &difference.now {
@@ -167,7 +164,6 @@ pub(in crate::cli) fn difference(difference: &Difference) -> String {
     }
 }
 
-/// Of a hash its beginning.
 fn short(text: &str) -> String {
     let digits = text.strip_prefix("sha256:").unwrap_or(text);
     let is_hash = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

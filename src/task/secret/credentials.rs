@@ -1,5 +1,5 @@
-//! What of a line is not shown in reports: values that look like credentials (R-001-161). When in doubt
-//! it hides more. A report is kept and handed on; the diff for the person at the terminal is not hidden.
+//! Hides values that look like credentials in the lines of reports (R-001-161). In doubt, more is hidden. Reports
+//! are kept and passed on; the diff for the person at the terminal is shown in full.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -8,27 +8,27 @@ use regex::Regex;
 
 use super::redact_presigned;
 
-/// Bytes of a line that are looked at: more than a preview shows.
+/// The part of a line that is checked, in bytes. A preview shows less.
 const LONGEST: usize = 4096;
 
 const KEY_BEGINS: &str = "PRIVATE KEY";
 
-/// What a credential looks like, and what stays of it.
+/// What credentials look like, and what replaces them.
 const RULES: [(&str, &str); 5] = [
     // Name and value: `db_password = x`, `"apiKey": "x"`, `export TOKEN=x`, `Authorization: Bearer x`.
     (
         r#"(?i:((?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|credentials?|authorization)["']?\s*(?:=>|:=|[:=])\s*)(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?:Bearer|Basic|Token)\s+)?[^\s,;}\])]+))"#,
         "${1}***",
     ),
-    // A scheme of HTTP authorisation on its own.
+    // An HTTP authentication scheme without a name before it.
     (
         r"(?i:\b(Bearer|Basic)\s+[A-Za-z0-9+/=._~-]{16,})",
         "${1} ***",
     ),
     // AWS key ids.
     (r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA)[0-9A-Z]{12,}", "***"),
-    // Tokens that say whose they are: GitHub, GitLab, Slack, OpenAI and Anthropic, Stripe, Google, npm, PyPI,
-    // Hugging Face.
+    // Tokens with the prefix of their issuer: GitHub, GitLab, Slack, OpenAI and Anthropic, Stripe, Google, npm,
+    // PyPI, Hugging Face.
     (
         r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|sk-|[rs]k_(?:live|test)_|AIza|npm_|pypi-|hf_)[0-9A-Za-z_-]{16,}",
         "***",
@@ -40,8 +40,8 @@ const RULES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Each rule needs one of these, in letters of either case. Most texts hold none of them, and to build the rules
-/// takes as long as to check a hundred files.
+/// A text can match a rule only if it contains one of these, in either case. Most texts contain none. This saves
+/// building the rules, which takes as long as checking a hundred files.
 const SIGNS: [&str; 43] = [
     "pass",
     "pwd",
@@ -84,12 +84,12 @@ const SIGNS: [&str; 43] = [
     "pypi-",
     "hf_",
     "eyj",
-    // The rules take them for an s and a k.
+    // The rules match them as an s and a k, because they ignore case.
     "\u{17f}",
     "\u{212a}",
 ];
 
-/// None where it could not be built: then every text is looked at by the rules.
+/// The search for [`SIGNS`]. If it cannot be built, the rules check every text.
 static LOOK: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
         .ascii_case_insensitive(true)
@@ -99,7 +99,7 @@ static LOOK: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         .ok()
 });
 
-/// The rules, where one of them could find something.
+/// All rules if the text contains a sign, otherwise none.
 fn rules_for(text: &str) -> &'static [(Regex, &'static str)] {
     if LOOK.as_ref().is_none_or(|look| look.is_match(text)) {
         &TABLE
@@ -108,18 +108,17 @@ fn rules_for(text: &str) -> &'static [(Regex, &'static str)] {
     }
 }
 
-/// Built when the first text may need it. A rule that is no regular expression would be missing: a test
-/// counts them.
+/// The compiled rules, built when a text first needs them. A test checks that every rule compiles.
 static TABLE: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let built = |(rule, stays): (&str, &'static str)| Some((Regex::new(rule).ok()?, stays));
     RULES.into_iter().filter_map(built).collect()
 });
 
-/// How carefully lines are looked at.
+/// How strictly lines are checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hiding {
     Usual,
-    /// A private key is in the file: its lines may stand alone in a hunk.
+    /// The file contains a private key, and a hunk may show lines of its middle only.
     Keys,
 }
 
@@ -132,7 +131,7 @@ impl Hiding {
         }
     }
 
-    /// The line (its beginning, if it is very long) with `***` for what it hides.
+    /// The line, or the beginning of a very long one, with `***` for each credential.
     pub(crate) fn hide(self, line: &str) -> Cow<'_, str> {
         let end = line.floor_char_boundary(LONGEST);
         self.hide_all(line.get(..end).unwrap_or_default())
@@ -152,7 +151,7 @@ impl Hiding {
     }
 }
 
-/// A text of any length as records may hold it, line by line; borrowed where nothing is to be hidden.
+/// A text of any length with its credentials hidden, for records; borrowed if there are none.
 pub(crate) fn hidden(text: &str) -> Cow<'_, str> {
     let hiding = Hiding::of(text, "");
     let looks_so = || rules_for(text).iter().any(|(rule, _)| rule.is_match(text));
@@ -173,7 +172,7 @@ pub(crate) fn hidden(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether the line can be a part of a key: base 64 in a row, or a key in one line (`-----BEGIN …\n…`).
+/// Whether the line can be part of a key: a run of base64, or a whole key in one line (`-----BEGIN …\n…`).
 fn is_key_body(line: &str) -> bool {
     let longest = line
         .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')))

@@ -1,15 +1,15 @@
-//! What a text says once its escapes are undone: those of JSON, of URLs and of HTML, and those again in
-//! what comes out. What is found there is traced back to where it is written.
+//! Decodes the escapes of JSON, URLs and HTML in a text, repeatedly, and maps what is found in the decoded text
+//! back to the original.
 //!
-//! Work is linear: each round takes one pass, makes the text shorter, and there are few rounds.
+//! The work is linear: each round is one pass that shortens the text, and there are few rounds.
 
 use std::ops::Range;
 
-/// How often escapes are undone: JSON in JSON in a URL inside a URL.
+/// The number of rounds, enough for JSON in JSON in a URL inside a URL.
 const ROUNDS: usize = 4;
 
-/// Where something is found in a text, or in what it says, in the text's own bytes: in order, overlaps
-/// joined. `look` is shown the text, and then what each round makes of it.
+/// The ranges that `look` finds in a text or in a decoded form of it, as byte ranges of the text: in order, with
+/// overlapping ranges joined. `look` gets the text, and then the result of each round.
 pub(super) fn find(text: &[u8], look: impl Fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     look(text, &mut found);
@@ -29,7 +29,6 @@ pub(super) fn find(text: &[u8], look: impl Fn(&[u8], &mut Vec<Range<usize>>)) ->
     joined(found)
 }
 
-/// What a text says once all its escapes are undone.
 pub(super) fn meant(text: &[u8]) -> Vec<u8> {
     let mut bytes = text.to_vec();
     for _ in 0..ROUNDS {
@@ -51,25 +50,24 @@ fn joined(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found
 }
 
-/// A text with one round of escapes undone.
 struct Decoded {
     bytes: Vec<u8>,
-    /// Where a stretch begins, here and in the text before. A stretch that is as long here as there is
-    /// plain, any other one is an escape.
+    /// The starts of stretches, here and in the text before the round. A stretch of the same length in both is
+    /// plain text; any other one is an escape.
     stretches: Vec<(usize, usize)>,
-    /// The length of the text before.
+    /// The length of the text before the round.
     length: usize,
 }
 
 impl Decoded {
-    /// What was written where something stands; an escape is taken whole.
+    /// The range in the text before the round. An escape is included as a whole.
     fn source(&self, range: &Range<usize>) -> Range<usize> {
         let (start, _) = self.place(range.start);
         let (_, end) = self.place(range.end.saturating_sub(1).max(range.start));
         start..end
     }
 
-    /// From where to where a byte was written.
+    /// The range of one byte in the text before the round.
     fn place(&self, at: usize) -> (usize, usize) {
         let next = self.stretches.partition_point(|(here, _)| *here <= at);
         let after = self.stretches.get(next).copied();
@@ -86,7 +84,7 @@ impl Decoded {
     }
 }
 
-/// One round; none where there is nothing to undo.
+/// Decodes one round; `None` if there is no escape.
 fn decode(text: &[u8]) -> Option<Decoded> {
     let (mut bytes, mut stretches) = (Vec::new(), Vec::new());
     let (mut from, mut at) = (0, 0);
@@ -123,7 +121,7 @@ fn decode(text: &[u8]) -> Option<Decoded> {
     })
 }
 
-/// What an escape stands for.
+/// The character or byte that an escape stands for.
 enum Meant {
     Byte(u8),
     Letter(char),
@@ -140,7 +138,7 @@ impl Meant {
     }
 }
 
-/// The escape at the front of a text, and its length.
+/// The escape at the start of a text, and its length.
 fn escape(text: &[u8]) -> Option<(Meant, usize)> {
     match text {
         [b'%', b'u' | b'U', rest @ ..] => unit(rest, b"%u"),
@@ -174,7 +172,7 @@ fn escape(text: &[u8]) -> Option<(Meant, usize)> {
     }
 }
 
-/// So many hexadecimal digits at the front.
+/// The value of that many hexadecimal digits at the start of a text.
 fn hex(text: &[u8], digits: usize) -> Option<u32> {
     let digits = text.get(..digits).filter(|digits| !digits.is_empty())?;
     digits.iter().try_fold(0u32, |number, digit| {
@@ -183,7 +181,7 @@ fn hex(text: &[u8], digits: usize) -> Option<u32> {
     })
 }
 
-/// A byte as C and shells number it: a backslash and up to three octal digits.
+/// An octal escape of C and shells: a backslash and up to three digits.
 fn octal(text: &[u8]) -> (Meant, usize) {
     let digits = text
         .iter()
@@ -196,7 +194,7 @@ fn octal(text: &[u8]) -> (Meant, usize) {
     (Meant::Byte(number), 1 + count)
 }
 
-/// A letter as JSON numbers it, behind `lead`: one UTF-16 unit, or two of them.
+/// A UTF-16 escape after `lead`: one unit, or a surrogate pair.
 fn unit(text: &[u8], lead: &[u8]) -> Option<(Meant, usize)> {
     let first = hex(text, 4)?;
     if let Some(letter) = char::from_u32(first) {
@@ -208,10 +206,10 @@ fn unit(text: &[u8], lead: &[u8]) -> Option<(Meant, usize)> {
     Some((Meant::Letter(letter), 12))
 }
 
-/// The most digits of a reference in HTML behind its leading zeros.
+/// The most digits of a numeric HTML reference, without leading zeros.
 const LONGEST_NUMBER: usize = 8;
 
-/// A numeric reference of HTML behind its `&#`: its semicolon may be missing.
+/// A numeric HTML reference after its `&#`. The semicolon may be missing.
 fn numbered(text: &[u8]) -> Option<(Meant, usize)> {
     let (digits_from, radix) = match text {
         [b'x' | b'X', ..] => (1, 16),
@@ -228,7 +226,7 @@ fn numbered(text: &[u8]) -> Option<(Meant, usize)> {
     Some((Meant::Letter(letter), 2 + digits_from + count + closed))
 }
 
-/// The named references of HTML for characters of ASCII.
+/// The named HTML references for ASCII characters.
 const NAMED: [(&str, u8); 45] = [
     ("Tab", b'\t'),
     ("NewLine", b'\n'),
@@ -277,7 +275,7 @@ const NAMED: [(&str, u8); 45] = [
     ("rbrace", b'}'),
 ];
 
-/// Those for the letters of Latin-1 from U+00A0 on, in order, by their usual names.
+/// The named HTML references for Latin-1 from U+00A0 on, in order.
 const LATIN: [&str; 96] = [
     "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy", "ordf",
     "laquo", "not", "shy", "reg", "macr", "deg", "plusmn", "sup2", "sup3", "acute", "micro",
@@ -291,10 +289,10 @@ const LATIN: [&str; 96] = [
     "uuml", "yacute", "thorn", "yuml",
 ];
 
-/// No name in these lists is longer.
+/// The length of the longest name in these lists.
 const LONGEST_NAME: usize = 16;
 
-/// A named reference of HTML behind its `&`.
+/// A named HTML reference after its `&`.
 fn named(text: &[u8]) -> Option<(Meant, usize)> {
     let mut within = text.iter().take(LONGEST_NAME + 1);
     let end = within.position(|byte| *byte == b';')?;

@@ -1,4 +1,4 @@
-//! The forms in which values may be written, but for escapes, which are undone; and where in a text they are.
+//! The forms in which a value may be written, apart from escapes, and the search for them in a text.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -11,31 +11,31 @@ use base64::{
 use super::decoded;
 use crate::task::hexadecimal;
 
-/// What is shorter is a flag, not a secret, and cutting it out would garble every text.
+/// The shortest secret, in bytes. Shorter values are flags, and cutting them would garble every text.
 pub(super) const SHORTEST: usize = 4;
 
-/// Values that are longer than this together are found by checksums: what finds each form exactly takes some hundred
-/// times their length.
+/// Values with more bytes than this together are found by checksums. The exact search takes some hundred times
+/// their length in memory.
 pub(super) const MANY: usize = 16 * 1024;
 
-/// Lines of a value are looked for by themselves from this length on: shorter ones are punctuation.
+/// The shortest line of a value that is searched for on its own. Shorter lines are punctuation.
 const SHORTEST_LINE: usize = 8;
 
-/// Forms up to this length are found as a whole by checksums.
+/// The longest form that one checksum covers as a whole.
 const WHOLE: usize = 32;
 
-/// Of a longer form its beginning of this length is found, too: only that much of it may be in sight.
+/// The length of the beginning of a longer form that is found on its own, because a window may show no more of it.
 const BEGINNING: usize = 1024;
 
 pub(super) enum Forms {
     Few(AhoCorasick, Vec<Edges>),
-    /// In memory and time that grow with the length of the values alone: of each form only checksums are kept, of its
-    /// beginning and of its end, which together are all of it. More may be found than the values, since half of a form
-    /// is taken for the form. By the length of the pieces; their checksums are in order.
+    /// For many values. Memory and time grow only with the length of the values: of each form, only the checksums
+    /// of its beginning and its end are kept, which together cover it. Half of a form counts as the form, so too
+    /// much may be found. The keys are the lengths of the pieces; the checksums are sorted.
     Many(BTreeMap<usize, Vec<u64>>),
 }
 
-/// How many letters beside a form hold a part of the value, too.
+/// How many characters beside a form hold bits of the value too.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Edges {
     before: usize,
@@ -48,7 +48,7 @@ const BOTH: Edges = Edges {
 };
 
 impl Forms {
-    /// None where it cannot be built.
+    /// Builds the search; `None` if that fails.
     pub(super) fn of(values: &[String]) -> Option<Self> {
         let length: usize = values.iter().map(String::len).sum();
         if length > MANY {
@@ -77,7 +77,7 @@ impl Forms {
                 if form.len() <= WHOLE {
                     return keep(Some(form));
                 }
-                // At least a half of the form.
+                // A power of two, more than half of the form.
                 let length = 1 << form.len().ilog2();
                 keep(form.get(..length));
                 keep(form.get(form.len() - length..));
@@ -114,7 +114,7 @@ impl Forms {
     }
 }
 
-/// Adds a form, with the letters of base64 beside it that hold a part of the value.
+/// Adds a form, with the base64 characters beside it that hold bits of the value.
 fn add(text: &[u8], form: Range<usize>, edges: Edges, found: &mut Vec<Range<usize>>) {
     let of_base64 =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
@@ -130,8 +130,8 @@ fn add(text: &[u8], form: Range<usize>, edges: Edges, found: &mut Vec<Range<usiz
     }
 }
 
-/// Finds pieces of one length by their checksums. One pass: the sum of each stretch of the text is made from that of the
-/// one before.
+/// Finds pieces of one length by their checksums, in one pass: each checksum is computed from the one before it (a
+/// rolling hash).
 fn find_pieces(text: &[u8], length: usize, sums: &[u64], found: &mut Vec<Range<usize>>) {
     let Some((first, rest)) = text.split_at_checked(length) else {
         return;
@@ -151,7 +151,7 @@ fn find_pieces(text: &[u8], length: usize, sums: &[u64], found: &mut Vec<Range<u
     }
 }
 
-/// Shows each form of the value, one at a time: a large value is never held in all of them.
+/// Calls `show` with each form of the value in turn, so that a large value is never held in all forms at once.
 fn each(value: &str, mut show: impl FnMut(&[u8], Edges)) {
     let mut long = |form: &[u8], edges| {
         if form.len() >= SHORTEST {
@@ -164,7 +164,7 @@ fn each(value: &str, mut show: impl FnMut(&[u8], Edges)) {
     }
 }
 
-/// What is looked for of a value: itself, without blanks around it, and its lines.
+/// The parts of a value that are searched for: the value, the value without blanks around it, and its lines.
 fn words(value: &str) -> impl Iterator<Item = &str> {
     let trimmed = value.trim();
     let lines = trimmed.lines().map(str::trim);
@@ -173,7 +173,7 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
     whole.into_iter().chain([trimmed]).chain(lines)
 }
 
-/// As it is, with its own escapes undone, as a form of a page sends its blanks, and in hexadecimal.
+/// The plain forms: as written, decoded, with `+` for spaces as HTML forms send it, and in hexadecimal.
 fn plain(word: &str, show: &mut impl FnMut(&[u8], Edges)) {
     let edges = Edges::default();
     show(word.as_bytes(), edges);
@@ -191,8 +191,8 @@ fn plain(word: &str, show: &mut impl FnMut(&[u8], Edges)) {
     show(digits.as_bytes(), edges);
 }
 
-/// In base64, wherever the value stands in what was encoded: the letters that depend on nothing else, and
-/// beside them one at each side that holds the rest of its bits.
+/// The base64 forms, for each position of the value in the encoded bytes: the characters that depend only on the
+/// value, and at each side the one that also holds bits of the value.
 fn base64(word: &[u8], show: &mut impl FnMut(&[u8], Edges)) {
     for before in 0..3 {
         let mut bytes = vec![0; before];
@@ -215,10 +215,10 @@ fn base64(word: &[u8], show: &mut impl FnMut(&[u8], Edges)) {
     }
 }
 
-/// Sums are numbers below it, so that few pieces have the same one.
+/// The modulus of the checksums. It is large, so few pieces have the same checksum.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// Any number of that size does.
+/// The base of the checksums; any large number works.
 const BASE: u64 = 0x009e_3779_b97f_4a7c;
 
 fn sum(piece: &[u8]) -> u64 {
@@ -226,7 +226,7 @@ fn sum(piece: &[u8]) -> u64 {
     piece.iter().fold(0, next)
 }
 
-/// Never 0: a piece and the same one with zeros before it differ.
+/// Never 0, so that leading zero bytes change the checksum.
 fn digit(byte: u8) -> u64 {
     u64::from(byte) + 1
 }

@@ -1,5 +1,5 @@
-//! What of a link is a secret: the user information before the host, and the values of parameters that
-//! grant access. Links are found in any text, also in JSON, in HTML, and inside other links.
+//! Finds the secrets in links: the user information before the host, and the values of parameters that grant
+//! access. Links are found in any text, also in JSON, in HTML and inside other links.
 
 use std::{borrow::Cow, mem, ops::Range};
 
@@ -9,8 +9,8 @@ use url::{Url, form_urlencoded};
 
 use super::{CUT, decoded, object, table, without};
 
-/// The text with `user:password@` and the values of parameters that grant access replaced by `***`;
-/// borrowed where there is nothing to cut. Applying it twice changes nothing more.
+/// The text with `***` for `user:password` before a host and for the values of parameters that grant access;
+/// borrowed if there are none. A second application changes nothing.
 pub fn redact_presigned(text: &str) -> Cow<'_, str> {
     let cuts = cuts(text);
     if cuts.is_empty() {
@@ -44,13 +44,13 @@ pub fn redact_value(value: &mut Value) {
     }
 }
 
-/// Whether something stood in the text that was cut.
+/// Whether something was cut from the text already.
 pub fn was_redacted(text: &str) -> bool {
     text.contains(CUT) && cuts(text).into_iter().any(|cut| text.get(cut) == Some(CUT))
 }
 
-/// The link without its signature: a link that was signed anew leads to the same object. A text that is no
-/// link as a whole, or that is not signed, stays as it is.
+/// The link without its signature, because a link with a new signature leads to the same object. A text that is
+/// not one signed link is returned unchanged.
 pub fn unsigned(text: &str) -> Cow<'_, str> {
     if !is_link(text) {
         return Cow::Borrowed(text);
@@ -83,12 +83,12 @@ pub fn unsigned(text: &str) -> Cow<'_, str> {
     Cow::Owned(link)
 }
 
-/// The URL without user name, password, fragment and parameters that grant access. What remains keeps its
+/// The URL without user name, password, fragment and parameters that grant access. The other parameters keep their
 /// order.
 pub fn presentable(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_fragment(None);
-    // Neither can fail for a URL with a host; one without a host has no user name either.
+    // These fail only for a URL without a host, and such a URL has no user name.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     let grants = |pair: &str| {
@@ -97,13 +97,13 @@ pub fn presentable(url: &Url) -> String {
             .next()
             .is_some_and(|(name, _)| table::grants_access(&name))
     };
-    // Cut as text, not encoded anew: the rest of the query stays byte for byte what it was.
+    // The query is cut as text and not encoded again, so the rest of it stays the same byte for byte.
     let query = url.query().unwrap_or_default().split('&');
     let kept: Vec<&str> = query
         .filter(|pair| !pair.is_empty() && !grants(pair))
         .collect();
     shown.set_query((!kept.is_empty()).then(|| kept.join("&")).as_deref());
-    // A parameter may hold another link.
+    // A parameter may contain another link.
     redact_presigned(shown.as_str()).into_owned()
 }
 
@@ -124,9 +124,9 @@ fn name(pair: &str) -> String {
     decoded.to_ascii_lowercase()
 }
 
-/// Where something is to be cut, in order, overlaps joined.
+/// The ranges to cut, in order, with overlapping ranges joined.
 fn cuts(text: &str) -> Vec<Range<usize>> {
-    // A user name has a colon before it; the equals sign of a parameter may be escaped.
+    // User information follows a colon. The `=` of a parameter may be escaped.
     let may_hold = |byte: &u8| matches!(byte, b':' | b'=' | b'%' | b'\\' | b'&');
     if !text.as_bytes().iter().any(may_hold) {
         return Vec::new();
@@ -137,11 +137,11 @@ fn cuts(text: &str) -> Vec<Range<usize>> {
     })
 }
 
-/// What stands before the `@` of a link, or is plainly a password although no host follows.
+/// Finds what is before the `@` of a link, and what is clearly a password although no host follows.
 fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
     let mut from = 0;
     let mut quotes = Quotes::of(text);
-    // Between a link that has no host behind it and this place there is no `@`.
+    // There is no `@` between a link without a host and this place.
     let mut hostless = 0;
     while let Some(at) = position(text, from, |byte| byte == b':') {
         from = at + 1;
@@ -159,7 +159,7 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
         let of_path = |byte| is_slash(byte) || matches!(byte, b'?' | b'#');
         let end = place(text, start, |at, byte| of_path(byte) || ends(at, byte));
         let authority = text.get(start..end).unwrap_or_default();
-        // Its last colon may begin another link.
+        // The last colon of the authority may start another link.
         from = end - usize::from(authority.ends_with(b":"));
         if let Some(length) = authority.iter().rposition(|byte| *byte == b'@') {
             let user = authority.get(..length).unwrap_or_default();
@@ -172,8 +172,8 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
         let Some(behind) = behind_colon(authority).filter(|_| is_link) else {
             continue;
         };
-        // A password with a blank, a slash or the like in it has its host behind it. The digits of a port
-        // are a password only if the host is in the same word, and not behind the path of a web address.
+        // A password may contain a blank or a slash; then its host follows. Digits may be a port: they count as a
+        // password only if a host follows in the same word, and not after the path of a web address.
         let port = is_port(behind);
         if port && lead == Lead::Web && text.get(end).copied().is_some_and(is_slash) {
             continue;
@@ -198,15 +198,15 @@ fn user_information(text: &[u8], cuts: &mut Vec<Range<usize>>) {
     }
 }
 
-/// How much a colon and the slashes behind it look like the beginning of a link.
+/// How much a colon and the slashes after it look like the start of a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lead {
     Link,
-    /// One whose host stands before its first slash, whatever follows.
+    /// A link whose host always ends at the next slash.
     Web,
-    /// `https:user@host`, which browsers and libraries take for a link.
+    /// `https:user@host`, which browsers and libraries accept as a link.
     Lax,
-    /// `a:/b`: a link only with a user name and a password.
+    /// `a:/b`: a link only if it has a user name and a password.
     Doubtful,
 }
 
@@ -214,7 +214,7 @@ impl Lead {
     fn of(before: &[u8], slashes: usize) -> Option<Self> {
         let of_name =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-        // Longer than any of the names below.
+        // One more than the length of the longest name below.
         let name = before.iter().rev().take(6).take_while(|byte| of_name(byte));
         let name = before.len() - name.count();
         let name = before.get(name..).unwrap_or_default();
@@ -231,7 +231,7 @@ impl Lead {
     }
 }
 
-/// What stands behind the colon of an authority without `@`, if anything does.
+/// The text after the colon of an authority without `@`, if there is any.
 fn behind_colon(authority: &[u8]) -> Option<&[u8]> {
     if authority.first() == Some(&b'[') {
         return None;
@@ -240,7 +240,7 @@ fn behind_colon(authority: &[u8]) -> Option<&[u8]> {
     authority.get(colon + 1..).filter(|rest| !rest.is_empty())
 }
 
-/// Whether it is a number, perhaps with punctuation of the sentence behind it.
+/// Whether it is a number, possibly with punctuation of the sentence after it.
 fn is_port(behind: &[u8]) -> bool {
     let word = behind
         .iter()
@@ -249,8 +249,8 @@ fn is_port(behind: &[u8]) -> bool {
     !word.is_empty() && word.iter().all(u8::is_ascii_digit)
 }
 
-/// The value after each `=` that a name of the table stands before. One pass: what lies inside a value is
-/// not looked at again.
+/// Finds the value after each `=` that follows a name of the table, in one pass: the inside of a value is not
+/// searched again.
 fn secret_values(text: &[u8], cuts: &mut Vec<Range<usize>>) {
     let mut from = 0;
     let mut quotes = Quotes::of(text);
@@ -265,10 +265,10 @@ fn secret_values(text: &[u8], cuts: &mut Vec<Range<usize>>) {
     }
 }
 
-/// No name of a parameter is longer.
+/// The length of the longest parameter name.
 const LONGEST_NAME: usize = 64;
 
-/// Whether `before` ends in a name of the table with the start of a parameter before it.
+/// Whether `before` ends in a name of the table that starts a parameter.
 fn names_secret(before: &[u8]) -> bool {
     let begins = |byte: u8| matches!(byte, b'?' | b'&' | b';' | b'#');
     let of_name =
@@ -287,9 +287,9 @@ fn names_secret(before: &[u8]) -> bool {
     lead.last().copied().is_some_and(begins) && parts.any(table::grants_access)
 }
 
-/// A value ends at the next parameter or where the link must; a `\/` of JSON is inside it.
+/// The end of a value: the next parameter, or the end of the link. A `\/` of JSON does not end it.
 fn value_end(text: &[u8], start: usize, quotes: &Quotes<'_>) -> usize {
-    // What was cut before has its end: the full stop behind it is of the sentence that quotes the link.
+    // A value that was cut before ends after the `***`: a full stop there belongs to the sentence.
     let rest = text.get(start..).unwrap_or_default();
     if let Some(rest) = rest.strip_prefix(CUT.as_bytes())
         && rest
@@ -321,7 +321,7 @@ fn is_slash(byte: u8) -> bool {
     matches!(byte, b'/' | b'\\')
 }
 
-/// Bytes that no link in a text should hold unencoded.
+/// Bytes that a link in a text should contain only encoded.
 fn ends_link(byte: u8) -> bool {
     is_blank(byte) || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`')
 }
@@ -335,7 +335,7 @@ fn position(text: &[u8], from: usize, is: impl Fn(u8) -> bool) -> Option<usize> 
     Some(from + found)
 }
 
-/// The first place from there on of which this holds, or the end.
+/// The first place from `from` on that fulfils the condition, or the end.
 fn place(text: &[u8], from: usize, is: impl Fn(usize, u8) -> bool) -> usize {
     let rest = text.get(from..).unwrap_or_default().iter().copied();
     let mut places = rest.enumerate().map(|(at, byte)| (from + at, byte));
@@ -343,22 +343,22 @@ fn place(text: &[u8], from: usize, is: impl Fn(usize, u8) -> bool) -> usize {
     found.map_or(text.len(), |(at, _)| at)
 }
 
-/// More are not counted: each level of JSON in JSON doubles them.
+/// The most backslashes that are counted. Each level of JSON in JSON doubles them.
 const MOST_BACKSLASHES: usize = 64;
 
-/// The quotation marks that are open at a place of a text. Passwords and tokens may hold such marks: one ends a link only
-/// if one like it stands before the link. When in doubt more is cut.
+/// The quotation marks that are open at a place of a text. Passwords and tokens may contain such marks, so a mark
+/// ends a link only if its opening mark is before the link. In doubt, more is cut.
 struct Quotes<'t> {
     text: &'t [u8],
-    /// How far the text was read, and the backslashes right before that place.
+    /// How far the text was read, and the number of backslashes directly before that place.
     read: usize,
     backslashes: usize,
     in_word: Option<Mark>,
-    /// The last `"` in this line: prose has apostrophes, but hardly a single `"`.
+    /// The last `"` in this line. Prose has apostrophes, but hardly ever a single `"`.
     in_line: Option<Mark>,
 }
 
-/// The byte that closes it, and how many backslashes stand before it: JSON in JSON has `\"`.
+/// The byte that closes the mark, and the number of backslashes before it: JSON in JSON has `\"`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark {
     close: u8,
@@ -369,7 +369,7 @@ impl<'t> Quotes<'t> {
     fn of(text: &'t [u8]) -> Self {
         Self {
             text,
-            // No mark ends a link that is all of the text.
+            // If the whole text is a link, no mark ends it.
             read: if is_all_link(text) { text.len() } else { 0 },
             backslashes: 0,
             in_word: None,
@@ -377,7 +377,7 @@ impl<'t> Quotes<'t> {
         }
     }
 
-    /// Reads on, to right before that place.
+    /// Continues reading up to that place.
     fn read_to(&mut self, place: usize) {
         let unread = self.text.get(self.read..place).unwrap_or_default();
         for byte in unread {
@@ -404,7 +404,7 @@ impl<'t> Quotes<'t> {
         self.read = self.read.max(place);
     }
 
-    /// Whether the byte at that place, further on, closes an open mark.
+    /// Whether the byte at a later place closes an open mark.
     fn close_at(&self, place: usize, byte: u8) -> bool {
         if !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>') {
             return false;

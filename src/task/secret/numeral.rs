@@ -1,10 +1,11 @@
-//! Numbers by their value: `4821`, `4821.0` and `4.821e+03` are one.
+//! Compares numbers by their value: `4821`, `4821.0` and `4.821e+03` are equal.
 
 use std::ops::Range;
 
 use super::forms::SHORTEST;
 
-/// A decimal number without its sign: its digits without zeros at either end, and the power of ten of the last.
+/// A decimal number without its sign: its digits without leading and trailing zeros, and the power of ten of the
+/// last.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Numeral {
     digits: String,
@@ -12,7 +13,7 @@ pub(super) struct Numeral {
 }
 
 impl Numeral {
-    /// The number that a whole text is; none if it is zero or no number.
+    /// Reads a whole text as a number; `None` if it is zero or not a number.
     pub(super) fn read(text: &str) -> Option<Self> {
         let text = text.trim().trim_start_matches(['-', '+']);
         let (decimal, power) = match text.split_once(['e', 'E']) {
@@ -34,13 +35,14 @@ impl Numeral {
         })
     }
 
-    /// Whether one tells the other: it has the same value or, if there are enough of them, the same digits.
+    /// Whether one number reveals the other: they have the same value or, if these are long enough, the same
+    /// digits.
     pub(super) fn tells(&self, other: &Self) -> bool {
         self.digits == other.digits && (self.power == other.power || self.digits.len() >= SHORTEST)
     }
 }
 
-/// Where numbers with an exponent stand in a text.
+/// The numbers with an exponent in a text, with their ranges.
 pub(super) fn with_exponent(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Numeral)> {
     let is_part = |byte: &u8| byte.is_ascii_digit() || b".eE+-".contains(byte);
     let runs = text.chunk_by(move |a, b| is_part(a) == is_part(b));

@@ -1,15 +1,15 @@
-//! The one table of parameters in links that grant access.
+//! The table of the parameters in links that grant access.
 //!
-//! Two questions are answered by it. Which part of a link is its signature decides whether two requests are
-//! the same, so it is answered exactly. What may be shown is answered more carefully.
+//! The table has two uses. Request hashes leave out the signature of a link, so [`signature`] is exact. Output
+//! hides what may grant access, so [`grants_access`] covers more.
 
-/// A way in which links are signed. Names in lower case.
+/// A way to sign links. All names are in lower case.
 pub(super) struct Scheme {
-    /// A link that has all of these in its query is signed so,
+    /// A link whose query has all of these is signed in this way.
     marks: &'static [&'static str],
-    /// and these are then parts of its signature, which are never shown, in whatever link they stand;
+    /// Parts of the signature that are never shown in any link.
     access: &'static [&'static str],
-    /// and so are these, which say what the signature is for, and are ordinary words in other links.
+    /// Parts of the signature that state its terms. In other links they are ordinary words.
     terms: &'static [&'static str],
 }
 
@@ -112,7 +112,7 @@ const SCHEMES: [Scheme; 9] = [
     },
 ];
 
-/// Names that grant access by themselves. Of these and of the lists below, `-` and `_` are left out.
+/// Names that grant access by themselves. In this list and those below, `-` and `_` are left out.
 const CREDENTIALS: [&str; 42] = [
     "accesskeyid",
     "appsecretproof",
@@ -158,7 +158,7 @@ const CREDENTIALS: [&str; 42] = [
     "upt",
 ];
 
-/// Names that end so do.
+/// Names with these endings grant access.
 const ENDINGS: [&str; 20] = [
     "accesskey",
     "accountkey",
@@ -182,10 +182,10 @@ const ENDINGS: [&str; 20] = [
     "signingkey",
 ];
 
-/// So do those that end so,
+/// Names with this ending grant access too, except those of `NO_TOKENS`.
 const TOKEN: &str = "token";
 
-/// unless they end so: they count, or name a page.
+/// Endings of names that count tokens or name a page.
 const NO_TOKENS: [&str; 6] = [
     "continuationtoken",
     "cursortoken",
@@ -195,10 +195,10 @@ const NO_TOKENS: [&str; 6] = [
     "synctoken",
 ];
 
-/// Names that begin so belong to a signature.
+/// Names with these beginnings belong to a signature.
 const FAMILIES: [&str; 6] = ["xamz", "xcos", "xgoog", "xobs", "xoss", "xtos"];
 
-/// The parameters that are the signature of a link which has all of these names, in lower case.
+/// The parameters that form the signature of a link with these parameter names, in lower case.
 pub(super) fn signature(names: &[String]) -> Vec<&'static str> {
     let has = |mark: &&str| names.iter().any(|name| name == mark);
     SCHEMES
@@ -209,7 +209,7 @@ pub(super) fn signature(names: &[String]) -> Vec<&'static str> {
         .collect()
 }
 
-/// Whether the value of a parameter of that name is never shown. Case, `-` and `_` do not matter.
+/// Whether the value of a parameter with that name is never shown. Case, `-` and `_` are ignored.
 pub(super) fn grants_access(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['-', '_'], "");
     let ends = |ending: &&str| name.ends_with(*ending);

@@ -1,4 +1,4 @@
-//! Values that were handed on to a server, cut out of what it says.
+//! Cuts values that were passed on to a server from the server's output.
 
 use std::{
     fmt, iter,
@@ -15,14 +15,14 @@ use super::{
     object, redact_presigned, without,
 };
 
-/// A number that holds so many digits of a value does not do so by chance.
+/// A number that contains this many digits of a value does not contain them by chance.
 const LONG_NUMBER: usize = 8;
 
-/// Written with escapes, a byte takes at most so many: `\\\\u0022` and `%255Cu0022` are the longest of
-/// those that are met.
+/// The most bytes that one byte takes when it is escaped. `\\\\u0022` and `%255Cu0022` are the longest escapes in
+/// use.
 const ESCAPED: usize = 12;
 
-/// The values to cut. Nothing is built while there are none, and all copies share what is built.
+/// The values to cut. The search is built only if there are values, and all copies share it.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Option<Arc<Known>>);
 
@@ -34,9 +34,8 @@ impl PartialEq for Secrets {
 
 struct Known {
     values: Vec<String>,
-    /// Those that are numbers.
     numbers: Vec<Numeral>,
-    /// None where it could not be built: then nothing is shown.
+    /// The search; `None` if it could not be built. Then nothing is shown.
     forms: OnceLock<Option<Forms>>,
 }
 
@@ -61,7 +60,7 @@ impl Secrets {
         Self((!known.values.is_empty()).then(|| Arc::new(known)))
     }
 
-    /// Those of several calls: what one is given, another may be told.
+    /// The secrets of several calls together, because one tool may get what another tool returned.
     pub(crate) fn all(of: impl IntoIterator<Item = Self>) -> Self {
         let of: Vec<Self> = of.into_iter().filter(|each| !each.is_empty()).collect();
         match of.as_slice() {
@@ -82,8 +81,8 @@ impl Secrets {
         self.0.as_ref().map_or(&[], |known| &known.values)
     }
 
-    /// How far a window must overlap to see as much of each as is needed to find it, however it is
-    /// written: all of it, and of a long one its beginning.
+    /// How far windows of a text must overlap, in bytes, so that every value is found in any spelling: the longest
+    /// value, or the beginning of a very long one, with all bytes escaped.
     pub(crate) fn longest(&self) -> usize {
         let lengths = self.values().iter().map(String::len);
         lengths.max().unwrap_or(0).min(MANY) * ESCAPED
@@ -96,13 +95,13 @@ impl Secrets {
         without(text.as_bytes(), self.found(text.as_bytes()))
     }
 
-    /// The text without them, and without what grants access in links: what people may be shown.
+    /// The text for people: without the values, and without what grants access in links.
     pub(crate) fn shown(&self, text: &str) -> String {
         redact_presigned(&self.cut(text)).into_owned()
     }
 
-    /// The bytes of `window` as text, lossy, without them: also without one that reaches into the window,
-    /// or out of it.
+    /// The bytes of `window` as lossy text without the values, also without a value that is partly outside the
+    /// window.
     pub(crate) fn cut_within(&self, bytes: &[u8], window: Range<usize>) -> String {
         let end = window.end.min(bytes.len());
         let start = window.start.min(end);
@@ -112,7 +111,7 @@ impl Secrets {
         without(bytes.get(start..end).unwrap_or_default(), inside)
     }
 
-    /// The same in every text of a JSON value, names included; and numbers that tell one of them.
+    /// Cuts the values from every text of a JSON value, names included, and replaces numbers that reveal a value.
     pub(crate) fn cut_value(&self, value: Value) -> Value {
         if self.is_empty() {
             return value;
@@ -130,8 +129,8 @@ impl Secrets {
         }
     }
 
-    /// Whether a number is one of them, whatever its sign, its point and its exponent are, or holds a long
-    /// one. That it holds a short one says nothing: a port stands in many numbers.
+    /// Whether a number has the digits of a value, whatever its sign, point and exponent are, or contains a long
+    /// value. A short value, such as a port, occurs in many numbers by chance.
     fn stand_in(&self, number: &Number) -> bool {
         let text = number.to_string();
         let text = text.trim_start_matches('-');
@@ -151,13 +150,13 @@ impl Secrets {
         })
     }
 
-    /// Whether a number is one of them in another spelling.
+    /// Whether a number is a value in another spelling.
     fn tell(&self, number: &Numeral) -> bool {
         let numbers = self.0.as_ref().map_or(&[][..], |known| &known.numbers);
         numbers.iter().any(|known| known.tells(number))
     }
 
-    /// Where they stand, in order, overlaps joined.
+    /// The ranges of the values in the text, in order, with overlapping ranges joined.
     fn found(&self, text: &[u8]) -> Vec<Range<usize>> {
         let Some(known) = &self.0 else {
             return Vec::new();

@@ -1,14 +1,14 @@
-//! Small pieces of HTML. What others wrote stays text, whatever it looks like.
+//! Small pieces of HTML. Foreign text is always escaped.
 
 use serde_json::Value;
 
 use super::super::size;
 use crate::task::visible_lines;
 
-/// Of a text so many bytes are shown.
+/// The longest text that is shown, in bytes.
 const TEXT: usize = 200_000;
 
-/// A text of others as HTML: it can be no tag, no attribute's end, and turns no direction of writing.
+/// Escapes foreign text, so that it contains no tag, ends no attribute and changes no direction of writing.
 pub(super) fn escaped(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let text = visible_lines(&text);
@@ -40,7 +40,6 @@ pub(super) fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// A longer text.
 pub(super) fn block(text: &str) -> String {
     let end = text
         .char_indices()
