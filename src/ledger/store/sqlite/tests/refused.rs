@@ -68,7 +68,7 @@ fn a_ledger_of_a_later_program_is_read_and_not_written() {
     let versions = "has schema version 3, and this program knows 2:";
     assert!(error.to_string().contains(versions), "{error}");
     assert_eq!(count(&path), 3);
-    let flaw = super::super::migrate::flaw(&by_hand(&path)).unwrap();
+    let flaw = migrate::flaw(&by_hand(&path)).unwrap();
     assert!(flaw.unwrap().contains("schema version 3"));
 }
 
