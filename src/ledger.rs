@@ -44,7 +44,7 @@ pub(crate) use prune::Wish as PruneWish;
 pub(crate) use reading::{How, Most, Open, Page, Reading, Step, Whole};
 pub(crate) use record::{Effects, Made, Row, RowOutcome, RowState, SeenInput};
 pub(crate) use request::{Asked, AskedStep, Signatures};
-pub(crate) use signature::{KeyError, PublicKey, read_signers};
+pub(crate) use signature::{KeyError, public_file, public_half, read_signers};
 pub(crate) use store::Wish;
 pub(crate) use validity::{World, holds_cut_link};
 pub(crate) use verify::{Broken, HeadSays, Signers, Verdict};

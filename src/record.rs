@@ -29,7 +29,7 @@ pub(crate) use evidence::{verify, vouched};
 pub(crate) use exhibit::{Exhibit, Room, Shown, exhibit};
 pub(crate) use replay::{Comparison, Ran, Repeated, repeat};
 
-use crate::ledger::{AnchorError, KeyError, LedgerError, Place, RecordError};
+use crate::ledger::{AnchorError, KeyError, LedgerError, Place, RecordError, public_file};
 
 /// The places of a project.
 #[derive(Debug, Clone)]
@@ -93,7 +93,9 @@ impl Project {
     fn own_files_by(&self, rule: &LedgerRule) -> Vec<Utf8PathBuf> {
         let mut own = Place::kept_in(&self.state_dir);
         own.push(self.state_dir.clone());
-        own.extend(self.sign_key(rule));
+        if let Some(key) = self.sign_key(rule) {
+            own.extend([public_file(&key), key]);
+        }
         if let Ok(place) = self.place(rule) {
             own.extend(place.files());
         }

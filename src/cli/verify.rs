@@ -28,7 +28,7 @@ pub(super) struct VerifyArgs {
     #[arg(long, conflicts_with = "json")]
     anchor_out: bool,
     /// An allowed-signers file (man ssh-keygen) or a public key. The head must be signed by one of these keys
-    /// [default: `SIGN_KEY.pub`, if the catalog has `[ledger] sign_key`]
+    /// [default: the public half of `[ledger] sign_key`, if the catalog has one]
     #[arg(long, value_name = "FILE")]
     signers: Option<Utf8PathBuf>,
     /// Print one JSON document instead of text

@@ -8,7 +8,7 @@ use super::{
     begin::lock_of,
     chain::{self, Body, Change, Stamp, instant},
     naming::{CANDIDATES, Name, RecordError, Told, find, only},
-    past::{FEW, Past, linked},
+    past::{FEW, Past, linked, opened},
     record::{Claim, ClaimState, Effects, Event, Head, Link, Row, Seq},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -94,7 +94,7 @@ impl Ledger<'_> {
         note: Option<&str>,
     ) -> Result<Revoked, RecordError> {
         let (revoked, head) = self.decide(note, |tx, person| {
-            let row = find(tx, name)?;
+            let row = sealed(tx, name)?;
             if let Some(by) = revoked_by(tx, &row)? {
                 return Err(RecordError::RevokedBefore { row: row.id, by });
             }
@@ -136,7 +136,7 @@ impl Ledger<'_> {
         note: Option<&str>,
     ) -> Result<Reviewed, RecordError> {
         let (reviewed, head) = self.decide(note, |tx, person| {
-            let row = find(tx, name)?;
+            let row = sealed(tx, name)?;
             let reason = match review {
                 Review::Accept => "accepted",
                 Review::Reject => "rejected",
@@ -181,7 +181,7 @@ impl Ledger<'_> {
             if linked(tx, &found.claim)?.as_ref() != Some(&found.claim) {
                 return Err(RecordError::Settled { operation });
             }
-            tx.drop_claim(&found.claim.key, Some(found.claim.seq))?;
+            tx.drop_claim(&found.claim.key, None)?;
             let stamp = person.stamp(&operation, &found.case.session_id);
             if let Some(answer) = &answer {
                 let row = vouched(&found, answer, person.at);
@@ -260,6 +260,17 @@ impl<'a> Person<'a> {
     }
 }
 
+/// The answer of that name. Its columns led to it, so its link must seal it.
+fn sealed(tx: &mut Tx<'_>, name: Name<'_>) -> Result<Row, RecordError> {
+    let row = find(tx, name)?;
+    let id = row.id.clone();
+    if row.seq.is_none() {
+        return Err(RecordError::History(id));
+    }
+    let believed = Past::default().first_believed(tx, vec![row])?;
+    believed.ok_or(RecordError::Unsealed { row: id })
+}
+
 fn revoked_by(tx: &mut Tx<'_>, row: &Row) -> Result<Option<Seq>, StoreError> {
     let by = match row.revoked_by {
         Some(by) => tx.link(by)?,
@@ -306,19 +317,19 @@ fn about(
 
 /// The open claim of the operation whose id begins with `name`.
 fn open(tx: &mut Tx<'_>, name: &str, actor: &str) -> Result<Found, RecordError> {
-    let mut claims = tx.claims()?;
-    claims.retain(|claim| claim.operation_id.starts_with(name));
+    let mut claims = opened(tx)?;
+    claims.retain(|_, claim| claim.operation_id.starts_with(name));
     // Ended operations count, too: a shown short id is unique among all ids.
-    let open = claims.iter().map(|claim| claim.operation_id.clone());
+    let open = claims.values().map(|claim| claim.operation_id.clone());
     let mut operations: Vec<String> = open.collect();
     if !name.is_empty() {
         let ended = tx.rows(&Which::operation(name), CANDIDATES)?;
         operations.extend(ended.into_iter().map(|row| row.operation_id));
     }
     let operation = only(name, None, operations, Clone::clone)?;
-    // The links say whether it is open.
-    let claim = claims.iter().find(|claim| claim.operation_id == operation);
-    let claim = claim.map(|claim| linked(tx, claim)).transpose()?.flatten();
+    let claim = claims
+        .into_values()
+        .find(|claim| claim.operation_id == operation);
     // An operation's own rows come first.
     let mut rows = tx.rows(&Which::operation(&operation), FEW)?;
     rows.retain(|row| row.operation_id == operation);

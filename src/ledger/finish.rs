@@ -12,7 +12,7 @@ use super::{
     Ledger,
     begin::stamp,
     chain::{self, Body, Change, Stamp},
-    past::{Past, claim_key, open, settle},
+    past::{Past, claim_key, linked, open, settle},
     record::{Claim, ClaimKey, ClaimState, Effects, Event, Head, Row, RowState, Seq},
     row::{self, Beside},
     store::{Durability, StoreError, Tx, Which, read, write},
@@ -111,11 +111,14 @@ impl Ledger<'_> {
         &mut self,
         operation_id: &str,
     ) -> Result<Option<Claim>, LedgerError> {
-        let claims = read(&mut *self.store, Tx::claims)?;
-        let left = |claim: &Claim| {
+        let left = read(&mut *self.store, |tx| {
+            let mut claims = tx.claims()?.into_iter();
+            let claim = claims.find(|claim| claim.operation_id == operation_id);
+            claim.map_or(Ok(None), |claim| linked(tx, &claim))
+        })?;
+        Ok(left.filter(|claim| {
             claim.operation_id == operation_id && claim.state == ClaimState::Unknown
-        };
-        Ok(claims.into_iter().find(left))
+        }))
     }
 
     /// Takes over the claim of an operation with an unknown outcome, of which the caller has evidence. The caller

@@ -50,6 +50,9 @@ pub(super) struct Look<'t, 'd, 'a> {
     pub(super) stamp: chain::Stamp<'t>,
 }
 
+/// The number of answers that a session can have.
+const MOST_STEPS: u64 = 1 << 30;
+
 /// The result of the transaction, or the reason to perform the request. Without a reason, there is no old answer.
 type Decided = ControlFlow<Step, Option<Why>>;
 
@@ -291,13 +294,17 @@ impl Look<'_, '_, '_> {
 
     /// Claims the request, unless another run has it. Without a reason, there is no old answer.
     fn claim(&mut self, why: Option<Why>) -> Result<Step, LedgerError> {
+        // Another program can add a row that leaves no number for the answer. Then the call must not begin.
+        if self.tx.next_step(self.ask.who.session_id)? > MOST_STEPS {
+            return Err(self.no_session("has a row whose step number is too large"));
+        }
         let key = claim_key(self.ask, &self.hashes.request_hash);
         let Some(theirs) = self.past.holder(self.tx, &key)? else {
             let turn = self.turn(why)?;
             return Ok(Step::Run(self.put(key, None, None, turn)?));
         };
         if self.tx.claim(&key)?.as_ref() != Some(&theirs) {
-            self.tx.put_claim(&theirs)?;
+            self.tx.restore_claim(&theirs)?;
         }
         let operation = theirs.operation_id.clone();
         match (theirs.state, theirs.effects) {

@@ -64,6 +64,10 @@ pub(crate) enum RecordError {
     },
     #[error("{0} is of before oneact: it is never reused, and no link can be about it")]
     History(String),
+    #[error(
+        "the row {row} was changed: its link does not seal it. Nothing was decided; see `oneact verify`"
+    )]
+    Unsealed { row: String },
     #[error("{row} was taken back before, by link {by}")]
     RevokedBefore { row: String, by: Seq },
     #[error("operation {operation} is at work: nothing is to be decided before it ends")]

@@ -221,6 +221,27 @@ pub(super) fn open(
     Ok(Past::from(tx, links)?.opened.remove(&seq))
 }
 
+/// All open claims, by the links alone. A row of `claims` that was changed could lead to another operation.
+pub(super) fn opened(tx: &mut Tx<'_>) -> Result<Opened, StoreError> {
+    let mut opened = Opened::new();
+    let mut from = 0;
+    loop {
+        let links = tx.links(from, PAGE)?;
+        for link in &links {
+            if link.hash() != link.entry_hash {
+                return Err(tx.damaged(format!("link {} was changed", link.seq)));
+            }
+            if let Some(body) = link.body() {
+                follow(&mut opened, link, &body);
+            }
+        }
+        match links.last() {
+            Some(last) => from = last.seq + 1,
+            None => return Ok(opened),
+        }
+    }
+}
+
 /// Settles this run's claim and returns it; none if it was taken over.
 pub(super) fn settle(
     tx: &mut Tx<'_>,
@@ -295,6 +316,9 @@ fn delivery(named: &Value) -> String {
 
 /// The number of newest links that are examined before a once-only call.
 const NEWEST: Seq = 512;
+
+/// The number of links that are read at once.
+const PAGE: usize = 1024;
 
 /// The number of newest links that are read about a request that may be repeated. If all of them are failures, it
 /// is performed once more.

@@ -110,11 +110,15 @@ fn bytes(row: &Row) -> u64 {
 }
 
 /// The rows of that link and of later ones, with their ages. The time in a row is not used, because only the time in
-/// its link is covered by a hash. What is dated in the future has no age.
+/// its link is covered by a hash. A row that its link does not name has no age.
 fn aged(tx: &mut Tx<'_>, from: Seq, now: Timestamp) -> Result<Vec<(Row, Duration)>, StoreError> {
     let mut all = Vec::new();
     for row in tx.rows(&Which::since(from), ROWS)? {
         let link = row.seq.map(|seq| tx.link(seq)).transpose()?.flatten();
+        let link = link.filter(|link| {
+            let seal = link.body().and_then(|body| body.row);
+            seal.is_some_and(|seal| seal.id == row.id)
+        });
         let at = link.and_then(|link| link.at.parse::<Timestamp>().ok());
         let age = at.and_then(|at| Duration::try_from(now.duration_since(at)).ok());
         all.push((row, age.unwrap_or_default()));

@@ -93,6 +93,20 @@ pub(crate) fn read_signers(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> 
     Ok(keys)
 }
 
+/// The public half of a private key: from the private key, or from the file `.pub` beside it if the private key
+/// cannot be read.
+pub(crate) fn public_half(path: &Utf8Path) -> Result<Vec<PublicKey>, KeyError> {
+    match SigningKey::read(path) {
+        Ok(key) => Ok(vec![key.public()]),
+        Err(_) => read_signers(&public_file(path)),
+    }
+}
+
+/// The file of the public half of a private key.
+pub(crate) fn public_file(path: &Utf8Path) -> Utf8PathBuf {
+    Utf8PathBuf::from(format!("{path}.pub"))
+}
+
 /// The key of a line `[principals [namespaces="…"]] ssh-ed25519 BASE64 [comment]`. A line with other options does
 /// not count, because they are not checked.
 fn signer(line: &str) -> Option<PublicKey> {
@@ -137,16 +151,19 @@ impl SigningKey {
         pair.map(Self).map_err(|_| none())
     }
 
+    fn public(&self) -> PublicKey {
+        PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default())
+    }
+
     /// The armoured signature of a message: `-----BEGIN SSH SIGNATURE-----` and so on.
     pub(super) fn sign(&self, message: &str) -> String {
-        let public = PublicKey(self.0.public_key().as_ref().try_into().unwrap_or_default());
         let mut signature = Vec::new();
         put(&mut signature, KIND.as_bytes());
         put(&mut signature, self.0.sign(&to_be_signed(message)).as_ref());
         let mut blob = SIGNATURE_MAGIC.to_vec();
         blob.extend(SIGNATURE_VERSION.to_be_bytes());
         for part in [
-            &public.blob(),
+            &self.public().blob(),
             NAMESPACE.as_bytes(),
             b"",
             HASH.as_bytes(),

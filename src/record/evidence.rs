@@ -1,12 +1,12 @@
 //! Verifies the ledger, and makes the answer of an operation that a person vouches for.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use serde_json::{Value, json};
 
 use crate::{
     envelope::{Received, to_response},
     host::Host,
-    ledger::{Case, Ledger, PublicKey, Signers, Verdict, Wish, read_anchors, read_signers},
+    ledger::{Case, Ledger, Signers, Verdict, Wish, public_half, read_anchors, read_signers},
     task::{Effect, Failure, Fault, Outcome, Phase, State},
 };
 
@@ -22,22 +22,14 @@ pub(crate) fn verify<'h>(
     let anchors = anchors.map(read_anchors).transpose()?;
     let asked = signers.map(read_signers).transpose()?;
     let (mut ledger, key) = project.open(Wish::Read, host)?;
-    let own = || key.and_then(|key| public(&key));
-    let keys = asked.or_else(own);
+    let own = || key.map(|key| public_half(&key)).transpose();
+    let keys = asked.map_or_else(own, |asked| Ok(Some(asked)))?;
     let signers = match &keys {
         Some(keys) => Signers::Demanded(keys),
         None => Signers::Nobody,
     };
     let verdict = ledger.verify(anchors.unwrap_or_default(), signers)?;
     Ok((ledger, verdict))
-}
-
-/// The public key beside a private key.
-fn public(key: &Utf8Path) -> Option<Vec<PublicKey>> {
-    let path = Utf8PathBuf::from(format!("{key}.pub"));
-    read_signers(&path)
-        .inspect_err(|error| tracing::warn!("Signatures are not checked: {error}"))
-        .ok()
 }
 
 /// The answer of an operation that a person says has happened. Its result is not known.

@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use crate::{
     assets::{open_regular, print},
     ledger::Made,
-    task::{Links, Still, Uri},
+    task::{Content, Links, Sight, Still, Uri},
 };
 
 /// An output of a step.
@@ -31,7 +31,7 @@ pub(crate) enum Shown {
     Words(String),
     /// The file is larger than the room allows.
     TooLarge,
-    /// A kind that is not shown, or a file that cannot be read.
+    /// A kind that is not shown, a file that cannot be read, or a file that does not have the recorded content.
     Nothing,
 }
 
@@ -82,11 +82,23 @@ pub(crate) fn exhibit(made: &Made, root: &Utf8Path, room: &mut Room) -> Exhibit 
         };
     };
     let link = utf8_percent_encode(path.as_str(), NOT_IN_URL);
+    let shown = match &made.print.sight {
+        Sight::Content(content) if content.bytes > room.each => Shown::TooLarge,
+        Sight::Content(content) if has_content(&uri, root, content) => shown(file, room),
+        Sight::Content(_) | Sight::Absent | Sight::Unknown => Shown::Nothing,
+    };
     Exhibit {
         still,
-        shown: shown(file, room),
+        shown,
         link: Some(format!("file://{link}")),
     }
+}
+
+/// Whether a file has the recorded content. Another writer of a shared ledger can name any file of this user, with its
+/// size and its times. The hash of the content shows that the writer knew the content.
+fn has_content(uri: &Uri, root: &Utf8Path, content: &Content) -> bool {
+    let now = print::print(uri, root, Links::Refused, &|| true).sight;
+    matches!(now, Sight::Content(now) if now.blake3 == content.blake3)
 }
 
 fn shown(mut file: File, room: &mut Room) -> Shown {
@@ -159,7 +171,35 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Utf8PathBuf::try_from(dir.path().to_owned()).unwrap();
         std::fs::write(root.join(name), bytes).unwrap();
-        exhibit(&made(name), &root, &mut room)
+        let uri = Uri::parse(name).unwrap();
+        let print = print::print(&uri, &root, Links::Refused, &|| true);
+        let made = Made {
+            print,
+            ..made(name)
+        };
+        exhibit(&made, &root, &mut room)
+    }
+
+    #[test]
+    fn a_file_is_shown_only_with_the_content_that_was_recorded() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(dir.path()).unwrap();
+        std::fs::write(root.join("key"), "secret").unwrap();
+        let uri = Uri::parse("key").unwrap();
+        let print = print::print(&uri, root, Links::Refused, &|| true);
+        let Sight::Content(content) = print.sight else {
+            panic!("{print:?}")
+        };
+        let other = Content {
+            blake3: "00".repeat(32),
+            ..content
+        };
+        for sight in [Sight::Unknown, Sight::Absent, Sight::Content(other)] {
+            let mut made = made("key");
+            made.print.sight = sight;
+            let exhibit = exhibit(&made, root, &mut { ROOM });
+            assert!(matches!(exhibit.shown, Shown::Nothing), "{exhibit:?}");
+        }
     }
 
     fn made(uri: &str) -> Made {

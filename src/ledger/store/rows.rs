@@ -354,7 +354,7 @@ impl Tx<'_> {
         // follows the rows before it, except for numbers that are too large to be counts.
         self.number(
             [
-                "SELECT COALESCE((SELECT max(step_index) FROM agent_actions WHERE session_id = ?1 AND seq IS NOT NULL), \
+                "SELECT COALESCE((SELECT min(max(step_index), 1 << 40) FROM agent_actions WHERE session_id = ?1 AND seq IS NOT NULL), \
                   (SELECT max(step_index) FROM agent_actions \
                    WHERE session_id = ?1 AND step_index BETWEEN 0 AND 1073741823)) + 1",
                 "SELECT COALESCE((SELECT max(step_index) FROM public.agent_actions \

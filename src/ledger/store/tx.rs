@@ -255,6 +255,13 @@ impl<'a> Tx<'a> {
         self.db.run(&text, &values).map(drop)
     }
 
+    /// Writes a claim that was changed or removed. A row with its number may have another key.
+    pub(crate) fn restore_claim(&mut self, claim: &Claim) -> Result<(), StoreError> {
+        let text = format!("DELETE FROM {} WHERE seq = ?1", Claim::table(self.engine));
+        self.db.run(&text, &[claim.seq.into()])?;
+        self.put_claim(claim)
+    }
+
     /// Removes the claim of that key; with a number, only if it still has that number.
     pub(crate) fn drop_claim(
         &mut self,

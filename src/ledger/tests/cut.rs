@@ -7,10 +7,10 @@ use super::{
     *,
 };
 use crate::ledger::{
-    AnchorError, PublicKey, Signers,
+    AnchorError, Signers,
     anchor::Note,
     read_anchors, read_signers,
-    signature::SignatureError,
+    signature::{PublicKey, SignatureError},
     verify::{Damage, HeadSays, Whose},
 };
 

@@ -2,7 +2,7 @@
 //! where it leads to nothing, the call is refused (R-004-37, R-004-40).
 
 use super::{
-    believed::{asked_again, delivered_again},
+    believed::{asked_again, delivered_again, forged},
     tampering::{InFile, broken, other, record},
     *,
 };
@@ -172,4 +172,16 @@ fn links_that_an_added_index_still_has_are_missed_in_the_table() {
         "{:?}",
         asked_again(&file)
     );
+}
+
+#[test]
+fn a_row_that_leaves_no_number_for_the_answer_has_the_call_refused() {
+    let file = InFile::filled();
+    forged(&file, "seq = 1, step_index = 9223372036854775807");
+    let begun = begin(
+        &mut file.open(),
+        &other(once("op_9"), 9),
+        &Around::default(),
+    );
+    is_refused(begun, "step");
 }

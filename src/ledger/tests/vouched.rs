@@ -5,7 +5,7 @@ use super::{
     tampering::{InFile, other, record},
     *,
 };
-use crate::ledger::{Happened, Review};
+use crate::ledger::{Happened, RecordError, Review};
 
 #[test]
 fn a_row_that_somebody_added_is_not_what_a_person_vouches_for() {
@@ -58,4 +58,76 @@ fn an_answer_is_revoked_whatever_its_row_says() {
         drop(ledger);
         assert_eq!(said(asked_again(&file)), Ok(Why::Miss(Miss::Revoked)));
     }
+}
+
+#[test]
+fn a_changed_row_is_not_decided_about() {
+    let swap = "UPDATE agent_actions SET operation_id = CASE seq WHEN 3 THEN 'op_3' ELSE 'op_1' END WHERE seq IN (3, 7)";
+    for text in ["op_3", "op_1"] {
+        let file = InFile::filled();
+        file.change(swap);
+        let name = Name {
+            text,
+            session: None,
+            alone: Alone::Refused,
+        };
+        let mut ledger = file.open();
+        let revoked = ledger.revoke(name, Dependants::Listed, None);
+        let reviewed = ledger.review(name, Review::Reject, None);
+        for error in [revoked.unwrap_err(), reviewed.unwrap_err()] {
+            assert!(matches!(error, RecordError::Unsealed { .. }), "{error}");
+        }
+        drop(ledger);
+        let again = asked_again(&file);
+        assert!(!matches!(again, Ok(Begun::Run(_))), "{again:?}");
+    }
+}
+
+/// Two once-only calls whose owners died during the call.
+fn two_that_died() -> InFile {
+    let file = InFile::new();
+    for (operation, number) in [("op_1", 1), ("op_2", 2)] {
+        let ask = other(once(operation), number);
+        let mut ledger = file.open();
+        let running = running(begin(&mut ledger, &ask, &Around::default()));
+        ledger.dispatch(&ask, &running).unwrap();
+    }
+    file
+}
+
+#[test]
+fn a_changed_or_removed_claim_does_not_lead_a_person_to_another_operation() {
+    for change in [
+        "DELETE FROM claims WHERE operation_id = 'op_2';
+         UPDATE claims SET seq = (SELECT seq FROM ledger_events WHERE operation_id = 'op_2' AND event = 'reserved')",
+        "DELETE FROM claims",
+    ] {
+        let file = two_that_died();
+        file.change(change);
+        let resolved = file.open().resolve("op_1", Happened::No, None).unwrap();
+        assert_eq!(resolved.case.operation_id, "op_1");
+        let again = |operation, number| {
+            let ask = other(once(operation), number);
+            begin(&mut file.open(), &ask, &Around::default())
+        };
+        assert!(matches!(again("op_3", 1), Ok(Begun::Run(_))), "{change}");
+        let second = again("op_4", 2);
+        assert!(!matches!(second, Ok(Begun::Run(_))), "{change}: {second:?}");
+    }
+}
+
+#[test]
+fn a_claim_with_another_key_is_restored_from_the_links() {
+    let file = two_that_died();
+    file.change("UPDATE claims SET request_hash = 'x' WHERE operation_id = 'op_1'");
+    let ask = other(once("op_3"), 1);
+    for _ in 0..2 {
+        let begun = begin(&mut file.open(), &ask, &Around::default());
+        assert!(
+            matches!(begun, Err(LedgerError::Unknown { .. })),
+            "{begun:?}"
+        );
+    }
+    file.open().resolve("op_1", Happened::No, None).unwrap();
+    assert_eq!(file.verdict().broken, None);
 }

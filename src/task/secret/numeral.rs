@@ -42,18 +42,28 @@ impl Numeral {
     }
 }
 
-/// The numbers with an exponent in a text, with their ranges.
+/// The numbers with an exponent in a text, with their ranges. Anything can stand beside them: `v6e+09`, `1-6e+09`.
 pub(super) fn with_exponent(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Numeral)> {
-    let is_part = |byte: &u8| byte.is_ascii_digit() || b".eE+-".contains(byte);
-    let runs = text.chunk_by(move |a, b| is_part(a) == is_part(b));
-    let places = runs.scan(0, |end, run| {
-        let start = *end;
-        *end += run.len();
-        Some((start, run))
-    });
-    places.filter_map(|(start, run)| {
-        let run = str::from_utf8(run).ok()?.trim_end_matches(['.', '-', '+']);
-        let number = Numeral::read(run).filter(|_| run.contains(['e', 'E']))?;
-        Some((start..start + run.len(), number))
+    let letters = text.iter().enumerate();
+    let letters = letters.filter(|(_, byte)| matches!(byte, b'e' | b'E'));
+    letters.filter_map(|(at, _)| {
+        let (before, after) = (text.get(..at)?, text.get(at + 1..)?);
+        let last = trailing_digits(before);
+        let start = match before.get(..last)? {
+            [whole @ .., b'.'] => trailing_digits(whole),
+            _ => last,
+        };
+        let sign = usize::from(matches!(after.first(), Some(b'+' | b'-')));
+        let power = after.iter().skip(sign);
+        let power = power.take_while(|byte| byte.is_ascii_digit()).count();
+        let range = start..at + 1 + sign + power;
+        let number = str::from_utf8(text.get(range.clone())?).ok()?;
+        Some((range, Numeral::read(number)?))
     })
+}
+
+/// Where the digits at the end of a text begin.
+fn trailing_digits(text: &[u8]) -> usize {
+    let others = text.iter().rposition(|byte| !byte.is_ascii_digit());
+    others.map_or(0, |at| at + 1)
 }

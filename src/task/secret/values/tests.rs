@@ -182,6 +182,10 @@ fn a_number_that_tells_a_secret_goes_however_it_is_written() {
     assert_eq!(cut("4000", "[4, 40000, 15]"), json!([4, 40000, 15]));
     let text = secrets(&["6591234567"]).cut("it is 6.591234567e+09, not 6.5e+09.");
     assert_eq!(text, "it is ***, not 6.5e+09.");
+    for text in ["code@", "value-@", "1-@", "0..@", "@eV", "@-7e+09", "E@e"] {
+        let told = secrets(&["6591234567"]).cut(&text.replace('@', "6.591234567e+09"));
+        assert_eq!(told, text.replace('@', "***"));
+    }
     let long = cut(
         "5551234567",
         "[-5551234567, 5551234567.5, 555.1234567, 9955512345670, 555123456]",
