@@ -94,7 +94,11 @@ fn a_run_is_asked_whether_it_may_go_on_while_it_waits() {
     let mut owner = place.open();
     running(begin(&mut owner, &ask("op_1"), &Around::default()));
     let asked = RefCell::new(0);
-    let stopped = place.open().begin(&ask("op_2"), &Around::default(), &|| {
+    let patient = Ask {
+        patience: Duration::from_secs(60),
+        ..ask("op_2")
+    };
+    let stopped = place.open().begin(&patient, &Around::default(), &|| {
         *asked.borrow_mut() += 1;
         if *asked.borrow() < 3 {
             return Ok(());
