@@ -8,7 +8,7 @@
 //! whatever the server does with its pipes. Its result says whether the tool may have done something
 //! ([`Effect`]). No process is left behind.
 //!
-//! [`session`] asks, over the pipes of [`wire`]; [`era`] and [`greeting`] are the handshake.
+//! [`session`] is the protocol, over a [`link`]; [`era`] and [`greeting`] are the handshake.
 
 mod adopted;
 mod answer;
@@ -20,6 +20,7 @@ mod era;
 mod error;
 mod greeting;
 mod lines;
+mod link;
 mod memory;
 mod message;
 mod questions;
@@ -335,7 +336,7 @@ async fn attempt(
     };
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
-    course.call = session.wire.call;
+    course.call = session.link.wire.call;
     let answer = answer.map_err(|halt| session.error(halt, CALL))?;
     let answer = answer::read(session, &call.tool, answer)?;
     course.output = check::output(session, call, tool, &answer).await;

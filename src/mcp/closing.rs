@@ -38,14 +38,14 @@ impl Closing {
     /// Tells it to end: closes its stdin.
     pub(crate) fn tell(&mut self) {
         if let Some(live) = &mut self.live {
-            live.session.wire.close_stdin();
+            live.session.link.close();
         }
     }
 
     /// Whether it was started in the same way, still runs, and has not been told to end.
     pub(super) fn serves(&self, spec: &ServerSpec) -> bool {
         let session = self.live.as_ref().map(|live| &live.session);
-        session.is_some_and(|session| session.spec.starts_as(spec) && session.is_up())
+        session.is_some_and(|session| session.spec.starts_as(spec) && session.link.is_up())
     }
 
     /// The server, for another call.
