@@ -74,6 +74,14 @@ use crate::{
 pub(crate) struct CallEnd {
     pub(crate) result: Result<ToolAnswer, CallError>,
     pub(crate) effect: Effect,
+    pub(crate) course: Course,
+    /// The server, told to end. It has ended already if it failed us.
+    pub(crate) closing: Closing,
+}
+
+/// What was found out before the result.
+#[derive(Debug)]
+pub(crate) struct Course {
     /// How far it came: a call that was answered ends in [`Phase::Call`].
     pub(crate) phase: Phase,
     /// Of `tools/call` alone; zero under a fixed clock.
@@ -82,8 +90,6 @@ pub(crate) struct CallEnd {
     pub(crate) drift: Option<Drift>,
     /// Whether the answer is what the tool says that its answers are.
     pub(crate) output: OutputCheck,
-    /// The server, told to end. It has ended already if it failed us.
-    pub(crate) closing: Closing,
 }
 
 /// What becomes of a server after a good answer.
@@ -117,10 +123,12 @@ pub(crate) fn call_among(
     }
     match open(server, host) {
         Ok((runtime, session)) => called(runtime, session, after, server, call, host, progress),
-        Err(error) => {
-            let course = Course::new(Phase::Spawn);
-            CallEnd::of(Err(error), Effect::None, course, Closing::nothing())
-        }
+        Err(error) => CallEnd {
+            result: Err(error),
+            effect: Effect::None,
+            course: Course::new(Phase::Spawn),
+            closing: Closing::nothing(),
+        },
     }
 }
 
@@ -147,7 +155,7 @@ fn called(
         Ok(_) => true,
         Err(error) => error.is_an_answer(),
     };
-    let effect = match course.call {
+    let effect = match session.link.wire.call {
         CallLine::Answered if told => Effect::Done,
         CallLine::Answered | CallLine::Delivered => Effect::Unknown,
         CallLine::Unsent => Effect::None,
@@ -163,44 +171,21 @@ fn called(
     {
         closing.end();
     }
-    CallEnd::of(result, effect, course, closing)
-}
-
-struct Course {
-    phase: Phase,
-    call: CallLine,
-    elapsed: Duration,
-    drift: Option<Drift>,
-    output: OutputCheck,
+    CallEnd {
+        result,
+        effect,
+        course,
+        closing,
+    }
 }
 
 impl Course {
     fn new(phase: Phase) -> Self {
         Self {
             phase,
-            call: CallLine::Unsent,
             elapsed: Duration::ZERO,
             drift: None,
             output: OutputCheck::None,
-        }
-    }
-}
-
-impl CallEnd {
-    fn of(
-        result: Result<ToolAnswer, CallError>,
-        effect: Effect,
-        course: Course,
-        closing: Closing,
-    ) -> Self {
-        Self {
-            result,
-            effect,
-            phase: course.phase,
-            elapsed: course.elapsed,
-            drift: course.drift,
-            output: course.output,
-            closing,
         }
     }
 }
@@ -265,11 +250,10 @@ async fn converse(
     }
     // An error that a modern server may answer too, and that is then the tool's own.
     let at = Setting::new(server, host, end);
-    if course.call != CallLine::Unsent
+    if session.link.wire.call != CallLine::Unsent
         && era::shows_another_era(&error)
         && era::turned_legacy(session, &at).await
     {
-        course.call = CallLine::Unsent;
         return attempt(session, course, call, None, (host, end), progress).await;
     }
     Err(error)
@@ -336,7 +320,6 @@ async fn attempt(
     };
     course.elapsed = began.elapsed();
     session.timings.call_ms = millis(course.elapsed);
-    course.call = session.link.wire.call;
     let answer = answer.map_err(|halt| session.error(halt, CALL))?;
     let answer = answer::read(session, &call.tool, answer)?;
     course.output = check::output(session, call, tool, &answer).await;
