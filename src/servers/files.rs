@@ -1,14 +1,13 @@
 //! Files of this machine, as every tool names, opens, measures and places them.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read},
-    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
 use camino::Utf8Path;
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use sha2::{Digest, Sha256};
 
 use super::tool::{Run, ToolError};
@@ -50,6 +49,12 @@ pub(super) fn is_file_uri(given: &str) -> bool {
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
 
+/// Whether a text is a path by its beginning, absolute or dotted.
+pub(super) fn is_explicit_path(given: &str) -> bool {
+    let starts = ["/", "./", "../"];
+    starts.iter().any(|start| given.starts_with(start))
+}
+
 /// The percent-encoded `file://` URI of an absolute path.
 pub(super) fn file_uri(path: &Path) -> String {
     let uri = Utf8Path::from_path(path).and_then(|path| Uri::from_path(path).ok());
@@ -79,6 +84,16 @@ pub(super) fn open_regular(argument: &'static str, path: &Path) -> Result<File, 
     }
 }
 
+/// Reads a block; an interrupted read is tried again.
+pub(super) fn read_block(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(block) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
 /// What all bytes of a file come to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Measured {
@@ -97,13 +112,11 @@ pub(super) fn measure(
     let (mut block, mut bytes, mut hash) = (vec![0; BLOCK], 0, Sha256::new());
     loop {
         run.check_cancelled()?;
-        let n = match reader.read(&mut block) {
-            Ok(0) => break,
-            Ok(n) => n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(ToolError::io("read", path)(error)),
-        };
+        let n = read_block(reader, &mut block).map_err(ToolError::io("read", path))?;
         let read = block.get(..n).unwrap_or_default();
+        if read.is_empty() {
+            break;
+        }
         hash.update(read);
         bytes += n as u64;
         take(read)?;
@@ -114,14 +127,13 @@ pub(super) fn measure(
     })
 }
 
-/// Renames within a directory and fails if the new name is taken.
-pub(super) fn rename_new(directory: impl AsFd, from: &Path, to: &Path) -> io::Result<()> {
-    let at = directory.as_fd();
-    match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
+/// Renames and fails if the new name is taken.
+pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // File systems that cannot do that in one step can still link without replacing.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
-            rustix::fs::linkat(at, from, at, to, AtFlags::empty())?;
-            Ok(rustix::fs::unlinkat(at, from, AtFlags::empty())?)
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
         }
         other => Ok(other?),
     }
@@ -163,8 +175,6 @@ pub(super) fn parent(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -199,7 +209,7 @@ mod tests {
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         fs::write(&from, "new").expect("written");
         fs::write(&to, "old").expect("written");
-        let error = rename_new(rustix::fs::CWD, &from, &to).expect_err("taken");
+        let error = rename_new(&from, &to).expect_err("taken");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&to).expect("readable"), b"old");
     }

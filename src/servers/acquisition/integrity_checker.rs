@@ -59,7 +59,6 @@ pub(super) fn integrity_checker() -> Tool {
         })),
         effect: Effect::ReadOnly,
         world: World::Closed,
-        programs: &[],
         call: tool::call(examine),
     }
 }

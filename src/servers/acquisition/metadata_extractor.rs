@@ -73,7 +73,6 @@ pub(super) fn metadata_extractor() -> Tool {
         })),
         effect: Effect::ReadOnly,
         world: World::Closed,
-        programs: &[],
         call: tool::call(extract),
     }
 }

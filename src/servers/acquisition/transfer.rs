@@ -12,11 +12,11 @@ use url::Url;
 use super::{
     content::{HEAD, check_format},
     partial::{Origin, Part},
-    web::{Answer, Ask, Stop, Web, read_block},
+    web::{Answer, Ask, Stop, Web},
 };
 use crate::{
     servers::{
-        files::BLOCK,
+        files::{BLOCK, read_block},
         tool::{Run, ToolError},
     },
     task::presentable,

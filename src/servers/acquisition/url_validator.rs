@@ -50,7 +50,6 @@ pub(super) fn url_validator() -> Tool {
         })),
         effect: Effect::ReadOnly,
         world: World::Open,
-        programs: &[],
         call: tool::call(|arguments: &Arguments, run: &Run<'_>| {
             let verdict = validate(&arguments.url, &Web::from_environment()?, run)?;
             let platform = arguments.platform.as_deref();

@@ -4,7 +4,7 @@
 //! that the server's entry names, and the proxy looks the host up (see `proxy`).
 
 use std::{
-    io::{self, Read},
+    io,
     sync::{atomic::Ordering, mpsc},
     thread,
     time::Duration,
@@ -395,16 +395,6 @@ fn basic_credentials(url: &Url) -> Option<String> {
         url.password().unwrap_or_default(),
     ));
     Some(format!("Basic {}", BASE64_STANDARD.encode(pair)))
-}
-
-/// Reads a block; an interrupted read is tried again.
-pub(super) fn read_block(reader: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match reader.read(block) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
 }
 
 /// `HTTP 404 Not Found`; without a phrase for statuses nobody has named.

@@ -2,17 +2,18 @@
 //! time: never upwards, never through a symbolic link, never among oneact's own files.
 
 use std::{
-    fs::File,
+    fs::{File, Permissions},
     io::{self, Cursor, Read, Write},
-    os::fd::OwnedFd,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::fs::PermissionsExt,
+    },
     path::{Component, Path, PathBuf},
-    process,
-    sync::atomic::{AtomicU32, Ordering},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use rustix::{
-    fs::{AtFlags, Mode, OFlags},
+    fs::{Mode, OFlags},
     io::Errno,
 };
 use serde::Deserialize;
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::Place;
 use crate::servers::{
-    files::{Measured, local_path, measure, open_regular, rename_new},
+    files::{Measured, local_path, measure, open_regular},
     protected::check_unprotected,
     tool::{self, Effect, Run, Tool, ToolError, World, record, sha256, text},
 };
@@ -52,7 +53,6 @@ pub(super) fn file_storer(place: Place) -> Tool {
         })),
         effect: Effect::Additive,
         world: World::Closed,
-        programs: &[],
         call: tool::call(move |arguments, run: &Run<'_>| answer(&place, arguments, run)),
     }
 }
@@ -249,41 +249,28 @@ impl Folder {
         &self,
         fill: impl FnOnce(&mut dyn Write) -> Result<T, ToolError>,
     ) -> Result<(T, Placed), ToolError> {
-        static DRAFTS: AtomicU32 = AtomicU32::new(0);
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let draft = PathBuf::from(format!(".oneact-{}-{number}.part", process::id()));
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        // What a killed process of the same number left behind is nobody's.
-        let _ = rustix::fs::unlinkat(&self.folder, &draft, AtFlags::empty());
-        let file = rustix::fs::openat(&self.folder, &draft, flags, 0o666.into())
-            .map_err(|errno| failed("create", &self.path(), errno))?;
-        let placed = self.fill_and_name(&mut File::from(file), &draft, fill);
-        if !matches!(placed, Ok((_, Placed::New))) {
-            // The failure that led here is the one to tell.
-            let _ = rustix::fs::unlinkat(&self.folder, &draft, AtFlags::empty());
-        }
-        placed
-    }
-
-    fn fill_and_name<T>(
-        &self,
-        file: &mut File,
-        draft: &Path,
-        fill: impl FnOnce(&mut dyn Write) -> Result<T, ToolError>,
-    ) -> Result<(T, Placed), ToolError> {
-        let filled = fill(file)?;
-        file.sync_all()
-            .map_err(|error| failed("sync", &self.path(), error))?;
-        match rename_new(&self.folder, draft, Path::new(&self.target.name)) {
-            Ok(()) => {
+        let path = self.path();
+        // The folder by its descriptor: what has its name may be another one by now.
+        let folder = PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd()));
+        let mut draft = tempfile::Builder::new()
+            .prefix(".oneact-")
+            .suffix(".part")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(&folder)
+            .map_err(|error| failed("create", &path, error))?;
+        let filled = fill(draft.as_file_mut())?;
+        let synced = draft.as_file().sync_all();
+        synced.map_err(|error| failed("sync", &path, error))?;
+        match draft.persist_noclobber(folder.join(&self.target.name)) {
+            Ok(_) => {
                 // From here on the file is there; an unsynced folder does not undo that.
                 let _ = rustix::fs::fsync(&self.folder);
                 Ok((filled, Placed::New))
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
                 Ok((filled, Placed::Taken))
             }
-            Err(error) => Err(failed("create", &self.path(), error)),
+            Err(refused) => Err(failed("create", &path, refused.error)),
         }
     }
 }

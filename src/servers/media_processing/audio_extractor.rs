@@ -103,7 +103,6 @@ pub(super) fn audio_extractor() -> Tool {
         })),
         effect: Effect::Additive,
         world: World::Closed,
-        programs: &[],
         call: tool::call(|arguments, run: &Run<'_>| extract(&Request::parse(arguments)?, run)),
     }
 }

@@ -69,8 +69,7 @@ pub(super) fn frame_extractor() -> Tool {
             "interval_seconds": { "type": "number" },
         })),
         effect: Effect::Additive,
-        world: World::Closed,
-        programs: ffmpeg::PROGRAMS,
+        world: World::Programs(ffmpeg::PROGRAMS),
         call: tool::call(extract),
     }
 }
