@@ -1,5 +1,4 @@
-//! One tool call on one MCP server over stdio, from a process that makes no second one; or a look
-//! at the server without a call ([`inspect()`]).
+//! Tool calls on MCP servers over stdio, one at a time; or a look at a server without a call ([`inspect()`]).
 //!
 //! Its functions block; inside, a runtime on the calling thread lives as long as the server. The room
 //! knows servers, tools and answers, and nothing of catalogs, plans, ledgers or envelopes.
@@ -75,7 +74,7 @@ pub(crate) struct CallEnd {
     pub(crate) result: Result<ToolAnswer, CallError>,
     pub(crate) effect: Effect,
     pub(crate) course: Course,
-    /// The server, told to end. It has ended already if it failed us.
+    /// The server, told to end unless it stays for another call. One that broke the protocol has ended already.
     pub(crate) closing: Closing,
 }
 
@@ -111,10 +110,11 @@ pub(crate) fn call_among(
     host: &Host,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
+    let asked = Asked { server, call, host };
     let found = waiting.iter().position(|one| one.serves(server));
     if let Some((runtime, session)) = found.and_then(|at| waiting.remove(at).resume()) {
         tracing::info!("Server {} is asked again: it still runs.", server.name);
-        let end = called(runtime, session, after, server, call, host, progress);
+        let end = called(runtime, session, after, asked, progress);
         let unheard = end.effect == Effect::None;
         if !(unheard && matches!(end.result, Err(CallError::Died { .. }))) {
             return end;
@@ -122,7 +122,7 @@ pub(crate) fn call_among(
         tracing::info!("Server {} ended before it could be asked.", server.name);
     }
     match open(server, host) {
-        Ok((runtime, session)) => called(runtime, session, after, server, call, host, progress),
+        Ok((runtime, session)) => called(runtime, session, after, asked, progress),
         Err(error) => CallEnd {
             result: Err(error),
             effect: Effect::None,
@@ -132,24 +132,23 @@ pub(crate) fn call_among(
     }
 }
 
+/// What a call is made of.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    server: &'a ServerSpec,
+    call: &'a ToolCall,
+    host: &'a Host,
+}
+
 fn called(
     runtime: Runtime,
     mut session: Session,
     after: After,
-    server: &ServerSpec,
-    call: &ToolCall,
-    host: &Host,
+    asked: Asked<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> CallEnd {
     let mut course = Course::new(Phase::Negotiate);
-    let result = runtime.block_on(converse(
-        &mut session,
-        &mut course,
-        server,
-        call,
-        host,
-        progress,
-    ));
+    let result = runtime.block_on(converse(&mut session, &mut course, asked, progress));
     // An answer that asks, or that cannot be read, does not tell what the call came to.
     let told = match &result {
         Ok(_) => true,
@@ -224,9 +223,7 @@ fn room(host: &Host) -> io::Result<()> {
 async fn converse(
     session: &mut Session,
     course: &mut Course,
-    server: &ServerSpec,
-    call: &ToolCall,
-    host: &Host,
+    Asked { server, call, host }: Asked<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ToolAnswer, CallError> {
     tracing::debug!("server started");
@@ -243,19 +240,20 @@ async fn converse(
         return Err(error);
     }
     if matches!(error, CallError::Died { .. } | CallError::TimedOut { .. }) {
-        if let Some(memory) = Memory::of(server) {
-            memory.forget();
-        }
+        Memory::of(server).forget();
         return Err(error);
     }
     // An error that a modern server may answer too, and that is then the tool's own.
     let at = Setting::new(server, host, end);
-    if session.link.wire.call != CallLine::Unsent
+    let sent = session.link.wire.call;
+    if sent != CallLine::Unsent
         && era::shows_another_era(&error)
         && era::turned_legacy(session, &at).await
     {
         return attempt(session, course, call, None, (host, end), progress).await;
     }
+    // The process may be another one by now. What counts is what was sent to the first.
+    session.link.wire.call = sent;
     Err(error)
 }
 

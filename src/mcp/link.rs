@@ -17,7 +17,8 @@ use super::{
     child::{Child, Started, failed},
     error::CallError,
     lines::Lines,
-    raw::Answer,
+    message::Answer,
+    raw::Raw,
     report::{ExitDescription, Killed, Parting, ServerReport},
     spec::ServerSpec,
     stderr::Stderr,
@@ -90,7 +91,7 @@ impl Link {
     }
 
     /// The answer, if it has come in the meantime.
-    pub(super) async fn last_answer(&mut self) -> Option<Answer> {
+    pub(super) async fn last_answer(&mut self) -> Option<Answer<Raw>> {
         let _ = timeout(Duration::ZERO, self.pipes.news(&mut self.wire)).await;
         self.wire.answer.take()
     }

@@ -15,8 +15,8 @@ use super::{
     child::{Started, failed},
     error::{CallError, Hint, Limit},
     link::{Link, Over},
-    message::{DISCOVER, MODERN, RpcError, is_greeting, is_modern, members, sender},
-    raw::Answer,
+    message::{Answer, DISCOVER, MODERN, RpcError, is_greeting, is_modern, members, sender},
+    raw::Raw,
     report::ServerReport,
     spec::{Progress, ServerSpec},
     wait::{Alarm, Halt, Limits},
@@ -120,7 +120,7 @@ impl Session {
         method: &'static str,
         params: Map<String, Value>,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<Answer, Halt> {
+    ) -> Result<Answer<Raw>, Halt> {
         let answer = self.ask(method, params.clone(), on_progress).await?;
         let version = if method == DISCOVER {
             Some(MODERN)
@@ -144,7 +144,7 @@ impl Session {
         method: &'static str,
         params: Map<String, Value>,
         on_progress: &mut dyn FnMut(Progress),
-    ) -> Result<Answer, Halt> {
+    ) -> Result<Answer<Raw>, Halt> {
         let id = self.next_id;
         self.next_id += 1;
         let params = self.with_meta(method, id, params);

@@ -12,10 +12,10 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{
     bounds,
     message::{
-        self, Body, CALL, Inbound, Notified, Outbound, Request, Response, is_greeting, is_number,
+        self, Answer, CALL, Inbound, Notified, Outbound, Request, Response, is_greeting, is_number,
     },
     questions,
-    raw::{Answer, Raw, place},
+    raw::{Raw, place},
     report::Noise,
     spec::Progress,
 };
@@ -32,7 +32,7 @@ pub(super) struct Wire {
     pub(super) unsent: usize,
     pub(super) secrets: Secrets,
     awaited: Option<(i64, &'static str)>,
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<Answer<Raw>>,
     pub(super) progress: Option<Progress>,
     /// Why nothing more will come, if that is so.
     pub(super) end: Option<End>,
@@ -156,9 +156,9 @@ impl Wire {
                     bounded(line.len(), "its greeting", bounds::GREETING_BYTES)?;
                 }
                 let answer = match body {
-                    Body::Error(error) => Answer::Error(error),
-                    Body::Malformed(reason) => Answer::Malformed(reason),
-                    Body::Result(result) => {
+                    Answer::Error(error) => Answer::Error(error),
+                    Answer::Malformed(reason) => Answer::Malformed(reason),
+                    Answer::Result(result) => {
                         let range = place(line.get(begin..).unwrap_or_default(), result.get());
                         line.drain(..begin);
                         match String::from_utf8(line) {
@@ -186,10 +186,10 @@ impl Wire {
                 let problem = format!("its id is {text}, and that of the request {id}");
                 return Err(End::Malformed(problem));
             }
-            (Some(_), _) | (None, Body::Result(_)) => false,
+            (Some(_), _) | (None, Answer::Result(_)) => false,
             // Cut off before its id, and no other request is open.
-            (None, Body::Malformed(_)) => true,
-            (None, Body::Error(error)) => {
+            (None, Answer::Malformed(_)) => true,
+            (None, Answer::Error(error)) => {
                 let delivered = self.call != CallLine::Unsent;
                 is_greeting(method)
                     || (delivered && error.is_about_an_unread_request(self.notified))
