@@ -157,6 +157,13 @@ pub(super) fn read_small(
     Ok(bytes)
 }
 
+/// The first bytes of a file, at most `most`.
+pub(super) fn head(file: &mut File, most: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    file.take(most as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
 /// The absolute path, without looking at what is there.
 pub(super) fn absolute(argument: &'static str, path: &Path) -> Result<PathBuf, ToolError> {
     std::path::absolute(path).map_err(|error| {

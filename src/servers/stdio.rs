@@ -16,7 +16,7 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     sync::{Mutex, watch},
 };
 
@@ -44,12 +44,8 @@ pub(super) fn serve(name: &'static str, tools: Vec<Tool>) -> Result<(), ServeErr
                 "could not start the runtime of server `{name}`: {error}"
             ))
         })?;
-    let served = runtime.block_on(serve_on(
-        name,
-        tools,
-        tokio::io::stdin(),
-        tokio::io::stdout(),
-    ));
+    let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
+    let served = runtime.block_on(serve_on(name, tools, stdin, stdout));
     runtime.shutdown_timeout(LAST_WORDS);
     served
 }
@@ -110,27 +106,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
 
     /// The next whole line without its end, or `None` at the end of the stream.
     async fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        loop {
-            let available = self.read.fill_buf().await?;
-            if available.is_empty() {
-                return Ok(None);
-            }
-            let (taken, complete) = match available.iter().position(|&byte| byte == b'\n') {
-                Some(end) => (end + 1, true),
-                None => (available.len(), false),
-            };
-            self.line.extend(available.iter().take(taken));
-            self.read.consume(taken);
-            if self.line.len() > LONGEST_LINE {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "a line is longer than 64 MiB",
-                ));
-            }
-            if complete {
-                return Ok(Some(std::mem::take(&mut self.line)));
-            }
+        let room = (LONGEST_LINE + 1).saturating_sub(self.line.len());
+        let mut rest = (&mut self.read).take(room as u64);
+        rest.read_until(b'\n', &mut self.line).await?;
+        if self.line.len() > LONGEST_LINE {
+            let problem = "a line is longer than 64 MiB";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
+        let whole = self.line.ends_with(b"\n");
+        Ok(whole.then(|| std::mem::take(&mut self.line)))
     }
 }
 

@@ -228,9 +228,8 @@ impl Seen {
     fn take(&mut self, block: &[u8]) {
         self.bytes += block.len() as u64;
         self.hash.update(block);
-        let room = HEAD.saturating_sub(self.head.len()).min(block.len());
-        self.head
-            .extend_from_slice(block.get(..room).unwrap_or_default());
+        let room = HEAD.saturating_sub(self.head.len());
+        self.head.extend(block.iter().take(room));
     }
 }
 

@@ -99,7 +99,7 @@ fn bytes(uri: &str) -> Result<Vec<u8>, ToolError> {
         .map_err(|error| refused(&format!("is not base64: {error}")))
 }
 
-/// Writes the data beside its place and names it. What is the same as what is there is not written.
+/// Writes the data beside its place, syncs it, and gives it its name unless that is taken. Nothing is left of a failure.
 fn store(
     (mut reader, path): (Box<dyn Read>, PathBuf),
     folder: &Folder,
@@ -109,12 +109,31 @@ fn store(
         let measured = measure(&mut reader, &path, run, |_| Ok(()))?;
         return Ok((measured, Placed::Taken));
     }
-    folder.place(|writer| {
-        measure(&mut reader, &path, run, |block| {
-            let written = writer.write_all(block);
-            written.map_err(ToolError::io("write", &folder.path()))
-        })
-    })
+    let target = folder.path();
+    let failed = |operation| ToolError::io(operation, &target);
+    // The folder by its descriptor: what has its name may be another one by now.
+    let beside = PathBuf::from(format!("/proc/self/fd/{}", folder.folder.as_raw_fd()));
+    let mut draft = tempfile::Builder::new()
+        .prefix(".oneact-")
+        .suffix(".part")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(&beside)
+        .map_err(failed("create"))?;
+    let measured = measure(&mut reader, &path, run, |block| {
+        draft.write_all(block).map_err(failed("write"))
+    })?;
+    draft.as_file().sync_all().map_err(failed("sync"))?;
+    match draft.persist_noclobber(beside.join(&folder.target.name)) {
+        Ok(_) => {
+            // From here on the file is there; an unsynced folder does not undo that.
+            let _ = rustix::fs::fsync(&folder.folder);
+            Ok((measured, Placed::New))
+        }
+        Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+            Ok((measured, Placed::Taken))
+        }
+        Err(refused) => Err(failed("create")(refused.error)),
+    }
 }
 
 /// Fails unless the file that is there is the same.
@@ -240,37 +259,6 @@ impl Folder {
             Err(Errno::NOENT) => Ok(None),
             Err(Errno::LOOP | Errno::NXIO) => Err(taken()),
             Err(errno) => Err(failed("open", &path, errno)),
-        }
-    }
-
-    /// Writes a file by `fill` beside the target, syncs it, and gives it the target's name unless
-    /// that is taken. Nothing is left of a failure.
-    fn place<T>(
-        &self,
-        fill: impl FnOnce(&mut dyn Write) -> Result<T, ToolError>,
-    ) -> Result<(T, Placed), ToolError> {
-        let path = self.path();
-        // The folder by its descriptor: what has its name may be another one by now.
-        let folder = PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd()));
-        let mut draft = tempfile::Builder::new()
-            .prefix(".oneact-")
-            .suffix(".part")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(&folder)
-            .map_err(|error| failed("create", &path, error))?;
-        let filled = fill(draft.as_file_mut())?;
-        let synced = draft.as_file().sync_all();
-        synced.map_err(|error| failed("sync", &path, error))?;
-        match draft.persist_noclobber(folder.join(&self.target.name)) {
-            Ok(_) => {
-                // From here on the file is there; an unsynced folder does not undo that.
-                let _ = rustix::fs::fsync(&self.folder);
-                Ok((filled, Placed::New))
-            }
-            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
-                Ok((filled, Placed::Taken))
-            }
-            Err(refused) => Err(failed("create", &path, refused.error)),
         }
     }
 }
