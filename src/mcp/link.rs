@@ -1,7 +1,7 @@
 //! One server over stdio: its process, and the three pipes to it. Every wait serves all three, so a server never blocks
 //! on one of them while another is waited for. What is said over the pipes is in [`Wire`].
 
-use std::{collections::VecDeque, future::pending, io, time::Duration};
+use std::{collections::VecDeque, future::pending, time::Duration};
 
 use rustix::process::Signal;
 use tokio::{
@@ -210,19 +210,8 @@ impl Pipes {
     /// Waits for the first of the three pipes that can go on, and serves it.
     async fn serve(&mut self, wire: &mut Wire) {
         let gone_on = select! {
-            written = write(&mut self.stdin, &wire.outgoing), if !wire.outgoing.is_empty() => {
-                match written {
-                    Ok(count @ 1..) => {
-                        wire.sent(count);
-                        Ok(())
-                    }
-                    // It is closed at the other end. A request that is not sent will not be answered.
-                    Ok(0) | Err(_) => {
-                        let lost = wire.unsent > 0;
-                        self.close_stdin(wire);
-                        if lost { Err(End::Closed) } else { Ok(()) }
-                    }
-                }
+            count = write(&mut self.stdin, &wire.outgoing), if !wire.outgoing.is_empty() => {
+                self.wrote(count, wire)
             }
             line = self.stdout.next(self.most.saturating_add(1)) => match line {
                 Ok(line) if line.len() > self.most => Err(End::TooBig),
@@ -239,16 +228,30 @@ impl Pipes {
         }
     }
 
+    fn wrote(&mut self, count: usize, wire: &mut Wire) -> Result<(), End> {
+        if count > 0 {
+            wire.sent(count);
+            return Ok(());
+        }
+        self.close_stdin(wire);
+        // A request that is not sent is not answered.
+        if wire.unsent > 0 {
+            return Err(End::Closed);
+        }
+        Ok(())
+    }
+
     fn close_stdin(&mut self, wire: &mut Wire) {
         self.stdin = None;
         wire.outgoing.clear();
     }
 }
 
-async fn write(stdin: &mut Option<Sender>, outgoing: &VecDeque<u8>) -> io::Result<usize> {
+/// How many bytes were written; none if stdin is closed at the other end.
+async fn write(stdin: &mut Option<Sender>, outgoing: &VecDeque<u8>) -> usize {
     let (first, _) = outgoing.as_slices();
     match stdin {
-        Some(pipe) => pipe.write(first).await,
-        None => Err(io::ErrorKind::BrokenPipe.into()),
+        Some(pipe) => pipe.write(first).await.unwrap_or_default(),
+        None => 0,
     }
 }

@@ -272,7 +272,7 @@ fn check_track(parameters: &AudioCodecParameters) -> Result<(), ToolError> {
     let named = parameters.channels.as_ref();
     named.map_or(Ok(()), |named| check_channels(named.count()))?;
     let frames = parameters.max_frames_per_packet.unwrap_or_default();
-    possible(frames, 0..=LONGEST_PACKET, || {
+    possible(&frames, &(0..=LONGEST_PACKET), || {
         format!("packets of {frames} samples; {LONGEST_PACKET} are the most")
     })
 }
@@ -286,31 +286,31 @@ fn check_signal(signal: &Signal) -> Result<(), ToolError> {
 /// Checks the padding: that many samples are held back while the file is read.
 fn check_marks(marks: &Marks) -> Result<(), ToolError> {
     let padding = marks.end_padding;
-    possible(padding, 0..=MOST_PADDING, || {
+    possible(&padding, &(0..=MOST_PADDING), || {
         format!("{padding} ns of padding at its end; {MOST_PADDING} are the most")
     })
 }
 
 fn check_rate(rate: u32) -> Result<(), ToolError> {
     let (low, high) = (RATES.start(), RATES.end());
-    possible(rate, RATES, || {
+    possible(&rate, &RATES, || {
         format!("a sample rate of {rate} Hz; {low} to {high} are possible")
     })
 }
 
 fn check_channels(channels: usize) -> Result<(), ToolError> {
-    possible(channels, 1..=MOST_CHANNELS, || {
+    possible(&channels, &(1..=MOST_CHANNELS), || {
         format!("{channels} channels; 1 to {MOST_CHANNELS} are possible")
     })
 }
 
 /// Fails unless what a header claims is in the range; `claim` says it in words.
 fn possible<T: PartialOrd>(
-    claimed: T,
-    range: RangeInclusive<T>,
+    claimed: &T,
+    range: &RangeInclusive<T>,
     claim: impl FnOnce() -> String,
 ) -> Result<(), ToolError> {
-    if range.contains(&claimed) {
+    if range.contains(claimed) {
         return Ok(());
     }
     let claim = claim();
