@@ -1,4 +1,4 @@
-//! The server's process: its own group, nothing inherited, and dead when we are.
+//! The server's process: in a process group of its own, without anything inherited, and ended when oneact ends.
 //!
 //! It is spawned by the calling thread, which must live as long as the call does: Linux ends a
 //! child with `PR_SET_PDEATHSIG` when the *thread* that made it ends. Of what the server starts,

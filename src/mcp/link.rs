@@ -155,7 +155,7 @@ impl Link {
         }
     }
 
-    /// How the process has ended, if it has.
+    /// How the process ended, if it did.
     pub(super) fn status(&self) -> Option<ExitDescription> {
         self.child.status()
     }

@@ -268,7 +268,7 @@ fn beginning<R>(error: &str) -> Answer<R> {
     }
 }
 
-/// A line that is nearly JSON: an answer must end its call even then, rather than be waited for.
+/// A line that is almost JSON. An answer of this kind ends its call, which would otherwise wait until its limit.
 fn garbled<'a>(line: &[u8], reason: String) -> Inbound<'a> {
     let text = String::from_utf8_lossy(line);
     if serde_json::from_str::<&RawValue>(&text).is_err() {
@@ -297,7 +297,7 @@ fn torn(line: &[u8]) -> Inbound<'_> {
     let Err(error) = serde_json::from_str::<&RawValue>(text) else {
         return Inbound::Noise;
     };
-    // A server that dies while it writes has died: that tells more.
+    // The server ended while it wrote. Its end is the better error.
     if error.is_eof() && !line.ends_with(b"\n") {
         return Inbound::Noise;
     }

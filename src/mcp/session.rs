@@ -30,7 +30,7 @@ use crate::{
 /// A server that does not read must not delay its own end.
 const CANCEL_NOTICE: Duration = Duration::from_millis(50);
 
-/// Why it is thought that the server speaks the era in which it is spoken to.
+/// The reason to speak to the server in the era that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Nothing was said yet.
@@ -299,7 +299,7 @@ impl Session {
         }
     }
 
-    /// The error of a server that speaks no version we do, or none it is said to.
+    /// The error of a server with which no version is shared, or not the one that the catalog declares.
     pub(super) fn mismatch(&self, reason: &str) -> CallError {
         CallError::ProtocolMismatch {
             server: self.spec.name.clone(),
@@ -308,7 +308,7 @@ impl Session {
         }
     }
 
-    /// What came of the call before counts no more: it was good, so the era is agreed on.
+    /// Makes the session ready for another call. The call before succeeded, so the era is agreed on.
     pub(super) fn turn(&mut self) {
         self.link.wire.turn();
         self.standing = Standing::Agreed;

@@ -23,7 +23,7 @@ use tokio::{
 use super::tool::Tool;
 use handler::Handler;
 
-/// The longest line taken, in bytes. Whoever sends more is not speaking MCP.
+/// The longest line that is read, in bytes.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// How long tools may take to clean up once the client has gone.
@@ -74,7 +74,7 @@ where
             tracing::debug!(?reason, "server ends");
             Ok(())
         }
-        // A client that leaves before it said anything is no failure of ours.
+        // A client may leave before it sends anything.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(failed("could not agree with its client", &error)),
     }
@@ -176,7 +176,7 @@ where
 
 /// Why a line is no message.
 enum Unreadable {
-    /// Not answered: whoever echoes our answers would never stop.
+    /// Not answered: with a client that echoes answers this would never end.
     NotJson(serde_json::Error),
     Notification(serde_json::Error),
     Request(RequestId, serde_json::Error),

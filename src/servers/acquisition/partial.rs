@@ -93,7 +93,7 @@ impl Part {
         lock(&file, &path)?;
         let bytes = file.metadata().map_err(ToolError::io("read", &path))?.len();
         let origin = match read_plain(&note, LONGEST_NOTE) {
-            // A torn note is ours all the same; the part then begins anew.
+            // An incomplete note still shows that the part is a download, which then begins anew.
             Ok(text) => serde_json::from_slice(&text)
                 .ok()
                 .filter(|origin: &Origin| origin.url == url),

@@ -125,7 +125,7 @@ fn store(
     draft.as_file().sync_all().map_err(failed("sync"))?;
     match draft.persist_noclobber(beside.join(&folder.target.name)) {
         Ok(_) => {
-            // From here on the file is there; an unsynced folder does not undo that.
+            // The file is in its place; a folder that cannot be synced does not change that.
             let _ = rustix::fs::fsync(&folder.folder);
             Ok((measured, Placed::New))
         }
