@@ -69,14 +69,17 @@ pub(super) fn temporary_directory() -> PathBuf {
         .into()
 }
 
-/// Opens a regular file for reading, without waiting should it be a pipe.
+/// Opens for reading. A pipe is not waited for.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Opens a regular file for reading.
 pub(super) fn open_regular(argument: &'static str, path: &Path) -> Result<File, ToolError> {
     let shown = path.display();
     let refused = |problem| ToolError::argument(argument, problem);
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty())
-        .map_err(|errno| refused(format!("cannot open {shown}: {}", io::Error::from(errno))))?;
-    let file = File::from(file);
+    let file = open(path).map_err(|error| refused(format!("cannot open {shown}: {error}")))?;
     match file.metadata() {
         Ok(about) if about.is_file() => Ok(file),
         Ok(_) => Err(refused(format!("{shown} is not a regular file"))),
@@ -208,6 +211,16 @@ mod tests {
             file_uri(Path::new("/tmp/a b#c.mp4")),
             "file:///tmp/a%20b%23c.mp4"
         );
+    }
+
+    #[test]
+    fn a_pipe_without_a_writer_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR);
+        rustix::fs::mknodat(CWD, &pipe, kind, mode, 0).expect("made");
+        let mut opened = open(&pipe).expect("opened");
+        assert_eq!(head(&mut opened, 10).expect("read"), b"");
     }
 
     #[test]

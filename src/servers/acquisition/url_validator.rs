@@ -1,6 +1,6 @@
 //! `url_validator` (CAP-ACQ-001, R-000-117, R-000-118): does this URL lead to a recording?
 
-use std::{fs::File, path::Path};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::{
     web::{Answer, Ask, Web, status_text},
 };
 use crate::servers::{
-    files::head,
+    files::{head, open},
     tool::{self, Effect, Run, Tool, ToolError, World, object, record},
 };
 
@@ -132,7 +132,7 @@ fn look(path: &Path) -> Verdict {
         Ok(about) if about.len() == 0 => return unavailable("the file is empty"),
         Ok(_) => {}
     }
-    match File::open(path).and_then(|mut file| head(&mut file, HEAD)) {
+    match open(path).and_then(|mut file| head(&mut file, HEAD)) {
         Err(error) => unavailable(&error.to_string()),
         Ok(head) if is_media(&head) => Verdict::Available,
         Ok(_) => unavailable("not a video or audio file by its content"),
